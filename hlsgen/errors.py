@@ -1,0 +1,114 @@
+"""Diagnostics: every problem of a model, option or build, collected and then reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+
+#: Every stable code and what it stands for. docs/diagnostics.md explains each.
+CODES: dict[str, str] = {
+    "HG001": "file cannot be read",
+    "HG002": "not an ONNX model",
+    "HG003": "external data refused",
+    "HG004": "model too large",
+    "HG010": "operator not supported",
+    "HG011": "operator domain not supported",
+    "HG012": "shape unknown",
+    "HG013": "attribute missing or invalid",
+    "HG014": "input missing",
+    "HG015": "graph form not supported",
+    "HG020": "parameter not constant",
+    "HG021": "bit width not supported",
+    "HG022": "scale not valid",
+    "HG023": "parameter shape not supported",
+    "HG024": "zero point not valid",
+    "HG025": "rounding mode unknown",
+    "HG026": "tensor type not supported",
+    "HG027": "constant not finite",
+    "HG030": "float operation stuck between quantizers",
+    "HG031": "weights are not quantized",
+    "HG032": "input of a linear layer is not quantized",
+    "HG033": "accumulator too wide",
+    "HG034": "scale differs along the summed axis",
+    "HG035": "data order needs a reorder buffer",
+    "HG036": "no quantizer and no linear layer",
+    "HG037": "step function not realizable",
+    "HG040": "option not valid",
+    "HG041": "folding not valid",
+    "HG042": "input encoding not possible",
+    "HG050": "not a build directory",
+    "HG051": "build differs from what its model gives",
+    "HG052": "simulator not available",
+    "HG053": "simulation failed",
+    "HG054": "input array does not fit the model",
+    "HG090": "assumption made",
+}
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One problem: where, what, what is supported instead, what to do.
+
+    `node` names the ONNX node, tensor, option or file. `severity` is "error" or "warning".
+    """
+
+    code: str
+    node: str
+    message: str
+    hint: str = ""
+    severity: str = "error"
+
+    def __post_init__(self) -> None:
+        assert self.code in CODES, self.code
+
+    def __str__(self) -> str:
+        where = f" {self.node}:" if self.node else ""
+        hint = f" {self.hint}" if self.hint else ""
+        return f"{self.code}{where} {self.message}{hint}"
+
+    def as_dict(self) -> dict[str, str]:
+        """Plain dictionary for `--json`."""
+        return {**asdict(self), "title": CODES[self.code]}
+
+
+class HlsgenError(Exception):
+    """Raised once, with all diagnostics that were collected."""
+
+    def __init__(self, diagnostics: list[Diagnostic]) -> None:
+        self.diagnostics = diagnostics
+        super().__init__("\n".join(map(str, diagnostics)))
+
+
+def fail(code: str, node: str, message: str, hint: str = "") -> HlsgenError:
+    """An error with a single diagnostic, to be raised by the caller."""
+    return HlsgenError([Diagnostic(code, node, message, hint)])
+
+
+class Collector:
+    """Gathers diagnostics; `finish` raises if there was an error among them."""
+
+    def __init__(self) -> None:
+        self.items: list[Diagnostic] = []
+
+    def error(self, code: str, node: str, message: str, hint: str = "") -> None:
+        self.items.append(Diagnostic(code, node, message, hint))
+
+    def warn(self, code: str, node: str, message: str, hint: str = "") -> None:
+        self.items.append(Diagnostic(code, node, message, hint, "warning"))
+
+    @contextmanager
+    def catching(self) -> Iterator[None]:
+        """Keeps the diagnostics of an `HlsgenError` raised inside and goes on."""
+        try:
+            yield
+        except HlsgenError as error:
+            self.items.extend(error.diagnostics)
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        return [d for d in self.items if d.severity == "warning"]
+
+    def finish(self) -> None:
+        if any(d.severity == "error" for d in self.items):
+            raise HlsgenError(self.items)

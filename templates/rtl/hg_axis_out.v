@@ -1,0 +1,45 @@
+// hg_axis_out: AXI4-Stream output port of a core.
+//
+// Purpose     pads to whole bytes, registers the stream, makes tlast.
+// Parameters  WIDTH   payload bits of a beat, the low bits of tdata; the padding is zero
+//             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
+//             BEATS   beats of a frame
+// Latency     1 cycle, full throughput
+// Contract    tlast marks the last beat of every frame.
+`default_nettype none
+module hg_axis_out #(
+    parameter integer WIDTH   = 12,
+    parameter integer TDATA_W = 16,
+    parameter integer BEATS   = 4
+) (
+    input  wire               clk,
+    input  wire               rst,
+    input  wire [WIDTH-1:0]   s_data,
+    input  wire               s_valid,
+    output wire               s_ready,
+    output wire [TDATA_W-1:0] m_axis_tdata,
+    output wire               m_axis_tvalid,
+    input  wire               m_axis_tready,
+    output wire               m_axis_tlast
+);
+    localparam integer BW = (BEATS <= 1) ? 1 : $clog2(BEATS);
+    localparam [BW-1:0] LAST = BEATS[BW-1:0] - 1'b1;
+
+    reg  [BW-1:0]      beat_reg;
+    wire               last = beat_reg == LAST;
+    wire [TDATA_W:0]   padded = {{TDATA_W+1-WIDTH{1'b0}}, s_data};
+
+    always @(posedge clk) begin
+        if (s_valid && s_ready) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
+        if (rst) beat_reg <= {BW{1'b0}};
+    end
+
+    hg_slice #(.WIDTH(TDATA_W + 1)) slice (
+        .clk(clk), .rst(rst),
+        .s_data({last, padded[TDATA_W-1:0]}), .s_valid(s_valid), .s_ready(s_ready),
+        .m_data({m_axis_tlast, m_axis_tdata}), .m_valid(m_axis_tvalid), .m_ready(m_axis_tready)
+    );
+
+    wire unused = &{1'b0, padded[TDATA_W]};
+endmodule
+`default_nettype wire

@@ -1,0 +1,120 @@
+// hg_shift: rescaling by a power of two, rounded and clamped.
+//
+// Purpose     code = clamp(round((x * 2^LEFT + B) / 2^SHIFT), LOW, HIGH), B per channel.
+// Parameters  LANES      elements of a beat
+//             FOLDS      sets of channels; beat i uses set i mod FOLDS
+//             IN_W       bits of x
+//             IN_SIGNED  1: x is two's complement, 0: unsigned
+//             LEFT       left shift of x
+//             B_W        bits of the offset B (two's complement)
+//             SHIFT      right shift
+//             MODE       0 half to even, 1 ceil, 2 floor, 3 away from zero, 4 toward zero,
+//                        5 half away from zero, 6 half toward zero
+//             OUT_W      bits of the code
+//             LOW, HIGH  clamp bounds (two's complement of OUT_W + 1 bits)
+//             FILE       $readmemh file of FOLDS words of LANES * B_W bits
+// Latency     3 cycles, one beat a cycle
+// Contract    exact integers.
+`default_nettype none
+module hg_shift #(
+    parameter integer     LANES     = 2,
+    parameter integer     FOLDS     = 2,
+    parameter integer     IN_W      = 12,
+    parameter integer     IN_SIGNED = 1,
+    parameter integer     LEFT      = 0,
+    parameter integer     B_W       = 8,
+    parameter integer     SHIFT     = 3,
+    parameter integer     MODE      = 0,
+    parameter integer     OUT_W     = 4,
+    parameter [OUT_W:0]   LOW       = -8,
+    parameter [OUT_W:0]   HIGH      = 7,
+    parameter             FILE      = "offset.mem"
+) (
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire [LANES*IN_W-1:0]  s_data,
+    input  wire                   s_valid,
+    output wire                   s_ready,
+    output wire [LANES*OUT_W-1:0] m_data,
+    output wire                   m_valid,
+    input  wire                   m_ready
+);
+    localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
+    localparam integer A_W  = IN_W + 1 + LEFT;
+    localparam integer S0_W = ((A_W > B_W) ? A_W : B_W) + 1;
+    localparam integer S1_W = (S0_W > SHIFT) ? S0_W : SHIFT + 1;
+    localparam integer S_W  = (S1_W > OUT_W) ? S1_W : OUT_W + 1;
+    localparam integer Q_W  = S_W - SHIFT + 1;   // room for the carry of rounding up
+
+    reg [2:0]    valid_reg;
+    reg [FW-1:0] fold_reg;
+    wire         en = m_ready || !valid_reg[2];
+    wire [FW-1:0] fold_inc  = (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
+    wire [FW-1:0] fold_next = rst ? {FW{1'b0}} : (s_valid && en) ? fold_inc : fold_reg;
+
+    assign s_ready = en;
+    assign m_valid = valid_reg[2];
+
+    (* rom_style = "auto" *) reg [LANES*B_W-1:0] rom [0:FOLDS-1];
+    initial $readmemh(FILE, rom);
+    reg [LANES*B_W-1:0] offset_reg;
+    always @(posedge clk) begin
+        fold_reg   <= fold_next;
+        offset_reg <= rom[fold_next];
+        if (en) valid_reg <= {valid_reg[1:0], s_valid};
+        if (rst) valid_reg <= 3'b000;
+    end
+
+    // Rounding: quotient is the floor, half and rest describe the fraction.
+    function up(input neg, input odd, input half, input rest);
+        case (MODE)
+            0: up = half && (rest || odd);
+            1: up = half || rest;
+            3: up = !neg && (half || rest);
+            4: up = neg && (half || rest);
+            5: up = half && (rest || !neg);
+            6: up = half && (rest || neg);
+            default: up = 1'b0;
+        endcase
+    endfunction
+
+    genvar g;
+    generate
+        for (g = 0; g < LANES; g = g + 1) begin : lane
+            wire [IN_W-1:0] x = s_data[g*IN_W +: IN_W];
+            wire [B_W-1:0]  b = offset_reg[g*B_W +: B_W];
+            wire signed [S_W-1:0] xs = {{S_W-IN_W{(IN_SIGNED != 0) && x[IN_W-1]}}, x};
+            wire signed [S_W-1:0] bs = {{S_W-B_W{b[B_W-1]}}, b};
+            reg  signed [S_W-1:0] sum_reg;
+            reg  signed [Q_W-1:0] round_reg;
+            reg  [OUT_W-1:0]      code_reg;
+
+            wire half, rest;
+            wire signed [Q_W-1:0] floor = {sum_reg[S_W-1], sum_reg[S_W-1:SHIFT]};
+            if (SHIFT == 0) begin : whole
+                assign half = 1'b0;
+                assign rest = 1'b0;
+            end else if (SHIFT == 1) begin : one
+                assign half = sum_reg[0];
+                assign rest = 1'b0;
+            end else begin : more
+                assign half = sum_reg[SHIFT-1];
+                assign rest = |sum_reg[SHIFT-2:0];
+            end
+            wire inc = up(sum_reg[S_W-1], floor[0], half, rest);
+
+            localparam signed [Q_W+OUT_W:0] LOW_S  = {{Q_W{LOW[OUT_W]}}, LOW};
+            localparam signed [Q_W+OUT_W:0] HIGH_S = {{Q_W{HIGH[OUT_W]}}, HIGH};
+            wire signed [Q_W+OUT_W:0] wide = {{OUT_W+1{round_reg[Q_W-1]}}, round_reg};
+            always @(posedge clk) if (en) begin
+                sum_reg   <= (xs <<< LEFT) + bs;
+                round_reg <= floor + $signed({{Q_W-1{1'b0}}, inc});
+                code_reg  <= (wide < LOW_S)  ? LOW_S[OUT_W-1:0]
+                           : (wide > HIGH_S) ? HIGH_S[OUT_W-1:0] : wide[OUT_W-1:0];
+            end
+            assign m_data[g*OUT_W +: OUT_W] = code_reg;
+        end
+    endgenerate
+endmodule
+`default_nettype wire

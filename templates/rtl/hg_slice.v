@@ -1,0 +1,42 @@
+// hg_slice: register slice (skid buffer) for a valid/ready stream.
+//
+// Purpose     cuts the combinational path of data, valid and ready; full throughput.
+// Parameters  WIDTH  bits of a beat
+// Latency     1 cycle
+// Contract    beats leave in order and unchanged; m_data holds still while m_valid && !m_ready.
+`default_nettype none
+module hg_slice #(
+    parameter integer WIDTH = 8
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [WIDTH-1:0] s_data,
+    input  wire             s_valid,
+    output wire             s_ready,
+    output wire [WIDTH-1:0] m_data,
+    output wire             m_valid,
+    input  wire             m_ready
+);
+    reg [WIDTH-1:0] data_reg, skid_reg;
+    reg             valid_reg, full_reg;
+
+    assign s_ready = !full_reg;
+    assign m_valid = valid_reg;
+    assign m_data  = data_reg;
+
+    always @(posedge clk) begin
+        if (m_ready || !valid_reg) begin
+            data_reg  <= full_reg ? skid_reg : s_data;
+            valid_reg <= full_reg || s_valid;
+            full_reg  <= 1'b0;
+        end else if (s_valid && !full_reg) begin
+            full_reg <= 1'b1;
+        end
+        if (!full_reg) skid_reg <= s_data;
+        if (rst) begin
+            valid_reg <= 1'b0;
+            full_reg  <= 1'b0;
+        end
+    end
+endmodule
+`default_nettype wire

@@ -1,0 +1,117 @@
+// hg_threshold: monotone integer function by binary search over thresholds.
+//
+// Purpose     code = OFFSET + number of thresholds T[k] with x >= T[k], per channel; the exact
+//             step function of any monotone quantizer.
+// Parameters  LANES      elements of a beat
+//             FOLDS      sets of channels; beat i uses set i mod FOLDS
+//             IN_W       bits of x
+//             IN_SIGNED  1: x is two's complement, 0: unsigned
+//             BITS       comparisons; a channel has 2^BITS - 1 thresholds, ascending
+//             OUT_W      bits of the code (low bits of the sum)
+//             OFFSET     code below the first threshold
+//             FALLING    1: the top bit of a threshold word set means that the channel falls:
+//                        thresholds descend and the comparison is x < T[k]; 0: no such bit
+//             FILE       file name stem; FILE_<lane>_<level>.mem (three digits, two digits) holds
+//                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
+// Latency     BITS + 1 cycles, one beat a cycle
+// Contract    thresholds are two's complement of IN_W + 1 bits, so that "always" and "never" can
+//             be said. Each level is a memory with a registered read, as block or table RAM.
+`default_nettype none
+module hg_threshold #(
+    parameter integer LANES     = 2,
+    parameter integer FOLDS     = 2,
+    parameter integer IN_W      = 8,
+    parameter integer IN_SIGNED = 1,
+    parameter integer BITS      = 2,
+    parameter integer OUT_W     = 3,
+    parameter integer OFFSET    = 0,
+    parameter integer FALLING   = 0,
+    parameter         FILE      = "threshold"
+) (
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire [LANES*IN_W-1:0]  s_data,
+    input  wire                   s_valid,
+    output wire                   s_ready,
+    output wire [LANES*OUT_W-1:0] m_data,
+    output wire                   m_valid,
+    input  wire                   m_ready
+);
+    localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
+    localparam integer T_W  = IN_W + 1;
+    localparam integer W_W  = T_W + FALLING;
+
+    reg [BITS:0]    valid_reg;
+    reg [FW-1:0]    fold_reg;
+    wire            en = m_ready || !valid_reg[BITS];
+    wire [BITS+1:0] valid_in = {valid_reg, s_valid};
+
+    assign s_ready = en;
+    assign m_valid = valid_reg[BITS];
+
+    always @(posedge clk) begin
+        if (en) begin
+            valid_reg <= valid_in[BITS:0];
+            if (s_valid) fold_reg <= (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
+        end
+        if (rst) begin
+            valid_reg <= {BITS+1{1'b0}};
+            fold_reg  <= {FW{1'b0}};
+        end
+    end
+
+    // The channel set travels with the beat.
+    reg  [BITS*FW-1:0]     folds_reg;
+    wire [(BITS+1)*FW-1:0] folds = {folds_reg, fold_reg};
+    always @(posedge clk) if (en) folds_reg <= folds[BITS*FW-1:0];
+
+    genvar g, l;
+    generate
+        for (g = 0; g < LANES; g = g + 1) begin : lane
+            localparam [7:0] G2 = 8'd48 + ((g / 100) % 10);
+            localparam [7:0] G1 = 8'd48 + ((g / 10) % 10);
+            localparam [7:0] G0 = 8'd48 + (g % 10);
+            for (l = 0; l < BITS; l = l + 1) begin : level
+                localparam [7:0] L1 = 8'd48 + (l / 10);
+                localparam [7:0] L0 = 8'd48 + (l % 10);
+                localparam integer WORDS = FOLDS << l;
+                localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
+                (* rom_style = "auto" *) reg [W_W-1:0] rom [0:WORDS-1];
+                initial $readmemh({FILE, "_", G2, G1, G0, "_", L1, L0, ".mem"}, rom);
+                reg  [W_W-1:0]       word_reg;
+                reg  [IN_W-1:0]      x_reg;
+                reg  [BITS-1:0]      node_reg;   // comparisons so far, first one on top
+                wire [IN_W-1:0]      x;
+                wire [BITS-1:0]      node;
+                wire [FW+BITS-1:0]   address = ({{BITS{1'b0}}, folds[l*FW +: FW]} << l)
+                                             | {{FW{1'b0}}, node};
+                wire                 reached =
+                    $signed({(IN_SIGNED != 0) && x_reg[IN_W-1], x_reg})
+                    >= $signed(word_reg[T_W-1:0]);
+                wire                 found = reached ^ ((FALLING != 0) && word_reg[W_W-1]);
+                wire [BITS:0]        node_next = {node_reg, found};
+                if (l == 0) begin : first
+                    assign x    = s_data[g*IN_W +: IN_W];
+                    assign node = {BITS{1'b0}};
+                end else begin : next
+                    assign x    = level[l-1].x_reg;
+                    assign node = level[l-1].node_next[BITS-1:0];
+                end
+                always @(posedge clk) if (en) begin
+                    word_reg <= rom[address[AW-1:0]];
+                    x_reg    <= x;
+                    node_reg <= node;
+                end
+                wire unused_level = &{1'b0, address, node_next[BITS]};
+            end
+            wire [OUT_W+BITS-1:0] count = {{OUT_W{1'b0}}, level[BITS-1].node_next[BITS-1:0]};
+            reg  [OUT_W-1:0]      code_reg;
+            always @(posedge clk) if (en) code_reg <= count[OUT_W-1:0] + OFFSET[OUT_W-1:0];
+            assign m_data[g*OUT_W +: OUT_W] = code_reg;
+            wire unused_lane = &{1'b0, count};
+        end
+    endgenerate
+    wire unused = &{1'b0, valid_in, folds};
+endmodule
+`default_nettype wire
