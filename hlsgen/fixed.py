@@ -1,0 +1,151 @@
+"""Integer types, rounding modes and the float32 step that every quantizer is built from.
+
+This is the only place in Python where a number is rounded to an integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Rounding(IntEnum):
+    """QONNX rounding modes; the value is parameter MODE of the Verilog modules."""
+
+    ROUND = 0
+    CEIL = 1
+    FLOOR = 2
+    UP = 3
+    DOWN = 4
+    HALF_UP = 5
+    HALF_DOWN = 6
+
+
+#: Names accepted besides the members themselves (any case). Brevitas exports ROUND_TO_ZERO.
+ALIASES = {"HALF_EVEN": Rounding.ROUND, "ROUND_TO_ZERO": Rounding.DOWN}
+
+
+def parse_rounding(name: str) -> Rounding | None:
+    """The mode of that name in any case, or None."""
+    key = name.upper()
+    return ALIASES[key] if key in ALIASES else Rounding.__members__.get(key)
+
+
+def _half_up(x: Array) -> Array:
+    return np.sign(x) * np.floor(np.abs(x) + x.dtype.type(0.5))
+
+
+def _half_down(x: Array) -> Array:
+    return np.sign(x) * np.ceil(np.abs(x) - x.dtype.type(0.5))
+
+
+_ROUND: dict[Rounding, Callable[[Array], Array]] = {
+    Rounding.ROUND: np.round,
+    Rounding.CEIL: np.ceil,
+    Rounding.FLOOR: np.floor,
+    Rounding.UP: lambda x: np.sign(x) * np.ceil(np.abs(x)),
+    Rounding.DOWN: np.trunc,
+    Rounding.HALF_UP: _half_up,
+    Rounding.HALF_DOWN: _half_down,
+}
+
+
+def round_float(x: Array, mode: Rounding) -> Array:
+    """Rounds in x's own float dtype, with that dtype's quirks (QONNX reference semantics).
+
+    HALF_UP is sign(x)*floor(|x|+0.5) evaluated in the dtype: float32 0.49999997 gives 1.
+    """
+    return _ROUND[mode](x)
+
+
+def round_shift(value: Array, shift: int, mode: Rounding) -> Array:
+    """round(value / 2^shift) in exact integers; value int64, shift 0..62."""
+    if shift == 0:
+        return value
+    floor = value >> shift
+    fraction = value - (floor << shift)
+    half = np.int64(1) << (shift - 1)
+    inexact, above, tie = fraction != 0, fraction > half, fraction == half
+    negative = value < 0
+    match mode:
+        case Rounding.ROUND:
+            up = above | (tie & (floor % 2 != 0))
+        case Rounding.CEIL:
+            up = inexact
+        case Rounding.FLOOR:
+            up = np.zeros_like(inexact)
+        case Rounding.UP:
+            up = inexact & ~negative
+        case Rounding.DOWN:
+            up = inexact & negative
+        case Rounding.HALF_UP:
+            up = above | (tie & ~negative)
+        case Rounding.HALF_DOWN:
+            up = above | (tie & negative)
+    result: Array = floor + up
+    return result
+
+
+@dataclass(frozen=True)
+class IntType:
+    """Integers lo..hi inclusive, held in the fewest bits; two's complement if lo < 0."""
+
+    lo: int
+    hi: int
+
+    def __post_init__(self) -> None:
+        assert self.lo <= self.hi
+
+    @property
+    def signed(self) -> bool:
+        return self.lo < 0
+
+    @property
+    def bits(self) -> int:
+        if self.signed:
+            return max((-self.lo - 1).bit_length(), self.hi.bit_length()) + 1
+        return max(1, self.hi.bit_length())
+
+    def __str__(self) -> str:
+        return f"{'int' if self.signed else 'uint'}{self.bits} [{self.lo}, {self.hi}]"
+
+
+def int_type(bits: int, signed: bool, narrow: bool = False) -> IntType:
+    """Bounds as the QONNX code has them: narrow drops the lowest signed, the highest unsigned code."""
+    if signed:
+        return IntType(-(1 << (bits - 1)) + narrow, max((1 << (bits - 1)) - 1, -(1 << (bits - 1)) + narrow))
+    return IntType(0, (1 << bits) - 1 - narrow)
+
+
+def product_to_float32(integer: Array, scale: Array) -> Array:
+    """round_to_float32(integer * scale) with one single rounding.
+
+    `integer` is int64 with |integer| < 2^53, `scale` float64 with at most 48 significant bits. The
+    float64 product is split into its rounded value and its exact error (Dekker, 1971), rounded to
+    odd, and then to float32, which is innocuous because 53 >= 24 + 2 (Boldo and Melquiond, 2008).
+    """
+    a = integer.astype(np.float64)
+    a, b = np.broadcast_arrays(a, np.asarray(scale, np.float64))
+    product = a * b
+    a_hi, b_hi = _high_half(a), _high_half(b)
+    a_lo, b_lo = a - a_hi, b - b_hi
+    error = ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo
+    even = (product.view(np.int64) & 1) == 0
+    toward = np.where(error > 0, np.inf, -np.inf)
+    odd = np.where((error != 0) & even, np.nextafter(product, toward), product)
+    with np.errstate(over="ignore", under="ignore"):
+        return odd.astype(np.float32)
+
+
+def _high_half(x: Array) -> Array:
+    """The upper 26 bits of a float64 (Veltkamp splitting)."""
+    scaled = x * 134217729.0
+    result: Array = scaled - (scaled - x)
+    return result

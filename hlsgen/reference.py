@@ -1,0 +1,180 @@
+"""The meaning of a graph: the integer interpreter that all hardware is compared with.
+
+Arrays have the frames in front: (frames, *shape). Codes are int64.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+from typing_extensions import assert_never
+
+from hlsgen.errors import fail
+from hlsgen.fixed import Array
+from hlsgen.ir import (
+    ArgMax,
+    Fixed,
+    FloatBits,
+    Graph,
+    HostOp,
+    Layer,
+    Linear,
+    Map,
+    MatMul,
+    Relabel,
+    Reshape,
+    Step,
+    Transpose,
+    Winner,
+)
+from hlsgen.semantics import apply, decode, float_to_key, quantize
+
+
+def frames_of(graph: Graph, x: Array) -> Array:
+    """Checks the model's input and gives it as float32 (frames, *input_shape).
+
+    Accepts the model's own shape, and any number of samples where its batch is 1. Raises HG054.
+    """
+    shape = graph.model.input_shape
+    inner = shape[1:] if graph.model.batched else shape
+    x = np.asarray(x)
+    if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
+        raise fail("HG054", graph.model.input_name, f"array of type {x.dtype}; numbers are needed.")
+    if x.shape == shape:
+        return x.astype(np.float32).reshape(1, *shape)
+    if (graph.model.batched or x.ndim == len(inner) + 1) and x.shape[1:] == inner and len(x) > 0:
+        return x.astype(np.float32).reshape(-1, *shape)
+    batch = "N" if graph.model.batched else ""
+    wanted = ", ".join([*([batch] if batch else []), *map(str, inner)])
+    raise fail("HG054", graph.model.input_name, f"array of shape {list(x.shape)}; the model takes [{wanted}].")
+
+
+def encode_input(graph: Graph, x: Array) -> Array:
+    """The host's head: model input (frames, *shape) -> codes for the hardware's input port."""
+    for step in graph.head:
+        x = run_step(step, x)
+    if graph.encode is not None:
+        return quantize(graph.encode, x)
+    match graph.input.decode:
+        case FloatBits():
+            return float_to_key(x)
+        case Fixed(fraction):
+            scaled = np.ldexp(x.astype(np.float64), fraction)
+            type_ = graph.input.type
+            wrong = (scaled != np.round(scaled)) | (scaled < type_.lo) | (scaled > type_.hi)
+            if wrong.any():
+                raise fail(
+                    "HG054", graph.model.input_name,
+                    f"value {x[wrong].ravel()[0]} is not in the input's fixed-point type "
+                    f"({type_}, {fraction} fraction bits).",
+                    "Round the array to the type, or build with another --input.",
+                )  # fmt: skip
+            return scaled.astype(np.int64)
+        case _:
+            raise AssertionError(graph.input.decode)
+
+
+def run_layer(layer: Layer, codes: Array) -> Array:
+    """Codes (frames, *source.shape) -> codes (frames, *result.shape)."""
+    match layer:
+        case Map():
+            return _map(layer, codes)
+        case Linear():
+            if layer.binary:
+                # Agreements of two bits a and b: 1 - a - b + 2ab.
+                both = _matmul(codes, layer.weight)
+                columns = layer.weight.shape[1]
+                ones = codes.sum(axis=-1, keepdims=True)
+                return columns - ones - layer.weight.sum(axis=1) + 2 * both
+            return _matmul(codes, layer.weight)
+        case Relabel():
+            return _rearrange(layer.op, codes, layer.result.shape)
+        case Winner():
+            best = np.argmax(codes, axis=-1)
+            return best.reshape(len(codes), *layer.result.shape)
+        case _:
+            assert_never(layer)
+
+
+def _map(layer: Map, codes: Array) -> Array:
+    chunk = max(1, (1 << 22) // max(1, int(np.prod(codes.shape[1:]))))
+    parts = []
+    for start in range(0, len(codes), chunk):
+        x = decode(layer.source.decode, codes[start : start + chunk])
+        for op in layer.ops:
+            x = apply(op, x)
+        parts.append(quantize(layer.quantizer, x))
+    return np.concatenate(parts)
+
+
+def _matmul(codes: Array, weight: Array) -> Array:
+    # float64 is exact below 2^53 and much faster than integers.
+    limit = float(np.abs(codes).max(initial=0)) * float(np.abs(weight).max(initial=0)) * weight.shape[1]
+    if limit < 2.0**53:
+        return np.asarray(codes.astype(np.float64) @ weight.T.astype(np.float64)).astype(np.int64)
+    return np.asarray(codes @ weight.T)
+
+
+def run_layers(graph: Graph, codes: Array) -> list[Array]:
+    """The codes behind every layer, in order."""
+    results = []
+    for layer in graph.layers:
+        codes = run_layer(layer, codes)
+        results.append(codes)
+    return results
+
+
+def decode_output(graph: Graph, codes: Array) -> Array:
+    """The host's tail: output codes (frames, *shape) -> the model's output, frames joined."""
+    x = codes if graph.output_is_index else decode(graph.output.decode, codes)
+    for step in graph.tail:
+        x = run_step(step, x)
+    x = x.astype(graph.model.output_dtype)
+    if graph.model.batched and x.ndim > 1 and x.shape[1] == 1:
+        return x.reshape(-1, *x.shape[2:])
+    return x[0] if len(x) == 1 else x
+
+
+def evaluate(graph: Graph, x: Array) -> Array:
+    """Model input -> model output through the integer graph."""
+    codes = encode_input(graph, frames_of(graph, x))
+    for layer in graph.layers:
+        codes = run_layer(layer, codes)
+    return decode_output(graph, codes)
+
+
+def run_step(step: Step, x: Array) -> Array:
+    """One float step of the model's head or tail on (frames, *shape)."""
+    op = step.op
+    match op:
+        case Reshape() | Transpose():
+            return _rearrange(op, x, step.shape)
+        case ArgMax():
+            return np.argmax(x, axis=-1).reshape(len(x), *step.shape)
+        case HostOp():
+            return np.stack([_host(op.model, frame) for frame in x])
+        case MatMul():
+            raise AssertionError("a linear layer is never left to the host")
+        case _:
+            return apply(op, x)
+
+
+def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:
+    if isinstance(op, Transpose):
+        return x.transpose([0, *(p + 1 for p in op.perm)])
+    return x.reshape(len(x), *shape)
+
+
+@lru_cache(maxsize=8)
+def _evaluator(model: bytes) -> ReferenceEvaluator:
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model))
+
+
+def _host(model: bytes, x: Array) -> Array:
+    evaluator = _evaluator(model)
+    known = {i.name for i in evaluator.proto_.graph.initializer}
+    name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
+    return np.asarray(evaluator.run(None, {name: x})[0])

@@ -1,0 +1,173 @@
+"""What each float operation, quantizer and decoding computes: numpy, literally, in the model's dtype."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TypeVar
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.fixed import Array, IntType, product_to_float32, round_float
+from hlsgen.ir import (
+    Accumulator,
+    Add,
+    Affine,
+    Bipolar,
+    CountScale,
+    Decode,
+    Div,
+    Elementwise,
+    Fixed,
+    FloatBits,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Quantizer,
+    SignedBit,
+    Trunc,
+)
+
+#: Keys of -infinity and +infinity; NaN has key 0.
+KEY_NEG_INF, KEY_POS_INF = 0x007FFFFF, 0xFF800000
+_BELOW = KEY_NEG_INF
+
+
+def float_to_key(x: Array) -> Array:
+    """float32 -> int64 key in the order of the numbers; NaN -> 0 (as module hg_float_key)."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.int64)
+    key = np.where(bits >> 31 != 0, 0xFFFFFFFF - bits, bits + 0x80000000)
+    return np.where(np.isnan(x), 0, key)
+
+
+def key_to_float(key: Array) -> Array:
+    """Inverse of `float_to_key`; keys below that of -infinity are NaN."""
+    bits = np.where(key >= 0x80000000, key - 0x80000000, 0xFFFFFFFF - key)
+    bits = np.where(key < _BELOW, 0x7FC00000, bits)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def apply(op: Elementwise, x: Array) -> Array:
+    """One operation on float32 values of any shape that the constants broadcast to."""
+    with np.errstate(all="ignore"):
+        match op:
+            case Mul(value):
+                return x * value
+            case Add(value):
+                return x + value
+            case Div(value):
+                return x / value
+            case Max(value):
+                return np.maximum(x, value)
+            case Min(value):
+                return np.minimum(x, value)
+            case _:
+                return decode(decoding(op), quantize(op, x))
+
+
+def quantize(op: Quantizer, x: Array) -> Array:
+    """float32 values -> int64 codes."""
+    with np.errstate(all="ignore"):
+        match op:
+            case IntQuant():
+                return _to_codes(x / op.scale + op.zero_point, op.type, op)
+            case Bipolar():
+                return (x / op.divisor >= 0).astype(np.int64)
+            case SignedBit():
+                return np.where(x / op.scale + op.zero_point >= 0, 1, -1)
+            case Trunc():
+                y = np.round(x / op.scale + op.zero_point) / op.divisor
+                return _to_codes(y, op.type, op)
+            case MultiThreshold():
+                shape = np.broadcast_shapes(x.shape, op.thresholds.shape[1:])
+                count = np.zeros(shape, np.int64)
+                for threshold in op.thresholds:
+                    count += x >= threshold
+                return count
+            case _:
+                assert_never(op)
+
+
+def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
+    if type_ is None:
+        limit = np.float32(2.0**31)
+        rounded = round_float(y, op.mode)
+        return np.where(np.isnan(y), -(2**31), np.clip(rounded, -limit, limit).astype(np.int64))
+    lo, hi = y.dtype.type(type_.lo), y.dtype.type(type_.hi)
+    y = np.where(y > hi, hi, y)
+    y = np.where(y < lo, lo, y)
+    codes = round_float(np.where(np.isnan(y), lo, y), op.mode).astype(np.int64)
+    return np.clip(codes, type_.lo, type_.hi)
+
+
+def decoding(op: Quantizer) -> Decode:
+    """What the codes of a quantizer mean."""
+    match op:
+        case IntQuant() | SignedBit():
+            return Affine(op.scale, op.zero_point)
+        case Bipolar():
+            rank = np.ndim(op.scale)
+            return Affine(np.float32(2) * op.scale, np.full((1,) * rank, 0.5, np.float32))
+        case Trunc():
+            return Affine(op.out_scale, op.out_zero_point)
+        case MultiThreshold():
+            return CountScale(op.out_scale, op.out_bias)
+        case _:
+            assert_never(op)
+
+
+def code_type(op: Quantizer) -> IntType:
+    """All codes that a quantizer can give."""
+    match op:
+        case IntQuant():
+            return op.type
+        case Bipolar():
+            return IntType(0, 1)
+        case SignedBit():
+            return IntType(-1, 1)
+        case Trunc():
+            return op.type or IntType(-(1 << 31), (1 << 31) - 1)
+        case MultiThreshold():
+            return IntType(0, len(op.thresholds))
+        case _:
+            assert_never(op)
+
+
+def decode(d: Decode, codes: Array) -> Array:
+    """int64 codes -> float32 values."""
+    with np.errstate(all="ignore"):
+        match d:
+            case Affine():
+                return ((codes.astype(np.float32) - d.zero_point) * d.scale).astype(np.float32)
+            case CountScale():
+                scaled = codes.astype(np.float32) * np.float32(d.scale)
+                return scaled + np.float32(d.bias)
+            case Accumulator():
+                return product_to_float32(codes * d.factor + d.offset, d.scale)
+            case Fixed():
+                return product_to_float32(codes, np.float64(2.0**-d.fraction))
+            case FloatBits():
+                return key_to_float(codes)
+            case _:
+                assert_never(d)
+
+
+T = TypeVar("T", bound=Elementwise | Decode)
+
+
+def constants(item: Elementwise | Decode) -> dict[str, Array]:
+    """The per-element constants of an operation or decoding, by field name."""
+    found = {f.name: getattr(item, f.name) for f in fields(item)}
+    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+
+
+def with_constants(item: T, new: dict[str, Array]) -> T:
+    """The same operation with other arrays."""
+    return replace(item, **new) if new else item
+
+
+def lead_axes(item: Elementwise | Decode) -> int:
+    """Axes of the constants that come before the tensor's own."""
+    return 1 if isinstance(item, MultiThreshold) else 0
