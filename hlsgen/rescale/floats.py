@@ -1,0 +1,186 @@
+"""The universal realization: the float32 operations themselves, one hardware unit each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.errors import fail
+from hlsgen.fixed import Array, IntType, Rounding
+from hlsgen.ir import (
+    Accumulator,
+    Add,
+    Affine,
+    Bipolar,
+    CountScale,
+    Decode,
+    Div,
+    Elementwise,
+    Fixed,
+    FloatBits,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Quantizer,
+    SignedBit,
+    Trunc,
+)
+from hlsgen.rescale.step import StepFunction
+from hlsgen.semantics import code_type, decoding
+
+BIPOLAR_MODE = 7
+
+
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """hg_f32_unit: op "ADD", "MUL", "DIV", "MAX" or "MIN" with a float32 constant (sets,)."""
+
+    op: str
+    value: Array
+
+
+@dataclass(frozen=True)
+class RoundToFloat:
+    """hg_f32_round_unit."""
+
+    mode: Rounding
+
+
+@dataclass(frozen=True, eq=False)
+class ToFloat:
+    """hg_f32_decode: round((x * 2^shift + offset) * mantissa * 2^exponent), (sets,) each."""
+
+    input: IntType
+    shift: int
+    offset: Array
+    mantissa: Array
+    exponent: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ToCode:
+    """hg_f32_encode: clamped to low..high (float32, (sets,)), rounded (7: sign bit), saturated."""
+
+    mode: int
+    output: IntType
+    low: Array
+    high: Array
+
+
+Unit = Arithmetic | RoundToFloat | ToFloat | ToCode
+
+
+@dataclass(frozen=True, eq=False)
+class FloatUnits:
+    """A pipeline of float32 units; input are codes, or float32 bits, output codes."""
+
+    units: tuple[Unit, ...]
+
+
+def build(f: StepFunction) -> FloatUnits:
+    """The literal chain of f. Raises HG037 for what float32 units cannot do."""
+    units = _decode(f, f.source, f.input_type, first=True)
+    for op in f.ops:
+        units += _operation(f, op)
+    units += _quantize(f, f.quantizer)
+    return FloatUnits(tuple(units))
+
+
+def _operation(f: StepFunction, op: Elementwise) -> list[Unit]:
+    match op:
+        case Mul(value):
+            return [Arithmetic("MUL", value)]
+        case Add(value):
+            return [Arithmetic("ADD", value)]
+        case Div(value):
+            return _divide(f, value)
+        case Max(value):
+            return [Arithmetic("MAX", value)]
+        case Min(value):
+            return [Arithmetic("MIN", value)]
+        case _:
+            return [*_quantize(f, op), *_decode(f, decoding(op), code_type(op))]
+
+
+def _divide(f: StepFunction, value: Array) -> list[Unit]:
+    """x / value; by a power of two it is the same as a product with its reciprocal."""
+    _only_float32(f, value)
+    if (value == 1).all():
+        return []
+    inverse = np.float32(1) / value
+    mantissa, _ = np.frexp(value)
+    exact = (np.abs(mantissa) == 0.5).all() and np.isfinite(inverse).all() and (np.abs(inverse) >= 2.0**-126).all()
+    return [Arithmetic("MUL", inverse.astype(np.float32))] if exact else [Arithmetic("DIV", value)]
+
+
+def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
+    match op:
+        case IntQuant():
+            _only_float32(f, op.zero_point)
+            return [*_divide(f, op.scale), *_add(op.zero_point), _to_code(f, op.mode, op.type)]
+        case Bipolar():
+            sign = ToCode(BIPOLAR_MODE, IntType(0, 1), np.zeros(f.sets, np.float32), np.ones(f.sets, np.float32))
+            return [*_divide(f, op.divisor), sign]
+        case Trunc(type=IntType() as type_):
+            _only_float32(f, op.zero_point)
+            rounded: list[Unit] = [*_divide(f, op.scale), *_add(op.zero_point), RoundToFloat(Rounding.ROUND)]
+            divide = _divide(f, op.divisor.astype(np.float32))
+            return [*rounded, *divide, _to_code(f, op.mode, type_)]
+        case MultiThreshold() | SignedBit() | Trunc():
+            raise fail(
+                "HG037", f.name, f"{type(op).__name__} with this input is not monotone or has too many steps.",
+                "Use an integer or fixed-point input (--input fixed:W,I).",
+            )  # fmt: skip
+        case _:
+            assert_never(op)
+
+
+def _to_code(f: StepFunction, mode: Rounding, type_: IntType) -> ToCode:
+    low, high = (np.full(f.sets, bound, np.float32) for bound in (type_.lo, type_.hi))
+    return ToCode(int(mode), type_, low, high)
+
+
+def _add(value: Array) -> list[Unit]:
+    return [Arithmetic("ADD", value)] if value.any() else []
+
+
+def _decode(f: StepFunction, meaning: Decode, type_: IntType, first: bool = False) -> list[Unit]:
+    def plain(exponent: int = 0) -> ToFloat:
+        whole = np.zeros(f.sets, np.int64)
+        return ToFloat(type_, 0, whole, whole + 1, whole + exponent)
+
+    match meaning:
+        case FloatBits():
+            assert first
+            return []
+        case Fixed(fraction):
+            return [plain(-fraction)]
+        case Affine(scale, zero):
+            _only_float32(f, scale)
+            _only_float32(f, zero)
+            scaled: list[Unit] = [] if (scale == 1).all() else [Arithmetic("MUL", scale)]
+            return [plain(), *_add(-zero), *scaled]
+        case CountScale(scale_, bias):
+            factor, start = (np.full(f.sets, v, np.float32) for v in (scale_, bias))
+            return [plain(), Arithmetic("MUL", factor), *_add(start)]
+        case Accumulator():
+            mantissa, exponent = np.frexp(np.broadcast_to(meaning.scale, f.sets))
+            whole = (mantissa * 2.0**48).astype(np.int64)
+            shift = meaning.factor.bit_length() - 1
+            offset = np.broadcast_to(meaning.offset, f.sets)
+            return [ToFloat(type_, shift, offset, whole, exponent.astype(np.int64) - 48)]
+        case _:
+            assert_never(meaning)
+
+
+def _only_float32(f: StepFunction, value: Array) -> None:
+    if value.dtype == np.float32:
+        return
+    raise fail(
+        "HG037", f.name, f"a parameter of type {value.dtype} makes numpy compute in float64, with too many codes.",
+        "Store scale and zero point as float32.",
+    )  # fmt: skip

@@ -1,0 +1,96 @@
+"""A Map as a bundle of functions of one integer: one for each distinct set of constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.fixed import Array, IntType
+from hlsgen.ir import Decode, Elementwise, FloatBits, Map, Quantizer, Shape
+from hlsgen.semantics import apply, constants, decode, lead_axes, quantize, with_constants
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """`sets` functions code -> code. All constants have shape (lead..., sets).
+
+    `index` (elements,): which set the p-th element of the stream uses. `lo`, `hi` (sets,):
+    reachable input interval. For float32 input the domain is the keys of -inf..+inf and 0 for NaN.
+    """
+
+    name: str
+    source: Decode
+    ops: tuple[Elementwise, ...]
+    quantizer: Quantizer
+    index: Array
+    lo: Array
+    hi: Array
+    input_type: IntType
+    output_type: IntType
+
+    @property
+    def sets(self) -> int:
+        return len(self.lo)
+
+    @property
+    def is_float(self) -> bool:
+        return isinstance(self.source, FloatBits)
+
+    def evaluate(self, codes: Array) -> Array:
+        """int64 codes (..., sets) -> int64 codes, by the model's own float operations."""
+        x = decode(self.source, codes)
+        for op in self.ops:
+            x = apply(op, x)
+        return quantize(self.quantizer, x)
+
+
+def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | None = None) -> StepFunction:
+    """The step functions of a Map whose tensors arrive in that order.
+
+    `lo`, `hi`: reachable interval of each element of the last axis, default the source's type.
+    """
+    shape = layer.source.shape
+    source = layer.source.type
+    low = _spread(np.asarray(source.lo) if lo is None else lo, shape, 0)
+    high = _spread(np.asarray(source.hi) if hi is None else hi, shape, 0)
+    items: list[Elementwise | Decode] = [layer.source.decode, *layer.ops, layer.quantizer]
+    wide: list[tuple[int, str, Array]] = []
+    for number, item in enumerate(items):
+        for name, value in constants(item).items():
+            wide.append((number, name, _spread(value, shape, lead_axes(item))))
+    varying = [w[2] for w in wide if w[2].shape[-1] > 1]
+    varying += [a for a in (low, high) if a.size > 1]
+    index, chosen = _distinct(varying, order)
+    new: list[dict[str, Array]] = [{} for _ in items]
+    for number, name, value in wide:
+        new[number][name] = value[..., chosen] if value.shape[-1] > 1 else np.repeat(value, len(chosen), -1)
+    specialized = [with_constants(item, values) for item, values in zip(items, new, strict=True)]
+    lo_sets = low[chosen] if low.size > 1 else np.repeat(low, len(chosen))
+    hi_sets = high[chosen] if high.size > 1 else np.repeat(high, len(chosen))
+    return StepFunction(
+        layer.name, specialized[0], tuple(specialized[1:-1]), specialized[-1], index,  # type: ignore[arg-type]
+        lo_sets.astype(np.int64), hi_sets.astype(np.int64), source, layer.result.type,
+    )  # fmt: skip
+
+
+def _spread(value: Array, shape: Shape, lead: int) -> Array:
+    """(lead..., elements), or (lead..., 1) if the same for all elements."""
+    front, own = value.shape[:lead], value.shape[lead:]
+    if all(s == 1 for s in own):
+        return value.reshape(*front, 1)
+    own = (1,) * (len(shape) - len(own)) + own
+    return np.broadcast_to(value.reshape(front + own), front + shape).reshape(*front, -1)
+
+
+def _distinct(arrays: list[Array], order: Array) -> tuple[Array, Array]:
+    """(set of each stream position, an element of each set), sets in order of first use."""
+    if not arrays:
+        return np.zeros(len(order), np.int64), order[:1]
+    size = len(order)
+    columns = [a.reshape(-1, size).T for a in arrays]
+    key = np.concatenate([np.ascontiguousarray(c).view(np.uint8).reshape(size, -1) for c in columns], axis=1)
+    rows = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
+    _, first, inverse = np.unique(rows[order], return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return rank[inverse.ravel()], order[np.sort(first)]
