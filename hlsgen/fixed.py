@@ -118,10 +118,14 @@ class IntType:
 
 
 def int_type(bits: int, signed: bool, narrow: bool = False) -> IntType:
-    """Bounds as the QONNX code has them: narrow drops the lowest signed, the highest unsigned code."""
-    if signed:
-        return IntType(-(1 << (bits - 1)) + narrow, max((1 << (bits - 1)) - 1, -(1 << (bits - 1)) + narrow))
-    return IntType(0, (1 << bits) - 1 - narrow)
+    """Bounds as the QONNX code has them: narrow drops the lowest signed, the highest unsigned code.
+
+    The clamp is done in float32, so bounds of more than 24 bits are those that float32 has, as far
+    as the bits hold them: with 32 bits a narrow quantizer does reach its lowest code.
+    """
+    lo, hi = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    low, high = (lo + 1, hi) if signed and narrow else (lo, hi - narrow)
+    return IntType(max(lo, int(np.float32(low))), min(hi, int(np.float32(high))))
 
 
 def product_to_float32(integer: Array, scale: Array) -> Array:

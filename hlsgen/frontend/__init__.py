@@ -13,11 +13,11 @@ from onnx import TensorProto, helper
 from hlsgen.errors import Collector, fail
 from hlsgen.fixed import IntType
 from hlsgen.frontend import qonnx, standard
-from hlsgen.frontend.load import read_model, tensor_array
+from hlsgen.frontend.load import read_model, self_contained, tensor_array
 from hlsgen.frontend.tensors import FOLDED, Const, Dynamic, Tensor, attributes, fold, label, quantized
 from hlsgen.ir import Model, Shape, Step
 
-__all__ = ["import_model", "parse_datatype"]
+__all__ = ["import_model", "parse_datatype", "self_contained"]
 
 _LATER = {
     "Conv": "Convolutions are not supported yet.",

@@ -52,6 +52,16 @@ def read_model(path: Path) -> onnx.ModelProto:
     return model
 
 
+def self_contained(path: Path) -> bytes:
+    """The bytes of the file; with its external data inside, if it has any."""
+    data = path.read_bytes()
+    tensors = onnx.ModelProto.FromString(data).graph.initializer
+    if any(t.data_location == TensorProto.EXTERNAL for t in tensors):
+        inlined: bytes = read_model(path).SerializeToString(deterministic=True)
+        return inlined
+    return data
+
+
 def _check_tensor(tensor: TensorProto, folder: Path) -> None:
     elements = 1
     for dim in tensor.dims:

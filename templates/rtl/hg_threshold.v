@@ -14,8 +14,8 @@
 //             FILE       file name stem; FILE_<lane>_<level>.mem (three digits, two digits) holds
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
 // Latency     BITS + 1 cycles, one beat a cycle
-// Contract    thresholds are two's complement of IN_W + 1 bits, so that "always" and "never" can
-//             be said. Each level is a memory with a registered read, as block or table RAM.
+// Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
+//             "always" and "never" can be said. Each level is a memory with a registered read, as block or table RAM.
 `default_nettype none
 module hg_threshold #(
     parameter integer LANES     = 2,
@@ -39,7 +39,7 @@ module hg_threshold #(
 );
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
     localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
-    localparam integer T_W  = IN_W + 1;
+    localparam integer T_W  = IN_W + ((IN_SIGNED != 0) ? 1 : 2);
     localparam integer W_W  = T_W + FALLING;
 
     reg [BITS:0]    valid_reg;
@@ -87,7 +87,7 @@ module hg_threshold #(
                 wire [FW+BITS-1:0]   address = ({{BITS{1'b0}}, folds[l*FW +: FW]} << l)
                                              | {{FW{1'b0}}, node};
                 wire                 reached =
-                    $signed({(IN_SIGNED != 0) && x_reg[IN_W-1], x_reg})
+                    $signed({{T_W-IN_W{(IN_SIGNED != 0) && x_reg[IN_W-1]}}, x_reg})
                     >= $signed(word_reg[T_W-1:0]);
                 wire                 found = reached ^ ((FALLING != 0) && word_reg[W_W-1]);
                 wire [BITS:0]        node_next = {node_reg, found};

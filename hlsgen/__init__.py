@@ -1,0 +1,78 @@
+"""hlsgen: quantized ONNX models to fixed-point hardware that equals the model's integers.
+
+The four verbs of the command line, as functions:
+
+    from hlsgen import build, check, run, verify
+    build("model.onnx", "out")
+    y = run("out", x, backend="verilator")
+    assert verify("out").ok
+
+All raise `HlsgenError` with every problem found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+
+from hlsgen import reference
+from hlsgen.compiler import Build, Options, Progress, compile_model, is_replaceable, reopen, tool_version, write_build
+from hlsgen.errors import Diagnostic, HlsgenError, fail
+from hlsgen.fixed import Array
+from hlsgen.simulation.verdict import Verdict, run_hardware, verify_build
+from hlsgen.simulation.simulate import SIMULATORS
+
+__all__ = [
+    "Build", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "check", "run", "verify",
+]  # fmt: skip
+__version__ = tool_version()
+
+BACKENDS = ("reference", *SIMULATORS)
+
+
+def check(model: str | PathLike[str], options: Options | None = None, progress: Progress | None = None) -> Build:
+    """Compiles without writing anything."""
+    return compile_model(Path(model), options or Options(), progress)
+
+
+def build(
+    model: str | PathLike[str], output: str | PathLike[str], options: Options | None = None,
+    progress: Progress | None = None,
+) -> Build:  # fmt: skip
+    """Compiles `model` and writes the build directory `output`."""
+    directory = Path(output)
+    if directory.exists() and not is_replaceable(directory):
+        raise fail("HG050", str(directory), "exists and is not a build of hlsgen.", "Choose another -o, or remove it.")
+    result = compile_model(Path(model), options or Options(), progress)
+    write_build(result, directory)
+    return result
+
+
+def run(directory: str | PathLike[str], x: Array, backend: str = "reference") -> Array:
+    """Model inputs (the model's shape, or a batch of them) -> model outputs, through a backend.
+
+    backend: "reference", "verilator" or "icarus". x: numbers; y: the model's output dtype.
+    """
+    if backend not in BACKENDS:
+        raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
+    found = reopen(Path(directory))
+    codes = reference.encode_input(found.graph, reference.frames_of(found.graph, x))
+    if backend == "reference":
+        results = reference.run_layers(found.graph, codes)
+        outputs = results[-1] if results else codes
+    else:
+        outputs = run_hardware(found, Path(directory), codes, backend)
+    return reference.decode_output(found.graph, outputs)
+
+
+def verify(
+    directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Verdict:  # fmt: skip
+    """Holds a build against its model: every file, and the hardware in simulation."""
+    chosen = list(SIMULATORS) if simulators is None else simulators
+    for name in chosen:
+        if name not in SIMULATORS:
+            raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
+    return verify_build(reopen(Path(directory)), Path(directory), chosen, frames, seed, progress)

