@@ -125,7 +125,7 @@ def _bind(stage: Stage, memories: dict[str, str]) -> tuple[str, dict[str, Parame
             }, about + f"{len(unit.thresholds.table)} thresholds a channel"  # fmt: skip
         case ShiftStage():
             shift = unit.shift
-            bits = IntType(min(0, int(shift.offset.min())), max(0, int(shift.offset.max()))).bits
+            bits = signed_bits(shift.offset)
             memories[f"{name}.mem"] = _words(shift.offset[unit.table], bits)
             width = result.type.bits
             return "hg_shift", {
@@ -137,8 +137,7 @@ def _bind(stage: Stage, memories: dict[str, str]) -> tuple[str, dict[str, Parame
         case FloatStage():
             return _bind_float(stage, unit, memories, about)
         case MatrixStage():
-            low, high = int(unit.weight.min()), int(unit.weight.max())
-            bits = 1 if unit.mode else IntType(min(low, 0), high).bits + (low >= 0)
+            bits = 1 if unit.mode else signed_bits(unit.weight)
             memories[f"{name}.mem"] = _weight_memory(unit, bits)
             rows, columns = unit.weight.shape
             kind = {0: f"{bits}-bit weights", 1: "bipolar weights", 2: "bipolar weights, popcount"}[unit.mode]
@@ -170,8 +169,7 @@ def _bind_float(
             return "hg_f32_round_unit", parameters, about + f"float32 {mode.name}"
         case ToFloat():
             inner = unit.unit
-            b_bits = IntType(min(0, int(inner.offset.min())), max(0, int(inner.offset.max()))).bits
-            b_bits += int(inner.offset.min() >= 0)
+            b_bits = signed_bits(inner.offset)
             m_bits = max(1, int(inner.mantissa.max()).bit_length())
             words = (inner.exponent & 0xFFF).astype(object) << (m_bits + b_bits)
             words = words | (inner.mantissa.astype(object) << b_bits)
@@ -190,6 +188,11 @@ def _bind_float(
             }, about + "float32 to code"  # fmt: skip
         case _:
             assert_never(unit.unit)
+
+
+def signed_bits(values: Array) -> int:
+    """Bits of the two's complement that holds all values."""
+    return IntType(min(-1, int(values.min())), int(values.max())).bits
 
 
 def _float_bits(value: Array) -> Array:

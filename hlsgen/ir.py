@@ -10,6 +10,7 @@ have its rank. Where an operation has several values per element (thresholds) th
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -247,6 +248,10 @@ class Value:
     shape: Shape
     type: IntType
     decode: Decode
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -101,7 +101,7 @@ class MatrixStage:
 
     @property
     def dot_latency(self) -> int:
-        terms = -(-self.simd // 6) if self.mode == 2 else self.simd
+        terms = -(-self.simd // (6 if self.mode == 2 else 4))
         return 1 + (terms - 1).bit_length() // TREE_LEVELS
 
 

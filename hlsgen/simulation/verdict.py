@@ -12,7 +12,9 @@ from typing import Any
 
 from hlsgen.compiler import Build, changed_files
 from hlsgen.emit.project import testbench_config, vector_words
+from hlsgen.errors import fail
 from hlsgen.fixed import Array
+from hlsgen.ir import Linear
 from hlsgen.render import library_text
 from hlsgen.simulation.beats import read_words, unpack, write_words
 from hlsgen.simulation.simulate import Outcome, simulate
@@ -50,9 +52,15 @@ class Verdict:
         return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
 
 
-def default_frames(build: Build) -> int:
+#: Multiplications that a simulator does in about ten seconds.
+_BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
+
+
+def default_frames(build: Build, simulator: str) -> int:
     """Frames for a verification: many small ones, a few large ones."""
-    return max(6, min(200, 100_000 // max(1, build.schedule.interval)))
+    work = sum(x.weight.size * (x.source.size // x.weight.shape[1]) for x in build.graph.layers if isinstance(x, Linear))
+    by_cycles = 100_000 // max(1, build.schedule.interval)
+    return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, work)))
 
 
 def verify_build(
@@ -63,8 +71,8 @@ def verify_build(
     changed = changed_files(build, directory)
     predicted = {"latency": build.schedule.latency, "interval": build.schedule.interval}
     verdicts = {}
-    codes = stimuli(build.schedule, frames or default_frames(build), seed)
     for simulator in simulators:
+        codes = stimuli(build.schedule, frames or default_frames(build, simulator), seed)
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
             progress(f"{simulator}: {len(codes)} frames")
             work = Path(temporary)
@@ -129,8 +137,6 @@ def run_hardware(build: Build, directory: Path, codes: Array, simulator: str) ->
         bench = prepare(build, codes, work)
         outcome = simulate(directory, bench, bench, work / "sim", simulator, ["capture"])
         if not outcome.passed:
-            from hlsgen.errors import fail
-
             raise fail("HG053", simulator, "; ".join(_failures(outcome)))
         words = read_words(bench / "output.hex")
     mask = (1 << build.design.output.bits) - 1

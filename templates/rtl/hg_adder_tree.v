@@ -20,48 +20,40 @@ module hg_adder_tree #(
     output wire [IN_W+$clog2(N)-1:0]  sum
 );
     localparam integer LEVELS = $clog2(N);
-    localparam integer OUT_W  = IN_W + LEVELS;
 
-    // All levels use full-width terms; synthesis removes the copies of the sign.
-    genvar l;
+    // Level l holds ceil(N / 2^l) numbers of IN_W + l bits.
+    genvar l, i;
     generate
         for (l = 0; l <= LEVELS; l = l + 1) begin : level
             localparam integer COUNT = (N + (1 << l) - 1) >> l;
-            wire [COUNT*OUT_W-1:0] value;
-        end
-        for (l = 0; l < LEVELS; l = l + 1) begin : add
-            localparam integer FROM = (N + (1 << l) - 1) >> l;
-            localparam integer TO   = (N + (2 << l) - 1) >> (l + 1);
-            reg [TO*OUT_W-1:0] next;
-            integer i;
-            always @* begin
-                next = {TO*OUT_W{1'b0}};
-                for (i = 0; i < TO; i = i + 1)
-                    if (2*i + 1 < FROM)
-                        next[i*OUT_W +: OUT_W] = level[l].value[(2*i)*OUT_W +: OUT_W]
-                                               + level[l].value[((2*i + 1) % FROM)*OUT_W +: OUT_W];
-                    else
-                        next[i*OUT_W +: OUT_W] = level[l].value[(2*i)*OUT_W +: OUT_W];
-            end
-            if (EVERY != 0 && ((l + 1) % ((EVERY == 0) ? 1 : EVERY)) == 0) begin : pipe
-                reg [TO*OUT_W-1:0] value_reg;
-                always @(posedge clk) if (en) value_reg <= next;
-                assign level[l+1].value = value_reg;
-            end else begin : wired
-                assign level[l+1].value = next;
+            localparam integer W     = IN_W + l;
+            wire [COUNT*W-1:0] value;
+            if (l == 0) begin : leaves
+                assign value = terms;
+            end else begin : sums
+                localparam integer FROM = (N + (1 << (l - 1)) - 1) >> (l - 1);
+                wire [COUNT*W-1:0] next;
+                for (i = 0; i < COUNT; i = i + 1) begin : add
+                    wire [W-2:0] a = level[l-1].value[2*i*(W-1) +: W-1];
+                    wire [W-1:0] a_wide = {(SIGNED != 0) && a[W-2], a};
+                    if (2*i + 1 < FROM) begin : pair
+                        wire [W-2:0] b = level[l-1].value[(2*i+1)*(W-1) +: W-1];
+                        assign next[i*W +: W] = a_wide + {(SIGNED != 0) && b[W-2], b};
+                    end else begin : single
+                        assign next[i*W +: W] = a_wide;
+                    end
+                end
+                if (EVERY != 0 && (l % ((EVERY == 0) ? 1 : EVERY)) == 0) begin : pipe
+                    reg [COUNT*W-1:0] value_reg;
+                    always @(posedge clk) if (en) value_reg <= next;
+                    assign value = value_reg;
+                end else begin : wired
+                    assign value = next;
+                end
             end
         end
     endgenerate
 
-    reg [N*OUT_W-1:0] extended;
-    integer t;
-    always @* begin
-        for (t = 0; t < N; t = t + 1) begin
-            extended[t*OUT_W +: OUT_W] = {OUT_W{(SIGNED != 0) && terms[t*IN_W + IN_W - 1]}};
-            extended[t*OUT_W +: IN_W]  = terms[t*IN_W +: IN_W];
-        end
-    end
-    assign level[0].value = extended;
     assign sum = level[LEVELS].value;
 
     wire unused = &{1'b0, clk, en};

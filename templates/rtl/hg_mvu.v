@@ -42,10 +42,10 @@ module hg_mvu #(
     localparam integer WORDS = ROW_FOLDS * COL_FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
     localparam [AW-1:0] LAST_WORD = WORDS[AW-1:0] - 1'b1;
-    localparam integer TERMS  = (MODE == 2) ? (SIMD + 5) / 6 : SIMD;
+    localparam integer TERMS  = (MODE == 2) ? (SIMD + 5) / 6 : (SIMD + 3) / 4;
     localparam integer LEVELS = $clog2(TERMS);
     localparam integer STAGES = 1 + ((EVERY == 0) ? 0 : LEVELS / ((EVERY == 0) ? 1 : EVERY));
-    localparam integer SUM_W  = (MODE == 2) ? 3 + LEVELS : X_W + W_W + 1 + LEVELS;
+    localparam integer SUM_W  = ((MODE == 2) ? 3 : X_W + W_W + 3) + LEVELS;
 
     wire                en = m_ready || !m_valid_reg;
     wire [SIMD*X_W-1:0] x;

@@ -23,23 +23,27 @@ module hg_popcount #(
                + {2'b00, v[3]} + {2'b00, v[4]} + {2'b00, v[5]};
     endfunction
 
-    reg [6*GROUPS-1:0] agree;
-    reg [3*GROUPS-1:0] part, part_reg;
-    integer g;
+    wire [3*GROUPS-1:0] parts;
 
-    always @* begin
-        agree = {6*GROUPS{1'b0}};
-        agree[SIMD-1:0] = ~(x ^ w);
-        for (g = 0; g < GROUPS; g = g + 1)
-            part[3*g +: 3] = count6(agree[6*g +: 6]);
-    end
-
-    always @(posedge clk) if (en) part_reg <= part;
+    genvar g;
+    generate
+        for (g = 0; g < GROUPS; g = g + 1) begin : group
+            localparam integer COUNT = (SIMD - 6*g < 6) ? SIMD - 6*g : 6;
+            reg [2:0] part_reg;
+            wire [5:0] same;
+            assign same[COUNT-1:0] = ~(x[6*g +: COUNT] ^ w[6*g +: COUNT]);
+            if (COUNT < 6) begin : rest
+                assign same[5:COUNT] = {6-COUNT{1'b0}};
+            end
+            always @(posedge clk) if (en) part_reg <= count6(same);
+            assign parts[3*g +: 3] = part_reg;
+        end
+    endgenerate
 
     hg_adder_tree #(
         .N(GROUPS), .IN_W(3), .SIGNED(0), .EVERY(EVERY)
     ) tree (
-        .clk(clk), .en(en), .terms(part_reg), .sum(count)
+        .clk(clk), .en(en), .terms(parts), .sum(count)
     );
 endmodule
 `default_nettype wire

@@ -1,0 +1,332 @@
+"""The command line: parses, calls the library, prints. Exit code 0: what it says holds; 1: it does
+not, or a diagnostic; 2: wrong usage."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import hlsgen
+from hlsgen import report
+from hlsgen.compiler import Options, read_folding
+from hlsgen.errors import Diagnostic, HlsgenError, fail
+from hlsgen.simulation.simulate import SIMULATORS
+
+app = typer.Typer(
+    help="Quantized ONNX models to fixed-point hardware that equals the model's integers, proven in simulation.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX file.", show_default=False)]
+DirArg = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `build` has written.", show_default=False)]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+Input = Annotated[
+    str | None,
+    typer.Option(
+        "--input",
+        metavar="TYPE",
+        help="What the input port carries: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them "
+        "integer, as ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type the model declares; "
+        "else codes for networks, float32 for graphs of quantizers.",
+        show_default=False,
+    ),
+]
+Lanes = Annotated[
+    int | None, typer.Option(help="Elements a beat, for graphs of quantizers. Default 1.", show_default=False)
+]
+TargetCycles = Annotated[
+    int | None,
+    typer.Option(
+        "--target-cycles",
+        help="At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle.",
+        show_default=False,
+    ),
+]
+Fps = Annotated[
+    float | None, typer.Option(help="Frames a second at --clock-mhz, instead of --target-cycles.", show_default=False)
+]
+Clock = Annotated[float, typer.Option("--clock-mhz", help="Clock for --fps and for rates that are printed.")]
+Folding = Annotated[
+    Path | None,
+    typer.Option(help="YAML file with PE and SIMD of layers, as a build writes it.", show_default=False),
+]
+Reset = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
+Top = Annotated[str, typer.Option(help="Name of the top module.")]
+
+
+def _options(
+    target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
+    folding: Path | None, reset: str, top: str,
+) -> Options:  # fmt: skip
+    if reset not in ("high", "low"):
+        raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
+    if clock <= 0 or (fps is not None and fps <= 0):
+        raise fail("HG040", "--fps", "rate and clock must be greater than 0.")
+    if fps is not None:
+        if cycles is not None:
+            raise fail("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")
+        cycles = int(clock * 1e6 / fps)
+        if cycles < 1:
+            raise fail("HG040", "--fps", f"{fps:g} frames a second at {clock:g} MHz is less than a cycle a frame.")
+    layers = read_folding(folding) if folding else {}
+    return Options(target, input_, lanes, cycles, layers, reset == "low", top)
+
+
+class _Watch:
+    """A progress line on a terminal, nothing elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.progress = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True,
+            disable=quiet or not err.is_terminal,
+        )  # fmt: skip
+
+    def __enter__(self) -> _Watch:
+        self.progress.start()
+        self.task = self.progress.add_task("reading")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def layer(self, done: int, total: int, name: str) -> None:
+        self.progress.update(self.task, description=f"layer {done + 1} of {total}: {escape(name)}")
+
+    def text(self, text: str) -> None:
+        self.progress.update(self.task, description=escape(text))
+
+
+def _emit(data: dict[str, Any]) -> None:
+    print(json.dumps(data, indent=2))
+
+
+def _stop(error: HlsgenError, as_json: bool) -> typer.Exit:
+    """Prints all diagnostics; the exit to raise."""
+    if as_json:
+        _emit({"ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]})
+    else:
+        for diagnostic in error.diagnostics:
+            _say(diagnostic)
+        count = sum(d.severity == "error" for d in error.diagnostics)
+        err.print(f"{count} problem{'s' if count != 1 else ''}.")
+    return typer.Exit(1)
+
+
+def _say(diagnostic: Diagnostic) -> None:
+    colour = "yellow" if diagnostic.severity == "warning" else "red"
+    err.print(f"[{colour}]{diagnostic.severity}[/] {escape(str(diagnostic))}", soft_wrap=True)
+
+
+@app.command()
+def check(
+    model: ModelArg, input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
+    clock_mhz: Clock = 200.0, folding: Folding = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say what stands in the way of a build, all of it; or what becomes of each layer."""
+    try:
+        options = _options("verilog", input_, lanes, target_cycles, fps, clock_mhz, folding, "high", "top")
+        with _Watch(as_json) as watch:
+            result = hlsgen.check(model, options, watch.layer)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    summary = report.summary(result, clock_mhz)
+    if as_json:
+        _emit({"ok": True, **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
+        return
+    for warning in result.warnings:
+        _say(warning)
+    _print_summary(summary)
+
+
+@app.command()
+def build(
+    model: ModelArg,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory to write.", show_default=False)],
+    target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
+    input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
+    clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top", as_json: Json = False,
+) -> None:  # fmt: skip
+    """Write Verilog, memory files, testbench and manifest."""
+    try:
+        options = _options(target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top)
+        with _Watch(as_json) as watch:
+            result = hlsgen.build(model, output, options, watch.layer)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    summary = report.summary(result, clock_mhz)
+    if as_json:
+        _emit({"ok": True, "output": str(output), **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
+        return
+    for warning in result.warnings:
+        _say(warning)
+    _print_summary(summary)
+    out.print(f"wrote {escape(str(output))}: {len(result.files)} files, top module {result.design.top}")
+
+
+@app.command()
+def run(
+    directory: DirArg,
+    input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
+    backend: Annotated[str, typer.Option(help="reference, verilator or icarus.")] = "reference",
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """The model's own inputs to the model's own outputs, through the hardware."""
+    try:
+        with _Watch(as_json) as watch:
+            watch.text(f"running on {backend}")
+            x = _read_array(input_, directory)
+            y = hlsgen.run(directory, x, backend)
+        _write_array(output, y, directory)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    if as_json:
+        _emit({"ok": True, "backend": backend, "input_shape": list(x.shape), "output_shape": list(y.shape)})
+    else:
+        out.print(f"{backend}: {list(x.shape)} -> {list(y.shape)}, wrote {escape(str(output))}")
+
+
+@app.command()
+def verify(
+    directory: DirArg,
+    sim: Annotated[str, typer.Option(help="verilator, icarus or all.")] = "all",
+    frames: Annotated[int | None, typer.Option(help="Frames of stimuli.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of stimuli and stalls.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Hold a build against its model: every file, and the hardware in simulation."""
+    try:
+        with _Watch(as_json) as watch:
+            simulators = list(SIMULATORS) if sim == "all" else [sim]
+            if frames is not None and frames < 1:
+                raise fail("HG040", "--frames", f"{frames}.", "At least 1.")
+            verdict = hlsgen.verify(directory, simulators, frames, seed, watch.text)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    if as_json:
+        _emit(
+            {
+                "ok": verdict.ok,
+                "predicted": verdict.predicted,
+                "simulators": {name: {"ok": v.ok, **asdict(v)} for name, v in verdict.simulators.items()},
+                "first_divergence": verdict.first_divergence,
+                "changed_files": verdict.changed,
+            }
+        )
+    else:
+        _print_verdict(verdict)
+    if not verdict.ok:
+        raise typer.Exit(1)
+
+
+def _print_verdict(verdict: hlsgen.Verdict) -> None:
+    for name in verdict.changed[:20]:
+        err.print(f"[red]HG051[/] {escape(name)}: differs from what the model gives.")
+    if len(verdict.changed) > 20:
+        err.print(f"... and {len(verdict.changed) - 20} more files.")
+    for name, v in verdict.simulators.items():
+        cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
+        state = "[green]equal[/]" if v.ok else "[red]different[/]"
+        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
+        for failure in v.failures:
+            err.print(f"  {escape(failure)}", soft_wrap=True)
+    where = verdict.first_divergence
+    if where:
+        out.print(
+            escape(
+                f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
+                f"frame {where['frame']}, cycle {where['cycle']}: expected {where['expected']}, got {where['actual']}"
+            )
+        )
+    predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
+    out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("layer", "kind", "in", "out", "PE x SIMD", "cycles", "how"):
+        table.add_column(title, overflow="fold")
+    for row in summary["layers"]:
+        folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
+        how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
+        cells = (row["name"], row["kind"], row["input"], row["output"], folding, str(row["cycles"]), how)
+        table.add_row(*map(escape, cells))
+    out.print(table)
+    host = summary["host"]
+    for part in ("head", "tail"):
+        if host[part]:
+            out.print(f"host {part}: " + escape(", ".join(f"{s['op']}" for s in host[part])))
+    cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
+    out.print(
+        f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
+        f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
+    )
+    out.print(
+        f"estimate: about {estimate['lut']} LUT, {estimate['weight_bits']} weight bits, "
+        f"{estimate['threshold_bits']} parameter bits"
+    )
+
+
+def _read_array(path: Path, directory: Path) -> Any:
+    try:
+        data = np.load(path, allow_pickle=False)
+        if isinstance(data, np.lib.npyio.NpzFile):
+            if len(data.files) != 1:
+                raise fail("HG054", str(path), f"holds {len(data.files)} arrays.", "The model has one input.")
+            return data[data.files[0]]
+        return data
+    except (OSError, ValueError, EOFError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
+
+
+def _write_array(path: Path, array: Any, directory: Path) -> None:
+    try:
+        if path.suffix == ".npz":
+            manifest = json.loads((directory / "manifest.json").read_text())
+            np.savez(path, **{manifest["output"]["tensor"]: array})
+        else:
+            with path.open("wb") as stream:
+                np.save(stream, array)
+    except OSError as error:
+        raise fail("HG001", str(path), f"cannot be written: {error.strerror}.") from None
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"hlsgen {hlsgen.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:  # fmt: skip
+    pass
+
+
+def main() -> None:
+    """Entry point."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""What is told about a build before it is simulated: layers, rates, a rough estimate of its size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlsgen.compiler import Build
+from hlsgen.emit.project import host_steps, layer_table
+from hlsgen.rescale.floats import Arithmetic
+from hlsgen.schedule import (
+    FloatStage,
+    KeyStage,
+    MatrixStage,
+    Port,
+    ShiftStage,
+    Stage,
+    ThresholdStage,
+    WidthStage,
+    WinnerStage,
+)
+
+#: LUT of a lane of each float unit, from Yosys (six-input tables, no DSP).
+_FLOAT_LUT = {"ADD": 450, "MUL": 900, "DIV": 1100, "MAX": 60, "MIN": 60}
+
+
+def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
+    """Layers, host parts, cycles, rates at a clock, and the estimate."""
+    schedule = build.schedule
+    return {
+        "layers": layer_table(schedule),
+        "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
+        "cycles": {"latency": schedule.latency, "interval": schedule.interval},
+        "rate": {
+            "clock_mhz": clock_mhz,
+            "latency_us": schedule.latency / clock_mhz,
+            "frames_per_second": clock_mhz * 1e6 / schedule.interval,
+        },
+        "estimate": estimate(build),
+    }
+
+
+def estimate(build: Build) -> dict[str, int]:
+    """LUT without DSP blocks (within about a factor of two), and bits of memory."""
+    bits = {"weight_bits": 0, "threshold_bits": 0}
+    lut = 0.0
+    for stage in build.schedule.stages:
+        lut += _lut(stage)
+        if isinstance(stage.unit, MatrixStage):
+            per = 1 if stage.unit.mode else max(1, int(abs(stage.unit.weight).max()).bit_length() + 1)
+            bits["weight_bits"] += stage.unit.weight.size * per
+        elif isinstance(stage.unit, ThresholdStage):
+            steps = (1 << stage.unit.thresholds.bits) - 1
+            bits["threshold_bits"] += stage.unit.table.size * steps * (stage.source.type.bits + 1)
+    return {"lut": round(lut), **bits}
+
+
+def _lut(stage: Stage) -> float:
+    unit, x, lanes = stage.unit, stage.source.type.bits, stage.source.lanes
+    match unit:
+        case Port() | WidthStage() | KeyStage():
+            return stage.source.bits + stage.result.bits
+        case MatrixStage():
+            w = 1 if unit.mode else max(1, int(abs(unit.weight).max()).bit_length() + 1)
+            multiply = {0: 0.6 * x * w + x + w, 1: 2 * x, 2: 0.6}[unit.mode]
+            memory = unit.weight.size * w / 64
+            return unit.pe * (unit.simd * multiply + stage.result.type.bits) + memory + unit.simd * x
+        case ThresholdStage():
+            steps = (1 << unit.thresholds.bits) - 1
+            return unit.thresholds.bits * lanes * x * 0.7 + unit.table.size * steps * (x + 1) / 64
+        case ShiftStage():
+            return lanes * (2.5 * x + stage.result.type.bits)
+        case FloatStage():
+            each = _FLOAT_LUT[unit.unit.op] if isinstance(unit.unit, Arithmetic) else 350
+            return lanes * each
+        case WinnerStage():
+            return lanes * x * 1.5
