@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.fixed import Array, IntType
-from hlsgen.rescale.floats import Arithmetic, RoundToFloat, ToCode, ToFloat
+from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
 from hlsgen.schedule import (
     TREE_LEVELS,
     FloatStage,
@@ -186,6 +186,8 @@ def _bind_float(
             return "hg_f32_encode", {
                 "MODE": code.mode, "OUT_W": result.type.bits, "OUT_SIGNED": int(result.type.signed), **common,
             }, about + "float32 to code"  # fmt: skip
+        case Compare():
+            raise AssertionError("a comparison is two stages")
         case _:
             assert_never(unit.unit)
 

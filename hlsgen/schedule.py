@@ -18,7 +18,7 @@ from hlsgen.fixed import Array, IntType
 from hlsgen.ir import FloatBits, Graph, Linear, Map, Relabel, Winner
 from hlsgen.layout import groups, stream_orders
 from hlsgen.rescale import FloatUnits, Realization, Shift, Thresholds, realize, specialize
-from hlsgen.rescale.floats import Arithmetic, RoundToFloat, ToCode, ToFloat, Unit
+from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat, Unit
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
@@ -26,6 +26,7 @@ DEFAULT_PARALLELISM = 1024
 TREE_LEVELS = 2
 #: Widest input beat of a layer, in bits, that the folding search likes.
 WIDE_BEAT = 1024
+FLOAT_WORD = IntType(0, 0xFFFFFFFF)
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 
 
@@ -244,7 +245,7 @@ class _Planner:
         lanes = self._input_lanes(targets)
         source = Stream(graph.input.type, lanes, -(-self.elements // lanes))
         if isinstance(graph.input.decode, FloatBits):
-            source = Stream(IntType(0, 0xFFFFFFFF), source.lanes, source.beats)
+            source = Stream(FLOAT_WORD, source.lanes, source.beats)
         self.stream = source
         self._append(Stage("s_axis", Port(), source, source))
 
@@ -299,14 +300,28 @@ class _Planner:
                     self._append(Stage(f"{name}_key", KeyStage(), self.stream, keys, layer.name))
                 self._append(Stage(name, ThresholdStage(found, table), self.stream, result, layer.name, i))
             case FloatUnits():
-                for n, unit in enumerate(found.units):
-                    last = n == len(found.units) - 1
-                    type_ = unit.output if isinstance(unit, ToCode) else IntType(0, 0xFFFFFFFF)
-                    to = Stream(layer.result.type if last else type_, self.stream.lanes, self.stream.beats)
-                    stage = Stage(f"{name}_{n}", FloatStage(unit, table), self.stream, to, layer.name, i if last else -1)
-                    self._append(stage)
+                self._float_units(i, layer, name, found, table)
             case _:
                 assert_never(found)
+
+    def _float_units(self, i: int, layer: Map, name: str, found: FloatUnits, table: Array) -> None:
+        lanes, beats = self.stream.lanes, self.stream.beats
+        for n, unit in enumerate(found.units):
+            last = n == len(found.units) - 1
+            word = Stream(FLOAT_WORD, lanes, beats)
+            to, position = (Stream(layer.result.type, lanes, beats), i) if last else (word, -1)
+            match unit:
+                case Compare(thresholds):
+                    self._append(Stage(f"{name}_{n}_key", KeyStage(), self.stream, word, layer.name))
+                    count = IntType(thresholds.base, thresholds.base + len(thresholds.table))
+                    to = to if last else Stream(count, lanes, beats)
+                    step: Unit_ = ThresholdStage(thresholds, table)
+                case ToCode(output=output):
+                    to = to if last else Stream(output, lanes, beats)
+                    step = FloatStage(unit, table)
+                case _:
+                    step = FloatStage(unit, table)
+            self._append(Stage(f"{name}_{n}", step, self.stream, to, layer.name, position))
 
     def _linear(self, i: int, layer: Linear, name: str) -> None:
         pe, simd = self.folding[layer.name]
@@ -363,6 +378,8 @@ def latency(unit: Unit_) -> int:
                     return 8
                 case ToCode():
                     return 6
+                case Compare():
+                    raise AssertionError("a comparison is two stages")
                 case _:
                     assert_never(unit.unit)
         case MatrixStage():

@@ -33,6 +33,8 @@ from hlsgen.ir import (
 #: Keys of -infinity and +infinity; NaN has key 0.
 KEY_NEG_INF, KEY_POS_INF = 0x007FFFFF, 0xFF800000
 _BELOW = KEY_NEG_INF
+#: Codes of Trunc version 1, which does not clamp: they saturate here.
+UNCLAMPED = IntType(-(1 << 31), (1 << 31) - 1)
 
 
 def float_to_key(x: Array) -> Array:
@@ -92,9 +94,8 @@ def quantize(op: Quantizer, x: Array) -> Array:
 
 def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
     if type_ is None:
-        limit = np.float32(2.0**31)
-        rounded = round_float(y, op.mode)
-        return np.where(np.isnan(y), -(2**31), np.clip(rounded, -limit, limit).astype(np.int64))
+        rounded = np.clip(round_float(np.where(np.isnan(y), -np.inf, y), op.mode), UNCLAMPED.lo, UNCLAMPED.hi + 1)
+        return np.clip(rounded.astype(np.int64), UNCLAMPED.lo, UNCLAMPED.hi)
     lo, hi = y.dtype.type(type_.lo), y.dtype.type(type_.hi)
     y = np.where(y > hi, hi, y)
     y = np.where(y < lo, lo, y)
@@ -128,7 +129,7 @@ def code_type(op: Quantizer) -> IntType:
         case SignedBit():
             return IntType(-1, 1)
         case Trunc():
-            return op.type or IntType(-(1 << 31), (1 << 31) - 1)
+            return op.type or UNCLAMPED
         case MultiThreshold():
             return IntType(0, len(op.thresholds))
         case _:

@@ -30,9 +30,11 @@ from hlsgen.ir import (
     Trunc,
 )
 from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import code_type, decoding
+from hlsgen.rescale.thresholds import Thresholds
+from hlsgen.semantics import UNCLAMPED, code_type, decoding, float_to_key
 
 BIPOLAR_MODE = 7
+MAX_COMPARE = 4095
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +73,14 @@ class ToCode:
     high: Array
 
 
-Unit = Arithmetic | RoundToFloat | ToFloat | ToCode
+@dataclass(frozen=True, eq=False)
+class Compare:
+    """hg_float_key and hg_threshold: the code counts the thresholds (keys) that x reaches."""
+
+    thresholds: Thresholds
+
+
+Unit = Arithmetic | RoundToFloat | ToFloat | ToCode | Compare
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +96,13 @@ def build(f: StepFunction) -> FloatUnits:
     for op in f.ops:
         units += _operation(f, op)
     units += _quantize(f, f.quantizer)
-    return FloatUnits(tuple(units))
+    return FloatUnits(tuple(_for_all_sets(unit, f.sets) for unit in units))
+
+
+def _for_all_sets(unit: Unit, sets: int) -> Unit:
+    if isinstance(unit, Arithmetic):
+        return Arithmetic(unit.op, np.broadcast_to(unit.value, (sets,)))
+    return unit
 
 
 def _operation(f: StepFunction, op: Elementwise) -> list[Unit]:
@@ -125,18 +140,37 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
         case Bipolar():
             sign = ToCode(BIPOLAR_MODE, IntType(0, 1), np.zeros(f.sets, np.float32), np.ones(f.sets, np.float32))
             return [*_divide(f, op.divisor), sign]
-        case Trunc(type=IntType() as type_):
+        case Trunc():
             _only_float32(f, op.zero_point)
+            if op.mode in (Rounding.HALF_UP, Rounding.HALF_DOWN):
+                _only_float32(f, op.divisor)
             rounded: list[Unit] = [*_divide(f, op.scale), *_add(op.zero_point), RoundToFloat(Rounding.ROUND)]
             divide = _divide(f, op.divisor.astype(np.float32))
-            return [*rounded, *divide, _to_code(f, op.mode, type_)]
-        case MultiThreshold() | SignedBit() | Trunc():
-            raise fail(
-                "HG037", f.name, f"{type(op).__name__} with this input is not monotone or has too many steps.",
-                "Use an integer or fixed-point input (--input fixed:W,I).",
-            )  # fmt: skip
+            if op.type is None:
+                limit = np.full(f.sets, np.inf, np.float32)
+                return [*rounded, *divide, ToCode(int(op.mode), UNCLAMPED, -limit, limit)]
+            return [*rounded, *divide, _to_code(f, op.mode, op.type)]
+        case SignedBit():
+            _only_float32(f, op.zero_point)
+            sign = np.zeros((2, f.sets), np.float32)
+            return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, sign, -1)]
+        case MultiThreshold():
+            if len(op.thresholds) > MAX_COMPARE:
+                raise fail("HG037", f.name, f"{len(op.thresholds)} thresholds; at most {MAX_COMPARE}.")
+            return [_compare(f, op.thresholds, 0)]
         case _:
             assert_never(op)
+
+
+def _compare(f: StepFunction, thresholds: Array, base: int) -> Compare:
+    """x >= T on order keys. T may be wider than float32: the next float32 above decides alike."""
+    with np.errstate(over="ignore"):
+        single = thresholds.astype(np.float32)
+    single = np.where(single < thresholds, np.nextafter(single, np.float32(np.inf)), single)
+    # -0.0 equals 0.0 but has the smaller key.
+    keys = float_to_key(np.where(single == 0, np.float32(-0.0), single).astype(np.float32))
+    table = np.broadcast_to(np.sort(keys, axis=0), (len(keys), f.sets))
+    return Compare(Thresholds(table, np.zeros(f.sets, np.bool_), base))
 
 
 def _to_code(f: StepFunction, mode: Rounding, type_: IntType) -> ToCode:
