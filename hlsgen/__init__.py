@@ -17,11 +17,20 @@ from os import PathLike
 from pathlib import Path
 
 from hlsgen import reference
-from hlsgen.compiler import Build, Options, Progress, compile_model, is_replaceable, reopen, tool_version, write_build
+from hlsgen.compiler import (
+    Build,
+    Options,
+    Progress,
+    compile_model,
+    is_replaceable,
+    reopen,
+    tool_version,
+    write_build,
+)
 from hlsgen.errors import Diagnostic, HlsgenError, fail
 from hlsgen.fixed import Array
-from hlsgen.simulation.verdict import Verdict, run_hardware, verify_build
 from hlsgen.simulation.simulate import SIMULATORS
+from hlsgen.simulation.verdict import Verdict, run_hardware, verify_build
 
 __all__ = [
     "Build", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "check", "run", "verify",
@@ -43,7 +52,12 @@ def build(
     """Compiles `model` and writes the build directory `output`."""
     directory = Path(output)
     if directory.exists() and not is_replaceable(directory):
-        raise fail("HG050", str(directory), "exists and is not a build of hlsgen.", "Choose another -o, or remove it.")
+        raise fail(
+            "HG050",
+            str(directory),
+            "exists and is not a build of hlsgen.",
+            "Choose another -o, or remove it.",
+        )
     result = compile_model(Path(model), options or Options(), progress)
     write_build(result, directory)
     return result

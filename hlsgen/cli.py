@@ -58,7 +58,8 @@ TargetCycles = Annotated[
     ),
 ]
 Fps = Annotated[
-    float | None, typer.Option(help="Frames a second at --clock-mhz, instead of --target-cycles.", show_default=False)
+    float | None,
+    typer.Option(help="Frames a second at --clock-mhz, instead of --target-cycles.", show_default=False),
 ]
 Clock = Annotated[float, typer.Option("--clock-mhz", help="Clock for --fps and for rates that are printed.")]
 Folding = Annotated[
@@ -170,7 +171,14 @@ def build(
         raise _stop(error, as_json) from None
     summary = report.summary(result, clock_mhz)
     if as_json:
-        _emit({"ok": True, "output": str(output), **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
+        _emit(
+            {
+                "ok": True,
+                "output": str(output),
+                **summary,
+                "diagnostics": [d.as_dict() for d in result.warnings],
+            }
+        )
         return
     for warning in result.warnings:
         _say(warning)

@@ -39,11 +39,11 @@ def parse_rounding(name: str) -> Rounding | None:
 
 
 def _half_up(x: Array) -> Array:
-    return np.sign(x) * np.floor(np.abs(x) + x.dtype.type(0.5))
+    return np.asarray(np.sign(x) * np.floor(np.abs(x) + x.dtype.type(0.5)))
 
 
 def _half_down(x: Array) -> Array:
-    return np.sign(x) * np.ceil(np.abs(x) - x.dtype.type(0.5))
+    return np.asarray(np.sign(x) * np.ceil(np.abs(x) - x.dtype.type(0.5)))
 
 
 _ROUND: dict[Rounding, Callable[[Array], Array]] = {
@@ -145,7 +145,7 @@ def product_to_float32(integer: Array, scale: Array) -> Array:
     toward = np.where(error > 0, np.inf, -np.inf)
     odd = np.where((error != 0) & even, np.nextafter(product, toward), product)
     with np.errstate(over="ignore", under="ignore"):
-        return odd.astype(np.float32)
+        return np.asarray(odd.astype(np.float32))
 
 
 def _high_half(x: Array) -> Array:

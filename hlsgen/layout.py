@@ -43,7 +43,7 @@ def renaming(layer: Relabel) -> Array:
     if not isinstance(layer.op, Transpose):
         return np.arange(size)
     old = np.arange(size).reshape(layer.source.shape).transpose(layer.op.perm).ravel()
-    new = np.empty_like(old)
+    new: Array = np.empty_like(old)
     new[old] = np.arange(size)
     return new
 

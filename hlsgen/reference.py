@@ -88,13 +88,13 @@ def run_layer(layer: Layer, codes: Array) -> Array:
                 both = _matmul(codes, layer.weight)
                 columns = layer.weight.shape[1]
                 ones = codes.sum(axis=-1, keepdims=True)
-                return columns - ones - layer.weight.sum(axis=1) + 2 * both
+                return np.asarray(columns - ones - layer.weight.sum(axis=1) + 2 * both)
             return _matmul(codes, layer.weight)
         case Relabel():
             return _rearrange(layer.op, codes, layer.result.shape)
         case Winner():
             best = np.argmax(codes, axis=-1)
-            return best.reshape(len(codes), *layer.result.shape)
+            return np.asarray(best.reshape(len(codes), *layer.result.shape))
         case _:
             assert_never(layer)
 
@@ -153,7 +153,7 @@ def run_step(step: Step, x: Array) -> Array:
         case Reshape() | Transpose():
             return _rearrange(op, x, step.shape)
         case ArgMax():
-            return np.argmax(x, axis=-1).reshape(len(x), *step.shape)
+            return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
         case HostOp():
             return np.stack([_host(op.model, frame) for frame in x])
         case MatMul():
@@ -164,7 +164,7 @@ def run_step(step: Step, x: Array) -> Array:
 
 def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:
     if isinstance(op, Transpose):
-        return x.transpose([0, *(p + 1 for p in op.perm)])
+        return np.asarray(x.transpose([0, *(p + 1 for p in op.perm)]))
     return x.reshape(len(x), *shape)
 
 
@@ -177,4 +177,5 @@ def _host(model: bytes, x: Array) -> Array:
     evaluator = _evaluator(model)
     known = {i.name for i in evaluator.proto_.graph.initializer}
     name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
-    return np.asarray(evaluator.run(None, {name: x})[0])
+    results: list[Array] = list(evaluator.run(None, {name: x}))
+    return np.asarray(results[0])

@@ -50,7 +50,7 @@ def render(template: str, **values: object) -> str:
 @lru_cache(maxsize=256)
 def library_text(folder: str, name: str) -> str:
     """A file of the package's templates, verbatim."""
-    return resources.files("hlsgen.templates").joinpath(folder, name).read_text(encoding="utf-8")
+    return resources.files("hlsgen.templates").joinpath(folder).joinpath(name).read_text(encoding="utf-8")
 
 
 def modules_used(roots: set[str]) -> list[str]:

@@ -347,7 +347,7 @@ def fold_table(index: Array, lanes: int, beats: int) -> Array:
 
     Lanes behind the last element of a frame take set 0.
     """
-    table = np.zeros(beats * lanes, np.int64)
+    table: Array = np.zeros(beats * lanes, np.int64)
     table[: len(index)] = index
     table = table.reshape(beats, lanes)
     for folds in _divisors(beats):

@@ -144,7 +144,7 @@ def decode(d: Decode, codes: Array) -> Array:
                 return ((codes.astype(np.float32) - d.zero_point) * d.scale).astype(np.float32)
             case CountScale():
                 scaled = codes.astype(np.float32) * np.float32(d.scale)
-                return scaled + np.float32(d.bias)
+                return np.asarray(scaled + np.float32(d.bias))
             case Accumulator():
                 return product_to_float32(codes * d.factor + d.offset, d.scale)
             case Fixed():
@@ -166,7 +166,7 @@ def constants(item: Elementwise | Decode) -> dict[str, Array]:
 
 def with_constants(item: T, new: dict[str, Array]) -> T:
     """The same operation with other arrays."""
-    return replace(item, **new) if new else item
+    return replace(item, **new) if new else item  # type: ignore[arg-type]
 
 
 def lead_axes(item: Elementwise | Decode) -> int:

@@ -36,7 +36,9 @@ SAMPLE_FRAMES = 8
 SAMPLE_SEED = 1
 
 
-def emit(design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str) -> dict[str, str]:
+def emit(
+    design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str
+) -> dict[str, str]:
     """Relative path -> text."""
     return {
         "manifest.json": _json(manifest(design, schedule, options, model, version)),
@@ -127,7 +129,11 @@ def manifest(
         "top": {
             "module": design.top,
             "clock": "clk",
-            "reset": {"name": design.reset, "active": "low" if design.reset_active_low else "high", "kind": "synchronous"},
+            "reset": {
+                "name": design.reset,
+                "active": "low" if design.reset_active_low else "high",
+                "kind": "synchronous",
+            },
             "sources": "files.f",
         },
         "input": {
@@ -139,7 +145,13 @@ def manifest(
         "output": {
             "tensor": graph.model.output_name,
             "port": "m_axis",
-            **_stream(design.output, design.output_tdata, schedule.orders[-1], graph.output.shape, graph.output.decode),
+            **_stream(
+                design.output,
+                design.output_tdata,
+                schedule.orders[-1],
+                graph.output.shape,
+                graph.output.decode,
+            ),
         },
         "cycles": {"latency": schedule.latency, "interval": schedule.interval},
         "layers": layer_table(schedule),
@@ -154,7 +166,9 @@ def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], de
         "beats": stream.beats,
         "lanes": stream.lanes,
         "element_bits": stream.type.bits,
-        "element": "float32 bits" if isinstance(decode, FloatBits) else ("signed" if stream.type.signed else "unsigned"),
+        "element": "float32 bits"
+        if isinstance(decode, FloatBits)
+        else ("signed" if stream.type.signed else "unsigned"),
         "range": [stream.type.lo, stream.type.hi],
         "layout": "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
         "unused high bits are zero; tlast with the last beat",
@@ -179,7 +193,9 @@ def describe(decode: Decode) -> str:
             s, o = np.unique(scale), np.unique(offset)
             text = f"{s[0]:.17g}" if len(s) == 1 else "scale[channel]"
             inner = f"code * {factor}" if factor != 1 else "code"
-            shift = f"{inner} + {o[0]}" if len(o) == 1 and o[0] else inner if len(o) == 1 else f"{inner} + offset[channel]"
+            shift = (
+                f"{inner} + {o[0]}" if len(o) == 1 and o[0] else inner if len(o) == 1 else f"{inner} + offset[channel]"
+            )
             return f"real = round_to_float32(({shift}) * {text})"
         case _:
             return f"real = {decode.scale:g} * code + {decode.bias:g}"

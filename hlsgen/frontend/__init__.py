@@ -44,7 +44,9 @@ class _Walk:
     def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector) -> None:
         self.graph, self.name, self.problems = proto.graph, name, problems
         self.versions = {o.domain: o.version for o in proto.opset_import}
-        self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), onnx.defs.onnx_opset_version()))
+        self.opset = max(
+            1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), onnx.defs.onnx_opset_version())
+        )
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
         self.consumed_at: dict[str, int] = {}
@@ -169,7 +171,12 @@ class _Walk:
             self.tensors[node.output[1]] = self.tensors[used]
 
     def _constant(
-        self, node: onnx.NodeProto, name: str, constants: list[Const | None], attrs: dict[str, Any], quantizer: bool
+        self,
+        node: onnx.NodeProto,
+        name: str,
+        constants: list[Const | None],
+        attrs: dict[str, Any],
+        quantizer: bool,
     ) -> None:
         if not quantizer:
             self._set(node, fold(node, constants, self.opset))
@@ -185,7 +192,12 @@ class _Walk:
             return
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
-            raise fail("HG011", name, f"operator {node.op_type} of domain {node.domain!r}.", f"QONNX domains: {known}.")
+            raise fail(
+                "HG011",
+                name,
+                f"operator {node.op_type} of domain {node.domain!r}.",
+                f"QONNX domains: {known}.",
+            )
         if node.op_type not in standard.OPERATORS and node.op_type not in FOLDED and node.op_type != "Shape":
             raise fail(
                 "HG010", name, f"operator {node.op_type} is not supported.",
@@ -233,9 +245,7 @@ def parse_datatype(text: str) -> tuple[IntType, int] | None:
         bits, whole = int(match[2]), int(match[3])
         if abs(bits - whole) > 64:
             return None
-        return (
-            IntType(0, 2**bits - 1) if match[1] else IntType(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-        ), bits - whole
+        return (IntType(0, 2**bits - 1) if match[1] else IntType(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)), bits - whole
     return None
 
 
@@ -259,7 +269,7 @@ def _input_shape(source: onnx.ValueInfoProto) -> tuple[Shape, bool]:
 
 def _float_type(source: onnx.ValueInfoProto) -> str:
     kind = source.type.tensor_type.elem_type
-    accepted = {
+    accepted: dict[int, str] = {
         TensorProto.FLOAT: "float32",
         TensorProto.INT8: "int8",
         TensorProto.UINT8: "uint8",

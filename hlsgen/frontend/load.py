@@ -6,7 +6,7 @@ from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from hlsgen.errors import Collector, fail
 from hlsgen.fixed import Array
@@ -88,7 +88,7 @@ def _read_external(tensor: TensorProto, folder: Path, elements: int) -> None:
         offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
         if not file.is_file():
             raise fail("HG003", tensor.name, f"external data file {location!r} does not exist.")
-        width = numpy_helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
+        width = helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
     except (ValueError, KeyError, TypeError):
         raise fail("HG003", tensor.name, "external data with an invalid offset, length or type.") from None
     length = elements * width if length < 0 else length

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,15 @@ from hlsgen.frontend.tensors import Const
 from hlsgen.ir import Bipolar, IntQuant, MultiThreshold, Quantizer, Shape, SignedBit, Trunc
 
 DOMAINS = frozenset(
-    ["", "qonnx.custom_op.general", "finn.custom_op.general", "finn", "onnx.brevitas", "qonnx", "finn.custom_op"]
+    [
+        "",
+        "qonnx.custom_op.general",
+        "finn.custom_op.general",
+        "finn",
+        "onnx.brevitas",
+        "qonnx",
+        "finn.custom_op",
+    ]
 )
 OPERATORS = frozenset(["IntQuant", "Quant", "Trunc", "BipolarQuant", "MultiThreshold"])
 
@@ -66,9 +74,7 @@ def _trunc(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], versi
         signed, narrow = p.flag(attrs, "signed", 1), p.flag(attrs, "narrow", 0)
         mode = p.mode(attrs, "FLOOR")
     divisor = np.asarray(2 ** np.round(np.log2(out_scale / scale)))
-    return Trunc(
-        scale, zero, divisor, np.asarray(zero / divisor), out_scale, int_type(bits, signed, narrow), mode
-    )
+    return Trunc(scale, zero, divisor, np.asarray(zero / divisor), out_scale, int_type(bits, signed, narrow), mode)
 
 
 def _multi_threshold(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> Quantizer:
@@ -110,7 +116,7 @@ class Parameters:
             raise fail("HG014", self.node, f"input {missing} is missing.", f"Inputs: X, {', '.join(self.names)}.")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> Literal[False]:
         if isinstance(error, HlsgenError):
             self.problems.items.extend(error.diagnostics)
         elif kind is not None:
@@ -143,7 +149,8 @@ class Parameters:
         while array.ndim > len(self.shape) and array.shape[0] == 1:
             array = array[0]
         array = array.reshape((1,) * (len(self.shape) - array.ndim) + array.shape)
-        wide = [axis for axis, size in enumerate(array.shape) if size > 1]
+        shape: tuple[int, ...] = array.shape
+        wide = [axis for axis, size in enumerate(shape) if size > 1]
         fits = array.ndim == len(self.shape) and all(array.shape[a] == self.shape[a] for a in wide)
         if not fits or len(wide) > 1:
             self.error(

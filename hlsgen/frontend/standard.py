@@ -20,9 +20,39 @@ SHAPES = frozenset(["Flatten", "Reshape", "Squeeze", "Unsqueeze"])
 ARITHMETIC = frozenset(["Add", "Sub", "Mul", "Div"])
 #: Operators that only the host executes, before the first and after the last quantizer.
 HOST = frozenset(
-    "Abs ArgMax ArgMin Ceil Elu Erf Exp Floor Gelu HardSigmoid HardSwish Hardmax LeakyRelu Log LogSoftmax "
-    "Pow Reciprocal ReduceMax ReduceMean ReduceMin ReduceSum Round Selu Sigmoid Sign Softmax Softplus "
-    "Softsign Sqrt Tanh TopK".split()
+    [
+        "Abs",
+        "ArgMax",
+        "ArgMin",
+        "Ceil",
+        "Elu",
+        "Erf",
+        "Exp",
+        "Floor",
+        "Gelu",
+        "HardSigmoid",
+        "HardSwish",
+        "Hardmax",
+        "LeakyRelu",
+        "Log",
+        "LogSoftmax",
+        "Pow",
+        "Reciprocal",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceSum",
+        "Round",
+        "Selu",
+        "Sigmoid",
+        "Sign",
+        "Softmax",
+        "Softplus",
+        "Softsign",
+        "Sqrt",
+        "Tanh",
+        "TopK",
+    ]
 )
 PASSED = frozenset(["Identity", "Dropout"])
 OPERATORS = SHAPES | ARITHMETIC | HOST | PASSED | frozenset(
@@ -203,7 +233,12 @@ def _gemm(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, 
 
 
 def _arg_max(
-    node: onnx.NodeProto, name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], opset: int
+    node: onnx.NodeProto,
+    name: str,
+    shape: Shape,
+    inputs: list[Const | None],
+    attrs: dict[str, Any],
+    opset: int,
 ) -> Imported:
     """ArgMax or TopK(1) indices over the last axis; anything else is the host's."""
     axis = attrs.get("axis", 0 if node.op_type == "ArgMax" else -1)

@@ -45,10 +45,61 @@ Tensor = Const | Dynamic
 
 #: Constant nodes that are computed, with onnx's own reference implementation.
 FOLDED = frozenset(
-    "Abs Add And BatchNormalization Cast Ceil Clip Concat Constant ConstantOfShape Div Equal Exp Expand "
-    "Flatten Floor Gather Gemm Greater Identity Less Log MatMul Max Min Mod Mul Neg Not Or Pow Range "
-    "Reciprocal ReduceMax ReduceMean ReduceMin ReduceProd ReduceSum Relu Reshape Round Shape Sign Slice "
-    "Split Sqrt Squeeze Sub Sum Tile Transpose Unsqueeze Where".split()
+    [
+        "Abs",
+        "Add",
+        "And",
+        "BatchNormalization",
+        "Cast",
+        "Ceil",
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Div",
+        "Equal",
+        "Exp",
+        "Expand",
+        "Flatten",
+        "Floor",
+        "Gather",
+        "Gemm",
+        "Greater",
+        "Identity",
+        "Less",
+        "Log",
+        "MatMul",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "Pow",
+        "Range",
+        "Reciprocal",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "Relu",
+        "Reshape",
+        "Round",
+        "Shape",
+        "Sign",
+        "Slice",
+        "Split",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Sum",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    ]
 )
 #: Of these, what keeps codes and their meaning element by element.
 _REARRANGING = frozenset(["Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"])

@@ -30,5 +30,5 @@ def _array(value: Array, op: Reshape | Transpose, before: Shape, after: Shape, l
     # Decoding constants may have a lower rank than the tensor.
     own = value.reshape(front + (1,) * (len(before) - value.ndim + lead) + value.shape[lead:])
     if isinstance(op, Transpose):
-        return own.transpose([*range(lead), *(lead + p for p in op.perm)])
+        return np.asarray(own.transpose([*range(lead), *(lead + p for p in op.perm)]))
     return np.broadcast_to(own, front + before).reshape(front + after)

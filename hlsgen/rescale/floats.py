@@ -152,8 +152,8 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             return [*rounded, *divide, _to_code(f, op.mode, op.type)]
         case SignedBit():
             _only_float32(f, op.zero_point)
-            sign = np.zeros((2, f.sets), np.float32)
-            return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, sign, -1)]
+            zeros = np.zeros((2, f.sets), np.float32)
+            return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
         case MultiThreshold():
             if len(op.thresholds) > MAX_COMPARE:
                 raise fail("HG037", f.name, f"{len(op.thresholds)} thresholds; at most {MAX_COMPARE}.")

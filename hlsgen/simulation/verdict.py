@@ -58,7 +58,9 @@ _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
 
 def default_frames(build: Build, simulator: str) -> int:
     """Frames for a verification: many small ones, a few large ones."""
-    work = sum(x.weight.size * (x.source.size // x.weight.shape[1]) for x in build.graph.layers if isinstance(x, Linear))
+    work: int = sum(
+        x.weight.size * (x.source.size // x.weight.shape[1]) for x in build.graph.layers if isinstance(x, Linear)
+    )
     by_cycles = 100_000 // max(1, build.schedule.interval)
     return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, work)))
 

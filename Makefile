@@ -1,0 +1,53 @@
+# hlsgen: `make demo` and `make test` are all a fresh machine needs (Python >= 3.10, g++, make).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
+
+.PHONY: setup setup-test demo test test-all lint bench docs clean
+
+# A stamp for each set of extras, renewed when the dependencies change.
+$(VENV)/.stamp-%: pyproject.toml
+	@$(PYTHON) -c "import ensurepip" 2>/dev/null || { echo "Installing python3-venv (apt)"; \
+		$(APT) update -qq && $(APT) install -y -qq python3-venv; }
+	@command -v g++ >/dev/null || { echo "Installing g++ and make (apt)"; \
+		$(APT) update -qq && $(APT) install -y -qq g++ make; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$*]'
+	@touch $@
+
+setup: $(VENV)/.stamp-demo
+
+setup-test: $(VENV)/.stamp-dev
+	@command -v iverilog >/dev/null || { echo "Icarus Verilog is missing: installing iverilog (apt)"; \
+		$(APT) update -qq && $(APT) install -y -qq iverilog; }
+	@command -v ccache >/dev/null || { echo "Installing ccache (apt) to speed up Verilator builds"; \
+		$(APT) update -qq && $(APT) install -y -qq ccache; } || true
+
+# A trained network on real data: built, simulated, compared, side by side with float.
+demo: setup
+	$(BIN)/hlsgen build examples/digits/digits_mlp.onnx -o demo/digits
+	$(BIN)/hlsgen verify demo/digits --sim verilator
+	$(BIN)/python examples/digits/evaluate.py
+
+test: setup-test
+	$(BIN)/python -m pytest -q -n $(JOBS)
+
+test-all: setup-test
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow"
+
+lint: $(VENV)/.stamp-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup-test
+	$(BIN)/python benchmarks/run.py
+
+# The command reference's help texts, and links, are checked by tests; this only lists the pages.
+docs:
+	@ls docs/*.md
+
+clean:
+	rm -rf $(VENV) demo build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,85 @@
+"""`simulate`: one module of the library, built and tested in a simulator."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import pytest
+from cocotb_tools.check_results import get_results
+from cocotb_tools.runner import Verilator, get_runner
+from lanes import tool_environment
+from streams import Pipeline, Stream
+
+HERE = Path(__file__).resolve().parent
+RTL = HERE.parent / "templates" / "rtl"
+Simulate = Callable[..., None]
+
+
+class TopVerilator(Verilator):
+    """cocotb's runner, with only the ports and signals of the top module visible."""
+
+    def _build_command(self):  # type: ignore[no-untyped-def]
+        commands = super()._build_command()
+        return [[word for word in command if word != "--public-flat-rw"] for command in commands]
+
+
+@pytest.fixture
+def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
+    """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""
+    environment = tool_environment()
+    # The wheel's makefile is configured without the compiler's option to include a header.
+    environment.setdefault("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+    for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
+        if name in environment:
+            monkeypatch.setenv(name, environment[name])
+    monkeypatch.syspath_prepend(str(HERE))
+
+    def run(
+        simulator: str,
+        module: str,
+        parameters: Mapping[str, object],
+        job: Stream | Pipeline,
+        memories: Mapping[str, str] | None = None,
+    ) -> None:
+        """`memories` are files for the folder in which the simulator runs."""
+        for name, text in (memories or {}).items():
+            (tmp_path / name).write_text(text)
+        config = tmp_path / "job.json"
+        config.write_text(json.dumps(job.job()))
+        sources = [RTL / f"{module}.v"]
+        options = ["-y", str(RTL)]
+        if simulator == "verilator":
+            control = tmp_path / "visible.vlt"
+            control.write_text(f'`verilator_config\npublic_flat_rw -module "{module}" -var "*"\n')
+            sources.insert(0, control)
+            options += ["-Wno-fatal", "-CFLAGS", "-O1"]
+        runner = TopVerilator() if simulator == "verilator" else get_runner(simulator)
+        log = tmp_path / "log"
+        try:
+            runner.build(
+                sources=sources,
+                hdl_toplevel=module,
+                parameters=parameters,
+                build_dir=tmp_path / "build",
+                build_args=options,
+                timescale=("1ns", "1ps"),
+                log_file=log,
+            )
+            log = tmp_path / "test.log"
+            results = runner.test(
+                hdl_toplevel=module,
+                test_module="stream_cocotb",
+                build_dir=tmp_path / "build",
+                test_dir=tmp_path,
+                extra_env={"STREAM_JOB": str(config)},
+                log_file=log,
+            )
+            tests, failed = get_results(results)
+        except (SystemExit, RuntimeError) as error:
+            pytest.fail(f"{error}\n{log.read_text()}")
+        if failed or not tests:
+            pytest.fail(log.read_text())
+
+    return run

@@ -1,0 +1,97 @@
+"""What the module tests share: jobs for stream_cocotb.py, packing of beats, memory files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+SIMULATORS = ("icarus", "verilator")
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Beats for a module with a valid/ready input and output.
+
+    `inputs` and `outputs` map the ports of each side, that of the data first, to their words;
+    output beat i is complete once input beat completes[i] went in.
+    """
+
+    inputs: dict[str, Sequence[int]]
+    outputs: dict[str, Sequence[int]]
+    latency: int
+    #: By default one output beat for each input beat.
+    completes: Sequence[int] | None = None
+    #: The side on which there is no bubble at full rate, and the cycles from output to output.
+    continuous: Literal["input", "output"] = "input"
+    gap: int = 1
+    #: Beats that it accepts while nothing is taken, if that is fixed.
+    capacity: int | None = None
+    #: s_ready and m_* depend on registers only.
+    registered: bool = False
+    #: Beats of the slow runs.
+    short: int = 250
+    #: Other output ports: the value after so many input beats.
+    levels: dict[str, Sequence[int]] = field(default_factory=dict)
+
+    def job(self) -> dict[str, Any]:
+        count = len(next(iter(self.outputs.values())))
+        completes = range(count) if self.completes is None else self.completes
+        assert len(completes) == count
+        return {**_job(self), "kind": "stream", "completes": list(completes)}
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Rows for a module without handshake that advances on `enable`, if it has such a port."""
+
+    inputs: dict[str, Sequence[int]]
+    outputs: dict[str, Sequence[int]]
+    latency: int
+    enable: str | None = "en"
+
+    def job(self) -> dict[str, Any]:
+        return {**_job(self), "kind": "pipeline"}
+
+
+def _job(job: Stream | Pipeline) -> dict[str, Any]:
+    words = {
+        side: {port: [f"{int(word):x}" for word in column] for port, column in getattr(job, side).items()}
+        for side in ("inputs", "outputs")
+    }
+    return {**asdict(job), **words}
+
+
+def sweep(cases: Sequence[Any], verilator: int = 2) -> list[tuple[str, Any]]:
+    """Every case on Icarus, the first few also on Verilator, whose builds take longer."""
+    return [("icarus", case) for case in cases] + [("verilator", case) for case in cases[:verilator]]
+
+
+def pack(values: npt.NDArray[Any], bits: int) -> list[int]:
+    """Rows of integers (rows, lanes) as words, the first lane in the low bits."""
+    mask = (1 << bits) - 1
+    rows = [[int(value) & mask for value in row] for row in np.asarray(values)]
+    return [sum(value << (k * bits) for k, value in enumerate(row)) for row in rows]
+
+
+def memory(words: Iterable[int]) -> str:
+    """Text of a $readmemh file."""
+    return "".join(f"{word:x}\n" for word in words)
+
+
+def integers(rng: np.random.Generator, bits: int, signed: bool, shape: tuple[int, ...]) -> npt.NDArray[np.int64]:
+    """Uniform integers of that type, a third of them at or near its ends."""
+    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else (0, (1 << bits) - 1)
+    values = rng.integers(low, high, shape, endpoint=True)
+    edges = rng.choice([low, min(low + 1, high), max(high - 1, low), high, min(max(0, low), high)], shape)
+    return np.where(rng.random(shape) < 1 / 3, edges, values)
+
+
+def every(bits: int, signed: bool, lanes: int) -> npt.NDArray[np.int64]:
+    """All integers of that type, (rows, lanes), in an order in which neighbours are unrelated."""
+    values = np.arange(1 << bits) - ((1 << (bits - 1)) if signed else 0)
+    shuffled = np.random.default_rng(bits).permutation(values)
+    return shuffled[: len(shuffled) // lanes * lanes].reshape(-1, lanes)

@@ -1,0 +1,72 @@
+"""hg_mvu: matrix-vector products at every kind of folding, against numpy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from streams import Stream, integers, memory, pack, sweep
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Parameters of hg_mvu, in lower case."""
+
+    simd: int
+    pe: int
+    col_folds: int
+    row_folds: int
+    x_w: int
+    x_signed: int
+    w_w: int
+    mode: int
+    acc_w: int
+    every: int
+
+
+CASES = [
+    Matrix(4, 2, 3, 2, 4, 0, 3, 0, 12, 2),
+    Matrix(7, 3, 2, 5, 1, 0, 1, 2, 5, 1),
+    Matrix(5, 2, 2, 3, 3, 1, 1, 1, 8, 1),
+    Matrix(1, 1, 1, 1, 1, 0, 1, 1, 2, 2),
+    Matrix(1, 1, 5, 1, 8, 1, 8, 0, 19, 2),
+    Matrix(3, 4, 1, 3, 5, 0, 4, 0, 20, 0),
+    Matrix(16, 1, 1, 1, 2, 1, 2, 0, 7, 3),
+    Matrix(2, 2, 2, 2, 32, 1, 4, 0, 40, 1),
+    Matrix(13, 2, 3, 1, 1, 0, 1, 2, 6, 0),
+]
+
+
+@pytest.mark.parametrize("simulator, shape", sweep(CASES, 3))
+def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> None:
+    rng = np.random.default_rng(shape.simd)
+    rows, columns = shape.pe * shape.row_folds, shape.simd * shape.col_folds
+    vectors = -(-240 // shape.col_folds)
+    x = integers(rng, shape.x_w, bool(shape.x_signed), (vectors, columns))
+    w = integers(rng, shape.w_w, shape.mode == 0, (rows, columns))
+    match shape.mode:
+        case 0:
+            acc = x @ w.T
+        case 1:
+            acc = x @ (2 * w - 1).T
+        case _:
+            acc = (x[:, None, :] == w).sum(axis=2)
+    # A word holds PE rows by SIMD columns, and the words of a group of rows come together.
+    tiles = w.reshape(shape.row_folds, shape.pe, shape.col_folds, shape.simd).transpose(0, 2, 1, 3)
+    words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
+    terms = -(-shape.simd // 6) if shape.mode == 2 else shape.simd
+    tree = (terms - 1).bit_length() // shape.every if shape.every else 0
+    last = [(v + 1) * shape.col_folds - 1 for v in range(vectors) for _ in range(shape.row_folds)]
+    job = Stream(
+        {"s_data": pack(x.reshape(-1, shape.simd), shape.x_w)},
+        {"m_data": pack(acc.reshape(-1, shape.pe), shape.acc_w)},
+        latency=2 + (1 + tree) + 1,
+        completes=last,
+        continuous="output",
+        gap=shape.col_folds,
+        short=60,
+    )
+    parameters = {name.upper(): value for name, value in vars(shape).items()}
+    simulate(simulator, "hg_mvu", {**parameters, "FILE": '"w.mem"'}, job, {"w.mem": memory(words)})
