@@ -29,8 +29,9 @@ from hlsgen.compiler import (
 )
 from hlsgen.errors import Diagnostic, HlsgenError, fail
 from hlsgen.fixed import Array
+from hlsgen.simulation.hardware import run_hardware
 from hlsgen.simulation.simulate import SIMULATORS
-from hlsgen.simulation.verdict import Verdict, run_hardware, verify_build
+from hlsgen.simulation.verdict import Verdict, verify_build
 
 __all__ = [
     "Build", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "check", "run", "verify",

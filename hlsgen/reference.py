@@ -6,6 +6,7 @@ Arrays have the frames in front: (frames, *shape). Codes are int64.
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import onnx
@@ -177,5 +178,5 @@ def _host(model: bytes, x: Array) -> Array:
     evaluator = _evaluator(model)
     known = {i.name for i in evaluator.proto_.graph.initializer}
     name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
-    results: list[Array] = list(evaluator.run(None, {name: x}))
+    results: Any = evaluator.run(None, {name: x})
     return np.asarray(results[0])

@@ -56,7 +56,7 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
     # A word holds PE rows by SIMD columns, and the words of a group of rows come together.
     tiles = w.reshape(shape.row_folds, shape.pe, shape.col_folds, shape.simd).transpose(0, 2, 1, 3)
     words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
-    terms = -(-shape.simd // 6) if shape.mode == 2 else shape.simd
+    terms = -(-shape.simd // (6 if shape.mode == 2 else 4))
     tree = (terms - 1).bit_length() // shape.every if shape.every else 0
     last = [(v + 1) * shape.col_folds - 1 for v in range(vectors) for _ in range(shape.row_folds)]
     job = Stream(

@@ -29,7 +29,7 @@ from hlsgen.ir import (
 from hlsgen.render import library_text
 from hlsgen.rescale import FloatUnits, Shift, Thresholds
 from hlsgen.schedule import MatrixStage, Schedule, Stage, Stream, busy
-from hlsgen.simulation.beats import pack, to_wire, words_text
+from hlsgen.simulation.beats import pack, to_text, to_wire
 from hlsgen.simulation.vectors import stimuli
 
 SAMPLE_FRAMES = 8
@@ -57,10 +57,10 @@ def sample_vectors(schedule: Schedule) -> dict[str, str]:
     """input.hex and expected.hex of a few frames."""
     codes = stimuli(schedule, SAMPLE_FRAMES, SAMPLE_SEED)[:SAMPLE_FRAMES]
     sent, results = vector_words(schedule, codes)
-    return {"input.hex": words_text(sent), "expected.hex": words_text(results[schedule.stages[-1].name])}
+    return {"input.hex": to_text(sent), "expected.hex": to_text(results[schedule.stages[-1].name])}
 
 
-def vector_words(schedule: Schedule, codes: Array) -> tuple[list[int], dict[str, list[int]]]:
+def vector_words(schedule: Schedule, codes: Array) -> tuple[Array, dict[str, Array]]:
     """Input words, and the expected words of every monitored stream and of the output."""
     graph = schedule.graph
     outputs = reference.run_layers(graph, codes)

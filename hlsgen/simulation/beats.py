@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 
 from hlsgen.fixed import Array
@@ -19,26 +17,28 @@ def to_wire(codes: Array, decode: Decode) -> Array:
     return np.where(codes < 0x007FFFFF, 0x7FC00000, bits)
 
 
-def pack(codes: Array, order: Array, stream: Stream) -> list[int]:
-    """(frames, *shape) int64 -> one integer a beat; lanes behind the last element are 0."""
+def pack(codes: Array, order: Array, stream: Stream) -> Array:
+    """(frames, *shape) int64 -> uint8 (frames * beats, bytes), little-endian words of the stream.
+
+    Lanes behind the last element of a frame are 0.
+    """
     frames = len(codes)
     flat = codes.reshape(frames, -1)[:, order]
-    padded = np.zeros((frames, stream.beats * stream.lanes), np.int64)
+    padded: Array = np.zeros((frames, stream.beats * stream.lanes), np.int64)
     padded[:, : flat.shape[1]] = flat
     rows = padded.reshape(frames * stream.beats, stream.lanes)
     bits = stream.type.bits
-    planes = (rows[:, :, None] >> np.arange(bits)) & 1
-    data = np.packbits(planes.reshape(len(rows), -1).astype(np.uint8), axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in data]
+    if bits in (8, 16, 32):
+        return np.ascontiguousarray(rows.astype(f"<i{bits // 8}")).view(np.uint8)
+    planes = ((rows[:, :, None] >> np.arange(bits)) & 1).astype(np.uint8)
+    return np.packbits(planes.reshape(len(rows), -1), axis=1, bitorder="little")
 
 
-def unpack(words: list[int], order: Array, stream: Stream, shape: tuple[int, ...]) -> Array:
+def unpack(data: Array, order: Array, stream: Stream, shape: tuple[int, ...]) -> Array:
     """Inverse of `pack`: (frames, *shape) int64."""
-    bits, size = stream.type.bits, -(-stream.bits // 8)
-    data = np.frombuffer(b"".join(w.to_bytes(size, "little") for w in words), np.uint8).reshape(len(words), size)
+    bits = stream.type.bits
     planes = np.unpackbits(data, axis=1, bitorder="little")[:, : stream.bits]
-    planes = planes.reshape(len(words), stream.lanes, bits).astype(np.int64)
-    values = (planes << np.arange(bits)).sum(axis=2)
+    values = (planes.reshape(len(data), stream.lanes, bits).astype(np.int64) << np.arange(bits)).sum(axis=2)
     if stream.type.signed:
         values -= (values >> (bits - 1)) << bits
     flat = values.reshape(-1, stream.beats * stream.lanes)[:, : len(order)]
@@ -47,14 +47,14 @@ def unpack(words: list[int], order: Array, stream: Stream, shape: tuple[int, ...
     return result.reshape(-1, *shape)
 
 
-def write_words(path: Path, words: list[int]) -> None:
+def to_text(data: Array) -> str:
     """One hexadecimal word a line."""
-    path.write_text(words_text(words))
+    return "".join(row[::-1].tobytes().hex() + "\n" for row in data)
 
 
-def words_text(words: list[int]) -> str:
-    return "".join(f"{word:x}\n" for word in words)
-
-
-def read_words(path: Path) -> list[int]:
-    return [int(line, 16) for line in path.read_text().split()]
+def from_text(text: str, bits: int) -> Array:
+    """Inverse of `to_text` for words of so many bits."""
+    size = -(-bits // 8)
+    mask = (1 << bits) - 1
+    words = [(int(line, 16) & mask).to_bytes(size, "little") for line in text.split()]
+    return np.frombuffer(b"".join(words), np.uint8).reshape(len(words), size)

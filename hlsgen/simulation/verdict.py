@@ -12,11 +12,10 @@ from typing import Any
 
 from hlsgen.compiler import Build, changed_files
 from hlsgen.emit.project import testbench_config, vector_words
-from hlsgen.errors import fail
 from hlsgen.fixed import Array
 from hlsgen.ir import Linear
 from hlsgen.render import library_text
-from hlsgen.simulation.beats import read_words, unpack, write_words
+from hlsgen.simulation.beats import to_text
 from hlsgen.simulation.simulate import Outcome, simulate
 from hlsgen.simulation.vectors import stimuli
 
@@ -97,11 +96,11 @@ def prepare(build: Build, codes: Array, work: Path) -> Path:
         (bench / name).write_text(library_text("tb", name))
     (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.schedule)))
     sent, words = vector_words(build.schedule, codes)
-    write_words(bench / "input.hex", sent)
-    write_words(bench / "expected.hex", words[build.schedule.stages[-1].name])
+    (bench / "input.hex").write_text(to_text(sent))
+    (bench / "expected.hex").write_text(to_text(words[build.schedule.stages[-1].name]))
     for stage in build.schedule.stages:
         if stage.position >= 0:
-            write_words(bench / f"{stage.name}.hex", words[stage.name])
+            (bench / f"{stage.name}.hex").write_text(to_text(words[stage.name]))
     return bench
 
 
@@ -116,31 +115,17 @@ def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
 def _judge(outcome: Outcome, samples: int, predicted: dict[str, int]) -> SimulatorVerdict:
     result = outcome.result
     cycles = {key: result.get(key) for key in ("latency", "interval")}
-    failures = _failures(outcome)
+    found = failures(outcome)
     for key, wanted in predicted.items():
         if cycles[key] is not None and cycles[key] != wanted:
-            failures.append(f"{key} is {cycles[key]} cycles, predicted {wanted}")
+            found.append(f"{key} is {cycles[key]} cycles, predicted {wanted}")
     mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
-    return SimulatorVerdict(samples, mismatches, cycles, failures, result.get("first_divergence"))
+    return SimulatorVerdict(samples, mismatches, cycles, found, result.get("first_divergence"))
 
 
-def _failures(outcome: Outcome) -> list[str]:
+def failures(outcome: Outcome) -> list[str]:
     if outcome.passed:
         return []
     found = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
     messages = list(dict.fromkeys(m.strip() for m in found))[:5]
     return messages or ["the testbench failed: " + " ".join(outcome.log.strip().splitlines()[-3:])]
-
-
-def run_hardware(build: Build, directory: Path, codes: Array, simulator: str) -> Array:
-    """Input codes (frames, *shape) through the RTL in `directory`: output codes (frames, *shape)."""
-    with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
-        work = Path(temporary)
-        bench = prepare(build, codes, work)
-        outcome = simulate(directory, bench, bench, work / "sim", simulator, ["capture"])
-        if not outcome.passed:
-            raise fail("HG053", simulator, "; ".join(_failures(outcome)))
-        words = read_words(bench / "output.hex")
-    mask = (1 << build.design.output.bits) - 1
-    words = [w & mask for w in words]
-    return unpack(words, build.schedule.orders[-1], build.design.output, build.graph.output.shape)

@@ -1,0 +1,83 @@
+"""hg_shift: rescaling by powers of two in all rounding modes, against hlsgen.rescale.Shift."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from streams import Stream, every, integers, memory, pack, sweep
+
+from hlsgen.fixed import Rounding
+from hlsgen.rescale.shift import Shift
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parameters of hg_shift, in lower case, without the file."""
+
+    lanes: int
+    folds: int
+    in_w: int
+    in_signed: int
+    left: int
+    b_w: int
+    shift: int
+    mode: int
+    out_w: int
+    low: int
+    high: int
+
+
+SIGNED = Case(32, 1, 16, 1, 0, 3, 4, 0, 12, -2000, 2000)
+CASES = [
+    Case(3, 5, 12, 1, 2, 9, 5, 5, 6, -31, 31),
+    Case(1, 1, 1, 0, 0, 1, 1, 0, 1, 0, 1),
+    Case(2, 3, 32, 1, 0, 40, 17, 6, 9, -256, 255),
+    Case(2, 2, 32, 0, 3, 12, 1, 1, 32, 0, 2**32 - 1),
+    Case(1, 4, 8, 1, 5, 3, 0, 3, 16, -(2**15), 2**15 - 1),
+    Case(2, 1, 4, 0, 0, 2, 12, 1, 5, -16, 15),
+    Case(1, 3, 6, 1, 0, 20, 2, 4, 3, -4, -1),
+]
+
+
+def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:
+    rng = np.random.default_rng(case.in_w)
+    offset = integers(rng, case.b_w, True, (case.folds, case.lanes))
+    fold = np.arange(len(x)) % case.folds
+    reference = Shift(case.left, case.shift, Rounding(case.mode), offset[fold], case.low, case.high)
+    job = Stream(
+        {"s_data": pack(x, case.in_w)},
+        {"m_data": pack(reference.apply(x), case.out_w)},
+        latency=3,
+        capacity=3,
+    )
+    parameters: dict[str, object] = {name.upper(): value for name, value in vars(case).items()}
+    for bound in ("LOW", "HIGH"):  # two's complement with a bit more than a code
+        parameters[bound] = f"{case.out_w + 1}'d{getattr(case, bound.lower()) & ((2 << case.out_w) - 1)}"
+    words = memory(pack(offset, case.b_w))
+    simulate(simulator, "hg_shift", {**parameters, "FILE": '"b.mem"'}, job, {"b.mem": words})
+
+
+@pytest.mark.parametrize("simulator, case", sweep(CASES, 3))
+def test_shift(simulate: Callable[..., None], simulator: str, case: Case) -> None:
+    rng = np.random.default_rng(case.shift)
+    x = integers(rng, case.in_w, bool(case.in_signed), (400, case.lanes))
+    # Ties, as far as the offset leaves them.
+    half = (1 << case.shift) >> 1
+    ties = (x >> case.shift << case.shift) + half
+    x = np.where((rng.random(x.shape) < 0.3) & (ties >= x.min()) & (ties <= x.max()), ties, x)
+    run(simulate, simulator, case, x)
+
+
+@pytest.mark.parametrize("mode", list(Rounding))
+def test_every_input(simulate: Callable[..., None], mode: Rounding) -> None:
+    simulator = "verilator" if mode in (Rounding.ROUND, Rounding.HALF_DOWN) else "icarus"
+    run(simulate, simulator, replace(SIGNED, mode=int(mode)), every(16, True, SIGNED.lanes))
+
+
+@pytest.mark.parametrize("mode", [Rounding.ROUND, Rounding.HALF_UP])
+def test_every_unsigned_input(simulate: Callable[..., None], mode: Rounding) -> None:
+    case = Case(32, 1, 16, 0, 0, 9, 8, int(mode), 8, 0, 255)
+    run(simulate, "icarus", case, every(16, False, case.lanes))
