@@ -3,8 +3,11 @@ not, or a diagnostic; 2: wrong usage."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
+import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,8 +21,8 @@ from rich.table import Table
 
 import hlsgen
 from hlsgen import report
-from hlsgen.compiler import Options, read_folding
-from hlsgen.errors import Diagnostic, HlsgenError, fail
+from hlsgen.compiler import Options, check_output, read_folding
+from hlsgen.errors import Diagnostic, HlsgenError, fail, printable
 from hlsgen.simulation.simulate import SIMULATORS
 
 app = typer.Typer(
@@ -70,14 +73,18 @@ Reset = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst)
 Top = Annotated[str, typer.Option(help="Name of the top module.")]
 
 
+MAX_FRAMES = 1_000_000
+
+
 def _options(
     target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
     folding: Path | None, reset: str, top: str,
 ) -> Options:  # fmt: skip
     if reset not in ("high", "low"):
         raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
-    if clock <= 0 or (fps is not None and fps <= 0):
-        raise fail("HG040", "--fps", "rate and clock must be greater than 0.")
+    for option, value in (("--clock-mhz", clock), ("--fps", fps)):
+        if value is not None and not 0 < value <= 1e12:
+            raise fail("HG040", option, f"{value}.", "Supported: a number greater than 0.")
     if fps is not None:
         if cycles is not None:
             raise fail("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")
@@ -165,6 +172,7 @@ def build(
     """Write Verilog, memory files, testbench and manifest."""
     try:
         options = _options(target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top)
+        check_output(output)
         with _Watch(as_json) as watch:
             result = hlsgen.build(model, output, options, watch.layer)
     except HlsgenError as error:
@@ -183,7 +191,7 @@ def build(
     for warning in result.warnings:
         _say(warning)
     _print_summary(summary)
-    out.print(f"wrote {escape(str(output))}: {len(result.files)} files, top module {result.design.top}")
+    out.print(f"wrote {escape(printable(str(output)))}: {len(result.files)} files, top module {result.design.top}")
 
 
 @app.command()
@@ -221,8 +229,10 @@ def verify(
     try:
         with _Watch(as_json) as watch:
             simulators = list(SIMULATORS) if sim == "all" else [sim]
-            if frames is not None and frames < 1:
-                raise fail("HG040", "--frames", f"{frames}.", "At least 1.")
+            if frames is not None and not 1 <= frames <= MAX_FRAMES:
+                raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
+            if seed < 0:
+                raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
             verdict = hlsgen.verify(directory, simulators, frames, seed, watch.text)
     except HlsgenError as error:
         raise _stop(error, as_json) from None
@@ -298,7 +308,9 @@ def _read_array(path: Path, directory: Path) -> Any:
                 raise fail("HG054", str(path), f"holds {len(data.files)} arrays.", "The model has one input.")
             return data[data.files[0]]
         return data
-    except (OSError, ValueError, EOFError) as error:
+    except HlsgenError:
+        raise
+    except Exception as error:  # numpy lets errors of zipfile, zlib, struct and tokenize through
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
 
@@ -307,7 +319,8 @@ def _write_array(path: Path, array: Any, directory: Path) -> None:
     try:
         if path.suffix == ".npz":
             manifest = json.loads((directory / "manifest.json").read_text())
-            np.savez(path, **{manifest["output"]["tensor"]: array})
+            with zipfile.ZipFile(path, "w") as archive, archive.open(f"{manifest['output']['tensor']}.npy", "w") as stream:
+                np.lib.format.write_array(stream, array)
         else:
             with path.open("wb") as stream:
                 np.save(stream, array)
@@ -329,11 +342,20 @@ def _root(
 
 
 def main() -> None:
-    """Entry point."""
+    """Entry point. The last resort for what should not happen: one line, the rest with HLSGEN_DEBUG=1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        if os.environ.get("HLSGEN_DEBUG") == "1":
+            raise
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}."
+        problem = fail("HG099", "hlsgen", text, "Please report it, with the output under HLSGEN_DEBUG=1.")
+        sys.exit(_stop(problem, "--json" in sys.argv).exit_code)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -69,6 +70,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     mode = None
     with problems.catching():
         _check_options(options)
+    with problems.catching():
         mode = parse_input(options.input)
     model = import_model(path, problems)
     if model is None:
@@ -94,8 +96,34 @@ def _title(name: str) -> str:
     return "".join(c if c.isprintable() and c not in "/*\\" else " " for c in name)[:80]
 
 
+#: Words that no Verilog or SystemVerilog module can have as its name, and that tools stumble over.
+_RESERVED = frozenset(
+    """always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default
+    defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive
+    endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1 if ifnone
+    incdir include initial inout input instance integer join large liblist library localparam macromodule
+    medium module nand negedge nmos nor not notif0 notif1 or output parameter pmos posedge primitive pull0
+    pull1 pulldown pullup rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1 scalared
+    showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task time tran tranif0
+    tranif1 tri tri0 tri1 triand trior trireg unsigned use uwire vectored wait wand weak0 weak1 while wire wor
+    xnor xor alias assert assume before bind bins bit break byte chandle checker class clocking const
+    constraint context continue cover cross dist do endclass endinterface endpackage endprogram enum expect
+    export extends extern final foreach global iff import inside int interface interleave local logic longint
+    matches modport new null package packed priority program property protected pure rand randc ref restrict
+    return sequence shortint shortreal solve static string strong struct super tagged this throughout timeunit
+    type typedef union unique until var virtual void weak with within""".split()
+)
+
+
 def _check_options(options: Options) -> None:
     problems = Collector()
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", options.top, re.ASCII) or options.top in _RESERVED:
+        problems.error(
+            "HG040", "--top", f"{options.top!r} is no name for a Verilog module.",
+            "Letters, digits and _, at most 64, and no keyword.",
+        )  # fmt: skip
+    elif options.top.startswith("hg_"):
+        problems.error("HG040", "--top", f"{options.top!r}.", "Names with hg_ belong to the library.")
     if options.target != "verilog":
         problems.error("HG040", "--target", f"{options.target!r} is not supported.", "Supported: verilog.")
     if options.lanes is not None and not 1 <= options.lanes <= 999:
@@ -125,17 +153,23 @@ def read_folding(path: Path) -> dict[str, dict[str, int]]:
     """The layers of a folding file. Raises HG041."""
     try:
         data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise fail("HG041", str(path), f"cannot be read: {str(error).splitlines()[0]}.") from None
+    except Exception as error:  # PyYAML lets KeyError, AttributeError, RecursionError ... through
+        text = (str(error).splitlines() or [type(error).__name__])[0]
+        raise fail("HG041", str(path), f"cannot be read: {text}.", "Start from the folding.yaml of a build.") from None
     layers = data.get("layers") if isinstance(data, dict) else None
-    valid = isinstance(layers, dict) and all(
-        isinstance(name, str) and isinstance(entry, dict) and set(entry) <= {"pe", "simd"} and len(entry) == 2
-        for name, entry in layers.items()
-    )
-    if not valid:
+    if not is_folding(layers):
         raise fail("HG041", str(path), "is no folding file.", "Form: layers: {NAME: {pe: N, simd: N}}.")
     assert isinstance(layers, dict)
     return layers
+
+
+def is_folding(layers: object) -> bool:
+    """Whether it maps layer names to whole numbers pe and simd."""
+    return isinstance(layers, dict) and all(
+        isinstance(name, str) and isinstance(entry, dict) and set(entry) == {"pe", "simd"}
+        and all(type(value) is int for value in entry.values())
+        for name, entry in layers.items()
+    )  # fmt: skip
 
 
 def write_build(build: Build, directory: Path) -> None:
@@ -143,11 +177,8 @@ def write_build(build: Build, directory: Path) -> None:
 
     An existing directory is replaced only if it is empty or a build itself. Raises HG050, HG001.
     """
-    if directory.exists() and not is_replaceable(directory):
-        raise fail(
-            "HG050", str(directory), "exists and is not a build of hlsgen; it is left as it is.",
-            "Choose another -o, or remove it.",
-        )  # fmt: skip
+    check_output(directory)
+    directory = Path(os.path.abspath(directory))
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
@@ -159,12 +190,39 @@ def write_build(build: Build, directory: Path) -> None:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(data)
         temporary.chmod(0o755)
-        if directory.exists():
-            shutil.rmtree(directory)
-        os.replace(temporary, directory)
+        _take_place(temporary, directory)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
         raise fail("HG001", str(directory), f"cannot be written: {error.strerror}.") from None
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _take_place(temporary: Path, directory: Path) -> None:
+    """Renames `temporary` to `directory`; what was there comes back if that fails."""
+    if not directory.exists():
+        os.replace(temporary, directory)
+        return
+    old = temporary.with_name(temporary.name + ".old")
+    os.replace(directory, old)
+    try:
+        os.replace(temporary, directory)
+    except BaseException:
+        os.replace(old, directory)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def check_output(directory: Path) -> None:
+    """Refuses what is there and is no build. Raises HG050, HG001."""
+    try:
+        blocked = os.path.lexists(directory) and not is_replaceable(directory)
+    except (OSError, ValueError) as error:
+        raise fail("HG001", str(directory), f"cannot be written: {getattr(error, 'strerror', error)}.") from None
+    if blocked:
+        raise fail(
+            "HG050", str(directory), "exists and is not a build of hlsgen; it is left as it is.",
+            "Choose another -o, or remove it.",
+        )  # fmt: skip
 
 
 def is_replaceable(directory: Path) -> bool:
@@ -174,23 +232,46 @@ def is_replaceable(directory: Path) -> bool:
     if not any(directory.iterdir()):
         return True
     try:
-        return "hlsgen" in json.loads((directory / "manifest.json").read_text())
-    except (OSError, ValueError):
+        manifest = _read_manifest(directory)
+    except (OSError, ValueError, RecursionError):
         return False
+    return {"hlsgen", "model", "options"} <= set(manifest)
+
+
+def _read_manifest(directory: Path) -> dict[str, Any]:
+    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
+    if not isinstance(manifest, dict):
+        raise ValueError("no object")
+    return manifest
+
+
+def _is_options(values: dict[str, Any]) -> bool:
+    """Whether every option of a manifest has its type."""
+    kinds: dict[str, tuple[type, ...]] = {
+        "target": (str,), "input": (str, type(None)), "lanes": (int, type(None)),
+        "target_cycles": (int, type(None)), "folding": (dict,), "reset_active_low": (bool,), "top": (str,),
+        "name": (str, type(None)),
+    }  # fmt: skip
+    return (
+        set(values) <= set(kinds)
+        and all(type(value) in kinds[name] for name, value in values.items())
+        and is_folding(values.get("folding", {}))
+    )
 
 
 def reopen(directory: Path, progress: Progress | None = None) -> Build:
     """Compiles the model of a build again, with the options of its manifest. Raises HG050."""
     hint = "Give a directory that `hlsgen build` has written."
     try:
-        manifest = json.loads((directory / "manifest.json").read_text())
-        options = Options(**manifest["options"])
-    except (OSError, ValueError, KeyError, TypeError):
+        options = _read_manifest(directory)["options"]
+        if not isinstance(options, dict) or not _is_options(options):
+            raise ValueError("options")
+    except (OSError, ValueError, KeyError, RecursionError):
         raise fail("HG050", str(directory), "has no readable manifest.json.", hint) from None
     path = directory / "model.onnx"
     if not path.is_file():
         raise fail("HG050", str(directory), "has no model.onnx.", hint)
-    return compile_model(path, options, progress)
+    return compile_model(path, Options(**options), progress)
 
 
 def changed_files(build: Build, directory: Path) -> list[str]:

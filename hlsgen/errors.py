@@ -43,7 +43,21 @@ CODES: dict[str, str] = {
     "HG053": "simulation failed",
     "HG054": "input array does not fit the model",
     "HG090": "assumption made",
+    "HG099": "internal error",
 }
+
+
+#: Longest node name and message that are shown.
+MAX_NAME, MAX_MESSAGE = 200, 4000
+
+
+def printable(text: str, keep: str = "") -> str:
+    """`text` with control characters, lone surrogates and the like as escapes, on one line."""
+    return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
 @dataclass(frozen=True)
@@ -51,6 +65,7 @@ class Diagnostic:
     """One problem: where, what, what is supported instead, what to do.
 
     `node` names the ONNX node, tensor, option or file. `severity` is "error" or "warning".
+    Text that comes from a file is made printable and cut to a sensible length.
     """
 
     code: str
@@ -61,6 +76,8 @@ class Diagnostic:
 
     def __post_init__(self) -> None:
         assert self.code in CODES, self.code
+        object.__setattr__(self, "node", _cut(printable(self.node), MAX_NAME))
+        object.__setattr__(self, "message", _cut(printable(self.message, keep="\n"), MAX_MESSAGE))
 
     def __str__(self) -> str:
         where = f" {self.node}:" if self.node else ""
@@ -85,6 +102,15 @@ def fail(code: str, node: str, message: str, hint: str = "") -> HlsgenError:
     return HlsgenError([Diagnostic(code, node, message, hint)])
 
 
+def stuck(node: str, kind: str) -> Diagnostic:
+    """A float operation that only the host can do, where hardware comes before and after it."""
+    return Diagnostic(
+        "HG030", node, f"{kind} stands between quantizers.",
+        "Only Add, Sub, Mul, Div by constants, Relu, Clip and BatchNormalization can stand there; "
+        "replace the activation or move it behind the last quantizer.",
+    )  # fmt: skip
+
+
 class Collector:
     """Gathers diagnostics; `finish` raises if there was an error among them."""
 
@@ -99,11 +125,13 @@ class Collector:
 
     @contextmanager
     def catching(self) -> Iterator[None]:
-        """Keeps the diagnostics of an `HlsgenError` raised inside and goes on."""
+        """Keeps the diagnostics of an `HlsgenError` raised inside, each once, and goes on."""
         try:
             yield
         except HlsgenError as error:
-            self.items.extend(error.diagnostics)
+            for diagnostic in error.diagnostics:
+                if diagnostic not in self.items:
+                    self.items.append(diagnostic)
 
     @property
     def warnings(self) -> list[Diagnostic]:
@@ -111,4 +139,4 @@ class Collector:
 
     def finish(self) -> None:
         if any(d.severity == "error" for d in self.items):
-            raise HlsgenError(self.items)
+            raise HlsgenError(list(self.items))

@@ -26,9 +26,7 @@ def test_axis_out(simulate: Callable[..., None], simulator: str, shape: tuple[in
 
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
-def test_axis_in(
-    simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int], wrong: bool
-) -> None:
+def test_axis_in(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int], wrong: bool) -> None:
     """Also frame_error: it rises with the first wrong tlast, early or missing, and stays."""
     width, tdata_width, frame = shape
     rng = random.Random(width)

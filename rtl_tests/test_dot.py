@@ -48,9 +48,7 @@ def test_adder_tree(simulate: Callable[..., None], simulator: str, shape: tuple[
 
 
 @pytest.mark.parametrize("simulator, shape", sweep(DOTS, 3))
-def test_dot(
-    simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int, int, int]
-) -> None:
+def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int, int, int]) -> None:
     terms, x_bits, x_signed, w_bits, bipolar, each = shape
     rng = np.random.default_rng(terms)
     x = integers(rng, x_bits, bool(x_signed), (600, terms))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError
-from onnx import TensorProto, helper, numpy_helper
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
+from onnx import GraphProto, TensorProto, helper, numpy_helper
 
-from hlsgen.errors import Collector, fail
+from hlsgen.errors import Collector, HlsgenError, fail
 from hlsgen.fixed import Array
 
 #: Larger files and tensors are refused.
 MAX_FILE_BYTES = 1 << 30
 MAX_ELEMENTS = 1 << 27
+MAX_NODES = 100_000
 
 
 def read_model(path: Path) -> onnx.ModelProto:
@@ -21,15 +24,22 @@ def read_model(path: Path) -> onnx.ModelProto:
 
     Raises HlsgenError with HG001..HG004.
     """
+    return _parse(path, _read(path))
+
+
+def _read(path: Path) -> bytes:
     try:
         if not path.is_file():
             raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx file.")
         size = path.stat().st_size
         if size > MAX_FILE_BYTES:
             raise fail("HG004", str(path), f"{size} bytes; at most {MAX_FILE_BYTES} are read.")
-        data = path.read_bytes()
-    except OSError as error:
-        raise fail("HG001", str(path), f"{error.strerror}.") from None
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise fail("HG001", str(path), f"{getattr(error, 'strerror', None) or error}.") from None
+
+
+def _parse(path: Path, data: bytes) -> onnx.ModelProto:
     model = onnx.ModelProto()
     try:
         model.ParseFromString(data)
@@ -37,6 +47,9 @@ def read_model(path: Path) -> onnx.ModelProto:
         raise fail(
             "HG002", str(path), "not a protobuf message, or cut short.", "Export or download the file again."
         ) from None
+    wrong = next(_not_text(model), None)
+    if wrong is not None:
+        raise fail("HG002", str(path), f"the name {wrong[:80]!r} is not UTF-8 text.", "Export the model again.")
     if not model.HasField("graph") or not model.graph.node or not model.ir_version:
         raise fail(
             "HG002",
@@ -44,35 +57,79 @@ def read_model(path: Path) -> onnx.ModelProto:
             "no ONNX graph with at least one node in it.",
             "Is this an .onnx file? TensorFlow Lite and PyTorch files must be exported to ONNX first.",
         )
-    problems = Collector()
-    for tensor in model.graph.initializer:
+    if len(model.graph.node) > MAX_NODES:
+        raise fail("HG004", str(path), f"{len(model.graph.node)} nodes; at most {MAX_NODES} are read.")
+    problems, external = Collector(), 0
+    for owner, tensor in _tensors(model.graph):
         with problems.catching():
-            _check_tensor(tensor, path.parent)
+            elements = _check_shape(owner, tensor)
+            if tensor.data_location == TensorProto.EXTERNAL:
+                external += _read_external(owner, tensor, path.parent, elements, MAX_FILE_BYTES - external)
     problems.finish()
     return model
 
 
+def _not_text(message: Message) -> Iterator[bytes]:
+    """Strings in the message that are not UTF-8; protobuf gives them as bytes."""
+    for field, value in message.ListFields():
+        parts = value if hasattr(value, "__len__") and not isinstance(value, (str, bytes)) else [value]
+        if field.type == FieldDescriptor.TYPE_STRING:
+            yield from (part for part in parts if isinstance(part, bytes))
+        elif field.type == FieldDescriptor.TYPE_MESSAGE:
+            for part in parts:
+                yield from _not_text(part)
+
+
+def _tensors(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
+    """(owner, tensor) of all initializers and of the attributes of all nodes, subgraphs included."""
+    for tensor in graph.initializer:
+        yield tensor.name, tensor
+    for node in graph.node:
+        owner = node.name or node.op_type
+        for attribute in node.attribute:
+            if attribute.HasField("t"):
+                yield owner, attribute.t
+            for tensor in attribute.tensors:
+                yield owner, tensor
+            for inner in ([attribute.g] if attribute.HasField("g") else []) + list(attribute.graphs):
+                yield from _tensors(inner)
+
+
 def self_contained(path: Path) -> bytes:
     """The bytes of the file; with its external data inside, if it has any."""
-    data = path.read_bytes()
-    tensors = onnx.ModelProto.FromString(data).graph.initializer
-    if any(t.data_location == TensorProto.EXTERNAL for t in tensors):
+    data = _read(path)
+    tensors = _tensors(onnx.ModelProto.FromString(data).graph)
+    if any(t.data_location == TensorProto.EXTERNAL for _, t in tensors):
         inlined: bytes = read_model(path).SerializeToString(deterministic=True)
         return inlined
     return data
 
 
-def _check_tensor(tensor: TensorProto, folder: Path) -> None:
+def _check_shape(owner: str, tensor: TensorProto) -> int:
+    """Number of elements. Raises HG002 or HG004."""
     elements = 1
     for dim in tensor.dims:
-        elements *= max(dim, 0)
-    if elements > MAX_ELEMENTS or any(dim < 0 for dim in tensor.dims):
-        raise fail("HG004", tensor.name, f"tensor of shape {list(tensor.dims)}; at most {MAX_ELEMENTS} elements.")
-    if tensor.data_location == TensorProto.EXTERNAL:
-        _read_external(tensor, folder, elements)
+        elements *= dim
+    shape = list(tensor.dims)
+    if any(dim < 0 for dim in shape):
+        raise fail("HG002", owner, f"tensor of shape {shape}; a dimension is negative.", "Export the model again.")
+    if elements > MAX_ELEMENTS:
+        raise fail("HG004", owner, f"tensor of shape {shape}; at most {MAX_ELEMENTS} elements.")
+    return elements
 
 
-def _read_external(tensor: TensorProto, folder: Path, elements: int) -> None:
+def _read_external(owner: str, tensor: TensorProto, folder: Path, elements: int, allowed: int) -> int:
+    """Reads the tensor's data in; the number of bytes. Raises HG003, or HG004 above `allowed`."""
+    try:
+        return _inline(owner, tensor, folder, elements, allowed)
+    except HlsgenError:
+        raise
+    except (OSError, ValueError, KeyError, TypeError, RuntimeError) as error:
+        hint = "Save the data inside the model."
+        raise fail("HG003", owner, f"external data cannot be read: {error}.", hint) from None
+
+
+def _inline(owner: str, tensor: TensorProto, folder: Path, elements: int, allowed: int) -> int:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     base = folder.resolve()
@@ -80,31 +137,38 @@ def _read_external(tensor: TensorProto, folder: Path, elements: int) -> None:
     if not location or not file.is_relative_to(base):
         raise fail(
             "HG003",
-            tensor.name,
+            owner,
             f"external data in {location!r}, outside the model's folder.",
             "Put the data file beside the model, or save the model with its data inside.",
         )
-    try:
-        offset, length = int(entries.get("offset", 0)), int(entries.get("length", -1))
-        if not file.is_file():
-            raise fail("HG003", tensor.name, f"external data file {location!r} does not exist.")
-        width = helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize
-    except (ValueError, KeyError, TypeError):
-        raise fail("HG003", tensor.name, "external data with an invalid offset, length or type.") from None
-    length = elements * width if length < 0 else length
-    if offset < 0 or length != elements * width or offset + length > file.stat().st_size:
-        raise fail("HG003", tensor.name, f"external data file {location!r} is shorter than the tensor.")
+    if not file.is_file():
+        raise fail("HG003", owner, f"external data file {location!r} does not exist.", "Put it beside the model.")
+    offset, size = int(entries.get("offset", 0)), file.stat().st_size
+    wanted = elements * int(helper.tensor_dtype_to_np_dtype(tensor.data_type).itemsize)
+    length = int(entries.get("length", wanted))
+    if offset < 0 or length != wanted or offset + length > size:
+        raise fail(
+            "HG003", owner,
+            f"external data at offset {offset}, length {length}, in {location!r} of {size} bytes; "
+            f"shape {list(tensor.dims)} takes {wanted}.", "Save the model and its data again.",
+        )  # fmt: skip
+    if length > allowed:
+        raise fail("HG004", owner, f"more than {MAX_FILE_BYTES} bytes of external data.")
     with file.open("rb") as stream:
         stream.seek(offset)
         tensor.raw_data = stream.read(length)
     tensor.data_location = TensorProto.DEFAULT
     del tensor.external_data[:]
+    return length
 
 
 def tensor_array(tensor: TensorProto, name: str) -> Array:
     """The numpy array of an initializer; HG002 if its data does not fit its shape."""
     try:
         array: Array = numpy_helper.to_array(tensor)
-    except Exception:
-        raise fail("HG002", name, "tensor data does not match its shape or type.") from None
+    except Exception:  # whatever numpy or protobuf make of it
+        raise fail(
+            "HG002", name, f"the data of the tensor of shape {list(tensor.dims)} does not fit its shape or type.",
+            "Export the model again.",
+        ) from None  # fmt: skip
     return array

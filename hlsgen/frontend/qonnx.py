@@ -25,6 +25,8 @@ DOMAINS = frozenset(
 OPERATORS = frozenset(["IntQuant", "Quant", "Trunc", "BipolarQuant", "MultiThreshold"])
 
 MAX_BITS = 32
+#: Most thresholds of a MultiThreshold.
+MAX_STEPS = (1 << 16) - 1
 
 Inputs = list[Const | None]
 
@@ -64,25 +66,37 @@ def _trunc(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], versi
     if version <= 1 and len(inputs) < 5:
         with Parameters(name, shape, inputs, ["scale", "zeropt", "in_bitwidth", "out_bitwidth"]) as p:
             scale, zero = p.scale(0), p.zero_point(1)
-            p.bits(2), p.bits(3)
+            exponent = p.bits(2) - p.bits(3)
             mode = p.mode(attrs, "FLOOR")
-        divisor = np.asarray(2.0 ** (p.raw(2) - p.raw(3)))
+        kind = np.result_type(p.raw(2), p.raw(3))
+        single = kind.kind == "f" and kind.itemsize <= 4
+        divisor = np.asarray(2.0**exponent, np.float32 if single else np.float64)
         return Trunc(scale, zero, divisor.reshape((1,) * len(shape)), zero, scale, None, mode)
     names = ["scale", "zeropt", "in_bitwidth", "out_scale", "out_bitwidth"]
     with Parameters(name, shape, inputs, names) as p:
         scale, zero, out_scale, bits = p.scale(0), p.zero_point(1), p.scale(3), p.bits(4)
         signed, narrow = p.flag(attrs, "signed", 1), p.flag(attrs, "narrow", 0)
         mode = p.mode(attrs, "FLOOR")
-    divisor = np.asarray(2 ** np.round(np.log2(out_scale / scale)))
+    with np.errstate(all="ignore"):
+        divisor = np.asarray(2 ** np.round(np.log2(out_scale / scale)))
+    if not (np.isfinite(divisor) & (divisor > 0)).all():
+        raise fail("HG022", name, "out_scale / scale is out of range.", "Supported: a ratio that float32 can hold.")
     return Trunc(scale, zero, divisor, np.asarray(zero / divisor), out_scale, int_type(bits, signed, narrow), mode)
 
 
 def _multi_threshold(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> Quantizer:
     layouts = {0: None, 1: None, 2: "NC", 3: "NWC", 4: "NCHW"}
-    layout = attrs.get("data_layout") or layouts.get(len(shape))
-    axis = layout.index("C") if layout and "C" in layout else 1
     with Parameters(name, shape, inputs, ["thresholds"]) as p:
+        layout = str(attrs.get("data_layout") or layouts.get(len(shape)) or "")
+        axis = layout.index("C") if "C" in layout else 1
+        if "data_layout" in attrs and len(layout) != len(shape):
+            p.error("HG013", f"data_layout is {layout!r} for data of shape {list(shape)}.", "One letter per axis.")
+        scale, bias = p.number(attrs, "out_scale", 1.0), p.number(attrs, "out_bias", 0.0)
+        if not (np.isfinite(scale) and np.isfinite(bias)) or scale == 0:
+            p.error("HG022", f"out_scale {scale}, out_bias {bias}.", "Both must be finite, the scale not 0.")
         table = p.array(0)
+        if table.ndim == 2 and table.shape[1] > MAX_STEPS:
+            p.error("HG023", f"{table.shape[1]} thresholds.", f"Supported: at most {MAX_STEPS}.")
         if table.ndim != 2 or axis >= len(shape) or table.shape[0] not in (1, shape[axis]):
             p.error(
                 "HG023", f"thresholds of shape {list(table.shape)} for data of shape {list(shape)}, layout {layout}.",
@@ -93,9 +107,6 @@ def _multi_threshold(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, A
     form = [1] * len(shape)
     form[axis] = table.shape[0]
     thresholds = np.ascontiguousarray(table.T).reshape([table.shape[1], *form])
-    scale, bias = float(attrs.get("out_scale", 1.0)), float(attrs.get("out_bias", 0.0))
-    if not (np.isfinite(scale) and np.isfinite(bias)) or scale == 0:
-        raise fail("HG022", name, f"out_scale {scale}, out_bias {bias}.", "Both must be finite, the scale not 0.")
     return MultiThreshold(thresholds, scale, bias)
 
 
@@ -140,7 +151,15 @@ class Parameters:
     def array(self, i: int) -> Array:
         array = self.raw(i)
         if array.dtype.kind not in "fiu":
-            raise fail("HG026", self.node, f"input {self.names[i]} is of type {array.dtype}; numbers are needed.")
+            raise fail(
+                "HG026", self.node, f"input {self.names[i]} is of type {array.dtype}; numbers are needed.",
+                "Store it as float32.",
+            )  # fmt: skip
+        if not array.size:
+            raise fail(
+                "HG023", self.node, f"input {self.names[i]} of shape {list(array.shape)} is empty.",
+                "Supported: a scalar, or one value per channel.",
+            )  # fmt: skip
         return array
 
     def channel(self, i: int) -> Array:
@@ -173,7 +192,7 @@ class Parameters:
     def zero_point(self, i: int) -> Array:
         zero = self.channel(i)
         if not np.isfinite(zero.astype(np.float64)).all():
-            self.error("HG024", f"{self.names[i]} is not finite.")
+            self.error("HG024", f"{self.names[i]} is not finite.", "It must be a number, best a whole one.")
             return np.zeros_like(zero)
         return _simplest(zero, 0)
 
@@ -194,8 +213,15 @@ class Parameters:
     def flag(self, attrs: dict[str, Any], key: str, default: int) -> bool:
         value = attrs.get(key, default)
         if value not in (0, 1):
-            self.error("HG013", f"attribute {key} is {value}.", "It must be 0 or 1.")
-        return bool(value)
+            self.error("HG013", f"attribute {key} is {value!r}.", "It must be 0 or 1.")
+        return bool(value in (1, True))
+
+    def number(self, attrs: dict[str, Any], key: str, default: float) -> float:
+        value = attrs.get(key, default)
+        if isinstance(value, (int, float)):
+            return float(value)
+        self.error("HG013", f"attribute {key} is {value!r}.", "It must be a number.")
+        return default
 
     def mode(self, attrs: dict[str, Any], default: str) -> Rounding:
         name = str(attrs.get("rounding_mode", default))

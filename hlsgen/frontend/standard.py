@@ -9,7 +9,7 @@ import onnx
 
 from hlsgen.errors import fail
 from hlsgen.fixed import Array
-from hlsgen.frontend.tensors import Const, evaluate, single_node
+from hlsgen.frontend.tensors import Const, check_growth, evaluate, single_node
 from hlsgen.frontend.weights import integer_weights
 from hlsgen.ir import Add, ArgMax, Div, HostOp, MatMul, Max, Min, Mul, Op, Reshape, Shape, Transpose
 
@@ -55,6 +55,8 @@ HOST = frozenset(
     ]
 )
 PASSED = frozenset(["Identity", "Dropout"])
+#: Operators whose computed operand need not be the first.
+ANY_POSITION = ARITHMETIC | {"MatMul", "Gemm", "Pow"}
 OPERATORS = SHAPES | ARITHMETIC | HOST | PASSED | frozenset(
     ["ArgMax", "BatchNormalization", "Cast", "Clip", "Gemm", "MatMul", "Neg", "Relu", "TopK", "Transpose"]
 )  # fmt: skip
@@ -74,7 +76,14 @@ def import_standard(
     `inputs` holds the constants, None at the dynamic one and where an optional input is absent.
     """
     op_type = node.op_type
+    if position != 0 and op_type not in ANY_POSITION:
+        raise fail(
+            "HG020", name, f"input {position} ({node.input[position]!r}) of {op_type} is not a constant.",
+            "Only the first input may be computed from the model's input.",
+        )  # fmt: skip
     if op_type in PASSED:
+        if len(inputs) > 2 and inputs[2] is not None and inputs[2].array.any():
+            raise fail("HG013", name, "training_mode is true.", "Export the model in evaluation mode.")
         return []
     if op_type in ARITHMETIC:
         return [(op, shape) for op in _arithmetic(op_type, name, shape, inputs, position)]
@@ -117,10 +126,21 @@ def _constant(value: float, shape: Shape) -> Array:
 def _operand(name: str, shape: Shape, const: Const | None, what: str) -> Array:
     """A float32 constant that broadcasts to `shape` without growing it, with its rank."""
     if const is None:
-        raise fail("HG020", name, f"{what} is not a constant.")
-    array = const.array.astype(np.float32)
+        raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
+    if const.array.dtype.kind not in "fiub":
+        raise fail(
+            "HG026", name, f"{what} is of type {const.array.dtype}; numbers are needed.", "Store it as float32."
+        )
+    with np.errstate(over="ignore"):
+        array = const.array.astype(np.float32)
     if not np.isfinite(array).all():
-        raise fail("HG027", name, f"{what} has a value that is not finite.")
+        bad = array.ravel()[~np.isfinite(array).ravel()][0]
+        raise fail("HG027", name, f"{what} has the value {bad}.", "Every constant must be finite in float32.")
+    if (array != const.array).any():
+        raise fail(
+            "HG026", name, f"{what} is of type {const.array.dtype} and has values that float32 does not.",
+            "Store it as float32.",
+        )  # fmt: skip
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0]
     try:
@@ -128,13 +148,14 @@ def _operand(name: str, shape: Shape, const: Const | None, what: str) -> Array:
     except ValueError:
         fits = False
     if not fits:
-        raise fail("HG023", name, f"{what} of shape {list(const.array.shape)} for data of shape {list(shape)}.")
+        raise fail(
+            "HG023", name, f"{what} of shape {list(const.array.shape)} for data of shape {list(shape)}.",
+            "It must broadcast to the data.",
+        )  # fmt: skip
     return array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
 
 
 def _arithmetic(op: str, name: str, shape: Shape, inputs: list[Const | None], position: int) -> list[Op]:
-    if len(inputs) != 2:
-        raise fail("HG014", name, f"{op} needs two inputs, has {len(inputs)}.")
     value = _operand(name, shape, inputs[1 - position], "the other operand")
     match op:
         case "Add":
@@ -209,6 +230,8 @@ def _matmul(name: str, shape: Shape, inputs: list[Const | None], position: int, 
     if not transposed:
         const = Const(*(None if p is None else p.T for p in (const.array, const.codes, const.scale, const.zero_point)))  # type: ignore[arg-type]
     rows, columns = const.array.shape
+    if not rows or not columns:
+        raise fail("HG023", name, f"weights of shape {list(const.array.shape)}.", "A matrix must not be empty.")
     if not shape or shape[-1] != columns:
         raise fail("HG023", name, f"weights for {columns} columns, data of shape {list(shape)}.")
     weight, scale = integer_weights(name, const)
@@ -242,7 +265,7 @@ def _arg_max(
 ) -> Imported:
     """ArgMax or TopK(1) indices over the last axis; anything else is the host's."""
     axis = attrs.get("axis", 0 if node.op_type == "ArgMax" else -1)
-    last = axis in (-1, len(shape) - 1)
+    last = bool(shape) and axis in (-1, len(shape) - 1)
     keep = bool(attrs.get("keepdims", 1))
     if node.op_type == "TopK":
         k = inputs[1].array if len(inputs) > 1 and inputs[1] is not None else np.asarray(attrs.get("k", 0))
@@ -268,13 +291,11 @@ def _host(node: onnx.NodeProto, name: str, shape: Shape, inputs: list[Const | No
         arrays.append(data if const is None else const.array)
         if const is not None:
             constants.append(onnx.numpy_helper.from_array(np.ascontiguousarray(const.array), text))
+    check_growth(node, arrays)
+    result = evaluate(node, arrays, opset)[0]
     kept = onnx.NodeProto()
     kept.CopyFrom(node)
     kept.name = ""
     model = single_node(kept, arrays, opset)
     model.graph.initializer.extend(constants)
-    used = [i for i, o in enumerate(node.output) if o]
-    result = evaluate(kept, arrays, opset)[0]
-    if len(used) != 1:
-        del model.graph.output[1:]
     return [(HostOp(node.op_type, model.SerializeToString(deterministic=True)), result.shape)]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +12,16 @@ import onnx
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
-from hlsgen.errors import fail
+from hlsgen.errors import Collector, fail, printable
 from hlsgen.fixed import Array
 from hlsgen.ir import Quantizer, Shape
 from hlsgen.semantics import decode, decoding, quantize
 
-#: No constant may grow beyond this many elements while it is computed.
-MAX_ELEMENTS = 1 << 26
+#: No constant may grow beyond this many elements while it is computed, nor take more multiplications.
+MAX_ELEMENTS = 1 << 24
+MAX_PRODUCTS = 1 << 32
+#: numpy has 64; a tensor of hardware needs none of them.
+MAX_RANK = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +117,8 @@ def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[C
             "HG010", label(node), f"operator {node.op_type} on constants is not supported.",
             "Simplify the model with its exporter's constant folding.",
         )  # fmt: skip
-    _check_growth(node, inputs)
     arrays = [i.array for i in inputs if i is not None]
+    check_growth(node, arrays)
     results = evaluate(node, arrays, opset)
     first = inputs[0] if inputs else None
     if node.op_type in _REARRANGING and first is not None and first.codes is not None:
@@ -127,22 +132,53 @@ def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[C
     return [Const(array) for array in results]
 
 
-def _check_growth(node: onnx.NodeProto, inputs: list[Const | None]) -> None:
-    """Refuses the few operators whose result can be far larger than their inputs."""
-    arrays = [i.array for i in inputs if i is not None]
-    size = 0.0
-    if node.op_type in ("ConstantOfShape",) and arrays:
-        size = float(np.prod(arrays[0].astype(np.float64)))
-    elif node.op_type in ("Expand", "Tile") and len(arrays) > 1:
-        size = float(np.prod(np.maximum(arrays[1], 1).astype(np.float64))) * arrays[0].size
-    elif node.op_type == "Range" and len(arrays) == 3:
-        start, limit, delta = (float(a) for a in arrays)
-        size = abs((limit - start) / delta) if delta else 0.0
-    elif node.op_type in ("MatMul", "Add", "Mul", "Sub", "Div", "Pow", "Where", "Max", "Min"):
-        size = float(np.prod([a.size for a in arrays])) if len(arrays) > 1 else 0.0
-        size = 0.0 if max((a.size for a in arrays), default=0) <= 4096 else size / max(a.size for a in arrays)
+_BROADCASTING = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where"])
+
+
+def check_growth(node: onnx.NodeProto, arrays: list[Array]) -> None:
+    """Refuses what would compute far more than it is given. Raises HG004 or HG013."""
+    if any(a.ndim > MAX_RANK for a in arrays):
+        raise fail("HG004", label(node), f"a tensor of more than {MAX_RANK} dimensions.")
+    if len([a for a in node.attribute if a.name == "num_outputs" and a.i > len(node.output)]):
+        raise fail("HG013", label(node), "num_outputs is larger than the number of outputs.")
+    try:
+        size, products = _size(node, arrays)
+    except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):
+        return  # evaluation says what is wrong
     if size > MAX_ELEMENTS:
-        raise fail("HG004", label(node), f"constant of {size:.0f} elements; at most {MAX_ELEMENTS}.")
+        raise fail("HG004", label(node), f"a result of {size:.0f} elements; at most {MAX_ELEMENTS}.")
+    if products > MAX_PRODUCTS:
+        raise fail("HG004", label(node), f"a constant product of {products:.0f} steps; at most {MAX_PRODUCTS}.")
+
+
+def _size(node: onnx.NodeProto, arrays: list[Array]) -> tuple[float, float]:
+    """(elements of the result, multiplications) of an operator that can grow; else (0, 0)."""
+    op, shapes = node.op_type, [a.shape for a in arrays]
+    if op in _BROADCASTING:
+        return _product(np.broadcast_shapes(*shapes)), 0
+    if op == "Expand":
+        return _product(np.broadcast_shapes(shapes[0], tuple(arrays[1].tolist()))), 0
+    if op == "Tile":
+        return _product(np.maximum(arrays[1], 1).tolist()) * arrays[0].size, 0
+    if op == "ConstantOfShape":
+        return _product(np.maximum(arrays[0], 1).tolist()), 0
+    if op == "Range":
+        start, limit, delta = (float(a.reshape(())) for a in arrays)
+        return abs((limit - start) / delta), 0
+    if op == "Concat":
+        return float(sum(a.size for a in arrays)), 0
+    if op == "Gather":
+        return float(arrays[1].size) * arrays[0].size / min(arrays[0].shape), 0
+    if op in ("MatMul", "Gemm"):
+        inner = next((a.i for a in node.attribute if a.name == "transA"), 0)
+        columns = shapes[0][0 if inner and op == "Gemm" else -1]
+        products = float(arrays[0].size) * arrays[1].size / columns
+        return products / columns, products
+    return 0, 0
+
+
+def _product(shape: Iterable[Any]) -> float:
+    return math.prod(float(s) for s in shape)
 
 
 def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Array]:
@@ -150,10 +186,14 @@ def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Arra
     try:
         evaluator = ReferenceEvaluator(single_node(node, arrays, opset))
         feeds = dict(zip([i for i in node.input if i], arrays, strict=True))
-        results = evaluator.run(None, feeds)
-    except Exception as error:
-        raise fail("HG013", label(node), f"{node.op_type} cannot be evaluated: {_first_line(error)}") from None
-    return [np.asarray(r) for r in results]
+        with np.errstate(all="ignore"):
+            results = [np.asarray(r) for r in evaluator.run(None, feeds)]
+    except Exception as error:  # whatever the evaluator makes of a wrong node
+        raise fail(
+            "HG013", label(node), f"{node.op_type} cannot be evaluated: {_first_line(error)}.",
+            "Check its attributes and the shapes of its inputs.",
+        ) from None  # fmt: skip
+    return results
 
 
 def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.ModelProto:
@@ -170,6 +210,8 @@ def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.M
 
 def quantized(op: Quantizer, x: Const) -> Const:
     """The constant behind a quantizer, with its codes."""
+    if not x.array.size:
+        return Const(x.array)
     codes = quantize(op, x.array.astype(np.float32))
     meaning = decoding(op)
     real = decode(meaning, codes)
@@ -183,16 +225,54 @@ def attributes(node: onnx.NodeProto) -> dict[str, Any]:
     """Attribute values by name; strings decoded."""
     found: dict[str, Any] = {}
     for attribute in node.attribute:
+        name = attribute.name
         if attribute.ref_attr_name or attribute.type == 0:
-            raise fail("HG013", label(node), f"attribute {attribute.name} has no value of its own.")
-        value = helper.get_attribute_value(attribute)
-        found[attribute.name] = value.decode(errors="replace") if isinstance(value, bytes) else value
+            raise fail("HG013", label(node), f"attribute {name} has no value of its own.", "Inline local functions.")
+        if name in found:
+            raise fail("HG013", label(node), f"attribute {name} is given twice.")
+        try:
+            value = helper.get_attribute_value(attribute)
+        except ValueError:
+            raise fail("HG013", label(node), f"attribute {name} is of unknown type {attribute.type}.") from None
+        found[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
     return found
 
 
+def check_schema(node: onnx.NodeProto, opset: int) -> None:
+    """Inputs, outputs and attributes of a standard node as its operator has them. Raises HG013, HG014."""
+    if not onnx.defs.has(node.op_type):
+        return
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset)
+    except onnx.defs.SchemaError:
+        raise fail("HG010", label(node), f"operator {node.op_type} does not exist in opset {opset}.") from None
+    problems = Collector()
+    name, given, needed = label(node), len(node.input), schema.min_input
+    if given < needed or not all(node.input[:needed]):
+        problems.error("HG014", name, f"{node.op_type} has {sum(map(bool, node.input))} inputs, needs {needed}.")
+    if given > schema.max_input:
+        problems.error("HG014", name, f"{node.op_type} has {given} inputs, takes {schema.max_input}.")
+    if len(node.output) > schema.max_output:
+        problems.error("HG013", name, f"{node.op_type} has {len(node.output)} outputs, gives {schema.max_output}.")
+    attributes_ = {a.name: a for a in node.attribute}
+    for key, attribute in attributes_.items():
+        if key not in schema.attributes:
+            known = ", ".join(sorted(schema.attributes)) or "none"
+            problems.error("HG013", name, f"{node.op_type} has no attribute {key}.", f"Its attributes: {known}.")
+        else:
+            wanted: Any = schema.attributes[key].type
+            if attribute.type != int(wanted.value):
+                problems.error("HG013", name, f"attribute {key} must be of type {wanted.name}.")
+    for key, form in schema.attributes.items():
+        if form.required and key not in attributes_:
+            problems.error("HG013", name, f"attribute {key} is missing.")
+    problems.finish()
+
+
 def label(node: onnx.NodeProto) -> str:
-    """How a node is called in messages."""
-    return node.name or f"{node.op_type} -> {node.output[0] if node.output else '?'}"
+    """How a node is called in messages and layer tables: on one line, fit for a comment."""
+    name = node.name or f"{node.op_type} -> {node.output[0] if node.output else '?'}"
+    return printable(name).replace("\\", "/")
 
 
 def _first_line(error: Exception) -> str:

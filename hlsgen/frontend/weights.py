@@ -36,9 +36,16 @@ def integer_weights(name: str, const: Const) -> tuple[Array, Array]:
             "HG034", name, "the weight scale differs along the summed axis.",
             "Scales may differ by output channel only (or by whole ratios).",
         )  # fmt: skip
-    weight = (effective * 2.0**shift * ratio).astype(np.int64)
+    real = effective * 2.0**shift * ratio
+    if np.abs(real).max() >= 2.0**52:
+        raise fail(
+            "HG033", name, f"a weight of {np.abs(real).max():.0f} units.",
+            "Use narrower weights, a whole zero point, one scale per output channel.",
+        )  # fmt: skip
     rows = (smallest[:, 0] * 2.0**-shift).astype(np.float32)
-    return weight, rows
+    if (rows == 0).any() or np.isinf(rows).any():
+        raise fail("HG022", name, f"the weight scale {smallest.min():g} is out of float32's range.", "Rescale.")
+    return real.astype(np.int64), rows
 
 
 def dyadic_shift(values: Array) -> int | None:
@@ -51,12 +58,14 @@ def dyadic_shift(values: Array) -> int | None:
 
 
 def _plain(name: str, array: Array) -> tuple[Array, Array]:
+    if array.dtype.kind not in "fiub":
+        raise fail("HG026", name, f"weights of type {array.dtype}; numbers are needed.", "Store them as float32.")
     values = array.astype(np.float64)
     if not np.isfinite(values).all():
-        raise fail("HG027", name, "a weight is not finite.")
-    shift = dyadic_shift(values)
-    bits = int(np.abs(values * 2.0 ** (shift or 0)).max(initial=0)).bit_length() + 1
-    if shift is None or bits > MAX_PLAIN_BITS:
+        raise fail("HG027", name, "a weight is not finite.", "Every weight must be a number.")
+    largest = float(np.abs(values).max(initial=0))
+    shift = dyadic_shift(values) if largest < 1 << MAX_PLAIN_BITS else None
+    if shift is None or int(largest * 2.0**shift).bit_length() + 1 > MAX_PLAIN_BITS:
         raise fail(
             "HG031", name, "the weights are neither quantized nor short integers.",
             "Put a quantizer (IntQuant, BipolarQuant) between the weights and the layer.",

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.errors import Collector, fail
+from hlsgen.errors import Collector, HlsgenError, fail, stuck
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
@@ -77,14 +77,8 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
             "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
         )  # fmt: skip
     first, last = hardware[0], hardware[-1]
-    stuck = [s for s in steps[first : last + 1] if isinstance(s.op, (HostOp, ArgMax))]
-    for step in stuck:
-        kind = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
-        problems.error(
-            "HG030", step.name, f"{kind} stands between quantizers.",
-            "Only Add, Sub, Mul, Div by constants, Relu, Clip and BatchNormalization can stand there; "
-            "replace the activation or move it behind the last quantizer.",
-        )  # fmt: skip
+    for step in [s for s in steps[first : last + 1] if isinstance(s.op, (HostOp, ArgMax))]:
+        problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
     mode = mode or _default_mode(model, steps[first].op, problems)
     builder = _Builder(model, mode, first, problems)
     builder.check_layers(steps[first : last + 1])
@@ -131,7 +125,11 @@ class _Builder:
         start, encode = self._start()
         core_end = last + 1
         for step in steps[start:core_end]:
-            self._step(step)
+            try:
+                self._step(step)
+            except HlsgenError as error:
+                self._assume(step, error)
+        self.problems.finish()
         rest = steps[core_end:]
         winner = next((i for i, s in enumerate(rest) if isinstance(s.op, ArgMax)), None)
         is_index = False
@@ -164,6 +162,13 @@ class _Builder:
             type_, meaning = IntType(0, KEY_POS_INF), FloatBits()
         self.source = self.value = Value(shape, type_, meaning)
         return self.head_end, None
+
+    def _assume(self, step: Step, error: HlsgenError) -> None:
+        """Goes on behind a wrong layer as if it gave 8-bit codes, to find what else is wrong."""
+        with self.problems.catching():
+            raise error
+        self.pending = []
+        self.value = Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0)))
 
     def _step(self, step: Step) -> None:
         op = step.op
@@ -214,9 +219,9 @@ class _Builder:
         ops = [op for _, op in rest]
         quantizer = _grid(self.value, ops)
         if quantizer is None:
-            for stuck, op in rest:
+            for node, op in rest:
                 self.problems.error(
-                    "HG030", stuck, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
+                    "HG030", node, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
                     "Its result is no multiple of one scale: quantize it again before the layer.",
                 )  # fmt: skip
             self.problems.finish()
@@ -234,13 +239,16 @@ class _Builder:
         ratio = scale / scale.min()
         if (ratio != np.round(ratio)).any() or ratio.max() > 1 << 16:
             raise fail("HG034", name, "the input's scale differs along the summed axis.", "Use one scale per tensor.")
+        source, columns = self.value.type, op.weight.shape[1]
+        reach = max(abs(source.lo), abs(source.hi), float(np.abs(zero).max())) * 2.0**shift
+        wide = float(np.abs(op.weight).max()) * float(ratio.max()) * reach * columns
+        if wide >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
+            raise _too_wide(name, int(np.log2(wide)) + 2)
         weight = op.weight * ratio.astype(np.int64)
         offset = -(weight @ np.round(zero * 2.0**shift).astype(np.int64))
         real = float(scale.min()) * 2.0**-shift * op.scale.astype(np.float64)
-        source = self.value.type
         binary = source == IntType(0, 1) and bool((zero == 0.5).all()) and bool((np.abs(weight) == 1).all())
         if binary:
-            columns = weight.shape[1]
             meaning = Accumulator(2, np.full(len(weight), -columns), real)
             weight = (weight > 0).astype(np.int64)
             lo, hi = np.zeros(len(weight), np.int64), np.full(len(weight), columns)
@@ -249,14 +257,8 @@ class _Builder:
             lo, hi = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
             meaning = Accumulator(1 << shift, offset, real)
         bound = max(abs(int(x)) for x in (lo.min(), hi.max())) * meaning.factor + int(np.abs(meaning.offset).max())
-        columns = weight.shape[1]
-        if bound >= 1 << MAX_ACCUMULATOR_BITS or columns * float(np.abs(op.weight).max()) * max(
-            abs(source.lo), abs(source.hi)
-        ) >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
-            raise fail(
-                "HG033", name, f"the accumulator needs {bound.bit_length() + 1} bits.",
-                f"At most {MAX_ACCUMULATOR_BITS} are supported: use narrower weights or activations.",
-            )  # fmt: skip
+        if bound >= 1 << MAX_ACCUMULATOR_BITS:
+            raise _too_wide(name, bound.bit_length() + 1)
         result = Value(shape, IntType(int(lo.min()), int(hi.max())), meaning)
         self.layers.append(Linear(name, weight, binary, self.value, result, lo, hi))
         self.value = result
@@ -276,6 +278,13 @@ class _Builder:
         self.layers.append(Winner(name, self.value, result))
         self.value = result
         return True
+
+
+def _too_wide(name: str, bits: int) -> HlsgenError:
+    return fail(
+        "HG033", name, f"the accumulator needs {bits} bits.",
+        f"At most {MAX_ACCUMULATOR_BITS} are supported: use narrower weights or activations.",
+    )  # fmt: skip
 
 
 def _column_meaning(name: str, value: Value) -> tuple[Array, Array]:
@@ -349,6 +358,8 @@ def _grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     for op in ops:
         real = apply(op, real)
     flat = real.astype(np.float64).ravel()
+    if not np.isfinite(flat).all():
+        return None
     meaning = value.decode
     candidates = [float(np.ravel(meaning.scale)[0])] if isinstance(meaning, (Affine, Accumulator)) else []
     nonzero = flat[flat != 0]
@@ -360,6 +371,8 @@ def _grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     rank = len(value.shape)
     for candidate in candidates:
         scale = np.full((1,) * rank, candidate, np.float32)
+        if not 0 < scale.ravel()[0] < np.inf:
+            continue
         grid = flat / float(scale.ravel()[0])
         lo, hi = float(np.round(grid.min())), float(np.round(grid.max()))
         if max(abs(lo), abs(hi)) > 1 << 24:

@@ -15,7 +15,8 @@
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
 // Latency     BITS + 1 cycles, one beat a cycle
 // Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
-//             "always" and "never" can be said. Each level is a memory with a registered read, as block or table RAM.
+//             "always" and "never" can be said. Each level is a memory with a registered read,
+//             as block or table RAM.
 `default_nettype none
 module hg_threshold #(
     parameter integer LANES     = 2,

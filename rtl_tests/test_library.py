@@ -1,0 +1,146 @@
+"""Every module of the library: style, lint alone without a warning, and synthesis without latches."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from conftest import RTL
+from lanes import tool_environment
+
+MODULES = sorted(file.stem for file in RTL.glob("*.v"))
+
+#: Parameters beside the defaults at which a module is linted. The second set is also synthesized.
+SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
+    "hg_adder_tree": ({"N": 1, "SIGNED": 0, "EVERY": 0}, {"N": 9, "IN_W": 1, "EVERY": 1}),
+    "hg_argmax": (
+        {"LANES": 1, "BEATS": 1, "IN_W": 1, "INDEX_W": 1},
+        {"LANES": 4, "BEATS": 2, "IN_W": 3, "IN_SIGNED": 0, "INDEX_W": 5},
+    ),
+    "hg_axis_in": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
+    "hg_axis_out": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
+    "hg_dot": ({"SIMD": 1, "X_W": 1, "W_W": 1, "W_BIPOLAR": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
+    "hg_f32_decode": (
+        {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
+        {"IN_W": 4, "B_W": 4, "M_W": 4, "FOLDS": 2},
+    ),
+    "hg_f32_div": ({"PIPE": 0}, {"PIPE": 1}),
+    "hg_f32_encode": (
+        {"MODE": 7, "OUT_W": 1, "OUT_SIGNED": 0, "LANES": 4, "FOLDS": 2},
+        {"MODE": 5, "OUT_W": 4, "FOLDS": 3},
+    ),
+    "hg_f32_minmax": ({"PIPE": 0, "MAX": 0}, {"PIPE": 1, "MAX": 1}),
+    "hg_f32_mul": ({"PIPE": 0}, {"PIPE": 1}),
+    "hg_f32_pack": ({"PIPE": 0}, {"PIPE": 1}),
+    "hg_f32_round": ({"PIPE": 0, "MODE": 6}, {"PIPE": 1, "MODE": 1}),
+    "hg_f32_round_unit": ({"MODE": 5, "LANES": 2}, {"MODE": 2, "LANES": 1}),
+    "hg_f32_scale": ({"PIPE": 1, "W": 64, "M_W": 48}, {"PIPE": 1, "W": 4, "M_W": 3}),
+    "hg_f32_to_code": ({"MODE": 7, "OUT_W": 1, "OUT_SIGNED": 0}, {"PIPE": 1, "OUT_W": 5}),
+    "hg_f32_unit": ({"OP": 2, "LANES": 2, "FOLDS": 3}, {"OP": 3, "LANES": 1, "FOLDS": 2}),
+    "hg_fifo": ({"WIDTH": 1, "DEPTH": 2}, {"WIDTH": 3, "DEPTH": 5}),
+    "hg_float_key": ({}, {"LANES": 3}),
+    "hg_mvu": (
+        {"SIMD": 7, "PE": 3, "ROW_FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
+        {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1},
+    ),
+    "hg_popcount": ({"SIMD": 1, "EVERY": 0}, {"SIMD": 31, "EVERY": 1}),
+    "hg_replay": ({"WIDTH": 1, "LENGTH": 1, "REPEAT": 1}, {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4}),
+    "hg_reset": ({}, {"ACTIVE_LOW": 1}),
+    "hg_shift": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 32, "B_W": 40, "SHIFT": 0, "MODE": 2},
+        {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
+    ),
+    "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}),
+    "hg_threshold": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
+        {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
+    ),
+    "hg_width": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"UNIT": 3, "IN": 3, "OUT": 5}),
+}
+
+
+def test_every_module_is_listed() -> None:
+    assert sorted(SETS) == MODULES
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_style(module: str) -> None:
+    text = (RTL / f"{module}.v").read_text()
+    header = "\n".join(line for line in text.splitlines() if line.startswith("//"))
+    for word in ("Purpose", "Parameters", "Latency", "ontract"):
+        assert word in header, word
+    assert "`default_nettype none" in text
+    assert text.rstrip().endswith("`default_nettype wire")
+    assert re.findall(r"^\s*module (\w+)", text, re.MULTILINE) == [module]
+    assert "lint_off" not in text
+    assert len(text.splitlines()) <= 190
+    assert max(map(len, text.splitlines())) <= 110
+
+
+def complaints(command: list[str], folder: Path) -> str:
+    done = subprocess.run(command, cwd=folder, env=tool_environment(), capture_output=True, text=True, check=False)
+    lines = (done.stdout + done.stderr).splitlines()
+    kept = [line for line in lines if "timescale" not in line and "$readmemh" not in line]
+    return "\n".join([*kept, *([f"exit {done.returncode}"] if done.returncode else [])])
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_lint(module: str, tmp_path: Path) -> None:
+    for parameters in ({}, *SETS[module]):
+        values = [f"{name}={value}" for name, value in parameters.items()]
+        verilator = ["verilator", "--lint-only", "-Wall", "--quiet", "-y", str(RTL), "--top-module", module]
+        verilator += [*(f"-G{value}" for value in values), str(RTL / f"{module}.v")]
+        icarus = ["iverilog", "-g2005", "-Wall", "-y", str(RTL), "-s", module, "-o", "out.vvp"]
+        icarus += [*(f"-P{module}.{value}" for value in values), str(RTL / f"{module}.v")]
+        for command in (verilator, icarus):
+            assert complaints(command, tmp_path) == "", command
+
+
+# Runs in a process of its own: an error of Yosys ends the process.
+SYNTHESIZE = """
+import json, sys
+from pyosys import libyosys as ys
+for module, parameters in json.loads(sys.argv[2]).items():
+    print("MODULE", module, flush=True)
+    design = ys.Design()
+    run = lambda command: ys.run_pass(command, design)
+    run(f"read_verilog -defer {sys.argv[1]}/*.v")
+    values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+    run(f"hierarchy -check -top {module} {values}")
+    run("proc; flatten; opt_expr; opt_clean; check -assert")
+    run("select -assert-none t:$dlatch* t:$adlatch* t:$sr t:$_DLATCH*")
+    run("synth -run coarse:check -noabc")
+    run("select -assert-none t:$dlatch* t:$_DLATCH* t:$_SR*; select -assert-min 1 t:*")
+print("DONE")
+"""
+
+
+def memories(module: str, parameters: Mapping[str, object], folder: Path) -> None:
+    """Files for the $readmemh of the module, with more words than any of the sets needs."""
+    text = (RTL / f"{module}.v").read_text()
+    for name in re.findall(r'FILE\s*= "([\w.]+)"', text):
+        names = [name] if "." in name else [f"{name}_{g:03d}_{k:02d}.mem" for g in range(4) for k in range(6)]
+        for file in names:
+            (folder / file).write_text("0\n1\n")
+
+
+def test_synthesis(tmp_path: Path) -> None:
+    """Yosys takes every module at a small parameter set, and finds neither latches nor conflicts."""
+    pytest.importorskip("pyosys")
+    sets = {module: SETS[module][1] for module in MODULES}
+    for module, parameters in sets.items():
+        memories(module, parameters, tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", SYNTHESIZE, str(RTL), json.dumps(sets)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.rstrip().endswith("DONE"), done.stdout[-3000:] + done.stderr[-3000:]

@@ -1,0 +1,87 @@
+"""Small models, right and wrong: a builder whose every call adds one node behind the last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+DOMAIN = "qonnx.custom_op.general"
+Array = NDArray[Any]
+
+
+class Net:
+    """A straight model; `last` is the tensor that the next node takes."""
+
+    def __init__(self, shape: Sequence[int | str | None] | None = (1, 4), elem_type: int = TensorProto.FLOAT) -> None:
+        self.inputs = [helper.make_tensor_value_info("x", elem_type, shape)]
+        self.outputs: list[str] | None = None
+        self.nodes: list[onnx.NodeProto] = []
+        self.constants: list[onnx.TensorProto] = []
+        self.opsets = {"": 13, DOMAIN: 1}
+        self.last = "x"
+
+    def const(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
+        """A constant's name; text is taken as the name of a tensor that exists."""
+        if isinstance(value, str):
+            return value
+        array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype)
+        name = name or f"c{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(array, name))
+        return name
+
+    def node(
+        self, op: str, *inputs: Any, name: str | None = None, outputs: list[str] | None = None, domain: str = "",
+        **attributes: Any,
+    ) -> Net:  # fmt: skip
+        """`op` with exactly these inputs; its first output becomes the last tensor."""
+        made = [f"t{len(self.nodes)}"] if outputs is None else outputs
+        names = [self.const(i) for i in inputs]
+        self.nodes.append(helper.make_node(op, names, made, name=name, domain=domain, **attributes))
+        self.last = made[0] if made else self.last
+        return self
+
+    def then(self, op: str, *constants: Any, **options: Any) -> Net:
+        """`op` on the last tensor and constants."""
+        return self.node(op, self.last, *constants, **options)
+
+    def quant(self, scale: Any = 0.5, zero: Any = 0.0, bits: Any = 4.0, **options: Any) -> Net:
+        options.setdefault("domain", DOMAIN)
+        return self.then("IntQuant", scale, zero, bits, **options)
+
+    def linear(self, rows: int = 3, columns: int = 4, weight: Any = None, name: str = "fc", **quant: Any) -> Net:
+        """MatMul with quantized weights (columns, rows)."""
+        data = self.last
+        grid = (np.arange(rows * columns).reshape(columns, rows) % 7 - 3) * 0.25
+        self.node("IntQuant", weight if weight is not None else grid.astype(np.float32), quant.get("scale", 0.25),
+                  quant.get("zero", 0.0), quant.get("bits", 4.0), name=f"{name}_weights", domain=DOMAIN)  # fmt: skip
+        return self.node("MatMul", data, self.last, name=name)
+
+    def model(self) -> onnx.ModelProto:
+        names = [self.last] if self.outputs is None else self.outputs
+        outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
+        graph = helper.make_graph(self.nodes, "net", self.inputs, outputs, self.constants)
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in self.opsets.items()])
+        model.ir_version = 8
+        return model
+
+
+def quantizer(**options: Any) -> Net:
+    """One IntQuant node, named q."""
+    return Net().quant(**{"name": "q", **options})
+
+
+def mlp() -> Net:
+    """Quantizer, layer, Relu, quantizer, layer."""
+    net = Net().quant(name="q0", signed=1).linear(3, 4, name="fc0").then("Relu", name="relu")
+    return net.quant(scale=0.5, bits=3.0, signed=0, name="q1").linear(2, 3, name="fc1")
+
+
+def save(model: onnx.ModelProto, path: Path) -> Path:
+    path.write_bytes(model.SerializeToString())
+    return path

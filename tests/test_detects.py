@@ -1,0 +1,119 @@
+"""Verification fails when anything of a build is touched, and says where hardware differs."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from conftest import DATA, needs_icarus
+
+import hlsgen
+from hlsgen.compiler import changed_files, reopen
+
+pytestmark = needs_icarus
+
+
+@pytest.fixture
+def core(tmp_path: Path) -> Path:
+    hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "core", hlsgen.Options(target_cycles=20))
+    return tmp_path / "core"
+
+
+def flip(file: Path, line: int, bit: int = 0) -> None:
+    """Flips one bit of one word of a memory file."""
+    words = file.read_text().splitlines()
+    words[line] = f"{int(words[line], 16) ^ (1 << bit):0{len(words[line])}x}"
+    file.write_text("\n".join(words) + "\n")
+
+
+def test_untouched_build_is_verified(core: Path) -> None:
+    assert hlsgen.verify(core, ["icarus"], frames=10).ok
+
+
+def test_one_weight(core: Path) -> None:
+    memory = core / "rtl" / "mv0.mem"
+    flip(memory, 0, 1)
+    verdict = hlsgen.verify(core, ["icarus"], frames=10)
+    assert not verdict.ok
+    assert verdict.changed == ["rtl/mv0.mem"]
+    found = verdict.simulators["icarus"]
+    assert found.mismatches > 0 or found.failures
+    where = verdict.first_divergence
+    assert where is not None
+    first = json.loads((core / "manifest.json").read_text())["layers"][0]
+    assert where["layer"] == first["name"]
+    assert where["expected"] != where["actual"]
+
+
+def test_one_threshold(core: Path) -> None:
+    memory = next(iter(sorted((core / "rtl").glob("q1_*_00.mem"))))
+    flip(memory, 0, 4 * len(memory.read_text().splitlines()[0]) - 5)
+    verdict = hlsgen.verify(core, ["icarus"], frames=30)
+    assert verdict.changed == [f"rtl/{memory.name}"]
+    assert verdict.first_divergence is not None
+    assert verdict.first_divergence["layer"] == json.loads((core / "manifest.json").read_text())["layers"][1]["name"]
+    assert not verdict.ok
+
+
+def test_every_generated_file_counts(core: Path) -> None:
+    build = reopen(core)
+    assert changed_files(build, core) == []
+    for name in build.files:
+        if name == "model.onnx":
+            continue
+        file = core / name
+        original = file.read_bytes()
+        file.write_bytes(original + b" ")
+        assert changed_files(build, core) == [name]
+        file.unlink()
+        assert changed_files(build, core) == [name]
+        file.write_bytes(original)
+    (core / "rtl" / "extra.v").write_text("module extra; endmodule\n")
+    assert changed_files(build, core) == ["rtl/extra.v"]
+
+
+def test_a_changed_model_is_noticed(core: Path) -> None:
+    data = bytearray((core / "model.onnx").read_bytes())
+    (core / "model.onnx").write_bytes(bytes(data) + b"\x1a\x00")
+    with_model = hlsgen.verify(core, [], frames=1)
+    assert not with_model.ok
+    assert "manifest.json" in with_model.changed
+
+
+@pytest.mark.parametrize(
+    "file,pattern,replacement",
+    [
+        ("rtl/hg_threshold.v", r">= \$signed\(word_reg", r"> $signed(word_reg"),
+        ("rtl/hg_replay.v", r"assign s_ready = fill_reg != FULL;", r"assign s_ready = 1'b1;"),
+        ("rtl/hg_mvu.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
+        ("rtl/hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
+        ("rtl/hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
+    ],
+)
+def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, replacement: str) -> None:
+    """The simulation itself notices, not only the comparison of files."""
+    path = core / file
+    text, count = re.subn(pattern, replacement, path.read_text())
+    assert count
+    path.write_text(text)
+    verdict = hlsgen.verify(core, ["icarus"], frames=10)
+    assert not verdict.simulators["icarus"].ok
+
+
+def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
+    (core / "rtl" / "top.v").write_text("module top(;\n")
+    with pytest.raises(hlsgen.HlsgenError, match="HG053"):
+        hlsgen.verify(core, ["icarus"], frames=2)
+
+
+def test_wrong_prediction_is_noticed(core: Path) -> None:
+    """A vector buffer that reads in every other cycle still gives right values; the cycles tell."""
+    path = core / "rtl" / "hg_replay.v"
+    slow = "    reg half_reg;\n    always @(posedge clk) half_reg <= !rst && !half_reg;\n    wire advance   ="
+    text = path.read_text().replace("    wire advance   =", slow)
+    path.write_text(text.replace("wire read      = advance &&", "wire read      = half_reg && advance &&"))
+    found = hlsgen.verify(core, ["icarus"], frames=10).simulators["icarus"]
+    assert found.mismatches == 0
+    assert any("predicted" in message for message in found.failures)

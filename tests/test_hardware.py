@@ -1,0 +1,100 @@
+"""Generated hardware in both simulators: values, cycles, stalls, reset."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from conftest import DATA, needs_icarus, shared_model
+from oracles import Qonnx
+from random_graphs import datapath, perceptron
+
+import hlsgen
+
+SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
+INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float32"]
+
+
+def assert_verified(directory: Path, simulator: str, frames: int | None = None, seed: int = 1) -> None:
+    verdict = hlsgen.verify(directory, [simulator], frames, seed)
+    found = verdict.simulators[simulator]
+    assert verdict.ok, (verdict.changed, found, verdict.predicted)
+    assert found.cycles == verdict.predicted
+    assert found.mismatches == 0
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+@pytest.mark.parametrize("name,cycles", [
+    ("public/zoo_tfc_1w1a", 64), ("public/zoo_tfc_1w2a", 64), ("public/zoo_tfc_2w2a", 64), ("public/mlperf_kws_w3a3", 392),
+    ("public/chisel_bnn_simple", None), ("public/chisel_sint_simple_noscale", None), ("brevitas/jsc_mlp_w6a6_po2", 64),
+    ("brevitas/jsc_mlp_w4a4", 64),
+])  # fmt: skip
+def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
+    build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target_cycles=cycles))
+    assert cycles is None or build.schedule.interval <= cycles
+    assert_verified(tmp_path / "out", simulator, 6 if "kws" in name else 40)
+
+
+@pytest.mark.parametrize("name", ["bin_tern", "asym_channel_ts", "floor_ceil", "flatten_dropout_argmax"])
+def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
+    path = DATA / f"{name}.onnx"
+    build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(target_cycles=40))
+    x = np.random.default_rng(3).standard_normal((200, *build.graph.model.input_shape[1:])).astype(np.float32)
+    result = hlsgen.run(tmp_path / "out", x, "verilator")
+    assert np.array_equal(result.reshape(len(x), -1), Qonnx(onnx.load(path))(x))
+
+
+@needs_icarus
+@pytest.mark.parametrize("seed", range(24))
+def test_random_datapaths(seed: int, tmp_path: Path) -> None:
+    onnx.save(datapath(seed, 32 if seed % 2 else 8), tmp_path / "model.onnx")
+    options = hlsgen.Options(input=INPUTS[seed % 6], lanes=1 + seed % 5)
+    hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", options)
+    assert_verified(tmp_path / "out", "icarus", 40, seed)
+
+
+@needs_icarus
+@pytest.mark.parametrize("seed", range(30))
+def test_random_perceptrons_in_random_foldings(seed: int, tmp_path: Path) -> None:
+    """Folding never changes a bit, and the cycles are always those predicted."""
+    rng = np.random.default_rng(seed)
+    onnx.save(perceptron(seed, powers=bool(seed % 2)), tmp_path / "model.onnx")
+    layers = hlsgen.check(tmp_path / "model.onnx").schedule.folding["layers"]
+    sizes = {r["name"]: (r["rows"], r["columns"]) for r in _rows(tmp_path) if "rows" in r}
+    folding = {}
+    for name in layers:
+        pe, simd = (int(rng.choice([d for d in range(1, n + 1) if n % d == 0])) for n in sizes[name])
+        folding[name] = {"pe": pe, "simd": simd}
+    options = hlsgen.Options(
+        folding=folding, reset_active_low=bool(seed % 3 == 0), input=INPUTS[(seed // 2) % 4] if seed % 4 else None
+    )
+    hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", options)
+    assert_verified(tmp_path / "out", "icarus", 8, seed)
+
+
+def _rows(tmp_path: Path) -> list[dict[str, object]]:
+    build = hlsgen.check(tmp_path / "model.onnx")
+    rows: list[dict[str, object]] = json.loads(build.files["manifest.json"])["layers"]
+    return rows
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_float32_input_of_a_network(simulator: str, tmp_path: Path) -> None:
+    path = DATA / "bn_first_bn_last.onnx"
+    build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(input="float32", target_cycles=30))
+    assert_verified(tmp_path / "out", simulator, 30)
+    x = np.random.default_rng(3).standard_normal((20, *build.graph.model.input_shape[1:])).astype(np.float32)
+    assert np.array_equal(hlsgen.run(tmp_path / "out", x, simulator), Qonnx(onnx.load(path))(x))
+
+
+def test_backends_agree_on_special_floats(tmp_path: Path) -> None:
+    onnx.save(datapath(0, 8), tmp_path / "model.onnx")
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(input="float32"))
+    shape = build.graph.model.input_shape
+    values = np.array([np.nan, np.inf, -np.inf, -0.0, 1e-45, -1e-45, 3.4e38, -3.4e38], np.float32)
+    for value in values:
+        x = np.full(shape, value, np.float32)
+        assert np.array_equal(hlsgen.run(tmp_path / "out", x, "verilator"), hlsgen.run(tmp_path / "out", x))

@@ -1,0 +1,120 @@
+"""The house rules: one direction of imports, a top level without logic, packaged templates."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+from conftest import DATA, ROOT
+
+import hlsgen
+
+PACKAGE = ROOT / "hlsgen"
+#: From what everything may use to what uses everything.
+ORDER = [
+    "errors", "fixed", "ir", "semantics", "frontend", "passes", "layout", "reference", "rescale", "schedule",
+    "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "compiler", "simulation", "report",
+    "hlsgen", "cli",
+]  # fmt: skip
+
+
+def _rank(module: str) -> int:
+    name = module.removeprefix("hlsgen").removeprefix(".") or "hlsgen"
+    while name not in ORDER:
+        assert "." in name, module
+        name = name.rpartition(".")[0]
+    return ORDER.index(name)
+
+
+def _imports(path: Path) -> set[str]:
+    modules = {p.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".") for p in PACKAGE.rglob("*.py")}
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hlsgen"):
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in modules else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {a.name for a in node.names if a.name.startswith("hlsgen")}
+    return found
+
+
+def test_imports_go_one_way() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        module = path.relative_to(ROOT).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+        for target in _imports(path):
+            same = _rank(target) == _rank(module)
+            assert same or _rank(target) < _rank(module), f"{module} imports {target}"
+
+
+def test_only_the_frontend_and_the_host_know_onnx() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text()
+        if re.search(r"^\s*(import onnx|from onnx)", text, re.MULTILINE):
+            assert "frontend" in path.parts or path.name == "reference.py", path
+
+
+def test_modules_can_be_read_in_one_sitting() -> None:
+    for path in [*PACKAGE.rglob("*.py"), *(ROOT / "templates").rglob("*.v")]:
+        lines = path.read_text().count("\n")
+        assert lines <= (450 if path.suffix == ".py" else 190), (path, lines)
+
+
+@pytest.mark.parametrize("name", ["floor_ceil", "bin_tern"])
+def test_top_level_holds_only_wiring(name: str) -> None:
+    build = hlsgen.check(DATA / f"{name}.onnx", hlsgen.Options(input="float32"))
+    text = re.sub(r"//.*", "", build.files["rtl/top.v"].decode())
+    assert not re.search(r"\b(always|assign|reg|initial|case|if)\b", text)
+    assert not re.search(r"[-+*/?&|^~]", text.replace("`default", "").replace("*/", ""))
+
+
+def test_no_word_of_a_workplace() -> None:
+    pattern = re.compile("|".join(["/" + "work/", "/tmp" + "/v", r"\bthis session\b"]))
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.split()
+    for name in tracked:
+        if not name.endswith((".onnx", ".png", ".npy")) and (ROOT / name).is_file():
+            assert not pattern.search((ROOT / name).read_text(errors="replace")), name
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "-w", str(folder), str(ROOT)]
+    subprocess.run(command, check=True, capture_output=True)
+    return next(folder.glob("hlsgen-*.whl"))
+
+
+def test_wheel_holds_all_templates(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    for path in (ROOT / "templates").rglob("*"):
+        if path.is_file() and "__pycache__" not in path.parts:
+            assert f"hlsgen/templates/{path.relative_to(ROOT / 'templates').as_posix()}" in names
+
+
+def test_installed_wheel_builds(wheel: Path, tmp_path: Path) -> None:
+    """From the wheel alone, away from the source tree."""
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--target",
+        str(tmp_path / "site"),
+        str(wheel),
+    ]
+    subprocess.run(command, check=True, capture_output=True)
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import hlsgen; assert sys.argv[1] in hlsgen.__file__;"
+        "hlsgen.build(sys.argv[2], sys.argv[3])"
+    )
+    arguments = [str(tmp_path / "site"), str(DATA / "bin_tern.onnx"), str(tmp_path / "out")]
+    subprocess.run([sys.executable, "-I", "-c", code, *arguments], check=True, cwd=tmp_path)
+    assert (tmp_path / "out" / "rtl" / "hg_mvu.v").read_text() == (ROOT / "templates" / "rtl" / "hg_mvu.v").read_text()
+    assert (tmp_path / "out" / "tb" / "run.py").exists()
