@@ -43,7 +43,7 @@ class Net:
         made = [f"t{len(self.nodes)}"] if outputs is None else outputs
         names = [self.const(i) for i in inputs]
         self.nodes.append(helper.make_node(op, names, made, name=name, domain=domain, **attributes))
-        self.last = made[0] if made else self.last
+        self.last = next((m for m in made if m), self.last)
         return self
 
     def then(self, op: str, *constants: Any, **options: Any) -> Net:

@@ -70,7 +70,7 @@ def test_top_level_holds_only_wiring(name: str) -> None:
     build = hlsgen.check(DATA / f"{name}.onnx", hlsgen.Options(input="float32"))
     text = re.sub(r"//.*", "", build.files["rtl/top.v"].decode())
     assert not re.search(r"\b(always|assign|reg|initial|case|if)\b", text)
-    assert not re.search(r"[-+*/?&|^~]", text.replace("`default", "").replace("*/", ""))
+    assert not re.search(r"[-+*/?&|^~]", re.sub(r"\(-\d+\)", "()", text))
 
 
 def test_no_word_of_a_workplace() -> None:

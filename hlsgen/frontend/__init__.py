@@ -135,6 +135,8 @@ class _Walk:
                 "Supported: one input and one output.",
             )  # fmt: skip
         source, output = inputs[0], self.graph.output[0]
+        if not source.name or not output.name:
+            raise fail("HG015", self.name, "an input or output without a name.", "Export the model again.")
         shape: Shape = (1,)
         known: Shape | None = None
         batched, dtype = False, "float32"
