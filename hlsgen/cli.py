@@ -319,7 +319,10 @@ def _write_array(path: Path, array: Any, directory: Path) -> None:
     try:
         if path.suffix == ".npz":
             manifest = json.loads((directory / "manifest.json").read_text())
-            with zipfile.ZipFile(path, "w") as archive, archive.open(f"{manifest['output']['tensor']}.npy", "w") as stream:
+            with (
+                zipfile.ZipFile(path, "w") as archive,
+                archive.open(f"{manifest['output']['tensor']}.npy", "w") as stream,
+            ):
                 np.lib.format.write_array(stream, array)
         else:
             with path.open("wb") as stream:

@@ -10,13 +10,13 @@ from typing_extensions import assert_never
 
 from hlsgen.fixed import Array, IntType
 from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
-from hlsgen.schedule import (
+from hlsgen.schedule import Schedule
+from hlsgen.stages import (
     TREE_LEVELS,
     FloatStage,
     KeyStage,
     MatrixStage,
     Port,
-    Schedule,
     ShiftStage,
     Stage,
     Stream,

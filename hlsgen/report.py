@@ -7,7 +7,7 @@ from typing import Any
 from hlsgen.compiler import Build
 from hlsgen.emit.project import host_steps, layer_table
 from hlsgen.rescale.floats import Arithmetic
-from hlsgen.schedule import (
+from hlsgen.stages import (
     FloatStage,
     KeyStage,
     MatrixStage,

@@ -1,12 +1,8 @@
-"""Parallelism of each layer, and when every beat moves.
-
-A `Schedule` is the pipeline of hardware units that carries a frame: what each does, how wide its
-beats are and how long it takes. Times are in clock cycles. The forward recurrences in `beat_times`
-are exact because no unit loses a cycle when it is released from back-pressure.
-"""
+"""Parallelism of each layer: a graph becomes a pipeline of hardware units."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,117 +14,27 @@ from hlsgen.fixed import Array, IntType
 from hlsgen.ir import FloatBits, Graph, Linear, Map, Relabel, Winner
 from hlsgen.layout import groups, stream_orders
 from hlsgen.rescale import FloatUnits, Realization, Shift, Thresholds, realize, specialize
-from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat, Unit
+from hlsgen.rescale.floats import Compare, ToCode
+from hlsgen.stages import (
+    FLOAT_WORD,
+    FloatStage,
+    KeyStage,
+    MatrixStage,
+    Port,
+    ShiftStage,
+    Stage,
+    Stream,
+    ThresholdStage,
+    WidthStage,
+    WinnerStage,
+    Work,
+)
+from hlsgen.timing import beat_times
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
-#: Adder levels between pipeline registers (parameter EVERY of the library).
-TREE_LEVELS = 2
 #: Widest input beat of a layer, in bits, that the folding search likes.
 WIDE_BEAT = 1024
-FLOAT_WORD = IntType(0, 0xFFFFFFFF)
-FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
-
-
-@dataclass(frozen=True)
-class Stream:
-    """`beats` a frame of `lanes` elements of a type."""
-
-    type: IntType
-    lanes: int
-    beats: int
-
-    @property
-    def bits(self) -> int:
-        return self.type.bits * self.lanes
-
-
-@dataclass(frozen=True)
-class Port:
-    """hg_axis_in or hg_axis_out."""
-
-
-@dataclass(frozen=True)
-class KeyStage:
-    """hg_float_key."""
-
-
-@dataclass(frozen=True)
-class WidthStage:
-    """hg_width."""
-
-
-@dataclass(frozen=True, eq=False)
-class ThresholdStage:
-    """hg_threshold; table (folds, lanes) holds the function set of each lane."""
-
-    thresholds: Thresholds
-    table: Array
-
-
-@dataclass(frozen=True, eq=False)
-class ShiftStage:
-    """hg_shift."""
-
-    shift: Shift
-    table: Array
-
-
-@dataclass(frozen=True, eq=False)
-class FloatStage:
-    """One hg_f32_* unit."""
-
-    unit: Unit
-    table: Array
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixStage:
-    """hg_mvu: `vectors` a frame, weight int64 with columns in stream order; mode as in hg_mvu."""
-
-    weight: Array
-    mode: int
-    pe: int
-    simd: int
-    vectors: int
-
-    @property
-    def row_folds(self) -> int:
-        return len(self.weight) // self.pe
-
-    @property
-    def col_folds(self) -> int:
-        return int(self.weight.shape[1]) // self.simd
-
-    @property
-    def dot_latency(self) -> int:
-        terms = -(-self.simd // (6 if self.mode == 2 else 4))
-        return 1 + (terms - 1).bit_length() // TREE_LEVELS
-
-
-@dataclass(frozen=True)
-class WinnerStage:
-    """hg_argmax."""
-
-    beats: int
-
-
-Unit_ = Port | KeyStage | WidthStage | ThresholdStage | ShiftStage | FloatStage | MatrixStage | WinnerStage
-
-
-@dataclass(frozen=True, eq=False)
-class Stage:
-    """A unit between two streams. `layer`: name of the model node it works for, "" for plumbing.
-
-    `position`: index of the graph's layer whose result this stage delivers, -1 if none.
-    """
-
-    name: str
-    unit: Unit_
-    source: Stream
-    result: Stream
-    layer: str = ""
-    position: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +62,7 @@ class Targets:
 # --------------------------------------------------------------------------- building
 
 
-def plan(graph: Graph, targets: Targets, progress: Any = None) -> Schedule:
+def plan(graph: Graph, targets: Targets, progress: Callable[[int, int, str], None] | None = None) -> Schedule:
     """Chooses folding and realizations. Raises HG035, HG037, HG040, HG041."""
     orders = stream_orders(graph)
     folding = choose_folding(graph, targets)
@@ -315,7 +221,7 @@ class _Planner:
                     self._append(Stage(f"{name}_{n}_key", KeyStage(), self.stream, word, layer.name))
                     count = IntType(thresholds.base, thresholds.base + len(thresholds.table))
                     to = to if last else Stream(count, lanes, beats)
-                    step: Unit_ = ThresholdStage(thresholds, table)
+                    step: Work = ThresholdStage(thresholds, table)
                 case ToCode(output=output):
                     to = to if last else Stream(output, lanes, beats)
                     step = FloatStage(unit, table)
@@ -354,81 +260,3 @@ def fold_table(index: Array, lanes: int, beats: int) -> Array:
         if (table.reshape(-1, folds, lanes) == table[:folds]).all():
             return table[:folds]
     return table
-
-
-# --------------------------------------------------------------------------- timing
-
-
-def latency(unit: Unit_) -> int:
-    """Cycles from the beat that completes an output beat to that output beat."""
-    match unit:
-        case Port() | KeyStage() | WidthStage():
-            return 1
-        case ThresholdStage():
-            return unit.thresholds.bits + 1
-        case ShiftStage():
-            return 3
-        case FloatStage():
-            match unit.unit:
-                case Arithmetic(op):
-                    return FLOAT_LATENCY[op]
-                case RoundToFloat():
-                    return 2
-                case ToFloat():
-                    return 8
-                case ToCode():
-                    return 6
-                case Compare():
-                    raise AssertionError("a comparison is two stages")
-                case _:
-                    assert_never(unit.unit)
-        case MatrixStage():
-            return 2 + unit.dot_latency + 1
-        case WinnerStage():
-            return 2
-        case _:
-            assert_never(unit)
-
-
-def beat_times(stages: list[Stage]) -> tuple[Array, int]:
-    """(cycle in which each output beat of the first frame leaves, cycles between frames).
-
-    The first input beat is taken in cycle 0, source and sink never wait.
-    """
-    times: Array = np.arange(stages[0].source.beats, dtype=np.int64)
-    interval = stages[0].source.beats
-    for stage in stages:
-        times = _spaced(_ready(stage, times)) + (0 if isinstance(stage.unit, MatrixStage) else latency(stage.unit))
-        interval = max(interval, len(times), busy(stage))
-    return times, interval
-
-
-def busy(stage: Stage) -> int:
-    """Cycles that a frame occupies the stage."""
-    unit = stage.unit
-    if isinstance(unit, MatrixStage):
-        return unit.vectors * unit.row_folds * unit.col_folds
-    return max(stage.source.beats, stage.result.beats)
-
-
-def _spaced(times: Array) -> Array:
-    """At most one beat a cycle, in order."""
-    steps = np.arange(len(times))
-    return np.maximum.accumulate(times - steps) + steps
-
-
-def _ready(stage: Stage, times: Array) -> Array:
-    """When the input of each output beat is complete."""
-    unit = stage.unit
-    if isinstance(unit, WidthStage):
-        needed = -(-np.arange(1, stage.result.beats + 1) * stage.result.lanes // stage.source.lanes) - 1
-        return times[needed]
-    if isinstance(unit, WinnerStage):
-        return times[unit.beats - 1 :: unit.beats]
-    if isinstance(unit, MatrixStage):
-        # Reads of the vector buffer: the first pass waits for the beats, later ones do not.
-        first = times.reshape(unit.vectors, 1, unit.col_folds) + 1
-        reads = np.broadcast_to(first, (unit.vectors, unit.row_folds, unit.col_folds)).ravel()
-        reads = _spaced(reads).reshape(-1, unit.col_folds)[:, -1]
-        return reads + latency(unit) - 1
-    return times

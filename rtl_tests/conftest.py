@@ -10,10 +10,9 @@ import pytest
 from cocotb_tools.check_results import get_results
 from cocotb_tools.runner import Verilator, get_runner
 from lanes import tool_environment
-from streams import Pipeline, Stream
+from streams import RTL, Pipeline, Stream
 
 HERE = Path(__file__).resolve().parent
-RTL = HERE.parent / "templates" / "rtl"
 Simulate = Callable[..., None]
 
 
@@ -55,6 +54,8 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
             control.write_text(f'`verilator_config\npublic_flat_rw -module "{module}" -var "*"\n')
             sources.insert(0, control)
             options += ["-Wno-fatal", "-CFLAGS", "-O1"]
+        else:
+            options.append("-g2005")
         runner = TopVerilator() if simulator == "verilator" else get_runner(simulator)
         log = tmp_path / "log"
         try:

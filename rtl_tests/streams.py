@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+#: The library under test.
+RTL = Path(__file__).resolve().parent.parent / "templates" / "rtl"
 SIMULATORS = ("icarus", "verilator")
 
 
@@ -20,8 +23,8 @@ class Stream:
     output beat i is complete once input beat completes[i] went in.
     """
 
-    inputs: dict[str, Sequence[int]]
-    outputs: dict[str, Sequence[int]]
+    inputs: Mapping[str, Sequence[int]]
+    outputs: Mapping[str, Sequence[int]]
     latency: int
     #: By default one output beat for each input beat.
     completes: Sequence[int] | None = None
@@ -35,7 +38,7 @@ class Stream:
     #: Beats of the slow runs.
     short: int = 250
     #: Other output ports: the value after so many input beats.
-    levels: dict[str, Sequence[int]] = field(default_factory=dict)
+    levels: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def job(self) -> dict[str, Any]:
         count = len(next(iter(self.outputs.values())))
@@ -48,8 +51,8 @@ class Stream:
 class Pipeline:
     """Rows for a module without handshake that advances on `enable`, if it has such a port."""
 
-    inputs: dict[str, Sequence[int]]
-    outputs: dict[str, Sequence[int]]
+    inputs: Mapping[str, Sequence[int]]
+    outputs: Mapping[str, Sequence[int]]
     latency: int
     enable: str | None = "en"
 

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import RTL
 from lanes import compile_function
-from streams import Pipeline, integers, pack, sweep
+from streams import RTL, Pipeline, integers, pack, sweep
 
 # terms, bits, signed, a register every so many levels
 TREES = [(5, 4, 1, 2), (7, 3, 0, 1), (1, 6, 1, 2), (2, 1, 0, 1), (16, 8, 1, 3), (33, 5, 1, 0), (9, 32, 1, 4)]

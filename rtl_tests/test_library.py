@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from conftest import RTL
 from lanes import tool_environment
+from streams import RTL
 
 MODULES = sorted(file.stem for file in RTL.glob("*.v"))
 

@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import RTL
 from lanes import compile_function
-from streams import Pipeline, sweep
+from streams import RTL, Pipeline, sweep
 
 
 def delay(bits: int, each: int) -> int:

@@ -17,7 +17,7 @@ import hlsgen
 PACKAGE = ROOT / "hlsgen"
 #: From what everything may use to what uses everything.
 ORDER = [
-    "errors", "fixed", "ir", "semantics", "frontend", "passes", "layout", "reference", "rescale", "schedule",
+    "errors", "fixed", "ir", "semantics", "frontend", "passes", "layout", "reference", "rescale", "stages", "timing", "schedule",
     "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "compiler", "simulation", "report",
     "hlsgen", "cli",
 ]  # fmt: skip

@@ -59,10 +59,10 @@ def main() -> int:
             verdict = hlsgen.verify(directory, [args.backend])
 
     trained = json.loads((HERE / "training.json").read_text())
-    table = Table("network", "accuracy", "outputs that differ from the reference", title=args.model.name)
-    table.add_row("float, PyTorch (training.json)", f"{trained['float_accuracy']:.2%}", "")
+    table = Table("network", "accuracy", "differs from reference", title=args.model.name)
+    table.add_row("float (PyTorch)", f"{trained['float_accuracy']:.2%}", "")
     if key := TRAINED.get(args.model.stem):
-        table.add_row("quantized, PyTorch (training.json)", f"{trained[key]:.2%}", "")
+        table.add_row("quantized (PyTorch)", f"{trained[key]:.2%}", "")
     table.add_row("integer reference", f"{np.mean(expected.argmax(axis=1) == labels):.2%}", "")
     differing = int((actual != expected).sum())
     table.add_row(
@@ -79,6 +79,7 @@ def main() -> int:
             f"measured: latency {latency} cycles, interval {interval} cycles; at {args.clock_mhz:g} MHz "
             f"{latency / args.clock_mhz:.3g} us and {args.clock_mhz * 1e6 / interval:,.0f} frames/s",
             highlight=False,
+            soft_wrap=True,
         )
     return 0 if verdict.ok and differing == 0 else 1
 

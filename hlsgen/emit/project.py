@@ -28,9 +28,11 @@ from hlsgen.ir import (
 )
 from hlsgen.render import library_text
 from hlsgen.rescale import FloatUnits, Shift, Thresholds
-from hlsgen.schedule import MatrixStage, Schedule, Stage, Stream, busy
+from hlsgen.schedule import Schedule
 from hlsgen.simulation.beats import pack, to_text, to_wire
 from hlsgen.simulation.vectors import stimuli
+from hlsgen.stages import MatrixStage, Stage, Stream
+from hlsgen.timing import busy
 
 SAMPLE_FRAMES = 8
 SAMPLE_SEED = 1

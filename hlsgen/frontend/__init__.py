@@ -92,7 +92,9 @@ def _check_result(name: str, shape: Shape) -> None:
             f"At most {MAX_TENSOR} elements and {MAX_RANK} dimensions are supported.",
         )  # fmt: skip
     if not all(shape):
-        raise fail("HG012", name, f"a tensor of shape {list(shape)} has no elements.", "Check the shapes in the export.")
+        raise fail(
+            "HG012", name, f"a tensor of shape {list(shape)} has no elements.", "Check the shapes in the export."
+        )
 
 
 class _Walk:
@@ -244,7 +246,10 @@ class _Walk:
         used = [o for o in node.output if o in self.used]
         if len(used) != 1:
             raise fail(
-                "HG015", name, f"{len(used)} of its outputs are used.", "The graph must be a straight sequence of nodes."
+                "HG015",
+                name,
+                f"{len(used)} of its outputs are used.",
+                "The graph must be a straight sequence of nodes.",
             )
         which = list(node.output).index(used[0])
         if data.dtype != "float32" and not quantizer and node.op_type not in INTEGER_OPERATORS:
@@ -302,6 +307,9 @@ class _Walk:
         data = constants[0] if constants else None
         if data is None:
             raise fail("HG014", name, "the data input is missing.", "It is the first input.")
+        if data.array.dtype.kind not in "fiub" or not data.array.size:
+            text = f"a constant of type {data.array.dtype} and shape {list(data.array.shape)} cannot be quantized."
+            raise fail("HG026", name, text, "Store it as float32.")
         op = qonnx.import_quantizer(node.op_type, name, data.array.shape, constants[1:], attrs, self._version(node))
         self._set(node, [quantized(op, data)])
 

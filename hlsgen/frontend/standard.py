@@ -128,9 +128,7 @@ def _operand(name: str, shape: Shape, const: Const | None, what: str) -> Array:
     if const is None:
         raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
     if const.array.dtype.kind not in "fiub":
-        raise fail(
-            "HG026", name, f"{what} is of type {const.array.dtype}; numbers are needed.", "Store it as float32."
-        )
+        raise fail("HG026", name, f"{what} is of type {const.array.dtype}; numbers are needed.", "Store it as float32.")
     with np.errstate(over="ignore"):
         array = const.array.astype(np.float32)
     if not np.isfinite(array).all():
@@ -269,7 +267,7 @@ def _arg_max(
     keep = bool(attrs.get("keepdims", 1))
     if node.op_type == "TopK":
         k = inputs[1].array if len(inputs) > 1 and inputs[1] is not None else np.asarray(attrs.get("k", 0))
-        last = last and k.size == 1 and int(k.reshape(())) == 1 and attrs.get("largest", 1) == 1
+        last = last and k.size == 1 and bool((k == 1).all()) and attrs.get("largest", 1) == 1
         keep = True
         if not node.output[1:] or node.output[0] != "":
             last = False

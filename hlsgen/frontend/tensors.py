@@ -132,7 +132,9 @@ def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[C
     return [Const(array) for array in results]
 
 
-_BROADCASTING = frozenset(["Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where"])
+_BROADCASTING = frozenset(
+    ["Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where"]
+)
 
 
 def check_growth(node: onnx.NodeProto, arrays: list[Array]) -> None:
@@ -210,8 +212,6 @@ def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.M
 
 def quantized(op: Quantizer, x: Const) -> Const:
     """The constant behind a quantizer, with its codes."""
-    if not x.array.size:
-        return Const(x.array)
     codes = quantize(op, x.array.astype(np.float32))
     meaning = decoding(op)
     real = decode(meaning, codes)

@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.fixed import Array
 from hlsgen.ir import Decode, FloatBits
-from hlsgen.schedule import Stream
+from hlsgen.stages import Stream
 
 
 def to_wire(codes: Array, decode: Decode) -> Array:

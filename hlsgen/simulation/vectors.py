@@ -7,8 +7,9 @@ import numpy as np
 from hlsgen.fixed import Array
 from hlsgen.ir import FloatBits, Graph
 from hlsgen.rescale import Thresholds
-from hlsgen.schedule import Schedule, ThresholdStage
+from hlsgen.schedule import Schedule
 from hlsgen.semantics import float_to_key
+from hlsgen.stages import ThresholdStage
 
 #: Most elements of stimuli that thresholds of an input quantizer ask for.
 MAX_EDGE_ELEMENTS = 1 << 16
