@@ -215,7 +215,10 @@ def _take_place(temporary: Path, directory: Path) -> None:
 def check_output(directory: Path) -> None:
     """Refuses what is there and is no build. Raises HG050, HG001."""
     try:
-        blocked = os.path.lexists(directory) and not is_replaceable(directory)
+        os.lstat(directory)
+        blocked = not is_replaceable(directory)
+    except (FileNotFoundError, NotADirectoryError):
+        return
     except (OSError, ValueError) as error:
         raise fail("HG001", str(directory), f"cannot be written: {getattr(error, 'strerror', error)}.") from None
     if blocked:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import DATA, needs_icarus
+from paths import DATA, needs_icarus
 
 import hlsgen
 from hlsgen.compiler import changed_files, reopen

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from conftest import DATA, needs_icarus, shared_model
 from oracles import Qonnx
+from paths import DATA, needs_icarus, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conftest import DATA, shared_model
 from numpy.typing import NDArray
 from oracles import Qonnx
+from paths import DATA, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen

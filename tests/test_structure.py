@@ -10,7 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import DATA, ROOT
+from paths import DATA, ROOT
 
 import hlsgen
 
