@@ -38,7 +38,7 @@ NETWORKS = [
 ]  # fmt: skip
 OWN = {"digits": "digits_mlp.onnx", "digits_float": "digits_mlp_float_scales.onnx"}
 SAMPLES = 1000
-console = Console()
+console = Console(width=150)
 
 
 def model_path(name: str) -> Path:

@@ -282,7 +282,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
     for row in summary["layers"]:
         folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
         how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
-        cells = (row["name"], row["kind"], row["input"], row["output"], folding, str(row["cycles"]), how)
+        short = (str(row[end]).split(" ")[0] for end in ("input", "output"))
+        cells = (row["name"], row["kind"], *short, folding, str(row["cycles"]), how)
         table.add_row(*map(escape, cells))
     out.print(table)
     host = summary["host"]

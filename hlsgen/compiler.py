@@ -81,6 +81,12 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     problems.finish()
     targets = Targets(options.target_cycles, options.lanes, options.folding)
     schedule = plan(graph, targets, progress)
+    if options.target_cycles and schedule.interval > options.target_cycles:
+        problems.warn(
+            "HG090",
+            "--target-cycles",
+            f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, the fastest.",
+        )
     data = self_contained(path)
     options = replace(options, name=_title(options.name or path.stem))
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}

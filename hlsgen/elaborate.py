@@ -85,6 +85,8 @@ class Design:
 def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str) -> Design:
     """Binds every stage to a module."""
     memories: dict[str, str] = {}
+    # Bare file names are global to an FPGA project: those of another top carry its name.
+    prefix = "" if top == "top" else f"{top}_"
     inner = schedule.stages[1:-1]
     wires = [Wire(schedule.stages[0].name, schedule.stages[0].result.bits)]
     wires += [Wire(s.name, s.result.bits) for s in inner]
@@ -92,11 +94,14 @@ def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str) 
     source = schedule.stages[0].name
     for stage in inner:
         module, parameters, comment = _bind(stage, memories)
+        if "FILE" in parameters:
+            parameters["FILE"] = f"{prefix}{parameters['FILE']}"
         instances.append(Instance(module, stage.name, parameters, source, stage.name, comment))
         source = stage.name
     return Design(
         top, "rst_n" if reset_active_low else "rst", reset_active_low, title, tuple(wires), tuple(instances),
-        schedule.stages[0].source, schedule.stages[-1].result, memories,
+        schedule.stages[0].source, schedule.stages[-1].result,
+        {f"{prefix}{name}": text for name, text in memories.items()},
     )  # fmt: skip
 
 

@@ -29,7 +29,7 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""
     environment = tool_environment()
     # The wheel's makefile is configured without the compiler's option to include a header.
-    environment.setdefault("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+    environment["MAKEFLAGS"] = f"{environment.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in environment:
             monkeypatch.setenv(name, environment[name])

@@ -185,6 +185,4 @@ def _words(value: npt.ArrayLike) -> Words:
     array = np.atleast_1d(np.asarray(value))
     if array.dtype.kind not in "iu":
         raise TypeError(f"integers wanted, got {array.dtype}")
-    return np.ascontiguousarray(array.astype(np.int64 if array.dtype.kind == "i" else np.uint64)).view(
-        np.uint64
-    )
+    return np.ascontiguousarray(array.astype(np.int64 if array.dtype.kind == "i" else np.uint64)).view(np.uint64)

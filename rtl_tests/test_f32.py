@@ -97,9 +97,7 @@ def pairs(name: str) -> tuple[Bits, Bits]:
     for target in (127, -127, -150):
         e_b = np.clip(e_a - target + rng.integers(-4, 28, count), 0, 255)
         for e, side in ((e_a, a), (e_b, b)):
-            side.append(
-                (e.astype(np.uint32) << np.uint32(23)) | (uniform(rng, count) & np.uint32(0x807FFFFF))
-            )
+            side.append((e.astype(np.uint32) << np.uint32(23)) | (uniform(rng, count) & np.uint32(0x807FFFFF)))
     return np.concatenate(a), np.concatenate(b)
 
 
@@ -124,9 +122,7 @@ def assert_same(got: npt.NDArray[Any], want: npt.NDArray[Any], **inputs: npt.NDA
     bad = np.flatnonzero(got != want)
     if bad.size:
         i = int(bad[0])
-        given = ", ".join(
-            f"{name}={int(array[i if array.size > 1 else 0]):#x}" for name, array in inputs.items()
-        )
+        given = ", ".join(f"{name}={int(array[i if array.size > 1 else 0]):#x}" for name, array in inputs.items())
         pytest.fail(f"{bad.size} of {got.size} differ; {given}: got {int(got[i]):#x}, want {int(want[i]):#x}")
 
 
@@ -460,11 +456,7 @@ def test_decode(
     exact = (x.astype(object) * 2**shift + b[fold]) * m[fold]
     want = np.array([exact_float(int(n), int(k)) for n, k in zip(exact.flat, e[fold].flat, strict=True)])
     want = want.reshape(BEATS, lanes)
-    c = (
-        ((e & 0xFFF).astype(object) << (m_w + b_w))
-        | (m.astype(object) << b_w)
-        | (b & (2**b_w - 1)).astype(object)
-    )
+    c = ((e & 0xFFF).astype(object) << (m_w + b_w)) | (m.astype(object) << b_w) | (b & (2**b_w - 1)).astype(object)
     (tmp_path / "c.hex").write_text("\n".join(words(c, 12 + m_w + b_w)) + "\n")
     params = {"IN_W": in_w, "IN_SIGNED": signed, "SHIFT": shift, "B_W": b_w, "M_W": m_w}
     params |= {"LANES": lanes, "FOLDS": folds}
@@ -477,9 +469,7 @@ ENCODE_RUNS = [("icarus", 0, 8, 1, 2, 3), ("verilator", 5, 6, 0, 3, 4), ("verila
 
 @pytest.mark.usefixtures("simulators")
 @pytest.mark.parametrize("simulator, mode, width, signed, lanes, folds", ENCODE_RUNS)
-def test_encode(
-    simulator: str, mode: int, width: int, signed: int, lanes: int, folds: int, tmp_path: Path
-) -> None:
+def test_encode(simulator: str, mode: int, width: int, signed: int, lanes: int, folds: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(mode)
     x = (rng.integers(-600, 600, BEATS * lanes) / np.float32(4)).astype(np.float32)
     x[::5] = rng.choice(specials(), x[::5].size).view(np.float32)
@@ -490,11 +480,7 @@ def test_encode(
     want = np.array(
         [
             [
-                int(
-                    code_reference(x[t, k : k + 1], lo[t % folds, k], hi[t % folds, k], mode, width, signed)[
-                        0
-                    ]
-                )
+                int(code_reference(x[t, k : k + 1], lo[t % folds, k], hi[t % folds, k], mode, width, signed)[0])
                 for k in range(lanes)
             ]
             for t in range(BEATS)

@@ -99,7 +99,7 @@ def test_rate_options() -> None:
 @needs_icarus
 def test_reset_polarity_top_and_verify(tmp_path: Path) -> None:
     call("build", MODEL, "-o", tmp_path / "out", "--reset", "low", "--top", "my_core", "--target-cycles", 30)
-    text = (tmp_path / "out" / "rtl" / "top.v").read_text()
+    text = (tmp_path / "out" / "rtl" / "my_core.v").read_text()
     assert "input  wire rst_n," in text
     assert "module my_core (" in text
     data = call_json("verify", tmp_path / "out", "--sim", "icarus", "--frames", 8)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import yaml
 
 from hlsgen import reference
 from hlsgen.elaborate import Design
-from hlsgen.fixed import Array
+from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -22,6 +23,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    Op,
     Relabel,
     Step,
     Winner,
@@ -36,6 +38,8 @@ from hlsgen.timing import busy
 
 SAMPLE_FRAMES = 8
 SAMPLE_SEED = 1
+#: Constants of host operations that are written out.
+MAX_HOST_CONSTANTS = 1024
 
 
 def emit(
@@ -203,13 +207,28 @@ def describe(decode: Decode) -> str:
             return f"real = {decode.scale:g} * code + {decode.bias:g}"
 
 
-def host_steps(graph: Graph, part: str) -> list[dict[str, str]]:
-    """Operations left to the host, in order."""
+def host_steps(graph: Graph, part: str) -> list[dict[str, Any]]:
+    """Operations left to the host, in order, with their constants where these are few."""
     steps: list[Step] = list(graph.head if part == "head" else graph.tail)
-    found = [{"node": s.name, "op": s.op.op_type if isinstance(s.op, HostOp) else type(s.op).__name__} for s in steps]
+    found = [{"node": s.name, **_host_op(s.op)} for s in steps]
     if part == "head" and graph.encode is not None:
-        found.append({"node": "input quantizer", "op": type(graph.encode).__name__})
+        found.append({"node": "input quantizer", **_host_op(graph.encode)})
     return found
+
+
+def _host_op(op: Op) -> dict[str, Any]:
+    if isinstance(op, HostOp):
+        return {"op": op.op_type}
+    row: dict[str, Any] = {"op": type(op).__name__}
+    for name in (f.name for f in fields(op)):
+        value = getattr(op, name)
+        if isinstance(value, np.ndarray):
+            row[name] = value.tolist() if value.size <= MAX_HOST_CONSTANTS else f"array of shape {list(value.shape)}"
+        elif isinstance(value, Rounding):
+            row[name] = value.name
+        else:
+            row[name] = [value.lo, value.hi] if isinstance(value, IntType) else value
+    return row
 
 
 def layer_table(schedule: Schedule) -> list[dict[str, Any]]:

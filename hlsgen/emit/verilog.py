@@ -28,8 +28,8 @@ def emit(design: Design, schedule: Schedule) -> dict[str, str]:
     )
     modules = modules_used(PORT_MODULES | {i.module for i in design.instances})
     files = {f"rtl/{name}.v": library_text("rtl", f"{name}.v") for name in modules}
-    files["rtl/top.v"] = top
+    files[f"rtl/{design.top}.v"] = top
     files.update({f"rtl/{name}": text for name, text in design.memories.items()})
-    sources = [*(f"rtl/{name}.v" for name in modules), "rtl/top.v"]
+    sources = [*(f"rtl/{name}.v" for name in modules), f"rtl/{design.top}.v"]
     files["files.f"] = "\n".join(sources) + "\n"
     return files

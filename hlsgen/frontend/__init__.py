@@ -34,7 +34,7 @@ __all__ = ["import_model", "parse_datatype", "self_contained"]
 #: Oldest opset of the default domain: before it, arithmetic broadcasts by other rules.
 MIN_OPSET = 7
 #: Most elements of a tensor of the network, and of all computed constants together.
-MAX_TENSOR = 1 << 22
+MAX_TENSOR = 1 << 20
 MAX_FOLDED = 1 << 27
 REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
 #: What may follow integer data: nothing that computes with it.

@@ -53,6 +53,7 @@ def simulate(
     """Runs `tests` of testbench/run.py on the core in `core`. Raises HG052 or HG053."""
     require(simulator)
     work.mkdir(parents=True, exist_ok=True)
+    core, testbench, vectors, work = (path.resolve() for path in (core, testbench, vectors, work))
     result = work / "result.json"
     result.unlink(missing_ok=True)
     command = [

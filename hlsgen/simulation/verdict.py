@@ -51,6 +51,8 @@ class Verdict:
         return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
 
 
+#: Frames from which the interval can be measured.
+MIN_FRAMES = 4
 #: Multiplications that a simulator does in about ten seconds.
 _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
 
@@ -73,7 +75,7 @@ def verify_build(
     predicted = {"latency": build.schedule.latency, "interval": build.schedule.interval}
     verdicts = {}
     for simulator in simulators:
-        codes = stimuli(build.schedule, frames or default_frames(build, simulator), seed)
+        codes = stimuli(build.schedule, max(MIN_FRAMES, frames or default_frames(build, simulator)), seed)
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
             progress(f"{simulator}: {len(codes)} frames")
             work = Path(temporary)

