@@ -90,3 +90,13 @@ def _input_order(graph: Graph) -> Array:
     if len(axes) == 1:
         return np.moveaxis(np.arange(size).reshape(shape), axes.pop(), -1).ravel()
     return np.arange(size)
+
+
+def axes_of(order: Array, shape: Shape) -> list[int] | None:
+    """The axes, outermost first, in which the stream runs through a tensor; None if it is no such order."""
+    index = np.arange(len(order)).reshape(shape)
+    for channel in reversed(range(len(shape))):
+        axes = [*(a for a in range(len(shape)) if a != channel), channel]
+        if np.array_equal(index.transpose(axes).ravel(), order):
+            return axes
+    return [] if len(order) == 1 else None

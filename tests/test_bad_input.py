@@ -180,6 +180,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "Range bomb": ("HG004", "bomb", lambda: bomb("Range", *(np.asarray(float(v)) for v in (0, 1e12, 1)))),
     "broadcast bomb": ("HG004", "bomb", lambda: bomb("Add", np.ones((8192, 1)), np.ones((1, 8192)))),
     "Concat bomb": ("HG004", "concat", lambda: doubled(40).model()),
+    "TopK bomb": ("HG004", "top", lambda: quantizer().then("TopK", np.array([1 << 40]), outputs=["v", ""], name="top").model()),
     "unknown operator": ("HG010", "odd", lambda: Net().then("NoSuchOp", name="odd").quant().model()),
     "convolution": ("HG010", "conv", lambda: Net((1, 1, 4, 4)).then("Conv", np.ones((1, 1, 3, 3)), name="conv").model()),
     "If": ("HG010", "if0", lambda: subgraph().model()),

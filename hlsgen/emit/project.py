@@ -28,6 +28,7 @@ from hlsgen.ir import (
     Step,
     Winner,
 )
+from hlsgen.layout import axes_of
 from hlsgen.render import library_text
 from hlsgen.rescale import FloatUnits, Shift, Thresholds
 from hlsgen.schedule import Schedule
@@ -40,6 +41,10 @@ SAMPLE_FRAMES = 8
 SAMPLE_SEED = 1
 #: Constants of host operations that are written out.
 MAX_HOST_CONSTANTS = 1024
+#: Elements of a frame whose order is listed for the testbench.
+MAX_LISTED = 1 << 16
+#: Beats of sample vectors.
+MAX_SAMPLE_BEATS = 20_000
 
 
 def emit(
@@ -61,7 +66,9 @@ def _json(value: object) -> str:
 
 def sample_vectors(schedule: Schedule) -> dict[str, str]:
     """input.hex and expected.hex of a few frames."""
-    codes = stimuli(schedule, SAMPLE_FRAMES, SAMPLE_SEED)[:SAMPLE_FRAMES]
+    beats = max(schedule.stages[0].source.beats, schedule.stages[-1].result.beats)
+    frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
+    codes = stimuli(schedule, frames, SAMPLE_SEED)[:frames]
     sent, results = vector_words(schedule, codes)
     return {"input.hex": to_text(sent), "expected.hex": to_text(results[schedule.stages[-1].name])}
 
@@ -119,8 +126,15 @@ def _port(schedule: Schedule, stage: Stage, which: int) -> dict[str, Any]:
 
 
 def _order(order: Array) -> list[int] | None:
-    """The permutation, or None for row-major."""
-    return None if (order == np.arange(len(order))).all() else order.tolist()
+    """The permutation, or None for row-major (or too many elements to list)."""
+    plain = (order == np.arange(len(order))).all()
+    return None if plain or len(order) > MAX_LISTED else order.tolist()
+
+
+def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Axes of the frame from outermost to innermost, or the row-major index of every element."""
+    axes = axes_of(order, shape)
+    return {"axes": axes} if axes is not None else {"order": order.tolist()}
 
 
 def manifest(
@@ -179,7 +193,7 @@ def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], de
         "layout": "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
         "unused high bits are zero; tlast with the last beat",
         "frame_shape": list(shape),
-        "order": _order(order) or "row-major",
+        **_named_order(order, shape),
         "meaning": describe(decode),
     }
 

@@ -171,6 +171,9 @@ def _size(node: onnx.NodeProto, arrays: list[Array]) -> tuple[float, float]:
         return float(sum(a.size for a in arrays)), 0
     if op == "Gather":
         return float(arrays[1].size) * arrays[0].size / min(arrays[0].shape), 0
+    if op == "TopK":
+        count = float(arrays[1].max())
+        return (0 if count <= max(shapes[0]) else max(count, 1.0) * MAX_ELEMENTS), 0
     if op in ("MatMul", "Gemm"):
         inner = next((a.i for a in node.attribute if a.name == "transA"), 0)
         columns = shapes[0][0 if inner and op == "Gemm" else -1]
