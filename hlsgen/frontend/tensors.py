@@ -172,7 +172,8 @@ def _size(node: onnx.NodeProto, arrays: list[Array]) -> tuple[float, float]:
     if op == "Gather":
         return float(arrays[1].size) * arrays[0].size / min(arrays[0].shape), 0
     if op == "TopK":
-        count = float(arrays[1].max())
+        own = next((a.i for a in node.attribute if a.name == "k"), 0)
+        count = float(arrays[1].max() if len(arrays) > 1 else own)
         return (0 if count <= max(shapes[0]) else max(count, 1.0) * MAX_ELEMENTS), 0
     if op in ("MatMul", "Gemm"):
         inner = next((a.i for a in node.attribute if a.name == "transA"), 0)
