@@ -21,8 +21,8 @@ from hlsgen.compiler import (
     Build,
     Options,
     Progress,
+    check_output,
     compile_model,
-    is_replaceable,
     reopen,
     tool_version,
     write_build,
@@ -52,13 +52,7 @@ def build(
 ) -> Build:  # fmt: skip
     """Compiles `model` and writes the build directory `output`."""
     directory = Path(output)
-    if directory.exists() and not is_replaceable(directory):
-        raise fail(
-            "HG050",
-            str(directory),
-            "exists and is not a build of hlsgen.",
-            "Choose another -o, or remove it.",
-        )
+    check_output(directory)
     result = compile_model(Path(model), options or Options(), progress)
     write_build(result, directory)
     return result

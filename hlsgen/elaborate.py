@@ -107,7 +107,7 @@ def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str) 
 
 def _bind(stage: Stage, memories: dict[str, str]) -> tuple[str, dict[str, Parameter], str]:
     unit, name, source, result = stage.unit, stage.name, stage.source, stage.result
-    about = f"{stage.layer}: " if stage.layer else ""
+    about = f"layer {stage.layer}: " if stage.layer else ""
     signed = int(source.type.signed)
     lanes: dict[str, Parameter] = {"LANES": source.lanes}
     match unit:

@@ -46,7 +46,7 @@ def frames_of(graph: Graph, x: Array) -> Array:
         raise fail("HG054", graph.model.input_name, f"array of type {x.dtype}; numbers are needed.")
     if x.shape == shape:
         return x.astype(np.float32).reshape(1, *shape)
-    if (graph.model.batched or x.ndim == len(inner) + 1) and x.shape[1:] == inner and len(x) > 0:
+    if (graph.model.batched or x.ndim == len(inner) + 1) and x.ndim and x.shape[1:] == inner and len(x) > 0:
         return x.astype(np.float32).reshape(-1, *shape)
     batch = "N" if graph.model.batched else ""
     wanted = ", ".join([*([batch] if batch else []), *map(str, inner)])

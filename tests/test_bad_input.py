@@ -1,7 +1,5 @@
 """Models, files and options that are wrong: diagnostics with codes, all at once, and nothing written."""
 
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 import json
@@ -187,7 +185,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "local function": ("HG010", "own", function_model),
     "constant over data": ("HG010", "div", lambda: Net().node("Div", ONES, "x", name="div").quant().model()),
     "unknown domain": ("HG011", "alien", lambda: Net().then("Relu", name="alien", domain="com.example").quant().model()),
-    "unknown operator of a known domain": ("HG011", "f", lambda: quantizer().then("FloatQuant", domain=DOMAIN, name="f").model()),
+    "unknown operator of a known domain": ("HG010", "f", lambda: quantizer().then("FloatQuant", domain=DOMAIN, name="f").model()),
     "dynamic shape": ("HG012", "[1, N]", lambda: Net((1, "N")).quant().model()),
     "no shape": ("HG012", "x", lambda: Net(None).quant().model()),
     "zero dimension": ("HG012", "x", lambda: Net((1, 0)).quant().model()),

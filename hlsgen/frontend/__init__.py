@@ -321,6 +321,11 @@ class _Walk:
             )  # fmt: skip
         if is_qonnx:
             return
+        if node.domain in qonnx.DOMAINS - {""}:
+            raise fail(
+                "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
+                f"Of the QONNX operators, these are: {', '.join(sorted(qonnx.OPERATORS))}.",
+            )  # fmt: skip
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
             raise fail(

@@ -58,7 +58,7 @@ PASSED = frozenset(["Identity", "Dropout"])
 #: Operators whose computed operand need not be the first.
 ANY_POSITION = ARITHMETIC | {"MatMul", "Gemm", "Pow"}
 OPERATORS = SHAPES | ARITHMETIC | HOST | PASSED | frozenset(
-    ["ArgMax", "BatchNormalization", "Cast", "Clip", "Gemm", "MatMul", "Neg", "Relu", "TopK", "Transpose"]
+    ["ArgMax", "BatchNormalization", "Cast", "Clip", "Gemm", "MatMul", "Max", "Min", "Neg", "Relu", "TopK", "Transpose"]
 )  # fmt: skip
 
 
@@ -98,6 +98,8 @@ def import_standard(
             return _cast(name, attrs)
         case "Relu":
             return [(Max(_constant(0.0, shape)), shape)]
+        case "Max" | "Min":
+            return [(op, shape) for op in _extreme(op_type, name, shape, inputs, position)]
         case "Neg":
             return [(Mul(_constant(-1.0, shape)), shape)]
         case "Clip":
@@ -171,6 +173,12 @@ def _arithmetic(op: str, name: str, shape: Shape, inputs: list[Const | None], po
             return [Div(value)]
 
 
+def _extreme(op_type: str, name: str, shape: Shape, inputs: list[Const | None], position: int) -> list[Op]:
+    """Max or Min of the data and constants."""
+    bounds = [_operand(name, shape, const, "an operand") for i, const in enumerate(inputs) if i != position]
+    return [Max(bound) if op_type == "Max" else Min(bound) for bound in bounds]
+
+
 def _clip(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any]) -> list[Op]:
     def bound(i: int, key: str) -> Array | None:
         if len(inputs) > i and inputs[i] is not None:
@@ -222,11 +230,11 @@ def _matmul(name: str, shape: Shape, inputs: list[Const | None], position: int, 
     if const is None:
         raise fail("HG010", name, "a product of two computed tensors is not supported.")
     while const.array.ndim > 2 and const.array.shape[0] == 1:
-        const = Const(*(None if p is None else p[0] for p in (const.array, const.codes, const.scale, const.zero_point)))  # type: ignore[arg-type]
+        const = const.map(lambda part: part[0])
     if const.array.ndim != 2:
         raise fail("HG023", name, f"weights of shape {list(const.array.shape)}; a matrix is needed.")
     if not transposed:
-        const = Const(*(None if p is None else p.T for p in (const.array, const.codes, const.scale, const.zero_point)))  # type: ignore[arg-type]
+        const = const.map(np.transpose)
     rows, columns = const.array.shape
     if not rows or not columns:
         raise fail("HG023", name, f"weights of shape {list(const.array.shape)}.", "A matrix must not be empty.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,11 @@ class Const:
     codes: Array | None = None
     scale: Array | None = None
     zero_point: Array | None = None
+
+    def map(self, change: Callable[[Array], Array]) -> Const:
+        """The constant with the same rearrangement applied to all its parts."""
+        parts = (self.codes, self.scale, self.zero_point)
+        return Const(change(self.array), *(None if part is None else change(part) for part in parts))
 
 
 @dataclass(frozen=True)

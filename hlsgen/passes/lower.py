@@ -48,7 +48,7 @@ from hlsgen.ir import (
     Winner,
 )
 from hlsgen.passes.relabel import relabel
-from hlsgen.semantics import KEY_POS_INF, apply, code_type, decode, decoding, quantize
+from hlsgen.semantics import KEY_POS_INF, apply, code_type, constants, decode, decoding, quantize
 
 QUANTIZERS = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold)
 FLOAT = (Mul, Add, Div, Max, Min)
@@ -293,6 +293,8 @@ def _column_meaning(name: str, value: Value) -> tuple[Array, Array]:
     match value.decode:
         case Affine(scale, zero):
             parts = []
+            if (np.asarray(scale, np.float32) != scale).any():
+                raise fail("HG022", name, "the input's scale is no float32 value.", "Store it as float32.")
             for part, what in ((scale, "scale"), (zero, "zero point")):
                 array = np.asarray(part, np.float64)
                 if array.size > 1 and array.shape[-1] != array.size:
@@ -336,8 +338,6 @@ def _zero_shift(name: str, zero: Array) -> int:
 
 
 def _uniform(item: Elementwise | Decode) -> bool:
-    from hlsgen.semantics import constants
-
     return all(bool((c == c.ravel()[0]).all()) for c in constants(item).values())
 
 
