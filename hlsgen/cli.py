@@ -132,7 +132,8 @@ def _stop(error: HlsgenError, as_json: bool) -> typer.Exit:
             _say(diagnostic)
         count = sum(d.severity == "error" for d in error.diagnostics)
         err.print(f"{count} problem{'s' if count != 1 else ''}.")
-    return typer.Exit(1)
+    usage = all(d.code == "HG040" for d in error.diagnostics if d.severity == "error")
+    return typer.Exit(2 if usage else 1)
 
 
 def _say(diagnostic: Diagnostic) -> None:

@@ -503,7 +503,7 @@ def test_wrong_usage(arguments: list[str]) -> None:
 def test_wrong_options(arguments: list[str], tmp_path: Path) -> None:
     path = save(mlp().model(), tmp_path / "m.onnx")
     result = CliRunner().invoke(cli.app, ["build", str(path), "-o", str(tmp_path / "out"), "--json", *arguments])
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert [d["code"] for d in json.loads(result.stdout)["diagnostics"]] == ["HG040"]
     assert not (tmp_path / "out").exists()
 
@@ -581,7 +581,7 @@ def test_output_is_a_file_or_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "empty")
     for out, code in ((path, "HG050"), (tmp_path / "link", "HG050"), (path / "below", "HG001")):
         result = CliRunner().invoke(cli.app, ["build", str(path), "-o", str(out)])
-        assert (result.exit_code, code in result.stderr) == (1, True), result.output
+        assert (result.exit_code, code in result.stderr) == (2 if code == "HG040" else 1, True), result.output
     assert path.read_bytes() == mlp().model().SerializeToString()
 
 
@@ -705,7 +705,7 @@ def test_broken_core(build_dir: Path, tmp_path: Path) -> None:
 )
 def test_wrong_verify_options(arguments: list[str], build_dir: Path) -> None:
     result = CliRunner().invoke(cli.app, ["verify", str(build_dir), "--json", *arguments])
-    assert result.exit_code == 1, result.exception
+    assert result.exit_code == 2, result.exception
     assert [d["code"] for d in json.loads(result.stdout)["diagnostics"]] == ["HG040"]
 
 
@@ -764,7 +764,7 @@ def test_wrong_backend_and_output(build_dir: Path, tmp_path: Path) -> None:
         ([str(tmp_path)], "HG001"),
     ):
         result = CliRunner().invoke(cli.app, start + more)
-        assert (result.exit_code, code in result.stderr) == (1, True), result.output
+        assert (result.exit_code, code in result.stderr) == (2 if code == "HG040" else 1, True), result.output
 
 
 # --------------------------------------------------------------------------- mutations
