@@ -132,8 +132,8 @@ def _check_options(options: Options) -> None:
         problems.error("HG040", "--top", f"{options.top!r}.", "Names with hg_ belong to the library.")
     if options.target != "verilog":
         problems.error("HG040", "--target", f"{options.target!r} is not supported.", "Supported: verilog.")
-    if options.lanes is not None and not 1 <= options.lanes <= 999:
-        problems.error("HG040", "--lanes", f"{options.lanes}.", "Supported: 1 to 999.")
+    if options.lanes is not None and not 1 <= options.lanes <= 9999:
+        problems.error("HG040", "--lanes", f"{options.lanes}.", "Supported: 1 to 9999.")
     if options.target_cycles is not None and options.target_cycles < 1:
         problems.error("HG040", "--target-cycles", f"{options.target_cycles}.", "At least 1.")
     problems.finish()

@@ -243,6 +243,6 @@ def _threshold_memories(name: str, unit: ThresholdStage, source: IntType, fallin
             step = 1 << (bits - level)
             nodes = words[step // 2 - 1 :: step]
             yield (
-                f"{name}_{lane:03d}_{level:02d}.mem",
+                f"{name}_{lane:04d}_{level:02d}.mem",
                 _words(nodes[:, sets].T.reshape(-1, 1), width + falling),
             )

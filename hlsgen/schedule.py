@@ -33,6 +33,8 @@ from hlsgen.timing import beat_times
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
+#: Lanes that the names of threshold files can tell apart.
+MAX_LANES = 9999
 #: Widest input beat of a layer, in bits, that the folding search likes.
 WIDE_BEAT = 1024
 
@@ -160,8 +162,8 @@ class _Planner:
             if isinstance(layer, Linear):
                 return self.folding[layer.name][1]
         lanes = targets.lanes or (-(-self.elements // targets.cycles) if targets.cycles else 1)
-        if not 1 <= lanes <= 999:
-            raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 999.")
+        if not 1 <= lanes <= MAX_LANES:
+            raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
         winner = next((x for x in self.graph.layers if isinstance(x, Winner)), None)
         if winner:
             return max(d for d in _divisors(winner.source.shape[-1]) if d <= lanes)

@@ -125,7 +125,7 @@ def memories(module: str, parameters: Mapping[str, object], folder: Path) -> Non
     """Files for the $readmemh of the module, with more words than any of the sets needs."""
     text = (RTL / f"{module}.v").read_text()
     for name in re.findall(r'FILE\s*= "([\w.]+)"', text):
-        names = [name] if "." in name else [f"{name}_{g:03d}_{k:02d}.mem" for g in range(4) for k in range(6)]
+        names = [name] if "." in name else [f"{name}_{g:04d}_{k:02d}.mem" for g in range(4) for k in range(6)]
         for file in names:
             (folder / file).write_text("0\n1\n")
 

@@ -46,7 +46,7 @@ def search_tree(lane: int, table: Array, falling: Array, shape: Steps) -> dict[s
     for level in range(shape.bits):
         # Node n of a level: the threshold between the codes that share the first bits n.
         middle = [((2 * n + 1) << (shape.bits - 1 - level)) - 1 for n in range(1 << level)]
-        files[f"t_{lane:03d}_{level:02d}.mem"] = memory(words[:, middle].ravel())
+        files[f"t_{lane:04d}_{level:02d}.mem"] = memory(words[:, middle].ravel())
     return files
 
 

@@ -11,7 +11,7 @@
 //             OFFSET     code below the first threshold
 //             FALLING    1: the top bit of a threshold word set means that the channel falls:
 //                        thresholds descend and the comparison is x < T[k]; 0: no such bit
-//             FILE       file name stem; FILE_<lane>_<level>.mem (three digits, two digits) holds
+//             FILE       file name stem; FILE_<lane>_<level>.mem (four digits, two digits) holds
 //                        FOLDS * 2^level words: T of search node n of set f at f * 2^level + n
 // Latency     BITS + 1 cycles, one beat a cycle
 // Contract    thresholds are two's complement of IN_W + 1 bits (IN_W + 2 for unsigned x), so that
@@ -70,16 +70,17 @@ module hg_threshold #(
     genvar g, l;
     generate
         for (g = 0; g < LANES; g = g + 1) begin : lane
-            localparam [7:0] G2 = 8'd48 + ((g / 100) % 10);
-            localparam [7:0] G1 = 8'd48 + ((g / 10) % 10);
-            localparam [7:0] G0 = 8'd48 + (g % 10);
+            localparam integer D3 = 48 + (g / 1000) % 10;
+            localparam integer D2 = 48 + (g / 100) % 10;
+            localparam integer D1 = 48 + (g / 10) % 10;
+            localparam integer D0 = 48 + g % 10;
             for (l = 0; l < BITS; l = l + 1) begin : level
                 localparam [7:0] L1 = 8'd48 + (l / 10);
                 localparam [7:0] L0 = 8'd48 + (l % 10);
                 localparam integer WORDS = FOLDS << l;
                 localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
                 (* rom_style = "auto" *) reg [W_W-1:0] rom [0:WORDS-1];
-                initial $readmemh({FILE, "_", G2, G1, G0, "_", L1, L0, ".mem"}, rom);
+                initial $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], "_", L1, L0, ".mem"}, rom);
                 reg  [W_W-1:0]       word_reg;
                 reg  [IN_W-1:0]      x_reg;
                 reg  [BITS-1:0]      node_reg;   // comparisons so far, first one on top
