@@ -20,6 +20,8 @@ from hlsgen.semantics import decode, decoding, quantize
 #: No constant may grow beyond this many elements while it is computed, nor take more multiplications.
 MAX_ELEMENTS = 1 << 24
 MAX_PRODUCTS = 1 << 32
+#: Most elements of a tensor of the network.
+MAX_TENSOR = 1 << 20
 #: numpy has 64; a tensor of hardware needs none of them.
 MAX_RANK = 16
 
@@ -287,3 +289,15 @@ def label(node: onnx.NodeProto) -> str:
 def _first_line(error: Exception) -> str:
     text = str(error).strip().split("\n")[0]
     return text[:200] if text else type(error).__name__
+
+
+def check_size(name: str, shape: Shape) -> None:
+    if len(shape) > MAX_RANK or math.prod(shape) > MAX_TENSOR:
+        raise fail(
+            "HG004", name, f"a tensor of shape {list(shape)}.",
+            f"At most {MAX_TENSOR} elements and {MAX_RANK} dimensions are supported.",
+        )  # fmt: skip
+    if not all(shape):
+        raise fail(
+            "HG012", name, f"a tensor of shape {list(shape)} has no elements.", "Check the shapes in the export."
+        )

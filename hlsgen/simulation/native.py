@@ -58,13 +58,13 @@ class NativeCore:
         if done.returncode:
             tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
             raise fail("HG053", "verilator", f"the core could not be compiled:\n{tail}")
-        self.library = ctypes.CDLL(str(work / "obj" / "core.so"))
-        self.library.core_open.restype = ctypes.c_void_p
-        self.library.core_run.restype = ctypes.c_uint64
+        self.core = ctypes.CDLL(str(work / "obj" / "core.so"))
+        self.core.core_open.restype = ctypes.c_void_p
+        self.core.core_run.restype = ctypes.c_uint64
         here = os.getcwd()
         os.chdir(work)
         try:
-            self.handle = ctypes.c_void_p(self.library.core_open(int(design.reset_active_low)))
+            self.handle = ctypes.c_void_p(self.core.core_open(int(design.reset_active_low)))
         finally:
             os.chdir(here)
 
@@ -72,7 +72,7 @@ class NativeCore:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.library.core_close(self.handle)
+        self.core.core_close(self.handle)
 
     def run(self, codes: Array) -> Array:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""
@@ -81,7 +81,7 @@ class NativeCore:
         beats = len(codes) * design.output.beats
         taken: Array = np.zeros((beats, -(-design.output.bits // 8)), np.uint8)
         patience = 20 * (schedule.latency + schedule.interval) + 2000
-        got = self.library.core_run(
+        got = self.core.core_run(
             self.handle, sent.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(len(sent)), sent.shape[1],
             ctypes.c_uint64(design.input.beats), taken.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(beats),
             taken.shape[1], ctypes.c_uint64(patience),

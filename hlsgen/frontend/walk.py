@@ -1,0 +1,326 @@
+"""One pass over the nodes of a graph: float steps between its input and its output."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from hlsgen.errors import Collector, fail, stuck
+from hlsgen.frontend import qonnx, standard
+from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
+from hlsgen.frontend.load import tensor_array
+from hlsgen.frontend.tensors import (
+    FOLDED,
+    Const,
+    Dynamic,
+    Tensor,
+    attributes,
+    check_schema,
+    check_size,
+    fold,
+    label,
+    quantized,
+)
+from hlsgen.ir import Model, Shape, Step
+
+#: Oldest opset of the default domain: before it, arithmetic broadcasts by other rules.
+MIN_OPSET = 7
+#: Most elements of all computed constants together.
+MAX_FOLDED = 1 << 27
+REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
+#: What may follow integer data: nothing that computes with it.
+INTEGER_OPERATORS = REARRANGING | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK"}
+
+_LATER = {
+    "Conv": "Convolutions are not supported yet.",
+    "MaxPool": "Pooling is not supported yet.",
+    "MatMulInteger": "Integer ONNX models are not supported yet.",
+    "QuantizeLinear": "QDQ models are not supported yet; export to QONNX.",
+    "DequantizeLinear": "QDQ models are not supported yet; export to QONNX.",
+}
+
+
+def _name_all(graph: onnx.GraphProto) -> None:
+    """Gives every node a name of its own: nameless and equal ones by what they compute."""
+    taken = {n.name for n in graph.node}
+    seen = {""}
+    for i, node in enumerate(graph.node):
+        if node.name in seen:
+            node.name = ""
+            name = label(node)
+            node.name = name if name not in taken else f"{name} ({i})"
+        seen.add(node.name)
+
+
+def _with_outputs(node: onnx.NodeProto, used: list[str]) -> onnx.NodeProto:
+    """The node without the names of outputs that nothing uses."""
+    kept = onnx.NodeProto()
+    kept.CopyFrom(node)
+    del kept.output[:]
+    kept.output.extend(o if o in used else "" for o in node.output)
+    while not kept.output[-1]:
+        del kept.output[-1]
+    return kept
+
+
+class Walk:
+    """One pass over the nodes in order, with what is known of every tensor."""
+
+    def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector) -> None:
+        self.graph, self.name, self.problems = proto.graph, name, problems
+        self.functions = {(f.domain, f.name) for f in proto.functions}
+        self.kinds: list[tuple[str, str]] = []
+        self.folded = 0
+        _name_all(self.graph)
+        self.versions = {o.domain: o.version for o in proto.opset_import}
+        self.opset = max(
+            1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), onnx.defs.onnx_opset_version())
+        )
+        self.tensors: dict[str, Tensor] = {}
+        self.steps: list[Step] = []
+        self.consumed_at: dict[str, int] = {}
+
+    def run(self) -> Model | None:
+        if self.versions.get("", MIN_OPSET) < MIN_OPSET:
+            self.problems.error(
+                "HG015", self.name, f"opset {self.versions['']}.",
+                f"Supported: {MIN_OPSET} and newer; convert the model with onnx.version_converter.",
+            )  # fmt: skip
+        for sparse in self.graph.sparse_initializer:
+            self.problems.error("HG026", sparse.values.name, "a sparse initializer.", "Store the tensor densely.")
+            self.tensors[sparse.values.name] = Dynamic(None, "float32", None)
+        for tensor in self.graph.initializer:
+            with self.problems.catching():
+                if tensor.name in self.tensors:
+                    raise fail("HG015", tensor.name, "two initializers have this name.", "Names must be unique.")
+                self.tensors[tensor.name] = Dynamic(None, "float32", None)
+                self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
+        inputs = [i for i in self.graph.input if i.name not in self.tensors]
+        if len(inputs) != 1 or len(self.graph.output) != 1:
+            raise fail(
+                "HG015", self.name,
+                f"{len(inputs)} inputs ({', '.join(i.name for i in inputs)}), {len(self.graph.output)} outputs.",
+                "Supported: one input and one output.",
+            )  # fmt: skip
+        source, output = inputs[0], self.graph.output[0]
+        if not source.name or not output.name:
+            raise fail("HG015", self.name, "an input or output without a name.", "Export the model again.")
+        shape: Shape = (1,)
+        known: Shape | None = None
+        batched, dtype = False, "float32"
+        with self.problems.catching():
+            shape, batched = input_shape(source)
+            known = shape
+        with self.problems.catching():
+            dtype = input_dtype(source)
+        self.tensors[source.name] = Dynamic(known, dtype, 0)
+        needed = self._needed(output.name)
+        for i, node in enumerate(self.graph.node):
+            if i in needed:
+                with self.problems.catching():
+                    self._node(node)
+        result = self.tensors.get(output.name)
+        if result is None:
+            self.problems.error("HG015", output.name, "no node computes the graph's output.", "Export the model again.")
+        elif isinstance(result, Const):
+            self.problems.error(
+                "HG015", output.name, "the graph's output does not depend on its input.", "There is nothing to build."
+            )
+        if not isinstance(result, Dynamic) or any(d.severity == "error" for d in self.problems.items):
+            return None
+        if result.index != len(self.steps):
+            self.problems.error("HG015", output.name, "the graph branches.", "Supported: a straight sequence of nodes.")
+            return None
+        return Model(
+            self.name, source.name, shape, dtype, batched, declared_type(self.graph, source), tuple(self.steps), output.name,
+            result.dtype,
+        )  # fmt: skip
+
+    def _needed(self, output: str) -> set[int]:
+        """Nodes on which the output depends. Nodes must stand in order, as ONNX demands."""
+        wanted, needed = {output}, set()
+        self.used = wanted
+        for i in reversed(range(len(self.graph.node))):
+            node = self.graph.node[i]
+            if wanted & set(node.output):
+                needed.add(i)
+                wanted.update(i for i in node.input if i)
+        return needed
+
+    def report_stuck(self) -> None:
+        """Host operations between hardware, for a model that cannot be lowered because of other errors."""
+        hardware = [i for i, (_, kind) in enumerate(self.kinds) if kind == "hardware"]
+        for name, kind in self.kinds[hardware[0] : hardware[-1]] if hardware else []:
+            if kind != "hardware":
+                self.problems.items.append(stuck(name, kind))
+
+    def _node(self, node: onnx.NodeProto) -> None:
+        name, quantizer = label(node), False
+        is_qonnx = node.op_type in qonnx.OPERATORS and node.domain in qonnx.DOMAINS
+        for i, output in enumerate(node.output):
+            if output and (output in self.tensors or output in node.output[:i]):
+                raise fail("HG015", name, f"tensor {output!r} is computed twice.", "Names must be unique.")
+        missing = [i for i in node.input if i and i not in self.tensors]
+        if missing:
+            self._poison(node, None)
+            raise fail(
+                "HG014", name, f"input {missing[0]!r} is not computed by any node before it.",
+                "Nodes must stand in the order of computation, without cycles.",
+            )  # fmt: skip
+        tensors = [self.tensors[i] if i else None for i in node.input]
+        constants = [t if isinstance(t, Const) else None for t in tensors]
+        dynamic = [(i, t) for i, t in enumerate(tensors) if isinstance(t, Dynamic)]
+        first = dynamic[0][1] if dynamic else None
+        self._poison(node, None)
+        self._check_operator(node, name, is_qonnx)
+        self._poison(node, first)
+        if dynamic:
+            self._note_kind(node, name, is_qonnx)
+        attrs = attributes(node)
+        if is_qonnx:
+            quantizer = True
+        else:
+            check_schema(node, self.opset)
+        if not dynamic:
+            self._constant(node, name, constants, attrs, quantizer)
+            return
+        if node.op_type == "Shape" and first is not None and first.shape is not None:
+            self._set(node, fold(node, [Const(np.broadcast_to(np.float32(0), first.shape))], self.opset))
+            return
+        if any(t.shape is None for _, t in dynamic):
+            # Behind an operator that is not supported: only the parameters can be checked.
+            if quantizer and constants[0] is None:
+                shape = max((c.array.shape for c in constants if c), key=len, default=())
+                qonnx.import_quantizer(node.op_type, name, shape, constants[1:], attrs, self._version(node))
+            return
+        if len(dynamic) > 1:
+            if quantizer:
+                shape = dynamic[0][1].shape or ()
+                qonnx.import_quantizer(node.op_type, name, shape, constants[1:], attrs, self._version(node))
+            raise fail(
+                "HG015", name, f"{node.op_type} of {len(dynamic)} computed tensors.",
+                "The graph must be a straight sequence of nodes.",
+            )  # fmt: skip
+        position, data = dynamic[0]
+        self._step(node, name, position, data, constants, attrs, quantizer)
+
+    def _step(
+        self, node: onnx.NodeProto, name: str, position: int, data: Dynamic, constants: list[Const | None],
+        attrs: dict[str, Any], quantizer: bool,
+    ) -> None:  # fmt: skip
+        assert data.shape is not None
+        used = [o for o in node.output if o in self.used]
+        if len(used) != 1:
+            raise fail(
+                "HG015",
+                name,
+                f"{len(used)} of its outputs are used.",
+                "The graph must be a straight sequence of nodes.",
+            )
+        which = list(node.output).index(used[0])
+        if data.dtype != "float32" and not quantizer and node.op_type not in INTEGER_OPERATORS:
+            raise fail(
+                "HG026", name, f"{node.op_type} of {data.dtype} data.", "Cast it to float32 first (operator Cast)."
+            )
+        if quantizer:
+            if position != 0:
+                raise fail("HG020", name, "a parameter of the quantizer is computed from the input.")
+            op = qonnx.import_quantizer(node.op_type, name, data.shape, constants[1:], attrs, self._version(node))
+            steps: standard.Imported = [(op, data.shape)]
+        else:
+            steps = standard.import_standard(
+                _with_outputs(node, used), name, data.shape, constants, attrs, self.opset, position
+            )
+        for _, result in steps:
+            check_size(name, result)
+        if data.index is None:
+            index = None
+        elif data.index != len(self.steps) and steps:
+            raise fail(
+                "HG015", name, f"{node.input[position]!r} is used by more than one node.",
+                "The graph must be a straight sequence of nodes.",
+            )  # fmt: skip
+        else:
+            self.steps.extend(Step(name, op, shape) for op, shape in steps)
+            index = len(self.steps) if steps else data.index
+        shape = steps[-1][1] if steps else data.shape
+        dtype = "float32"
+        if node.op_type in ("ArgMax", "ArgMin") or (node.op_type == "TopK" and which == 1):
+            dtype = "int64"
+        elif node.op_type in REARRANGING:
+            dtype = data.dtype
+        elif (node.op_type, which) == ("Dropout", 1):
+            raise fail("HG010", name, "the mask output of Dropout is used.", "Export the model in evaluation mode.")
+        self.tensors[used[0]] = Dynamic(shape, dtype, index)
+
+    def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
+        if is_qonnx or node.op_type in ("MatMul", "Gemm"):
+            self.kinds.append((name, "hardware"))
+        elif node.op_type in standard.HOST:
+            self.kinds.append((name, node.op_type))
+
+    def _constant(
+        self,
+        node: onnx.NodeProto,
+        name: str,
+        constants: list[Const | None],
+        attrs: dict[str, Any],
+        quantizer: bool,
+    ) -> None:
+        if not quantizer:
+            self._set(node, fold(node, constants, self.opset))
+            return
+        data = constants[0] if constants else None
+        if data is None:
+            raise fail("HG014", name, "the data input is missing.", "It is the first input.")
+        if data.array.dtype.kind not in "fiub" or not data.array.size:
+            text = f"a constant of type {data.array.dtype} and shape {list(data.array.shape)} cannot be quantized."
+            raise fail("HG026", name, text, "Store it as float32.")
+        op = qonnx.import_quantizer(node.op_type, name, data.array.shape, constants[1:], attrs, self._version(node))
+        self._set(node, [quantized(op, data)])
+
+    def _check_operator(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
+        if (node.domain, node.op_type) in self.functions:
+            raise fail(
+                "HG010", name, f"{node.op_type} is a function of the model.",
+                "Inline it first: onnx.inliner.inline_local_functions.",
+            )  # fmt: skip
+        if is_qonnx:
+            return
+        if node.domain in qonnx.DOMAINS - {""}:
+            raise fail(
+                "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
+                f"Of the QONNX operators, these are: {', '.join(sorted(qonnx.OPERATORS))}.",
+            )  # fmt: skip
+        if node.domain not in ("", "ai.onnx"):
+            known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
+            raise fail(
+                "HG011",
+                name,
+                f"operator {node.op_type} of domain {node.domain!r}.",
+                f"QONNX domains: {known}.",
+            )
+        if node.op_type not in standard.OPERATORS and node.op_type not in FOLDED and node.op_type != "Shape":
+            raise fail(
+                "HG010", name, f"operator {node.op_type} is not supported.",
+                _LATER.get(node.op_type, "docs/operators.md lists what is."),
+            )  # fmt: skip
+
+    def _version(self, node: onnx.NodeProto) -> int:
+        return self.versions.get(node.domain, 1) if node.domain else 1
+
+    def _set(self, node: onnx.NodeProto, values: list[Const]) -> None:
+        for output, value in zip([o for o in node.output if o], values, strict=False):
+            self.folded += value.array.size
+            if self.folded > MAX_FOLDED:
+                raise fail("HG004", label(node), f"constants of more than {MAX_FOLDED} computed elements together.")
+            self.tensors[output] = value
+
+    def _poison(self, node: onnx.NodeProto, data: Dynamic | None) -> None:
+        """What is assumed of a node's outputs if the node turns out to be wrong."""
+        shape = data.shape if data else None
+        for output in node.output:
+            if output:
+                self.tensors[output] = Dynamic(shape, "float32", None)
