@@ -303,7 +303,7 @@ def test_model(name: str, tmp_path: Path) -> None:
     assert any(text in f"{d.node}: {d.message}{d.hint}" for d in diagnostics if d.code == code), diagnostics
     assert len({str(d) for d in diagnostics}) == len(diagnostics)
     assert all(d.node and d.message for d in diagnostics)
-    assert time.perf_counter() - start < 5
+    assert time.perf_counter() - start < 60  # no bomb; not a benchmark
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if len(case) == 3 and case[0] != "HG090"])
@@ -839,9 +839,9 @@ def test_mutations(kind: str, seed: int, tmp_path: Path) -> None:
             hlsgen.check(path)
         except HlsgenError:
             refused += 1
-        assert time.perf_counter() - start < 5
+        assert time.perf_counter() - start < 60  # no bomb; not a benchmark
     assert 100 < refused < 250
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 4 << 20
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 8 << 20
 
 
 # --------------------------------------------------------------------------- the codes themselves

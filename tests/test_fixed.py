@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from qonnx.custom_op.general.intquant import resolve_rounding_mode
 
@@ -53,6 +53,7 @@ def test_names_in_any_case() -> None:
     assert parse_rounding("nearest") is None
 
 
+@settings(deadline=None)
 @given(st.integers(-(2**50), 2**50), st.floats(2.0**-60, 2.0**30, width=32), st.floats(2.0**-20, 2.0**20, width=32))
 def test_product_is_rounded_once(integer: int, a: float, b: float) -> None:
     scale = np.float64(a) * np.float64(b)
