@@ -90,6 +90,12 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
         ("rtl/hg_mvu.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
         ("rtl/hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
         ("rtl/hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
+        # Resets that leave something of the frame before.
+        ("rtl/hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
+        ("rtl/hg_threshold.v", r"fold_reg  <= \{FW\{1'b0\}\};", r"if (^fold_reg === 1'bx) fold_reg <= 0;"),
+        ("rtl/hg_replay.v", r"beat_reg  <= \{LW\{1'b0\}\};", r"if (^beat_reg === 1'bx) beat_reg <= 0;"),
+        ("rtl/hg_width.v", r"if \(rst\) count_reg", r"if (rst && ^count_reg === 1'bx) count_reg"),
+        ("rtl/hg_mvu.v", r"word_next = rst \? ", r"word_next = (rst && ^word_reg === 1'bx) ? "),
     ],
 )
 def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, replacement: str) -> None:

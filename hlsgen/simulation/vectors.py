@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.fixed import Array
-from hlsgen.ir import FloatBits, Graph
+from hlsgen.ir import FloatBits, Graph, Relabel
 from hlsgen.rescale import Thresholds
 from hlsgen.schedule import Schedule
 from hlsgen.semantics import float_to_key
@@ -57,7 +57,7 @@ def _edges(schedule: Schedule) -> Array:
     first = next((s for s in schedule.stages if s.layer and isinstance(s.unit, ThresholdStage)), None)
     if first is None or not isinstance(first.unit, ThresholdStage) or first.position < 0:
         return np.zeros((0, 2), np.int64)
-    before = [layer for layer in schedule.graph.layers[: first.position] if type(layer).__name__ != "Relabel"]
+    before = [layer for layer in schedule.graph.layers[: first.position] if not isinstance(layer, Relabel)]
     if before:
         return np.zeros((0, 2), np.int64)
     return _points(first.unit.thresholds, schedule)

@@ -78,11 +78,11 @@ class Core:
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
 
-    async def stream(self, beats, count, idle=0.0, stall=0.0, stop_after=None):
+    async def stream(self, beats, count, idle=0.0, stall=0.0, stop_at=None):
         """Sends `beats` and takes `count` beats; gives (data, first input cycle, output cycles).
 
-        idle, stall: probability of withholding tvalid, tready in a cycle. stop_after: leave after
-        so many input beats. The output must hold still while it is stalled.
+        idle, stall: probability of withholding tvalid, tready in a cycle. stop_at: leave after
+        so many cycles. The output must hold still while it is stalled.
         """
         dut, clk, rng = self.dut, self.clk, random.Random(SEED)
         s_ready, m_valid, m_data, m_last = dut.s_axis_tready, dut.m_axis_tvalid, dut.m_axis_tdata, dut.m_axis_tlast
@@ -90,7 +90,7 @@ class Core:
         per_frame, out_frame = CONFIG["beats_in"], CONFIG["beats_out"]
         patience = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000
         got, times, first = [], [], None
-        sent, offered, ready, quiet, held = 0, False, False, 0, None
+        sent, offered, ready, quiet, held, start = 0, False, False, 0, None, self.cycle
         while len(got) < count:
             if offered and s_ready.value == 1:
                 first = self.cycle if first is None else first
@@ -110,7 +110,7 @@ class Core:
                 assert held is None, f"tvalid fell during a stall in cycle {self.cycle}"
             if self.probes:
                 self.probe()
-            if stop_after is not None and sent >= stop_after:
+            if stop_at is not None and self.cycle - start >= stop_at:
                 break
             quiet += 1
             assert quiet < patience, f"no beat moved for {quiet} cycles (sent {sent}, got {len(got)})"
@@ -207,8 +207,13 @@ async def reset_mid_frame(dut):
     frames = min(len(expected) // CONFIG["beats_out"], 2)
     count = frames * CONFIG["beats_out"]
     await core.start()
-    for part in (1, CONFIG["beats_in"] // 2 + 1, CONFIG["beats_in"] + CONFIG["beats_in"] // 3 + 1):
-        await core.stream(beats, 10**9, stop_after=min(part, len(beats)))
+    # Just before a frame is complete at the output, and anywhere else, so that every unit is caught
+    # in the middle of something; every other time with stalls, so that full buffers are too.
+    rng, latency, interval = random.Random(SEED), CONFIG["latency"], CONFIG["interval"]
+    points = [latency, latency + interval // 2, *(rng.randint(1, latency + 2 * interval) for _ in range(6))]
+    for i, cycles in enumerate(points):
+        stall = 0.3 if i % 2 else 0.0
+        await core.stream(beats, 10**9, stall, stall, stop_at=cycles)
         await core.pulse_reset()
         for probe in core.probes:
             probe[3].clear()
