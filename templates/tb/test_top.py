@@ -78,10 +78,11 @@ class Core:
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
 
-    async def stream(self, beats, count, idle=0.0, stall=0.0, stop_at=None):
+    async def stream(self, beats, count, idle=0.0, stall=0.0, burst=0, stop_at=None):
         """Sends `beats` and takes `count` beats; gives (data, first input cycle, output cycles).
 
-        idle, stall: probability of withholding tvalid, tready in a cycle. stop_at: leave after
+        idle, stall: probability of withholding tvalid, tready in a cycle. burst: now and
+        then tready is withheld for up to so many cycles. stop_at: leave after
         so many cycles. The output must hold still while it is stalled.
         """
         dut, clk, rng = self.dut, self.clk, random.Random(SEED)
@@ -90,13 +91,14 @@ class Core:
         per_frame, out_frame = CONFIG["beats_in"], CONFIG["beats_out"]
         patience = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000
         got, times, first = [], [], None
+        held_back = 0
         sent, offered, ready, quiet, held, start = 0, False, False, 0, None, self.cycle
         while len(got) < count:
             if offered and s_ready.value == 1:
                 first = self.cycle if first is None else first
                 sent, offered, quiet = sent + 1, False, 0
             valid = m_valid.value == 1
-            if valid and (ready or stall):
+            if valid and (ready or stall or burst):
                 data = int(m_data.value)
                 assert held is None or held == data, f"tdata changed during a stall in cycle {self.cycle}"
                 held = None if ready else data
@@ -121,7 +123,11 @@ class Core:
                 offered = True
             elif not offered:
                 s_valid.value = 0
-            ready = not stall or rng.random() >= stall
+            if held_back:
+                held_back -= 1
+            elif burst and rng.random() < 2 / burst:
+                held_back = rng.randint(1, burst)
+            ready = not held_back and (not stall or rng.random() >= stall)
             m_ready.value = 1 if ready else 0
             await RisingEdge(clk)
             self.cycle += 1
@@ -193,8 +199,9 @@ async def random_stalls(dut):
     frames = min(len(expected) // CONFIG["beats_out"], CONFIG["stall_frames"])
     beats, expected = beats[: frames * CONFIG["beats_in"]], expected[: frames * CONFIG["beats_out"]]
     await core.start()
-    for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4)):
-        got, _, times = await core.stream(beats, len(expected), idle, stall)
+    # Bursts of a frame's length fill every buffer up to the input.
+    for idle, stall, burst in ((0.5, 0.0, 0), (0.0, 0.6, 0), (0.4, 0.4, 0), (0.0, 0.0, 2 * CONFIG["interval"])):
+        got, _, times = await core.stream(beats, len(expected), idle, stall, burst)
         core.compare("random_stalls", got, times, expected)
         for probe in core.probes:
             probe[3].clear()
