@@ -80,7 +80,6 @@ class Walk:
         )
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
-        self.consumed_at: dict[str, int] = {}
 
     def run(self) -> Model | None:
         if self.versions.get("", MIN_OPSET) < MIN_OPSET:
