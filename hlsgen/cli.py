@@ -298,7 +298,7 @@ def _print_summary(summary: dict[str, Any]) -> None:
     )
     out.print(
         f"estimate: about {estimate['lut']} LUT, {estimate['weight_bits']} weight bits, "
-        f"{estimate['threshold_bits']} parameter bits"
+        f"{estimate['table_bits']} table bits"
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.fixed import Array, IntType
+from hlsgen.binding import bind
+from hlsgen.binding.words import Parameter, signed_bits, words
+from hlsgen.fixed import Array
 from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
 from hlsgen.schedule import Schedule
 from hlsgen.stages import (
@@ -17,26 +18,14 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     Port,
-    ShiftStage,
+    RescaleStage,
     Stage,
     Stream,
-    ThresholdStage,
     WidthStage,
     WinnerStage,
 )
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
-
-
-@dataclass(frozen=True)
-class Bits:
-    """A sized constant; negative values in two's complement."""
-
-    width: int
-    value: int
-
-
-Parameter = int | str | Bits
 
 
 @dataclass(frozen=True)
@@ -120,25 +109,10 @@ def _bind(stage: Stage, memories: dict[str, str]) -> tuple[str, dict[str, Parame
                 "UNIT": source.type.bits, "IN": source.lanes, "OUT": result.lanes,
             }  # fmt: skip
             return "hg_width", parameters, f"{source.lanes} to {result.lanes} elements a beat"
-        case ThresholdStage():
-            falling = int(unit.thresholds.falling.any())
-            memories.update(_threshold_memories(name, unit, source.type, falling))
-            return "hg_threshold", {
-                **lanes, "FOLDS": len(unit.table), "IN_W": source.type.bits, "IN_SIGNED": signed,
-                "BITS": unit.thresholds.bits, "OUT_W": result.type.bits, "OFFSET": unit.thresholds.base,
-                "FALLING": falling, "FILE": name,
-            }, about + f"{len(unit.thresholds.table)} thresholds a channel"  # fmt: skip
-        case ShiftStage():
-            shift = unit.shift
-            bits = signed_bits(shift.offset)
-            memories[f"{name}.mem"] = _words(shift.offset[unit.table], bits)
-            width = result.type.bits
-            return "hg_shift", {
-                **lanes, "FOLDS": len(unit.table), "IN_W": source.type.bits, "IN_SIGNED": signed,
-                "LEFT": shift.left, "B_W": bits, "SHIFT": shift.shift, "MODE": int(shift.mode),
-                "OUT_W": width, "LOW": Bits(width + 1, shift.low), "HIGH": Bits(width + 1, shift.high),
-                "FILE": f"{name}.mem",
-            }, about + f"round((x + offset) / 2^{shift.shift - shift.left}), {shift.mode.name}"  # fmt: skip
+        case RescaleStage():
+            bound = bind(unit.found, unit.table, source.type, result.type, name)
+            memories.update(bound.memories)
+            return bound.module, bound.parameters, about + bound.about
         case FloatStage():
             return _bind_float(stage, unit, memories, about)
         case MatrixStage():
@@ -167,7 +141,7 @@ def _bind_float(
     common: dict[str, Parameter] = {"LANES": source.lanes, "FOLDS": len(unit.table), "FILE": file}
     match unit.unit:
         case Arithmetic(op, value):
-            memories[file] = _words(_float_bits(value)[unit.table], 32)
+            memories[file] = words(_float_bits(value)[unit.table], 32)
             return "hg_f32_unit", {"OP": _FLOAT_OPS[op], **common}, about + f"float32 {op}"
         case RoundToFloat(mode):
             parameters: dict[str, Parameter] = {"MODE": int(mode), "LANES": source.lanes}
@@ -176,18 +150,18 @@ def _bind_float(
             inner = unit.unit
             b_bits = signed_bits(inner.offset)
             m_bits = max(1, int(inner.mantissa.max()).bit_length())
-            words = (inner.exponent & 0xFFF).astype(object) << (m_bits + b_bits)
-            words = words | (inner.mantissa.astype(object) << b_bits)
-            words = words | (inner.offset & ((1 << b_bits) - 1)).astype(object)
-            memories[file] = _words(words[unit.table], 12 + m_bits + b_bits)
+            word = (inner.exponent & 0xFFF).astype(object) << (m_bits + b_bits)
+            word = word | (inner.mantissa.astype(object) << b_bits)
+            word = word | (inner.offset & ((1 << b_bits) - 1)).astype(object)
+            memories[file] = words(word[unit.table], 12 + m_bits + b_bits)
             return "hg_f32_decode", {
                 "IN_W": source.type.bits, "IN_SIGNED": int(source.type.signed), "SHIFT": inner.shift,
                 "B_W": b_bits, "M_W": m_bits, **common,
             }, about + "integer to float32"  # fmt: skip
         case ToCode():
             code = unit.unit
-            words = (_float_bits(code.high).astype(object) << 32) | _float_bits(code.low).astype(object)
-            memories[file] = _words(words[unit.table], 64)
+            word = (_float_bits(code.high).astype(object) << 32) | _float_bits(code.low).astype(object)
+            memories[file] = words(word[unit.table], 64)
             return "hg_f32_encode", {
                 "MODE": code.mode, "OUT_W": result.type.bits, "OUT_SIGNED": int(result.type.signed), **common,
             }, about + "float32 to code"  # fmt: skip
@@ -197,52 +171,11 @@ def _bind_float(
             assert_never(unit.unit)
 
 
-def signed_bits(values: Array) -> int:
-    """Bits of the two's complement that holds all values."""
-    return IntType(min(-1, int(values.min())), int(values.max())).bits
-
-
 def _float_bits(value: Array) -> Array:
     return np.ascontiguousarray(value, np.float32).view(np.uint32).astype(np.int64)
-
-
-def _words(table: Array, bits: int) -> str:
-    """$readmemh text: a word for each row of (words, lanes), lane 0 in the low bits."""
-    mask, lanes = (1 << bits) - 1, table.shape[1]
-    digits = -(-lanes * bits // 4)
-    lines = []
-    for row in table.tolist():
-        word = 0
-        for lane, value in enumerate(row):
-            word |= (value & mask) << (lane * bits)
-        lines.append(f"{word:0{digits}x}")
-    return "\n".join(lines) + "\n"
 
 
 def _weight_memory(unit: MatrixStage, bits: int) -> str:
     weight = (unit.weight > 0).astype(np.int64) if unit.mode else unit.weight
     folded = weight.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd)
-    return _words(folded.transpose(0, 2, 1, 3).reshape(-1, unit.pe * unit.simd), bits)
-
-
-def _threshold_memories(name: str, unit: ThresholdStage, source: IntType, falling: int) -> Iterable[tuple[str, str]]:
-    """Files of hg_threshold: the search tree of each lane, level by level.
-
-    The tree is over thresholds padded to 2^bits - 1 with ones that are never reached.
-    """
-    thresholds = unit.thresholds
-    bits, steps = thresholds.bits, len(thresholds.table)
-    width = source.bits + (1 if source.signed else 2)
-    never = np.where(thresholds.falling, -(1 << (width - 1)), (1 << (width - 1)) - 1)
-    padded = np.concatenate([thresholds.table, np.broadcast_to(never, ((1 << bits) - 1 - steps, len(never)))])
-    flag = thresholds.falling.astype(np.int64) << width
-    words = (padded & ((1 << width) - 1)) | (flag if falling else 0)
-    for lane in range(unit.table.shape[1]):
-        sets = unit.table[:, lane]
-        for level in range(bits):
-            step = 1 << (bits - level)
-            nodes = words[step // 2 - 1 :: step]
-            yield (
-                f"{name}_{lane:04d}_{level:02d}.mem",
-                _words(nodes[:, sets].T.reshape(-1, 1), width + falling),
-            )
+    return words(folded.transpose(0, 2, 1, 3).reshape(-1, unit.pe * unit.simd), bits)

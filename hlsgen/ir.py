@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -19,28 +20,52 @@ from hlsgen.fixed import Array, IntType, Rounding
 
 Shape = tuple[int, ...]
 
-# --------------------------------------------------------------------------- float operations
+# --------------------------------------------------------------------------- elementwise operations
 
 
 @dataclass(frozen=True, eq=False)
 class Mul:
-    """x * value, float32."""
+    """x * value, in the dtype of both."""
 
     value: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Add:
-    """x + value, float32."""
+    """x + value, in the dtype of both; integers wrap."""
 
     value: Array
 
 
 @dataclass(frozen=True, eq=False)
 class Div:
-    """x / value, float32, correctly rounded."""
+    """x / value, correctly rounded."""
 
     value: Array
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Conversion to a numpy dtype, to the nearest value, ties to even; integers wrap."""
+
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Dequantize:
+    """ONNX DequantizeLinear: fl(fl(x - zero_point) * scale) in scale's dtype; zero_point int64."""
+
+    scale: Array
+    zero_point: Array
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A function of x alone, an ONNX operator by name, in x's dtype; see `hlsgen.activations`."""
+
+    kind: str
+    alpha: float = 0.0
+    beta: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +83,20 @@ class Min:
 
 
 # --------------------------------------------------------------------------- quantizers
+
+
+class Convention(Enum):
+    """How an integer x * multiplier is brought back by `shift` bits; the value is its name in files.
+
+    FLOOR  (x * multiplier + add) >> shift: Deeploy's RequantShift (add includes the half).
+    SINGLE (x * multiplier + 2^(shift - 1)) >> shift: TOSA, TFLite with single rounding.
+    DOUBLE gemmlowp, TFLite: x * multiplier / 2^31 to the nearest, ties up; then / 2^(shift - 31) to
+           the nearest, ties away from zero (shift >= 31); below 31, x is shifted left first.
+    """
+
+    FLOOR = "floor"
+    SINGLE = "single"
+    DOUBLE = "double"
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +158,65 @@ class MultiThreshold:
     out_bias: float
 
 
-Float = Mul | Add | Div | Max | Min
-Quantizer = IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold
+@dataclass(frozen=True, eq=False)
+class QuantizeLinear:
+    """ONNX QuantizeLinear: code = saturate(round(fl(x / scale)) + zero_point), half to even.
+
+    zero_point int64, `dtype` the ONNX type of the codes, `type` what they are limited to (a Clip that
+    follows narrows it). NaN gives the lowest code. A Cast to integers is the same with mode DOWN.
+    """
+
+    scale: Array
+    zero_point: Array
+    type: IntType
+    dtype: str
+    mode: Rounding = Rounding.ROUND
+
+
+@dataclass(frozen=True, eq=False)
+class Requantize:
+    """Integer rescaling: code = clamp(zero_point + rounded(x * multiplier, shift)), see `Convention`.
+
+    multiplier, add, shift, zero_point int64 arrays.
+    """
+
+    convention: Convention
+    multiplier: Array
+    add: Array
+    shift: Array
+    zero_point: Array
+    type: IntType
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class FloatQuant:
+    """QONNX FloatQuant: code = real / (scale * 2^step), a minifloat as an integer.
+
+    `step`: exponent of the smallest subnormal. Values are rounded to `mantissa` bits behind the
+    leading one with `mode`, clamped to +-`largest` (a multiple of 2^step); `minimum_exponent` is
+    that of normal numbers.
+    """
+
+    scale: Array
+    mantissa: int
+    minimum_exponent: int
+    largest: float
+    signed: bool
+    mode: Rounding
+
+    @property
+    def step(self) -> int:
+        return self.minimum_exponent - self.mantissa
+
+    @property
+    def type(self) -> IntType:
+        top = int(self.largest * 2.0**-self.step)
+        return IntType(-top if self.signed else 0, top)
+
+
+Float = Mul | Add | Div | Max | Min | Cast | Dequantize | Activation
+Quantizer = IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant
 Elementwise = Float | Quantizer
 
 # --------------------------------------------------------------------------- other model steps
@@ -149,6 +245,17 @@ class MatMul:
     scale: Array
 
 
+@dataclass(frozen=True, eq=False)
+class MatMulInteger:
+    """(x - zero_point) @ weight.T in int32, over the last axis.
+
+    weight int64 (rows, columns), its own zero point taken off; zero_point int64 (columns,).
+    """
+
+    weight: Array
+    zero_point: Array
+
+
 @dataclass(frozen=True)
 class ArgMax:
     """Index of the first largest element along the last axis; `keepdims`, int64."""
@@ -164,7 +271,7 @@ class HostOp:
     model: bytes
 
 
-Op = Elementwise | Reshape | Transpose | MatMul | ArgMax | HostOp
+Op = Elementwise | Reshape | Transpose | MatMul | MatMulInteger | ArgMax | HostOp
 
 
 @dataclass(frozen=True)
@@ -238,7 +345,15 @@ class FloatBits:
     """The code is the order key of a float32, see `semantics.float_to_key`."""
 
 
-Decode = Affine | CountScale | Accumulator | Fixed | FloatBits
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The value is the integer code + offset, as that numpy dtype (wrapping); offset int64."""
+
+    dtype: str
+    offset: Array
+
+
+Decode = Affine | CountScale | Accumulator | Fixed | FloatBits | Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,7 +371,7 @@ class Value:
 
 @dataclass(frozen=True, eq=False)
 class Map:
-    """Elementwise integer function: codes are decoded, `ops` follow in float32, `quantizer` ends it."""
+    """Elementwise integer function: codes are decoded, `ops` follow in their dtypes, `quantizer` ends it."""
 
     name: str
     ops: tuple[Elementwise, ...]

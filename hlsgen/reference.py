@@ -25,17 +25,19 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatMul,
+    MatMulInteger,
     Relabel,
     Reshape,
     Step,
     Transpose,
+    Whole,
     Winner,
 )
 from hlsgen.semantics import apply, decode, float_to_key, quantize
 
 
 def frames_of(graph: Graph, x: Array) -> Array:
-    """Checks the model's input and gives it as float32 (frames, *input_shape).
+    """Checks the model's input and gives it in the model's dtype, (frames, *input_shape).
 
     Accepts the model's own shape, and any number of samples where its batch is 1. Raises HG054.
     """
@@ -45,12 +47,25 @@ def frames_of(graph: Graph, x: Array) -> Array:
     if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
         raise fail("HG054", graph.model.input_name, f"array of type {x.dtype}; numbers are needed.")
     if x.shape == shape:
-        return x.astype(np.float32).reshape(1, *shape)
+        return _typed(graph, x).reshape(1, *shape)
     if (graph.model.batched or x.ndim == len(inner) + 1) and x.ndim and x.shape[1:] == inner and len(x) > 0:
-        return x.astype(np.float32).reshape(-1, *shape)
+        return _typed(graph, x).reshape(-1, *shape)
     batch = "N" if graph.model.batched else ""
     wanted = ", ".join([*([batch] if batch else []), *map(str, inner)])
     raise fail("HG054", graph.model.input_name, f"array of shape {list(x.shape)}; the model takes [{wanted}].")
+
+
+def _typed(graph: Graph, x: Array) -> Array:
+    dtype = np.dtype(graph.model.input_dtype)
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return x.astype(dtype)
+    info = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):
+        wrong = (x != np.round(x)) | (x < info.min) | (x > info.max)
+    if wrong.any():
+        raise fail("HG054", graph.model.input_name, f"value {x[wrong].ravel()[0]} is not of type {dtype}.")
+    return x.astype(dtype)
 
 
 def encode_input(graph: Graph, x: Array) -> Array:
@@ -74,6 +89,11 @@ def encode_input(graph: Graph, x: Array) -> Array:
                     "Round the array to the type, or build with another --input.",
                 )  # fmt: skip
             return scaled.astype(np.int64)
+        case Whole():
+            codes = x.astype(np.int64)
+            if (codes < graph.input.type.lo).any() or (codes > graph.input.type.hi).any():
+                raise fail("HG054", graph.model.input_name, f"a value is outside of {graph.input.type}.")
+            return np.asarray(codes)
         case _:
             raise AssertionError(graph.input.decode)
 
@@ -157,7 +177,7 @@ def run_step(step: Step, x: Array) -> Array:
             return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
         case HostOp():
             return np.stack([_host(op.model, frame) for frame in x])
-        case MatMul():
+        case MatMul() | MatMulInteger():
             raise AssertionError("a linear layer is never left to the host")
         case _:
             return apply(op, x)

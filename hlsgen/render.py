@@ -8,7 +8,7 @@ from importlib import resources
 
 import jinja2
 
-from hlsgen.elaborate import Bits, Parameter
+from hlsgen.binding.words import Bits, Parameter
 
 
 def constant(value: Parameter) -> str:

@@ -6,21 +6,16 @@ from typing import Any
 
 from hlsgen.compiler import Build
 from hlsgen.emit.project import host_steps, layer_table
-from hlsgen.rescale.floats import Arithmetic
 from hlsgen.stages import (
     FloatStage,
     KeyStage,
     MatrixStage,
     Port,
-    ShiftStage,
+    RescaleStage,
     Stage,
-    ThresholdStage,
     WidthStage,
     WinnerStage,
 )
-
-#: LUT of a lane of each float unit, from Yosys (six-input tables, no DSP).
-_FLOAT_LUT = {"ADD": 450, "MUL": 900, "DIV": 1100, "MAX": 60, "MIN": 60}
 
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
@@ -41,16 +36,16 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
 
 def estimate(build: Build) -> dict[str, int]:
     """LUT without DSP blocks (within about a factor of two), and bits of memory."""
-    bits = {"weight_bits": 0, "threshold_bits": 0}
+    bits = {"weight_bits": 0, "table_bits": 0}
     lut = 0.0
     for stage in build.schedule.stages:
         lut += _lut(stage)
         if isinstance(stage.unit, MatrixStage):
             per = 1 if stage.unit.mode else max(1, int(abs(stage.unit.weight).max()).bit_length() + 1)
             bits["weight_bits"] += stage.unit.weight.size * per
-        elif isinstance(stage.unit, ThresholdStage):
-            steps = (1 << stage.unit.thresholds.bits) - 1
-            bits["threshold_bits"] += stage.unit.table.size * steps * (stage.source.type.bits + 1)
+    for choice in build.schedule.choices.values():
+        bits["table_bits"] += next(t.memory_bits for t in choice.trials if t.name == choice.name)
+        lut += next(t.lut or 0 for t in choice.trials if t.name == choice.name)
     return {"lut": round(lut), **bits}
 
 
@@ -64,13 +59,7 @@ def _lut(stage: Stage) -> float:
             multiply = {0: 0.6 * x * w + x + w, 1: 2 * x, 2: 0.6}[unit.mode]
             memory = unit.weight.size * w / 64
             return unit.pe * (unit.simd * multiply + stage.result.type.bits) + memory + unit.simd * x
-        case ThresholdStage():
-            steps = (1 << unit.thresholds.bits) - 1
-            return unit.thresholds.bits * lanes * x * 0.7 + unit.table.size * steps * (x + 1) / 64
-        case ShiftStage():
-            return lanes * (2.5 * x + stage.result.type.bits)
-        case FloatStage():
-            each = _FLOAT_LUT[unit.unit.op] if isinstance(unit.unit, Arithmetic) else 350
-            return lanes * each
+        case RescaleStage() | FloatStage():
+            return 0.0  # counted by its choice
         case WinnerStage():
             return lanes * x * 1.5

@@ -13,7 +13,7 @@ from hlsgen.errors import Collector, fail
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import FloatBits, Graph, Linear, Map, Relabel, Winner
 from hlsgen.layout import groups, stream_orders
-from hlsgen.rescale import FloatUnits, Realization, Shift, Thresholds, realize, specialize
+from hlsgen.rescale import Choice, FloatUnits, Wish, realize, specialize
 from hlsgen.rescale.floats import Compare, ToCode
 from hlsgen.stages import (
     FLOAT_WORD,
@@ -21,10 +21,9 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     Port,
-    ShiftStage,
+    RescaleStage,
     Stage,
     Stream,
-    ThresholdStage,
     WidthStage,
     WinnerStage,
     Work,
@@ -49,16 +48,23 @@ class Schedule:
     folding: dict[str, Any]
     latency: int
     interval: int
-    realizations: dict[str, Realization] = field(default_factory=dict)
+    choices: dict[str, Choice] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Targets:
-    """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}."""
+    """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
+    quantizers to a realization."""
 
     cycles: int | None = None
     lanes: int | None = None
     folding: dict[str, dict[str, int]] = field(default_factory=dict)
+    prefer: str = "lut"
+    realize: dict[str, str] = field(default_factory=dict)
+
+    def wish(self, layer: str) -> Wish:
+        """How the quantizer of that name is to be realized; the name "" stands for all."""
+        return Wish(self.prefer, self.realize.get(layer, self.realize.get("")))
 
 
 # --------------------------------------------------------------------------- building
@@ -78,7 +84,7 @@ def plan(graph: Graph, targets: Targets, progress: Callable[[int, int, str], Non
     written = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in folding.items()}
     return Schedule(
         graph, tuple(stages), tuple(orders), {"layers": written, "lanes": stages[0].result.lanes},
-        int(times[-1]), busy, planner.realizations,
+        int(times[-1]), busy, planner.choices,
     )  # fmt: skip
 
 
@@ -148,7 +154,8 @@ class _Planner:
     ) -> None:
         self.graph, self.orders, self.folding = graph, orders, folding
         self.stages: list[Stage] = []
-        self.realizations: dict[str, Realization] = {}
+        self.choices: dict[str, Choice] = {}
+        self.targets = targets
         self.elements = len(orders[0])
         lanes = self._input_lanes(targets)
         source = Stream(graph.input.type, lanes, -(-self.elements // lanes))
@@ -196,21 +203,17 @@ class _Planner:
         lo, hi = (before.lo, before.hi) if isinstance(before, Linear) else (None, None)
         f = specialize(layer, self.orders[i], lo, hi)
         table = fold_table(f.index, self.stream.lanes, self.stream.beats)
-        found = realize(f, table.size)
-        self.realizations[layer.name] = found
+        choice = realize(f, table, self.targets.wish(layer.name))
+        self.choices[layer.name] = choice
+        found = choice.realization
+        if isinstance(found, FloatUnits):
+            self._float_units(i, layer, name, found, table)
+            return
+        if f.is_float:
+            keys = Stream(layer.source.type, self.stream.lanes, self.stream.beats)
+            self._append(Stage(f"{name}_key", KeyStage(), self.stream, keys, layer.name))
         result = Stream(layer.result.type, self.stream.lanes, self.stream.beats)
-        match found:
-            case Shift():
-                self._append(Stage(name, ShiftStage(found, table), self.stream, result, layer.name, i))
-            case Thresholds():
-                if f.is_float:
-                    keys = Stream(layer.source.type, self.stream.lanes, self.stream.beats)
-                    self._append(Stage(f"{name}_key", KeyStage(), self.stream, keys, layer.name))
-                self._append(Stage(name, ThresholdStage(found, table), self.stream, result, layer.name, i))
-            case FloatUnits():
-                self._float_units(i, layer, name, found, table)
-            case _:
-                assert_never(found)
+        self._append(Stage(name, RescaleStage(found, table), self.stream, result, layer.name, i))
 
     def _float_units(self, i: int, layer: Map, name: str, found: FloatUnits, table: Array) -> None:
         lanes, beats = self.stream.lanes, self.stream.beats
@@ -223,7 +226,7 @@ class _Planner:
                     self._append(Stage(f"{name}_{n}_key", KeyStage(), self.stream, word, layer.name))
                     count = IntType(thresholds.base, thresholds.base + len(thresholds.table))
                     to = to if last else Stream(count, lanes, beats)
-                    step: Work = ThresholdStage(thresholds, table)
+                    step: Work = RescaleStage(thresholds, table)
                 case ToCode(output=output):
                     to = to if last else Stream(output, lanes, beats)
                     step = FloatStage(unit, table)

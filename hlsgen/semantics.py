@@ -8,26 +8,35 @@ from typing import TypeVar
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen import activations
 from hlsgen.fixed import Array, IntType, product_to_float32, round_float
 from hlsgen.ir import (
     Accumulator,
+    Activation,
     Add,
     Affine,
     Bipolar,
+    Cast,
+    Convention,
     CountScale,
     Decode,
+    Dequantize,
     Div,
     Elementwise,
     Fixed,
     FloatBits,
+    FloatQuant,
     IntQuant,
     Max,
     Min,
     Mul,
     MultiThreshold,
+    QuantizeLinear,
     Quantizer,
+    Requantize,
     SignedBit,
     Trunc,
+    Whole,
 )
 
 #: Keys of -infinity and +infinity; NaN has key 0.
@@ -52,7 +61,7 @@ def key_to_float(key: Array) -> Array:
 
 
 def apply(op: Elementwise, x: Array) -> Array:
-    """One operation on float32 values of any shape that the constants broadcast to."""
+    """One operation on values of any shape that the constants broadcast to."""
     with np.errstate(all="ignore"):
         match op:
             case Mul(value):
@@ -65,12 +74,21 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return np.maximum(x, value)
             case Min(value):
                 return np.minimum(x, value)
+            case Cast(dtype):
+                # Integers go to float16 with one rounding, not two.
+                wide = x.astype(np.float64) if dtype == "float16" else x
+                result: Array = wide.astype(dtype)
+                return result
+            case Dequantize(scale, zero_point):
+                return np.asarray((x.astype(np.int64) - zero_point).astype(scale.dtype) * scale)
+            case Activation(kind, alpha, beta):
+                return activations.evaluate(kind, x, alpha, beta)
             case _:
                 return decode(decoding(op), quantize(op, x))
 
 
 def quantize(op: Quantizer, x: Array) -> Array:
-    """float32 values -> int64 codes."""
+    """Values -> int64 codes."""
     with np.errstate(all="ignore"):
         match op:
             case IntQuant():
@@ -88,8 +106,53 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 for threshold in op.thresholds:
                     count += x >= threshold
                 return count
+            case QuantizeLinear():
+                y = round_float(x / op.scale, op.mode)
+                whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
+                return np.clip(whole + op.zero_point, op.type.lo, op.type.hi)
+            case Requantize():
+                return np.clip(_rescaled(op, x.astype(np.int64)) + op.zero_point, op.type.lo, op.type.hi)
+            case FloatQuant():
+                return _minifloat(op, x)
             case _:
                 assert_never(op)
+
+
+def _rescaled(op: Requantize, x: Array) -> Array:
+    match op.convention:
+        case Convention.FLOOR:
+            return np.asarray((x * op.multiplier + op.add) >> op.shift)
+        case Convention.SINGLE:
+            half = np.where(op.shift > 0, np.int64(1) << np.maximum(op.shift - 1, 0), 0)
+            return np.asarray((x * op.multiplier + op.add + half) >> op.shift)
+        case Convention.DOUBLE:
+            return _double_rounding(x + op.add, op.multiplier, op.shift)
+        case _:
+            assert_never(op.convention)
+
+
+def _double_rounding(x: Array, multiplier: Array, shift: Array) -> Array:
+    """gemmlowp: SaturatingRoundingDoublingHighMul, then RoundingDivideByPOT; left shifts saturate at 32 bits."""
+    bounds = -(1 << 31), (1 << 31) - 1
+    x = np.clip(x << np.maximum(31 - shift, 0), *bounds)
+    product = x * multiplier
+    nudge = np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    total = product + nudge
+    high = np.clip(np.where(total >= 0, total >> 31, -(-total >> 31)), *bounds)
+    right = np.maximum(shift - 31, 0)
+    rest = high & ((np.int64(1) << right) - 1)
+    limit = (((np.int64(1) << right) - 1) >> 1) + (high < 0)
+    return np.asarray((high >> right) + (rest > limit))
+
+
+def _minifloat(op: FloatQuant, x: Array) -> Array:
+    """QONNX FloatQuant: to the step of the value's own binade, in x's dtype, then in units of the smallest."""
+    y = x / op.scale
+    y = np.where(np.isnan(y), y.dtype.type(-op.largest if op.signed else 0), y)
+    exponent = np.frexp(np.where((y == 0) | np.isinf(y), y.dtype.type(1), y))[1] - 1
+    step = np.ldexp(y.dtype.type(1), np.maximum(exponent - op.mantissa, op.step))
+    rounded = np.clip(round_float(y / step, op.mode) * step, -op.largest if op.signed else 0.0, op.largest)
+    return np.asarray(np.ldexp(rounded.astype(np.float64), -op.step).astype(np.int64))
 
 
 def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
@@ -115,6 +178,10 @@ def decoding(op: Quantizer) -> Decode:
             return Affine(op.out_scale, op.out_zero_point)
         case MultiThreshold():
             return CountScale(op.out_scale, op.out_bias)
+        case QuantizeLinear() | Requantize():
+            return Whole(op.dtype, np.zeros((1,) * np.ndim(op.zero_point), np.int64))
+        case FloatQuant():
+            return Affine(np.ldexp(op.scale, op.step), np.zeros((1,) * np.ndim(op.scale), np.float32))
         case _:
             assert_never(op)
 
@@ -122,7 +189,7 @@ def decoding(op: Quantizer) -> Decode:
 def code_type(op: Quantizer) -> IntType:
     """All codes that a quantizer can give."""
     match op:
-        case IntQuant():
+        case IntQuant() | QuantizeLinear() | Requantize() | FloatQuant():
             return op.type
         case Bipolar():
             return IntType(0, 1)
@@ -137,7 +204,7 @@ def code_type(op: Quantizer) -> IntType:
 
 
 def decode(d: Decode, codes: Array) -> Array:
-    """int64 codes -> float32 values."""
+    """int64 codes -> values: float32, or integers of the dtype of `Whole`."""
     with np.errstate(all="ignore"):
         match d:
             case Affine():
@@ -151,6 +218,8 @@ def decode(d: Decode, codes: Array) -> Array:
                 return product_to_float32(codes, np.float64(2.0**-d.fraction))
             case FloatBits():
                 return key_to_float(codes)
+            case Whole():
+                return np.asarray((codes + d.offset).astype(d.dtype))
             case _:
                 assert_never(d)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.fixed import Array, IntType
-from hlsgen.rescale import Shift, Thresholds
+from hlsgen.rescale import Single
 from hlsgen.rescale.floats import Unit
 
 #: Adder levels between pipeline registers (parameter EVERY of the library).
@@ -42,18 +42,10 @@ class WidthStage:
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdStage:
-    """hg_threshold; table (folds, lanes) holds the function set of each lane."""
+class RescaleStage:
+    """A realization of step functions; table (folds, lanes) holds the function set of each lane."""
 
-    thresholds: Thresholds
-    table: Array
-
-
-@dataclass(frozen=True, eq=False)
-class ShiftStage:
-    """hg_shift."""
-
-    shift: Shift
+    found: Single
     table: Array
 
 
@@ -96,7 +88,7 @@ class WinnerStage:
     beats: int
 
 
-Work = Port | KeyStage | WidthStage | ThresholdStage | ShiftStage | FloatStage | MatrixStage | WinnerStage
+Work = Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | WinnerStage
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,8 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     Port,
-    ShiftStage,
+    RescaleStage,
     Stage,
-    ThresholdStage,
     WidthStage,
     WinnerStage,
     Work,
@@ -32,10 +31,8 @@ def latency(unit: Work) -> int:
     match unit:
         case Port() | KeyStage() | WidthStage():
             return 1
-        case ThresholdStage():
-            return unit.thresholds.bits + 1
-        case ShiftStage():
-            return 3
+        case RescaleStage():
+            return unit.found.latency
         case FloatStage():
             match unit.unit:
                 case Arithmetic(op):

@@ -139,7 +139,7 @@ def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
             before = schedule.graph.layers[i - 1]
             ends = (before.lo, before.hi) if isinstance(before, Linear) else ()
             f = specialize(layer, schedule.orders[i], *ends)
-            found = schedule.realizations[layer.name]
+            found = schedule.choices[layer.name].realization
             assert not isinstance(found, FloatUnits)
             codes = rng.integers(f.lo, f.hi + 1, (5000, f.sets))
             assert np.array_equal(found.apply(codes), f.evaluate(codes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any
 
 import numpy as np
@@ -26,11 +26,12 @@ from hlsgen.ir import (
     Op,
     Relabel,
     Step,
+    Whole,
     Winner,
 )
 from hlsgen.layout import axes_of
 from hlsgen.render import library_text
-from hlsgen.rescale import FloatUnits, Shift, Thresholds
+from hlsgen.rescale import Choice
 from hlsgen.schedule import Schedule
 from hlsgen.simulation.beats import pack, to_text, to_wire
 from hlsgen.simulation.vectors import stimuli
@@ -217,6 +218,10 @@ def describe(decode: Decode) -> str:
                 f"{inner} + {o[0]}" if len(o) == 1 and o[0] else inner if len(o) == 1 else f"{inner} + offset[channel]"
             )
             return f"real = round_to_float32(({shift}) * {text})"
+        case Whole(dtype, offset):
+            o = np.unique(offset)
+            add = "" if not o.any() else f" + {o[0]}" if len(o) == 1 else " + offset[channel]"
+            return f"{dtype} = code{add}"
         case _:
             return f"real = {decode.scale:g} * code + {decode.bias:g}"
 
@@ -274,17 +279,18 @@ def _layer_row(schedule: Schedule, position: int, layer: Layer, stages: list[Sta
                 "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
             }  # fmt: skip
         case Map():
-            found = schedule.realizations[layer.name]
-            match found:
-                case Shift():
-                    how = f"shift by {found.shift - found.left}, {found.mode.name}"
-                case Thresholds():
-                    how = f"{len(found.table)} thresholds x {found.table.shape[1]} sets"
-                case FloatUnits():
-                    how = f"{len(found.units)} float32 units"
-            row |= {"kind": "quantizer", "realization": how, "lanes": stages[-1].source.lanes}
+            choice = schedule.choices[layer.name]
+            row |= {"kind": "quantizer", "realization": describe_choice(choice), "lanes": stages[-1].source.lanes}
+            row |= {"tried": [asdict(trial) for trial in choice.trials]}
         case Relabel():
             row |= {"kind": "rename", "instance": None}
         case Winner():
             row |= {"kind": "argmax"}
     return row
+
+
+def describe_choice(choice: Choice) -> str:
+    """A realization in a few words."""
+    steps = choice.steps
+    what = f", {steps.steps} steps x {steps.sets} sets" if steps is not None else ""
+    return f"{choice.name}{what}"

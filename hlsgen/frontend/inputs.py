@@ -6,12 +6,14 @@ import re
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto
 
 from hlsgen.errors import fail
 from hlsgen.fixed import IntType
-from hlsgen.frontend.tensors import check_size
+from hlsgen.frontend.tensors import DTYPES, check_size
 from hlsgen.ir import Shape
+
+_INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).kind in "iu")
 
 
 def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[IntType, int] | None:
@@ -22,8 +24,10 @@ def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[
                 if entry.key == "finn_datatype" and (found := parse_datatype(entry.value)):
                     return found
     kind = source.type.tensor_type.elem_type
-    if kind in (TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16):
-        info = np.iinfo(helper.tensor_dtype_to_np_dtype(kind))
+    if kind in _INTEGERS:
+        if kind in (TensorProto.INT4, TensorProto.UINT4):
+            return (IntType(-8, 7) if kind == TensorProto.INT4 else IntType(0, 15)), 0
+        info = np.iinfo(DTYPES[kind])
         return IntType(int(info.min), int(info.max)), 0
     return None
 
@@ -64,14 +68,9 @@ def input_shape(source: onnx.ValueInfoProto) -> tuple[Shape, bool]:
 
 def input_dtype(source: onnx.ValueInfoProto) -> str:
     kind = source.type.tensor_type.elem_type
-    accepted: dict[int, str] = {
-        TensorProto.FLOAT: "float32",
-        TensorProto.INT8: "int8",
-        TensorProto.UINT8: "uint8",
-        TensorProto.INT16: "int16",
-        TensorProto.UINT16: "uint16",
-    }
-    if kind not in accepted:
+    if kind not in DTYPES:
         name = TensorProto.DataType.Name(kind) if kind in TensorProto.DataType.values() else str(kind)
-        raise fail("HG026", source.name, f"the input is of type {name}.", "Supported: float32, (u)int8, (u)int16.")
-    return accepted[kind]
+        raise fail(
+            "HG026", source.name, f"the input is of type {name}.", "Supported: floats and integers of 4 to 32 bits."
+        )
+    return DTYPES[kind]

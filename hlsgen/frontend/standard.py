@@ -8,10 +8,27 @@ import numpy as np
 import onnx
 
 from hlsgen.errors import fail
-from hlsgen.fixed import Array
-from hlsgen.frontend.tensors import Const, check_growth, evaluate, single_node
+from hlsgen.fixed import Array, IntType, Rounding
+from hlsgen.frontend.activations import ACTIVATIONS, activation
+from hlsgen.frontend.tensors import DTYPES, Const, check_growth, evaluate, single_node
 from hlsgen.frontend.weights import integer_weights
-from hlsgen.ir import Add, ArgMax, Div, HostOp, MatMul, Max, Min, Mul, Op, Reshape, Shape, Transpose
+from hlsgen.ir import (
+    Activation,
+    Add,
+    ArgMax,
+    Cast,
+    Div,
+    HostOp,
+    MatMul,
+    Max,
+    Min,
+    Mul,
+    Op,
+    QuantizeLinear,
+    Reshape,
+    Shape,
+    Transpose,
+)  # fmt: skip
 
 #: (operation, shape of its result)
 Imported = list[tuple[Op, Shape]]
@@ -21,43 +38,22 @@ ARITHMETIC = frozenset(["Add", "Sub", "Mul", "Div"])
 #: Operators that only the host executes, before the first and after the last quantizer.
 HOST = frozenset(
     [
-        "Abs",
         "ArgMax",
         "ArgMin",
-        "Ceil",
-        "Elu",
-        "Erf",
-        "Exp",
-        "Floor",
-        "Gelu",
-        "HardSigmoid",
-        "HardSwish",
         "Hardmax",
-        "LeakyRelu",
-        "Log",
         "LogSoftmax",
-        "Pow",
-        "Reciprocal",
         "ReduceMax",
         "ReduceMean",
         "ReduceMin",
         "ReduceSum",
-        "Round",
-        "Selu",
-        "Sigmoid",
-        "Sign",
         "Softmax",
-        "Softplus",
-        "Softsign",
-        "Sqrt",
-        "Tanh",
         "TopK",
     ]
 )
 PASSED = frozenset(["Identity", "Dropout"])
 #: Operators whose computed operand need not be the first.
-ANY_POSITION = ARITHMETIC | {"MatMul", "Gemm", "Pow"}
-OPERATORS = SHAPES | ARITHMETIC | HOST | PASSED | frozenset(
+ANY_POSITION = ARITHMETIC | {"MatMul", "Gemm"}
+OPERATORS = SHAPES | ARITHMETIC | ACTIVATIONS | HOST | PASSED | frozenset(
     ["ArgMax", "BatchNormalization", "Cast", "Clip", "Gemm", "MatMul", "Max", "Min", "Neg", "Relu", "TopK", "Transpose"]
 )  # fmt: skip
 
@@ -70,8 +66,9 @@ def import_standard(
     attrs: dict[str, Any],
     opset: int,
     position: int,
+    dtype: str,
 ) -> Imported:
-    """Steps for a node whose only dynamic input, of that shape, is number `position`.
+    """Steps for a node whose only dynamic input, of that shape and dtype, is number `position`.
 
     `inputs` holds the constants, None at the dynamic one and where an optional input is absent.
     """
@@ -86,24 +83,26 @@ def import_standard(
             raise fail("HG013", name, "training_mode is true.", "Export the model in evaluation mode.")
         return []
     if op_type in ARITHMETIC:
-        return [(op, shape) for op in _arithmetic(op_type, name, shape, inputs, position)]
+        return [(op, shape) for op in _arithmetic(op_type, name, shape, inputs, position, dtype)]
     if op_type in SHAPES:
         dummy: Array = np.broadcast_to(np.float32(0), shape)
         arrays = [dummy, *(i.array for i in inputs[1:] if i is not None)]
         if len(arrays) < len([i for i in node.input if i]):
             raise fail("HG020", name, "the shape is not a constant.", "Fix the model's shapes.")
         return [(Reshape(), evaluate(node, arrays, opset)[0].shape)]
+    if op_type in ACTIVATIONS:
+        return [(op, shape) for op in activation(op_type, name, shape, inputs, attrs, dtype)]
     match op_type:
         case "Cast":
-            return _cast(name, attrs)
+            return _cast(name, shape, attrs, dtype)
         case "Relu":
-            return [(Max(_constant(0.0, shape)), shape)]
+            return [(Max(_constant(0.0, shape, dtype)), shape)]
         case "Max" | "Min":
-            return [(op, shape) for op in _extreme(op_type, name, shape, inputs, position)]
+            return [(op, shape) for op in _extreme(op_type, name, shape, inputs, position, dtype)]
         case "Neg":
-            return [(Mul(_constant(-1.0, shape)), shape)]
+            return [(Mul(_constant(-1.0, shape, dtype)), shape)]
         case "Clip":
-            return [(op, shape) for op in _clip(name, shape, inputs, attrs)]
+            return [(op, shape) for op in _clip(name, shape, inputs, attrs, dtype)]
         case "BatchNormalization":
             return [(op, shape) for op in _batch_norm(name, shape, inputs, attrs)]
         case "Transpose":
@@ -121,25 +120,25 @@ def import_standard(
             return _host(node, name, shape, inputs, opset)
 
 
-def _constant(value: float, shape: Shape) -> Array:
-    return np.full((1,) * len(shape), value, np.float32)
+def _constant(value: float, shape: Shape, dtype: str = "float32") -> Array:
+    return np.full((1,) * len(shape), value, dtype)
 
 
-def _operand(name: str, shape: Shape, const: Const | None, what: str) -> Array:
-    """A float32 constant that broadcasts to `shape` without growing it, with its rank."""
+def _operand(name: str, shape: Shape, const: Const | None, what: str, dtype: str = "float32") -> Array:
+    """A constant of that dtype that broadcasts to `shape` without growing it, with its rank."""
     if const is None:
         raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
     if const.array.dtype.kind not in "fiub":
         raise fail("HG026", name, f"{what} is of type {const.array.dtype}; numbers are needed.", "Store it as float32.")
     with np.errstate(over="ignore"):
-        array = const.array.astype(np.float32)
+        array = const.array.astype(dtype)
     if not np.isfinite(array).all():
         bad = array.ravel()[~np.isfinite(array).ravel()][0]
-        raise fail("HG027", name, f"{what} has the value {bad}.", "Every constant must be finite in float32.")
+        raise fail("HG027", name, f"{what} has the value {bad}.", f"Every constant must be finite in {dtype}.")
     if (array != const.array).any():
         raise fail(
-            "HG026", name, f"{what} is of type {const.array.dtype} and has values that float32 does not.",
-            "Store it as float32.",
+            "HG026", name, f"{what} is of type {const.array.dtype} and has values that {dtype} does not.",
+            f"Store it as {dtype}.",
         )  # fmt: skip
     while array.ndim > len(shape) and array.shape[0] == 1:
         array = array[0]
@@ -155,8 +154,10 @@ def _operand(name: str, shape: Shape, const: Const | None, what: str) -> Array:
     return array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
 
 
-def _arithmetic(op: str, name: str, shape: Shape, inputs: list[Const | None], position: int) -> list[Op]:
-    value = _operand(name, shape, inputs[1 - position], "the other operand")
+def _arithmetic(
+    op: str, name: str, shape: Shape, inputs: list[Const | None], position: int, dtype: str
+) -> list[Op]:  # fmt: skip
+    value = _operand(name, shape, inputs[1 - position], "the other operand", dtype)
     match op:
         case "Add":
             return [Add(value)]
@@ -164,26 +165,34 @@ def _arithmetic(op: str, name: str, shape: Shape, inputs: list[Const | None], po
             return [Mul(value)]
         case "Sub":
             # c - x = (x * -1) + c and x - c = x + (-c): negation is exact.
-            return [Add(-value)] if position == 0 else [Mul(_constant(-1.0, shape)), Add(value)]
+            return [Add(-value)] if position == 0 else [Mul(_constant(-1.0, shape, dtype)), Add(value)]
         case _:
+            if np.dtype(dtype).kind in "iu":
+                raise fail("HG026", name, f"division of {dtype} data.", "Cast it to float32 first (operator Cast).")
             if position == 1:
-                raise fail("HG010", name, "division of a constant by the data is not supported.")
+                return [Activation("Reciprocal"), Mul(value)] if (value == 1).all() else _quotient(name)
             if (value == 0).any():
                 raise fail("HG027", name, "division by zero.")
             return [Div(value)]
 
 
-def _extreme(op_type: str, name: str, shape: Shape, inputs: list[Const | None], position: int) -> list[Op]:
+def _quotient(name: str) -> list[Op]:
+    raise fail("HG010", name, "division of a constant other than 1 by the data is not supported.")
+
+
+def _extreme(
+    op_type: str, name: str, shape: Shape, inputs: list[Const | None], position: int, dtype: str
+) -> list[Op]:  # fmt: skip
     """Max or Min of the data and constants."""
-    bounds = [_operand(name, shape, const, "an operand") for i, const in enumerate(inputs) if i != position]
+    bounds = [_operand(name, shape, const, "an operand", dtype) for i, const in enumerate(inputs) if i != position]
     return [Max(bound) if op_type == "Max" else Min(bound) for bound in bounds]
 
 
-def _clip(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any]) -> list[Op]:
+def _clip(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], dtype: str) -> list[Op]:
     def bound(i: int, key: str) -> Array | None:
         if len(inputs) > i and inputs[i] is not None:
-            return _operand(name, shape, inputs[i], key)
-        return _constant(attrs[key], shape) if key in attrs else None
+            return _operand(name, shape, inputs[i], key, dtype)
+        return _constant(attrs[key], shape, dtype) if key in attrs else None
 
     low, high = bound(1, "min"), bound(2, "max")
     return [*([Max(low)] if low is not None else []), *([Min(high)] if high is not None else [])]
@@ -217,10 +226,27 @@ def _batch_norm(name: str, shape: Shape, inputs: list[Const | None], attrs: dict
     return [Mul(scale), Add(bias)]
 
 
-def _cast(name: str, attrs: dict[str, Any]) -> Imported:
-    if attrs.get("to") != onnx.TensorProto.FLOAT:
-        raise fail("HG026", name, "Cast to another type than float32.", "Only casts to float32 are supported.")
-    return []
+def _cast(name: str, shape: Shape, attrs: dict[str, Any], dtype: str) -> Imported:
+    kind = attrs.get("to")
+    if kind not in DTYPES:
+        raise fail(
+            "HG026", name, f"Cast to type number {kind}.",
+            "Supported: float16, float32, float64 and integers of up to 32 bits.",
+        )  # fmt: skip
+    to = DTYPES[kind]
+    if to == dtype:
+        return []
+    if np.dtype(to).kind == "f":
+        return [(Cast(to), shape)]
+    info = np.iinfo(to)
+    if np.dtype(dtype).kind in "iu":
+        own = np.iinfo(dtype)
+        if own.min < info.min or own.max > info.max:
+            raise fail("HG026", name, f"Cast of {dtype} to {to} wraps.", "Use Clip and a wider type.")
+        return [(Cast(to), shape)]
+    one = _constant(1.0, shape, dtype)
+    whole = np.zeros((1,) * len(shape), np.int64)
+    return [(QuantizeLinear(one, whole, IntType(int(info.min), int(info.max)), to, Rounding.DOWN), shape)]
 
 
 def _matmul(name: str, shape: Shape, inputs: list[Const | None], position: int, transposed: bool) -> Imported:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from hlsgen.errors import Collector, fail, printable
@@ -54,6 +54,13 @@ class Dynamic:
 
 
 Tensor = Const | Dynamic
+
+#: ONNX element types of the network's tensors, as numpy dtypes. 4-bit integers are held in 8 bits.
+DTYPES: dict[int, str] = {
+    TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.DOUBLE: "float64",
+    TensorProto.INT8: "int8", TensorProto.UINT8: "uint8", TensorProto.INT16: "int16", TensorProto.UINT16: "uint16",
+    TensorProto.INT32: "int32", TensorProto.UINT32: "uint32", TensorProto.INT4: "int8", TensorProto.UINT4: "uint8",
+}  # fmt: skip
 
 #: Constant nodes that are computed, with onnx's own reference implementation.
 FOLDED = frozenset(

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 
 from hlsgen.errors import Collector, fail, stuck
-from hlsgen.frontend import qonnx, standard
+from hlsgen.frontend import integer, qlinear, qonnx, standard
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.tensors import (
@@ -23,22 +23,43 @@ from hlsgen.frontend.tensors import (
     label,
     quantized,
 )
-from hlsgen.ir import Model, Shape, Step
+from hlsgen.ir import (
+    Bipolar,
+    Cast,
+    Dequantize,
+    FloatQuant,
+    HostOp,
+    IntQuant,
+    MatMul,
+    MatMulInteger,
+    Model,
+    MultiThreshold,
+    Op,
+    QuantizeLinear,
+    Requantize,
+    Shape,
+    SignedBit,
+    Step,
+    Trunc,
+)
+from hlsgen.semantics import quantize
 
 #: Oldest opset of the default domain: before it, arithmetic broadcasts by other rules.
 MIN_OPSET = 7
 #: Most elements of all computed constants together.
 MAX_FOLDED = 1 << 27
 REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
-#: What may follow integer data: nothing that computes with it.
-INTEGER_OPERATORS = REARRANGING | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK"}
+#: What may follow integer data.
+INTEGER_OPERATORS = (
+    REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC
+    | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK", "Relu", "Max", "Min", "Clip", "Neg", "Abs", "Sign"}
+)  # fmt: skip
 
 _LATER = {
     "Conv": "Convolutions are not supported yet.",
+    "QLinearConv": "Convolutions are not supported yet.",
     "MaxPool": "Pooling is not supported yet.",
-    "MatMulInteger": "Integer ONNX models are not supported yet.",
-    "QuantizeLinear": "QDQ models are not supported yet; export to QONNX.",
-    "DequantizeLinear": "QDQ models are not supported yet; export to QONNX.",
+    "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
 }
 
 
@@ -63,6 +84,30 @@ def _with_outputs(node: onnx.NodeProto, used: list[str]) -> onnx.NodeProto:
     while not kept.output[-1]:
         del kept.output[-1]
     return kept
+
+
+def _constant_linear(op_type: str, name: str, data: Const, inputs: list[Const | None], attrs: dict[str, Any]) -> Const:
+    if op_type == "DequantizeLinear":
+        return integer.dequantized(name, data, inputs, attrs)
+    op = integer.quantize_linear(name, data.array.shape, inputs, attrs)
+    return Const(quantize(op, data.array).astype(op.dtype))
+
+
+def result_dtype(ops: list[Op], dtype: str) -> str:
+    """The dtype of the last step's result, the first working on data of that dtype."""
+    for op in ops:
+        match op:
+            case Cast() | QuantizeLinear() | Requantize():
+                dtype = op.dtype
+            case Dequantize():
+                dtype = str(op.scale.dtype)
+            case MatMulInteger():
+                dtype = "int32"
+            case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | FloatQuant() | MatMul() | HostOp():
+                dtype = "float32"
+            case _:
+                pass
+    return dtype
 
 
 class Walk:
@@ -180,7 +225,7 @@ class Walk:
         attrs = attributes(node)
         if is_qonnx:
             quantizer = True
-        else:
+        elif node.domain in ("", "ai.onnx"):
             check_schema(node, self.opset)
         if not dynamic:
             self._constant(node, name, constants, attrs, quantizer)
@@ -219,7 +264,7 @@ class Walk:
                 "The graph must be a straight sequence of nodes.",
             )
         which = list(node.output).index(used[0])
-        if data.dtype != "float32" and not quantizer and node.op_type not in INTEGER_OPERATORS:
+        if not data.dtype.startswith("float") and not quantizer and node.op_type not in INTEGER_OPERATORS:
             raise fail(
                 "HG026", name, f"{node.op_type} of {data.dtype} data.", "Cast it to float32 first (operator Cast)."
             )
@@ -228,9 +273,13 @@ class Walk:
                 raise fail("HG020", name, "a parameter of the quantizer is computed from the input.")
             op = qonnx.import_quantizer(node.op_type, name, data.shape, constants[1:], attrs, self._version(node))
             steps: standard.Imported = [(op, data.shape)]
+        elif node.op_type in integer.OPERATORS:
+            steps = integer.import_integer(node.op_type, name, data.shape, constants, attrs, position, data.dtype)
+        elif node.op_type in qlinear.OPERATORS:
+            steps = qlinear.import_qlinear(node.op_type, name, data.shape, constants, attrs, position, data.dtype)
         else:
             steps = standard.import_standard(
-                _with_outputs(node, used), name, data.shape, constants, attrs, self.opset, position
+                _with_outputs(node, used), name, data.shape, constants, attrs, self.opset, position, data.dtype
             )
         for _, result in steps:
             check_size(name, result)
@@ -245,17 +294,15 @@ class Walk:
             self.steps.extend(Step(name, op, shape) for op, shape in steps)
             index = len(self.steps) if steps else data.index
         shape = steps[-1][1] if steps else data.shape
-        dtype = "float32"
+        dtype = result_dtype([op for op, _ in steps], data.dtype)
         if node.op_type in ("ArgMax", "ArgMin") or (node.op_type == "TopK" and which == 1):
             dtype = "int64"
-        elif node.op_type in REARRANGING:
-            dtype = data.dtype
         elif (node.op_type, which) == ("Dropout", 1):
             raise fail("HG010", name, "the mask output of Dropout is used.", "Export the model in evaluation mode.")
         self.tensors[used[0]] = Dynamic(shape, dtype, index)
 
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
-        if is_qonnx or node.op_type in ("MatMul", "Gemm"):
+        if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"MatMul", "Gemm"}:
             self.kinds.append((name, "hardware"))
         elif node.op_type in standard.HOST:
             self.kinds.append((name, node.op_type))
@@ -268,10 +315,13 @@ class Walk:
         attrs: dict[str, Any],
         quantizer: bool,
     ) -> None:
+        data = constants[0] if constants else None
+        if node.op_type in ("QuantizeLinear", "DequantizeLinear") and data is not None:
+            self._set(node, [_constant_linear(node.op_type, name, data, constants, attrs)])
+            return
         if not quantizer:
             self._set(node, fold(node, constants, self.opset))
             return
-        data = constants[0] if constants else None
         if data is None:
             raise fail("HG014", name, "the data input is missing.", "It is the first input.")
         if data.array.dtype.kind not in "fiub" or not data.array.size:
@@ -293,6 +343,8 @@ class Walk:
                 "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
                 f"Of the QONNX operators, these are: {', '.join(sorted(qonnx.OPERATORS))}.",
             )  # fmt: skip
+        if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS:
+            return
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
             raise fail(
@@ -301,7 +353,8 @@ class Walk:
                 f"operator {node.op_type} of domain {node.domain!r}.",
                 f"QONNX domains: {known}.",
             )
-        if node.op_type not in standard.OPERATORS and node.op_type not in FOLDED and node.op_type != "Shape":
+        known_here = standard.OPERATORS | integer.OPERATORS | FOLDED | {"Shape", "QLinearMatMul"}
+        if node.op_type not in known_here:
             raise fail(
                 "HG010", name, f"operator {node.op_type} is not supported.",
                 _LATER.get(node.op_type, "docs/operators.md lists what is."),

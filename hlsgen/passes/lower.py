@@ -7,24 +7,27 @@ layer becomes exact integer sums, see docs/numeric-contract.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hlsgen.errors import Collector, HlsgenError, fail, stuck
-from hlsgen.fixed import Array, IntType, Rounding
+from hlsgen.fixed import IntType
 from hlsgen.ir import (
     Accumulator,
+    Activation,
     Add,
     Affine,
     ArgMax,
     Bipolar,
-    CountScale,
+    Cast,
     Decode,
+    Dequantize,
     Div,
     Elementwise,
     Fixed,
     FloatBits,
+    FloatQuant,
     Graph,
     HostOp,
     IntQuant,
@@ -32,29 +35,42 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatMul,
+    MatMulInteger,
     Max,
     Min,
     Model,
     Mul,
     MultiThreshold,
+    QuantizeLinear,
     Quantizer,
     Relabel,
+    Requantize,
     Reshape,
     SignedBit,
     Step,
     Transpose,
     Trunc,
     Value,
+    Whole,
     Winner,
 )
+from hlsgen.passes.meaning import (
+    MAX_ACCUMULATOR_BITS,
+    column_meaning,
+    grid,
+    order_kept,
+    too_wide,
+    whole_zero,
+    zero_shift,
+)
 from hlsgen.passes.relabel import relabel
-from hlsgen.semantics import KEY_POS_INF, apply, code_type, constants, decode, decoding, quantize
+from hlsgen.semantics import KEY_POS_INF, code_type, decoding
 
-QUANTIZERS = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold)
-FLOAT = (Mul, Add, Div, Max, Min)
-#: Most codes for which a function is checked by trying them all.
-EXHAUSTIVE = 1 << 20
-MAX_ACCUMULATOR_BITS = 48
+QUANTIZERS = (
+    IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear, Requantize, FloatQuant,
+)  # fmt: skip
+FLOAT = (Mul, Add, Div, Max, Min, Cast, Dequantize, Activation)
+LINEAR = (MatMul, MatMulInteger)
 
 
 @dataclass(frozen=True)
@@ -70,7 +86,7 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
     linear layer, else codes. Raises HlsgenError."""
     steps = model.steps
-    hardware = [i for i, s in enumerate(steps) if isinstance(s.op, (*QUANTIZERS, MatMul))]
+    hardware = [i for i, s in enumerate(steps) if isinstance(s.op, (*QUANTIZERS, *LINEAR))]
     if not hardware:
         raise fail(
             "HG036", model.name, "the model has no quantizer and no linear layer.",
@@ -87,10 +103,10 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
 
 
 def _default_mode(model: Model, first: object, problems: Collector) -> InputMode:
-    linear = any(isinstance(s.op, MatMul) for s in model.steps)
+    linear = any(isinstance(s.op, LINEAR) for s in model.steps)
     if model.input_type:
         return InputMode("fixed", *model.input_type)
-    if isinstance(first, MatMul):
+    if isinstance(first, LINEAR):
         problems.warn(
             "HG090", model.input_name, "the input has no quantizer and no declared type; taken as 8-bit integers.",
             "Say what it is with --input fixed:W,I or ufixed:W,I.",
@@ -109,12 +125,12 @@ class _Builder:
 
     def check_layers(self, steps: tuple[Step, ...]) -> None:
         """Problems that can be seen before anything is built, all of them."""
-        if self.mode.kind == "codes" and isinstance(steps[0].op, MatMul):
+        if self.mode.kind == "codes" and isinstance(steps[0].op, LINEAR):
             self.problems.error(
                 "HG032", steps[0].name, "the layer's input is not quantized.",
                 "Put a quantizer in front, or say --input fixed:W,I.",
             )  # fmt: skip
-        if self.mode.kind == "float32" and isinstance(steps[0].op, MatMul):
+        if self.mode.kind == "float32" and isinstance(steps[0].op, LINEAR):
             self.problems.error(
                 "HG042", steps[0].name, "float32 input goes straight into a linear layer.",
                 "Use --input fixed:W,I, or put a quantizer in front of the layer.",
@@ -158,6 +174,8 @@ class _Builder:
         if self.mode.kind == "fixed":
             assert self.mode.type is not None
             type_, meaning = self.mode.type, Fixed(self.mode.fraction)
+            if np.dtype(self.model.input_dtype).kind in "iu" and not self.mode.fraction and not self.head_end:
+                meaning = Whole(self.model.input_dtype, np.zeros((1,) * len(shape), np.int64))
         else:
             type_, meaning = IntType(0, KEY_POS_INF), FloatBits()
         self.source = self.value = Value(shape, type_, meaning)
@@ -174,11 +192,14 @@ class _Builder:
         op = step.op
         if isinstance(op, (Reshape, Transpose)):
             self._relabel(step.name, op, step.shape)
-        elif isinstance(op, MatMul):
+        elif isinstance(op, LINEAR):
             rest = self._flush()
             if rest:
                 self._absorb(step.name, rest)
-            self._linear(step.name, op, step.shape)
+            if isinstance(op, MatMul):
+                self._linear(step.name, op, step.shape)
+            else:
+                self._linear_integer(step.name, op, step.shape)
         else:
             assert isinstance(op, (*QUANTIZERS, *FLOAT))
             self.pending.append((step.name, op))
@@ -200,9 +221,18 @@ class _Builder:
             end = ends[-1]
             name, quantizer = self.pending[end]
             assert isinstance(quantizer, QUANTIZERS)
-            self._map(name, [op for _, op in self.pending[:end]], quantizer)
             rest = self.pending[end + 1 :]
+            while rest and (narrowed := _narrowed(quantizer, rest[0][1])) is not None:
+                quantizer, rest = narrowed, rest[1:]
+            self._map(name, [op for _, op in self.pending[:end]], quantizer)
         self.pending = []
+        if rest and (meaning := _dequantized(self.value, rest[0][1])) is not None:
+            self.value = replace(self.value, decode=meaning)
+            if self.layers:
+                self.layers[-1] = replace(self.layers[-1], result=self.value)
+            else:
+                self.source = self.value
+            rest = rest[1:]
         return rest
 
     def _map(self, name: str, ops: list[Elementwise], quantizer: Quantizer) -> None:
@@ -217,7 +247,7 @@ class _Builder:
         integer function; anything else is an error.
         """
         ops = [op for _, op in rest]
-        quantizer = _grid(self.value, ops)
+        quantizer = grid(self.value, ops)
         if quantizer is None:
             for node, op in rest:
                 self.problems.error(
@@ -234,8 +264,8 @@ class _Builder:
         self._map(rest[-1][0], ops, quantizer)
 
     def _linear(self, name: str, op: MatMul, shape: tuple[int, ...]) -> None:
-        scale, zero = _column_meaning(name, self.value)
-        shift = _zero_shift(name, zero)
+        scale, zero = column_meaning(name, self.value)
+        shift = zero_shift(name, zero)
         ratio = scale / scale.min()
         if (ratio != np.round(ratio)).any() or ratio.max() > 1 << 16:
             raise fail("HG034", name, "the input's scale differs along the summed axis.", "Use one scale per tensor.")
@@ -243,7 +273,7 @@ class _Builder:
         reach = max(abs(source.lo), abs(source.hi), float(np.abs(zero).max())) * 2.0**shift
         wide = float(np.abs(op.weight).max()) * float(ratio.max()) * reach * columns
         if wide >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
-            raise _too_wide(name, int(np.log2(wide)) + 2)
+            raise too_wide(name, int(np.log2(wide)) + 2)
         weight = op.weight * ratio.astype(np.int64)
         offset = -(weight @ np.round(zero * 2.0**shift).astype(np.int64))
         real = float(scale.min()) * 2.0**-shift * op.scale.astype(np.float64)
@@ -258,9 +288,22 @@ class _Builder:
             meaning = Accumulator(1 << shift, offset, real)
         bound = max(abs(int(x)) for x in (lo.min(), hi.max())) * meaning.factor + int(np.abs(meaning.offset).max())
         if bound >= 1 << MAX_ACCUMULATOR_BITS:
-            raise _too_wide(name, bound.bit_length() + 1)
+            raise too_wide(name, bound.bit_length() + 1)
         result = Value(shape, IntType(int(lo.min()), int(hi.max())), meaning)
         self.layers.append(Linear(name, weight, binary, self.value, result, lo, hi))
+        self.value = result
+
+    def _linear_integer(self, name: str, op: MatMulInteger, shape: tuple[int, ...]) -> None:
+        """Exact sums of codes; what the zero points add is a constant of each row."""
+        zero = op.zero_point - whole_zero(name, self.value)
+        ends = op.weight * self.value.type.lo, op.weight * self.value.type.hi
+        lo, hi = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+        wide = max(abs(int(lo.min())), abs(int(hi.max()))).bit_length() + 1
+        if wide > MAX_ACCUMULATOR_BITS:
+            raise too_wide(name, wide)
+        offset = -(op.weight * zero).sum(axis=1)
+        result = Value(shape, IntType(int(lo.min()), int(hi.max())), Whole("int32", offset))
+        self.layers.append(Linear(name, op.weight, False, self.value, result, lo, hi))
         self.value = result
 
     def _winner(self, steps: tuple[Step, ...], leftover: list[tuple[str, Elementwise]]) -> bool:
@@ -269,7 +312,7 @@ class _Builder:
         if not all(isinstance(op, FLOAT) for op in between):
             return False
         ops: list[Elementwise] = [op for _, op in leftover] + [op for op in between if isinstance(op, FLOAT)]
-        if not _order_kept(self.value, ops):
+        if not order_kept(self.value, ops):
             return False
         name, shape = steps[-1].name, steps[-1].shape
         count = self.value.shape[-1]
@@ -280,115 +323,22 @@ class _Builder:
         return True
 
 
-def _too_wide(name: str, bits: int) -> HlsgenError:
-    return fail(
-        "HG033", name, f"the accumulator needs {bits} bits.",
-        f"At most {MAX_ACCUMULATOR_BITS} are supported: use narrower weights or activations.",
-    )  # fmt: skip
-
-
-def _column_meaning(name: str, value: Value) -> tuple[Array, Array]:
-    """(scale, zero point) of every column as float64, real = scale * (code - zero point) exactly."""
-    columns = value.shape[-1]
-    match value.decode:
-        case Affine(scale, zero):
-            parts = []
-            if (np.asarray(scale, np.float32) != scale).any():
-                raise fail("HG022", name, "the input's scale is no float32 value.", "Store it as float32.")
-            for part, what in ((scale, "scale"), (zero, "zero point")):
-                array = np.asarray(part, np.float64)
-                if array.size > 1 and array.shape[-1] != array.size:
-                    raise fail("HG034", name, f"the input's {what} differs between rows.", "Use one per tensor.")
-                parts.append(np.broadcast_to(array.reshape(-1), (columns,)))
-            scales, zeros = parts
-        case Fixed(fraction):
-            scales, zeros = np.full(columns, 2.0**-fraction), np.zeros(columns)
-        case CountScale(scale_, bias):
-            unit, start = float(np.float32(scale_)), float(np.float32(bias))
-            zero_ = -start / unit
-            if zero_ * unit != -start or unit < 0:
-                raise fail("HG034", name, f"the input is {scale_} * count + {bias}, no multiple of one scale.")
-            scales, zeros = np.full(columns, unit), np.full(columns, zero_)
-        case Accumulator():
-            exact = value.decode.scale
-            two = float(np.frexp(exact.ravel()[0])[0]) == 0.5 and bool((exact == exact.ravel()[0]).all())
-            wide = max(abs(value.type.lo), abs(value.type.hi)) * value.decode.factor
-            if not two or wide + int(np.abs(value.decode.offset).max()) > 1 << 24:
-                raise fail(
-                    "HG032", name, "the layer's input is a sum that no quantizer made.",
-                    "Put a quantizer between two linear layers.",
-                )  # fmt: skip
-            scales = np.full(columns, float(exact.ravel()[0]) * value.decode.factor)
-            zeros = np.broadcast_to(-value.decode.offset / value.decode.factor, (columns,))
-        case _:
-            raise fail("HG032", name, "the layer's input is not quantized.", "Put a quantizer in front of it.")
-    if value.type.bits > 25 and not isinstance(value.decode, Accumulator):
-        raise fail(
-            "HG033", name, f"the layer's input has {value.type.bits} bits.",
-            "At most 24 keep their value in float32: use a narrower quantizer.",
-        )  # fmt: skip
-    return scales, zeros
-
-
-def _zero_shift(name: str, zero: Array) -> int:
-    for shift in range(17):
-        if (np.round(zero * 2.0**shift) == zero * 2.0**shift).all():
-            return shift
-    raise fail("HG024", name, "the input's zero point is not a short binary fraction.", "Use an integer zero point.")
-
-
-def _uniform(item: Elementwise | Decode) -> bool:
-    return all(bool((c == c.ravel()[0]).all()) for c in constants(item).values())
-
-
-def _all_codes(value: Value) -> Array | None:
-    count = value.type.hi - value.type.lo + 1
-    if count > EXHAUSTIVE or isinstance(value.decode, FloatBits):
+def _narrowed(quantizer: Quantizer, op: Elementwise) -> Quantizer | None:
+    """The quantizer with a following integer bound (of a Clip) inside; None if it is something else."""
+    if not isinstance(quantizer, QuantizeLinear | Requantize) or not isinstance(op, Max | Min):
         return None
-    codes = np.arange(value.type.lo, value.type.hi + 1)
-    return codes.reshape((-1,) + (1,) * len(value.shape))
-
-
-def _grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
-    """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
-    codes = _all_codes(value)
-    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.decode):
+    bound = np.unique(op.value)
+    if op.value.dtype.kind not in "iu" or len(bound) > 1:
         return None
-    real = decode(value.decode, codes)
-    for op in ops:
-        real = apply(op, real)
-    flat = real.astype(np.float64).ravel()
-    if not np.isfinite(flat).all():
+    lo, hi = quantizer.type.lo, quantizer.type.hi
+    limit = min(max(int(bound[0]), lo), hi)
+    return replace(quantizer, type=IntType(limit, hi) if isinstance(op, Max) else IntType(lo, limit))
+
+
+def _dequantized(value: Value, op: Elementwise) -> Affine | None:
+    """What the codes mean behind a DequantizeLinear that follows them directly."""
+    if not isinstance(op, Dequantize) or not isinstance(value.decode, Whole) or op.scale.dtype != np.float32:
         return None
-    meaning = value.decode
-    candidates = [float(np.ravel(meaning.scale)[0])] if isinstance(meaning, (Affine, Accumulator)) else []
-    nonzero = flat[flat != 0]
-    mantissa, exponent = np.frexp(nonzero)
-    if nonzero.size:
-        bits = (mantissa * 2.0**53).astype(np.int64)
-        low = np.frexp((bits & -bits).astype(np.float64))[1] - 1
-        candidates.append(2.0 ** float((exponent - 53 + low).min()))
-    rank = len(value.shape)
-    for candidate in candidates:
-        scale = np.full((1,) * rank, candidate, np.float32)
-        if not 0 < scale.ravel()[0] < np.inf:
-            continue
-        grid = flat / float(scale.ravel()[0])
-        lo, hi = float(np.round(grid.min())), float(np.round(grid.max()))
-        if max(abs(lo), abs(hi)) > 1 << 24:
-            continue
-        quantizer = IntQuant(scale, np.zeros_like(scale), IntType(int(lo), int(hi)), Rounding.ROUND)
-        if (decode(decoding(quantizer), quantize(quantizer, real)) == real).all():
-            return quantizer
-    return None
-
-
-def _order_kept(value: Value, ops: list[Elementwise]) -> bool:
-    """Whether the real values behind `ops` rise strictly with the code, alike for all channels."""
-    codes = _all_codes(value)
-    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.decode):
-        return False
-    real = decode(value.decode, codes)
-    for op in ops:
-        real = apply(op, real)
-    return bool((np.diff(real.reshape(len(codes), -1)[:, 0]) > 0).all())
+    if value.decode.offset.any() or value.type.bits > 25:
+        return None
+    return Affine(op.scale, op.zero_point.astype(np.float32))

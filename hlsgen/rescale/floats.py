@@ -11,23 +11,30 @@ from hlsgen.errors import fail
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
+    Activation,
     Add,
     Affine,
     Bipolar,
+    Cast,
     CountScale,
     Decode,
+    Dequantize,
     Div,
     Elementwise,
     Fixed,
     FloatBits,
+    FloatQuant,
     IntQuant,
     Max,
     Min,
     Mul,
     MultiThreshold,
+    QuantizeLinear,
     Quantizer,
+    Requantize,
     SignedBit,
     Trunc,
+    Whole,
 )
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.thresholds import Thresholds
@@ -99,6 +106,17 @@ def build(f: StepFunction) -> FloatUnits:
     return FloatUnits(tuple(_for_all_sets(unit, f.sets) for unit in units))
 
 
+#: LUT of a lane of each arithmetic unit, and of the others, from Yosys.
+_LUT = {"ADD": 450.0, "MUL": 900.0, "DIV": 1100.0, "MAX": 60.0, "MIN": 60.0}
+_OTHER_LUT = 350.0
+
+
+def cost(found: FloatUnits, table: Array) -> tuple[float, int, int]:
+    """(LUT without DSP blocks, DSP blocks, bits of block memory)."""
+    each = [_LUT[unit.op] if isinstance(unit, Arithmetic) else _OTHER_LUT for unit in found.units]
+    return sum(each) * table.shape[1], 0, 0
+
+
 def _for_all_sets(unit: Unit, sets: int) -> Unit:
     if isinstance(unit, Arithmetic):
         return Arithmetic(unit.op, np.broadcast_to(unit.value, (sets,)))
@@ -117,6 +135,8 @@ def _operation(f: StepFunction, op: Elementwise) -> list[Unit]:
             return [Arithmetic("MAX", value)]
         case Min(value):
             return [Arithmetic("MIN", value)]
+        case Cast() | Dequantize() | Activation():
+            raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
             return [*_quantize(f, op), *_decode(f, decoding(op), code_type(op))]
 
@@ -154,6 +174,8 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             _only_float32(f, op.zero_point)
             zeros = np.zeros((2, f.sets), np.float32)
             return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
+        case QuantizeLinear() | Requantize() | FloatQuant():
+            raise fail("HG037", f.name, f"there is no float32 unit for {type(op).__name__}.")
         case MultiThreshold():
             if len(op.thresholds) > MAX_COMPARE:
                 raise fail("HG037", f.name, f"{len(op.thresholds)} thresholds; at most {MAX_COMPARE}.")
@@ -207,6 +229,8 @@ def _decode(f: StepFunction, meaning: Decode, type_: IntType, first: bool = Fals
             shift = meaning.factor.bit_length() - 1
             offset = np.broadcast_to(meaning.offset, f.sets)
             return [ToFloat(type_, shift, offset, whole, exponent.astype(np.int64) - 48)]
+        case Whole():
+            raise fail("HG037", f.name, "there is no float32 unit for integer arithmetic.")
         case _:
             assert_never(meaning)
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.fixed import Array, Rounding, round_shift
+from hlsgen.fixed import Array, IntType, Rounding, round_shift
+from hlsgen.rescale.pieces import edges
 from hlsgen.rescale.step import StepFunction
-from hlsgen.rescale.thresholds import bisect, ends, is_monotone
+from hlsgen.rescale.trace import bisect
 
 _MAX_POINTS = 1 << 26
 _CHUNK = 1 << 21
@@ -25,28 +26,39 @@ class Shift:
     low: int
     high: int
 
+    @property
+    def latency(self) -> int:
+        return 3
+
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes."""
         rounded = round_shift((codes << self.left) + self.offset, self.shift, self.mode)
         return np.clip(rounded, self.low, self.high)
 
 
-def find(f: StepFunction) -> Shift | None:
+def find(f: StepFunction) -> Shift | str:
     """A shift that is proven equal to f on the whole reachable interval, if there is one.
 
     Candidates come from a few thresholds; two monotone functions are equal if and only if they
     agree at both ends and on both sides of every threshold of one of them.
     """
     if f.is_float or f.input_type.bits > 40:
-        return None
-    first, last = ends(f)
+        return "its input is float32 or wider than 40 bits"
+    first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(first.min()), int(last.max())
-    if (first > last).any() or high - low < 2 or (high - low) * f.sets > _MAX_POINTS or not is_monotone(f):
-        return None
+    if (first > last).any():
+        return "a channel falls"
+    if high - low < 2:
+        return "it has fewer than three codes"
+    if (high - low) * f.sets > _MAX_POINTS:
+        return f"{high - low} thresholds of {f.sets} channels are too many to check"
+    cuts = edges(f)
+    if cuts is None or len(cuts) > 2:
+        return "it is not monotone"
     for candidate in _candidates(f, first, last, low, high):
         if _equal(f, candidate, first, last):
             return candidate
-    return None
+    return "no power of two with any of the seven roundings meets every threshold"
 
 
 def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int) -> list[Shift]:
@@ -125,3 +137,14 @@ def _equal(f: StepFunction, g: Shift, first: Array, last: Array) -> bool:
         if (f.evaluate(at) != g.apply(at)).any() or (f.evaluate(below) != g.apply(below)).any():
             return False
     return True
+
+
+def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block memory): an adder, the rounding, two comparisons."""
+    folds, lanes = table.shape
+    width = source.bits + found.left + 1
+    rounding = 0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + result.bits
+    memory = folds * lanes * width
+    constant = 0.0 if folds == 1 and not found.offset.any() else width
+    lut = lanes * (constant + rounding + (width - found.shift) / 2.5 + result.bits)
+    return (lut, 0, memory) if memory >= 1 << 14 else (lut + memory / 64, 0, 0)

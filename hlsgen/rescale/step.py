@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import Decode, Elementwise, FloatBits, Map, Quantizer, Shape
 from hlsgen.semantics import apply, constants, decode, lead_axes, quantize, with_constants
+
+T = TypeVar("T", bound=Elementwise | Decode)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +41,24 @@ class StepFunction:
         return isinstance(self.source, FloatBits)
 
     def evaluate(self, codes: Array) -> Array:
-        """int64 codes (..., sets) -> int64 codes, by the model's own float operations."""
+        """int64 codes (..., sets) -> int64 codes, by the model's own operations."""
+        return quantize(self.quantizer, self.before(len(self.ops), codes))
+
+    def before(self, count: int, codes: Array) -> Array:
+        """The values behind the first `count` operations."""
         x = decode(self.source, codes)
-        for op in self.ops:
+        for op in self.ops[:count]:
             x = apply(op, x)
-        return quantize(self.quantizer, x)
+        return x
+
+    def take(self, columns: Array, lo: Array, hi: Array) -> StepFunction:
+        """The functions of these sets (one may come several times), each on an interval of its own."""
+
+        def chosen(item: T) -> T:
+            return with_constants(item, {name: value[..., columns] for name, value in constants(item).items()})
+
+        ops = tuple(chosen(op) for op in self.ops)
+        return replace(self, source=chosen(self.source), ops=ops, quantizer=chosen(self.quantizer), lo=lo, hi=hi)
 
 
 def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | None = None) -> StepFunction:

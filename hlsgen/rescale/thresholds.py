@@ -1,4 +1,4 @@
-"""Monotone step functions as thresholds, found by bisecting the float chain itself."""
+"""Thresholds in memory, found by binary search: module hg_threshold."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.fixed import Array
-from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF
-
-#: Lanes of one vectorized evaluation.
-_CHUNK = 1 << 21
+from hlsgen.fixed import Array, IntType
+from hlsgen.rescale.steps import Steps
 
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
     """code = base + count of (x >= table[k]) where rising, of (x < table[k]) where falling.
 
-    table int64 (steps, sets), lo <= table <= hi + 1; `falling` bool (sets,).
+    table int64 (steps, sets), ascending where rising, descending where falling, lo <= table <= hi + 1;
+    `falling` bool (sets,).
     """
 
     table: Array
@@ -30,6 +27,10 @@ class Thresholds:
         """Comparisons of a binary search."""
         return max(1, len(self.table).bit_length())
 
+    @property
+    def latency(self) -> int:
+        return self.bits + 1
+
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes."""
         count = np.zeros(np.broadcast_shapes(codes.shape, self.falling.shape), np.int64)
@@ -38,57 +39,27 @@ class Thresholds:
         return self.base + count
 
 
-def ends(f: StepFunction) -> tuple[Array, Array]:
-    """f at both ends of the domain, (sets,) each."""
-    return f.evaluate(f.lo), f.evaluate(f.hi)
+def find(steps: Steps) -> Thresholds | str:
+    """The thresholds themselves, if every set rises or falls through all codes; no proof is needed."""
+    low, count = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
+    rising = (steps.values == low + count).all(axis=0)
+    falling = (steps.values == low + steps.steps - count).all(axis=0)
+    if not (rising | falling).all():
+        return f"channel set {int(np.argmin(rising | falling))} neither rises nor falls through all codes"
+    return Thresholds(np.where(falling, steps.table[::-1], steps.table), falling, low)
 
 
-def is_monotone(f: StepFunction) -> bool:
-    """Whether f is monotone in every set.
-
-    Rounding, and each operation that a Map may hold, is monotone in float arithmetic, so their
-    composition is; only NaN and infinities of float32 input need a look.
-    """
-    if not f.is_float:
-        return True
-    keys = np.array([0, KEY_NEG_INF, KEY_NEG_INF + 1, KEY_POS_INF - 1, KEY_POS_INF])
-    codes = f.evaluate(np.broadcast_to(keys[:, None], (5, f.sets)))
-    return bool((np.diff(codes, axis=0) >= 0).all())
-
-
-def bisect(f: StepFunction, codes: Array) -> Array:
-    """Least x of lo..hi + 1 with f(x) >= code (rising) or f(x) < code (falling), (len(codes), sets).
-
-    hi + 1 means never.
-    """
-    first, last = ends(f)
-    falling = first > last
-    rows = max(1, _CHUNK // f.sets)
-    return np.concatenate([_bisect(f, codes[i : i + rows, None], falling) for i in range(0, len(codes), rows)])
-
-
-def _bisect(f: StepFunction, codes: Array, falling: Array) -> Array:
-    low: Array = np.broadcast_to(f.lo, (len(codes), f.sets)).copy()
-    high = np.broadcast_to(f.hi + 1, (len(codes), f.sets)).copy()
-    while (low < high).any():
-        middle = low + ((high - low) >> 1)
-        reached = (f.evaluate(np.minimum(middle, f.hi)) >= codes) ^ falling
-        reached |= middle > f.hi
-        active = low < high
-        high = np.where(active & reached, middle, high)
-        low = np.where(active & ~reached, middle + 1, low)
-    return low
-
-
-def find(f: StepFunction, max_steps: int) -> Thresholds | None:
-    """The thresholds of all sets, if f is monotone with at most `max_steps` steps."""
-    if not is_monotone(f):
-        return None
-    first, last = ends(f)
-    low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
-    if high - low > max_steps:
-        return None
-    if high == low:
-        high = low + 1
-    table = bisect(f, np.arange(low + 1, high + 1))
-    return Thresholds(table, first > last, low)
+def cost(found: Thresholds, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block memory): a comparison a level, and the levels' memories."""
+    del result
+    folds, lanes = table.shape
+    width = source.bits + 1
+    lut, memory = 0.0, 0
+    for level in range(found.bits):
+        words = folds << level
+        if words * width >= 1 << 14:
+            memory += lanes * words * width
+        else:
+            lut += lanes * width * max(0.0 if words == 1 else 0.5, words / 64)
+        lut += lanes * (source.bits * 0.55 if words > 1 else source.bits * 0.35)
+    return lut, 0, memory

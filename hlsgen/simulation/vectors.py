@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.fixed import Array
-from hlsgen.ir import FloatBits, Graph, Relabel
-from hlsgen.rescale import Thresholds
+from hlsgen.ir import FloatBits, Graph, Map, Relabel
 from hlsgen.schedule import Schedule
 from hlsgen.semantics import float_to_key
-from hlsgen.stages import ThresholdStage
+from hlsgen.stages import FloatStage, RescaleStage
 
 #: Most elements of stimuli that thresholds of an input quantizer ask for.
 MAX_EDGE_ELEMENTS = 1 << 16
@@ -54,32 +53,22 @@ def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> A
 
 def _edges(schedule: Schedule) -> Array:
     """(points, 2): function set and input on either side of every threshold, of a first quantizer."""
-    first = next((s for s in schedule.stages if s.layer and isinstance(s.unit, ThresholdStage)), None)
-    if first is None or not isinstance(first.unit, ThresholdStage) or first.position < 0:
+    first = next((layer for layer in schedule.graph.layers if not isinstance(layer, Relabel)), None)
+    steps = schedule.choices[first.name].steps if isinstance(first, Map) else None
+    if steps is None:
         return np.zeros((0, 2), np.int64)
-    before = [layer for layer in schedule.graph.layers[: first.position] if not isinstance(layer, Relabel)]
-    if before:
-        return np.zeros((0, 2), np.int64)
-    return _points(first.unit.thresholds, schedule)
-
-
-def _points(thresholds: Thresholds, schedule: Schedule) -> Array:
-    table = thresholds.table
-    sets = table.shape[1]
+    table = steps.table
     if table.size * 2 > MAX_EDGE_ELEMENTS:
         table = table[:: -(-table.size * 2 // MAX_EDGE_ELEMENTS)]
-    type_ = schedule.graph.input.type
-    points = np.concatenate([table, table - 1])
-    index = np.broadcast_to(np.arange(sets), points.shape)
-    return np.stack([index.ravel(), np.clip(points, type_.lo, type_.hi).ravel()], axis=1)
+    points = np.clip(np.concatenate([table, table - 1]), steps.lo, steps.hi)
+    index = np.broadcast_to(np.arange(steps.sets), points.shape)
+    return np.stack([index.ravel(), points.ravel()], axis=1)
 
 
 def _place(codes: Array, edges: Array, schedule: Schedule) -> None:
     """Writes the edge points where the stream uses their function set, from the last frame on back."""
-    stage = next(s for s in schedule.stages if isinstance(s.unit, ThresholdStage))
-    assert isinstance(stage.unit, ThresholdStage)
-    order = schedule.orders[0]
-    table = stage.unit.table
+    unit = next(s.unit for s in schedule.stages if isinstance(s.unit, (RescaleStage, FloatStage)))
+    order, table = schedule.orders[0], unit.table
     lanes = table.shape[1]
     position = np.arange(len(order))
     used = table[(position // lanes) % len(table), position % lanes]

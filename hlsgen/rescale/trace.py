@@ -1,0 +1,184 @@
+"""A function of integers as steps, found by evaluating the model's own operations."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from hlsgen.fixed import Array
+from hlsgen.ir import FloatQuant, Quantizer
+from hlsgen.rescale.pieces import edges
+from hlsgen.rescale.step import StepFunction
+from hlsgen.rescale.steps import Steps
+
+#: Lanes of one vectorized evaluation.
+_CHUNK = 1 << 21
+#: Most steps of a function that is written down as steps.
+MAX_STEPS = 4095
+#: Most evaluations to write down a function that cannot be bisected.
+MAX_EVALUATIONS = 1 << 25
+#: Intervals up to this length are written down input by input.
+SHORT = 1 << 12
+
+
+def trace(f: StepFunction) -> Steps | str:
+    """The steps of f, exactly; or why they cannot be written down.
+
+    Monotone pieces are bisected. What is not known to be monotone is evaluated on every input.
+    """
+    cuts = edges(f)
+    if cuts is not None and len(cuts) == 2:
+        dense = _dense(f)
+        if dense is not None:
+            return dense
+    length = int((f.hi - f.lo).max()) + 1
+    if length <= SHORT or (cuts is None and length * f.sets <= MAX_EVALUATIONS):
+        runs = _exhaustive(f)
+    elif cuts is None:
+        return (
+            f"it is not known where the function is monotone, and {length} inputs of {f.sets} channels are too "
+            f"many to try ({MAX_EVALUATIONS})"
+        )
+    elif len(cuts) == 2:
+        return f"it has more than {MAX_STEPS} steps"
+    else:
+        found = _piecewise(f, cuts)
+        if isinstance(found, str):
+            return found
+        runs = found
+    return _steps(f, runs)
+
+
+def levels(quantizer: Quantizer, low: int, high: int) -> Array:
+    """The codes from low to high that a quantizer can give, ascending."""
+    if not isinstance(quantizer, FloatQuant):
+        return np.arange(low, high + 1)
+    top = 1 << quantizer.mantissa
+    normal = [(top + fraction) << exponent for exponent in range(62 - quantizer.mantissa) for fraction in range(top)]
+    found = np.array([*range(top), *(v for v in normal if v <= max(abs(low), abs(high))), quantizer.type.hi])
+    both = np.unique(np.concatenate([found, -found, [low, high]]))
+    return np.asarray(both[(both >= low) & (both <= high)])
+
+
+def bisect(f: StepFunction, codes: Array) -> Array:
+    """Least x of lo..hi + 1 with f(x) >= code (rising) or f(x) < code (falling), (len(codes), sets).
+
+    hi + 1 means never. f must be monotone.
+    """
+    falling = f.evaluate(f.lo) > f.evaluate(f.hi)
+    rows = max(1, _CHUNK // f.sets)
+    parts = [_bisect(f, codes[i : i + rows, None], falling) for i in range(0, len(codes), rows)]
+    return np.concatenate(parts) if parts else np.zeros((0, f.sets), np.int64)
+
+
+def _bisect(f: StepFunction, codes: Array, falling: Array) -> Array:
+    low: Array = np.broadcast_to(f.lo, (len(codes), f.sets)).copy()
+    high = np.broadcast_to(f.hi + 1, (len(codes), f.sets)).copy()
+    while (low < high).any():
+        middle = low + ((high - low) >> 1)
+        reached = (f.evaluate(np.minimum(middle, f.hi)) >= codes) ^ falling
+        reached |= middle > f.hi
+        active = low < high
+        high = np.where(active & reached, middle, high)
+        low = np.where(active & ~reached, middle + 1, low)
+    return low
+
+
+def _dense(f: StepFunction) -> Steps | None:
+    """Steps of a monotone function, one for every code that its quantizer can give in between."""
+    first, last = f.evaluate(f.lo), f.evaluate(f.hi)
+    low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
+    if not isinstance(f.quantizer, FloatQuant) and high - low > MAX_STEPS:
+        return None
+    codes = levels(f.quantizer, low, high)
+    if len(codes) - 1 > MAX_STEPS:
+        return None
+    if len(codes) == 1:
+        codes = np.array([low, low + 1])
+    table = bisect(f, codes[1:])
+    falling = first > last
+    table = np.where(falling, table[::-1], table)
+    values = np.where(falling, codes[::-1, None], codes[:, None])
+    return Steps(f.name, f.lo, f.hi, table, values)
+
+
+Runs = list[tuple[Array, Array]]
+
+
+def _exhaustive(f: StepFunction) -> Runs:
+    """(where runs start, their codes) of each set, from every input."""
+    runs = []
+    length = f.hi - f.lo + 1
+    for s in range(f.sets):
+        one = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
+        starts, codes = [], []
+        for begin in range(0, int(length[s]), _CHUNK):
+            x = np.arange(begin, min(begin + _CHUNK, int(length[s]))) + f.lo[s]
+            y = one.evaluate(x[:, None])[:, 0]
+            change = np.flatnonzero(np.diff(y, prepend=y[0] + 1))
+            starts.append(x[change])
+            codes.append(y[change])
+        runs.append((np.concatenate(starts), np.concatenate(codes)))
+    return runs
+
+
+def _piecewise(f: StepFunction, cuts: Array) -> Runs | str:
+    """The same, from the thresholds of the monotone pieces."""
+    runs: Runs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))] * f.sets
+    for low, high in pairwise(cuts):
+        used = np.flatnonzero(high > low)
+        if not len(used):
+            continue
+        piece = _dense(f.take(used, low[used], high[used] - 1))
+        if piece is None:
+            return f"a monotone piece has more than {MAX_STEPS} steps"
+        for column, s in enumerate(used):
+            inner = np.unique(piece.inner(column))
+            starts = np.concatenate([piece.lo[column : column + 1], inner])
+            index = np.searchsorted(piece.table[:, column], starts, side="right")
+            before = runs[s]
+            runs[s] = (
+                np.concatenate([before[0], starts]),
+                np.concatenate([before[1], piece.values[index, column]]),
+            )
+    return runs
+
+
+def _steps(f: StepFunction, runs: Runs) -> Steps | str:
+    """Steps from runs: neighbours of the same code joined, all sets of one length."""
+    joined = []
+    for starts, codes in runs:
+        keep = np.diff(codes, prepend=codes[0] + 1) != 0
+        joined.append((starts[keep], codes[keep]))
+    low, high = (int(end(codes.min() if end is min else codes.max() for _, codes in joined)) for end in (min, max))
+    one_way = all((np.diff(codes) > 0).all() or (np.diff(codes) < 0).all() for _, codes in joined)
+    if one_way and high - low <= MAX_STEPS and not isinstance(f.quantizer, FloatQuant):
+        joined = [
+            _every_code(starts, codes, low, max(high, low + 1), int(f.hi[s]))
+            for s, (starts, codes) in enumerate(joined)
+        ]
+    size = max(len(codes) for _, codes in joined) - 1
+    if size > MAX_STEPS:
+        return f"it has {size} steps; at most {MAX_STEPS}"
+    size = max(size, 1)
+    table = np.empty((size, f.sets), np.int64)
+    values = np.empty((size + 1, f.sets), np.int64)
+    for s, (starts, codes) in enumerate(joined):
+        table[:, s] = f.hi[s] + 1
+        table[: len(codes) - 1, s] = starts[1:]
+        values[:, s] = codes[-1]
+        values[: len(codes), s] = codes
+    return Steps(f.name, f.lo, f.hi, table, values)
+
+
+def _every_code(starts: Array, codes: Array, low: int, high: int, hi: int) -> tuple[Array, Array]:
+    """Runs of a monotone function as dense steps: a start for every code from low to high."""
+    if codes[0] > codes[-1]:
+        # From high down: code c starts where the function first is <= c.
+        wanted = np.arange(high, low - 1, -1)
+        index = np.searchsorted(-codes, -wanted, side="left")
+    else:
+        wanted = np.arange(low, high + 1)
+        index = np.searchsorted(codes, wanted, side="left")
+    return np.append(starts, hi + 1)[index], wanted
