@@ -20,7 +20,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import hlsgen
-from hlsgen import report
+from hlsgen import report, rescale
 from hlsgen.compiler import Options, check_output, read_folding
 from hlsgen.errors import Diagnostic, HlsgenError, fail, printable
 from hlsgen.simulation.simulate import SIMULATORS
@@ -69,6 +69,16 @@ Folding = Annotated[
     Path | None,
     typer.Option(help="YAML file with PE and SIMD of layers, as a build writes it.", show_default=False),
 ]
+Prefer = Annotated[str, typer.Option(help="What rescaling may use freely: lut (no DSP blocks) or dsp.")]
+Realize = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="[LAYER=]KIND",
+        help=f"How quantizers are realized, all or that one: {', '.join(rescale.KINDS)}. May be given several times. "
+        "Default: the cheapest that is proven equal.",
+        show_default=False,
+    ),
+]
 Reset = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
 Top = Annotated[str, typer.Option(help="Name of the top module.")]
 
@@ -78,7 +88,7 @@ MAX_FRAMES = 1_000_000
 
 def _options(
     target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
-    folding: Path | None, reset: str, top: str,
+    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None,
 ) -> Options:  # fmt: skip
     if reset not in ("high", "low"):
         raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
@@ -92,7 +102,8 @@ def _options(
         if cycles < 1:
             raise fail("HG040", "--fps", f"{fps:g} frames a second at {clock:g} MHz is less than a cycle a frame.")
     layers = read_folding(folding) if folding else {}
-    return Options(target, input_, lanes, cycles, layers, reset == "low", top)
+    wishes = {layer: kind for layer, _, kind in (text.rpartition("=") for text in realize or [])}
+    return Options(target, input_, lanes, cycles, layers, reset == "low", top, prefer=prefer, realize=wishes)
 
 
 class _Watch:
@@ -144,11 +155,12 @@ def _say(diagnostic: Diagnostic) -> None:
 @app.command()
 def check(
     model: ModelArg, input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
-    clock_mhz: Clock = 200.0, folding: Folding = None, as_json: Json = False,
+    clock_mhz: Clock = 200.0, folding: Folding = None, prefer: Prefer = "lut", realize: Realize = None,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Say what stands in the way of a build, all of it; or what becomes of each layer."""
     try:
-        options = _options("verilog", input_, lanes, target_cycles, fps, clock_mhz, folding, "high", "top")
+        options = _options("verilog", input_, lanes, target_cycles, fps, clock_mhz, folding, "high", "top", prefer, realize)
         with _Watch(as_json) as watch:
             result = hlsgen.check(model, options, watch.layer)
     except HlsgenError as error:
@@ -160,6 +172,7 @@ def check(
     for warning in result.warnings:
         _say(warning)
     _print_summary(summary)
+    _print_choices(summary)
 
 
 @app.command()
@@ -168,11 +181,12 @@ def build(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory to write.", show_default=False)],
     target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
     input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
-    clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top", as_json: Json = False,
+    clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top",
+    prefer: Prefer = "lut", realize: Realize = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write Verilog, memory files, testbench and manifest."""
     try:
-        options = _options(target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top)
+        options = _options(target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize)
         check_output(output)
         with _Watch(as_json) as watch:
             result = hlsgen.build(model, output, options, watch.layer)
@@ -300,6 +314,20 @@ def _print_summary(summary: dict[str, Any]) -> None:
         f"estimate: about {estimate['lut']} LUT, {estimate['weight_bits']} weight bits, "
         f"{estimate['table_bits']} table bits"
     )
+
+
+def _print_choices(summary: dict[str, Any]) -> None:
+    """What was tried for every quantizer, what was taken, and why the others are impossible."""
+    for row in summary["layers"]:
+        if "tried" not in row:
+            continue
+        out.print(f"[bold]{escape(row['name'])}[/]: {escape(row['realization'])}")
+        for trial in row["tried"]:
+            price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
+            price += f", {trial['dsp']} DSP" if trial["dsp"] else ""
+            price += f", {trial['memory_bits']} bits of block memory" if trial["memory_bits"] else ""
+            taken = "* " if row["realization"].split(",")[0] == trial["name"] else "  "
+            out.print(escape(f"  {taken}{trial['name']}: {price or trial['why']}"))
 
 
 def _read_array(path: Path, directory: Path) -> Any:

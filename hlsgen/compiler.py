@@ -48,6 +48,9 @@ class Options:
     reset_active_low: bool = False
     top: str = "top"
     name: str | None = None
+    prefer: str = "lut"
+    realize: dict[str, str] = field(default_factory=dict)
+    add: str = "exact"
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +82,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     with problems.catching():
         graph = lower(model, mode, problems)
     problems.finish()
-    targets = Targets(options.target_cycles, options.lanes, options.folding)
+    targets = Targets(options.target_cycles, options.lanes, options.folding, options.prefer, options.realize)
     schedule = plan(graph, targets, progress)
     if options.target_cycles and schedule.interval > options.target_cycles:
         problems.warn(
@@ -259,10 +262,11 @@ def _is_options(values: dict[str, Any]) -> bool:
     kinds: dict[str, tuple[type, ...]] = {
         "target": (str,), "input": (str, type(None)), "lanes": (int, type(None)),
         "target_cycles": (int, type(None)), "folding": (dict,), "reset_active_low": (bool,), "top": (str,),
-        "name": (str, type(None)),
+        "name": (str, type(None)), "prefer": (str,), "realize": (dict,), "add": (str,),
     }  # fmt: skip
     return (
         set(values) <= set(kinds)
+        and all(isinstance(text, str) for pair in values.get("realize", {}).items() for text in pair)
         and all(type(value) in kinds[name] for name, value in values.items())
         and is_folding(values.get("folding", {}))
     )

@@ -148,6 +148,22 @@ def product_to_float32(integer: Array, scale: Array) -> Array:
         return np.asarray(odd.astype(np.float32))
 
 
+def fused_multiply_add(x: Array, factor: Array, value: Array) -> Array:
+    """fl32(x * factor + value) of float32 arrays with one single rounding.
+
+    The product is exact in float64; the sum is rounded to odd there (its exact error is Knuth's
+    TwoSum), and then to float32, which is innocuous.
+    """
+    product, addend = np.broadcast_arrays(x.astype(np.float64) * factor.astype(np.float64), value.astype(np.float64))
+    total = product + addend
+    part = total - product
+    error = (product - (total - part)) + (addend - part)
+    even = (total.view(np.int64) & 1) == 0
+    odd = np.where((error != 0) & even, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
+    with np.errstate(over="ignore", under="ignore"):
+        return np.asarray(odd.astype(np.float32))
+
+
 def _high_half(x: Array) -> Array:
     """The upper 26 bits of a float64 (Veltkamp splitting)."""
     scaled = x * 134217729.0

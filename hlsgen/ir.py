@@ -38,6 +38,14 @@ class Add:
 
 
 @dataclass(frozen=True, eq=False)
+class Fma:
+    """fl(x * factor + value), float32 with one rounding."""
+
+    factor: Array
+    value: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Div:
     """x / value, correctly rounded."""
 
@@ -215,7 +223,7 @@ class FloatQuant:
         return IntType(-top if self.signed else 0, top)
 
 
-Float = Mul | Add | Div | Max | Min | Cast | Dequantize | Activation
+Float = Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation
 Quantizer = IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant
 Elementwise = Float | Quantizer
 

@@ -13,7 +13,7 @@ from hlsgen.errors import Collector, fail
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import FloatBits, Graph, Linear, Map, Relabel, Winner
 from hlsgen.layout import groups, stream_orders
-from hlsgen.rescale import Choice, FloatUnits, Wish, realize, specialize
+from hlsgen.rescale import KINDS, Choice, FloatUnits, Wish, realize, specialize
 from hlsgen.rescale.floats import Compare, ToCode
 from hlsgen.stages import (
     FLOAT_WORD,
@@ -74,6 +74,7 @@ def plan(graph: Graph, targets: Targets, progress: Callable[[int, int, str], Non
     """Chooses folding and realizations. Raises HG035, HG037, HG040, HG041."""
     orders = stream_orders(graph)
     folding = choose_folding(graph, targets)
+    _check_wishes(graph, targets)
     planner = _Planner(graph, orders, folding, targets)
     for i, layer in enumerate(graph.layers):
         if progress:
@@ -86,6 +87,19 @@ def plan(graph: Graph, targets: Targets, progress: Callable[[int, int, str], Non
         graph, tuple(stages), tuple(orders), {"layers": written, "lanes": stages[0].result.lanes},
         int(times[-1]), busy, planner.choices,
     )  # fmt: skip
+
+
+def _check_wishes(graph: Graph, targets: Targets) -> None:
+    names = [layer.name for layer in graph.layers if isinstance(layer, Map)]
+    problems = Collector()
+    if targets.prefer not in ("lut", "dsp"):
+        problems.error("HG040", "--prefer", f"{targets.prefer!r}.", "Supported: lut, dsp.")
+    for name, kind in targets.realize.items():
+        if kind not in KINDS:
+            problems.error("HG040", "--realize", f"{kind!r} is no realization.", f"Supported: {', '.join(KINDS)}.")
+        if name and name not in names:
+            problems.error("HG040", "--realize", f"no quantizer {name!r}.", "Quantizers: " + (", ".join(names) or "none") + ".")
+    problems.finish()
 
 
 def choose_folding(graph: Graph, targets: Targets) -> dict[str, tuple[int, int]]:

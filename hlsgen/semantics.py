@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen import activations
-from hlsgen.fixed import Array, IntType, product_to_float32, round_float
+from hlsgen.fixed import Array, IntType, fused_multiply_add, product_to_float32, round_float
 from hlsgen.ir import (
     Accumulator,
     Activation,
@@ -26,6 +26,7 @@ from hlsgen.ir import (
     Fixed,
     FloatBits,
     FloatQuant,
+    Fma,
     IntQuant,
     Max,
     Min,
@@ -68,6 +69,8 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return x * value
             case Add(value):
                 return x + value
+            case Fma(factor, value):
+                return fused_multiply_add(x, factor, value)
             case Div(value):
                 return x / value
             case Max(value):
@@ -80,7 +83,8 @@ def apply(op: Elementwise, x: Array) -> Array:
                 result: Array = wide.astype(dtype)
                 return result
             case Dequantize(scale, zero_point):
-                return np.asarray((x.astype(np.int64) - zero_point).astype(scale.dtype) * scale)
+                product = (x.astype(np.int64) - zero_point).astype(np.float32) * _at_least_single(scale)
+                return np.asarray(product.astype(scale.dtype))
             case Activation(kind, alpha, beta):
                 return activations.evaluate(kind, x, alpha, beta)
             case _:
@@ -107,7 +111,7 @@ def quantize(op: Quantizer, x: Array) -> Array:
                     count += x >= threshold
                 return count
             case QuantizeLinear():
-                y = round_float(x / op.scale, op.mode)
+                y = round_float(_at_least_single(x) / _at_least_single(op.scale), op.mode)
                 whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
                 return np.clip(whole + op.zero_point, op.type.lo, op.type.hi)
             case Requantize():
@@ -116,6 +120,11 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 return _minifloat(op, x)
             case _:
                 assert_never(op)
+
+
+def _at_least_single(x: Array) -> Array:
+    """float16 as float32: ONNX quantizes and dequantizes it there."""
+    return np.asarray(x, np.float32) if x.dtype == np.float16 else x
 
 
 def _rescaled(op: Requantize, x: Array) -> Array:

@@ -38,8 +38,7 @@ def test_axis_in(simulate: Callable[..., None], simulator: str, shape: tuple[int
         {"s_axis_tdata": words, "s_axis_tlast": last},
         {"m_data": [word & ((1 << width) - 1) for word in words]},
         latency=1,
-        capacity=2,
-        registered=True,
+        capacity=1,
         levels={"frame_error": [int(count > flip) for count in range(401)]},
     )
     parameters = {"WIDTH": width, "TDATA_W": tdata_width, "BEATS": frame}

@@ -146,8 +146,8 @@ def dequantized(name: str, const: Const, inputs: Inputs, attrs: dict[str, Any]) 
     codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
     scale, zero, _ = _linear_parameters(name, codes.shape, inputs, attrs, kind)
     real = (codes - zero).astype(scale.dtype) * scale
-    parts = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
-    return Const(np.asarray(real), codes, *parts)
+    spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
+    return Const(np.asarray(real), codes, spread, point, kind)
 
 
 # --------------------------------------------------------------------------- linear layers
@@ -260,7 +260,7 @@ def _requant_shift(
         if np.abs(array).max(initial=0) >= 1 << 40 or (what == "mul" and np.abs(array).max(initial=0) >= 1 << 31):
             raise fail("HG027", name, f"input {what} has the value {np.abs(array).max()}.", "At most 31 bits.")
         own = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-        if own.ndim != len(shape) or any(a not in (1, b) for a, b in zip(own.shape, shape, strict=True)):
+        if own.ndim != len(shape) or np.broadcast_shapes(own.shape, shape) != shape:
             raise fail("HG023", name, f"input {what} of shape {list(array.shape)} for data of shape {list(shape)}.")
         parts.append(own)
     mul, add = parts

@@ -5,12 +5,13 @@ The order of float32 operations is that of onnxruntime, whose operators they are
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from hlsgen.errors import fail
-from hlsgen.fixed import Array
+from hlsgen.fixed import Array, fused_multiply_add
 from hlsgen.frontend.integer import (
     Imported,
     Inputs,
@@ -22,7 +23,7 @@ from hlsgen.frontend.integer import (
     scale_of,
 )
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import Activation, Add, Cast, Elementwise, Mul, Shape
+from hlsgen.ir import Activation, Add, Cast, Fma, Mul, Op, QuantizeLinear, Shape
 
 DOMAIN = "com.microsoft"
 OPERATORS = frozenset(
@@ -51,7 +52,7 @@ def import_qlinear(
             return _to_float(name, shape, dtype, inputs)
         case "QLinearAdd" | "QLinearMul":
             own, other = (inputs[0:3], inputs[3:6]) if position == 0 else (inputs[3:6], inputs[0:3])
-            return [(op, shape) for op in _binary(op_type, name, shape, own, other, inputs[6:8])]
+            return [(op, shape) for op in _binary(op_type, name, shape, own, other, inputs[6:8], position)]
         case _:
             own, out = inputs[0:3], inputs[3:5]
             kind = op_type.removeprefix("QLinear")
@@ -62,12 +63,12 @@ def import_qlinear(
             return [(first, shape), (function, shape), (last, shape)]
 
 
-def _product(name: str, a: Const | None, b: Const | None) -> Array:
-    """fl32(scale of the data * scale of the weights)."""
+def _product(name: str, a: Const | None, b: Const | None, alpha: float = 1.0) -> Array:
+    """fl32(fl32(alpha * scale of the data) * scale of the weights)."""
     left, right = scale_of(name, a, "the data's scale"), scale_of(name, b, "the weights' scale")
     if left.size != 1:
         raise fail("HG034", name, "the data's scale differs along the summed axis.", "Use one per tensor.")
-    return np.asarray(left.astype(np.float32).reshape(()) * right.astype(np.float32))
+    return np.asarray(np.float32(alpha) * left.astype(np.float32).reshape(()) * right.astype(np.float32))
 
 
 def _rescaled(name: str, steps: Imported, product: Array, out: Inputs) -> Imported:
@@ -83,8 +84,8 @@ def _rescaled(name: str, steps: Imported, product: Array, out: Inputs) -> Import
 
 def _gemm(name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
     """QGemm: A, its scale, zero point; B, its scale, zero point; C (int32); output scale, zero point."""
-    if attrs.get("transA", 0) or attrs.get("alpha", 1.0) != 1.0:
-        raise fail("HG013", name, "transA or alpha is set.", "Supported: transA 0, alpha 1.")
+    if attrs.get("transA", 0):
+        raise fail("HG013", name, "transA is 1.", "Supported: transA 0.")
     weight = inputs[3]
     if attrs.get("transB", 0) and weight is not None:
         weight = weight.map(np.transpose)
@@ -94,7 +95,7 @@ def _gemm(name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, 
         bias, _ = integers(name, inputs[6], "the bias", ["int32"])
         bias = bias.reshape(-1) if bias.ndim < 2 or bias.shape[0] == 1 else bias
         steps.append((Add(placed(name, bias.astype(np.int32), result, -1, "the bias")), result))
-    product = _product(name, inputs[1], inputs[4])
+    product = _product(name, inputs[1], inputs[4], attrs.get("alpha", 1.0))
     if inputs[7] is not None:
         return _rescaled(name, steps, product, inputs[7:9])
     factor = placed(name, product, result, -1, "the weights' scale")
@@ -112,24 +113,100 @@ def _to_float(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Imported:
     return steps
 
 
+_NARROW = ["int8", "uint8", "int16", "uint16"]
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """Scale (float32) and zero point (int64) of an operand, one element each."""
+
+    scale: Array
+    zero: Array
+
+
 def _binary(
-    op_type: str, name: str, shape: Shape, own: Inputs, other: Inputs, out: Inputs
-) -> list[Elementwise]:  # fmt: skip
-    """QLinearAdd or QLinearMul with a constant operand."""
+    op_type: str, name: str, shape: Shape, own: Inputs, other: Inputs, out: Inputs, position: int
+) -> list[Op]:  # fmt: skip
+    """QLinearAdd or QLinearMul of the data, operand number `position`, and a constant."""
     if other[0] is None:
         raise fail("HG015", name, f"{op_type} of two computed tensors.", "Supported so far: one constant operand.")
-    codes, _ = integers(name, other[0], "the other operand", ["int8", "uint8", "int16", "uint16"])
-    zero = integers(name, other[2], "its zero point", ["int8", "uint8", "int16", "uint16"])[0] if other[2] else 0
-    own_zero = integers(name, own[2], "the zero point", ["int8", "uint8", "int16", "uint16"])[0] if own[2] else 0
-    sizes = [s for s in codes.shape if s > 1]
-    if codes.ndim > len(shape) or np.broadcast_shapes(codes.shape, shape) != shape:
-        raise fail("HG023", name, f"an operand of shape {sizes} for data of shape {list(shape)}.")
-    value = codes.reshape((1,) * (len(shape) - codes.ndim) + codes.shape)
-    scales = [scale_of(name, part, "a scale").astype(np.float32).reshape(-1)[0] for part in (own[1], other[1], out[0])]
-    return _exact_binary(op_type, name, shape, value, np.asarray(zero), np.asarray(own_zero), scales, out)
+    codes, _ = integers(name, other[0], "the other operand", _NARROW)
+    scales = [scale_of(name, part[1], "a scale") for part in (own, other)]
+    zeros = [_whole(name, part[2]) for part in (own, other)]
+    if any(part.size != 1 for part in (*scales, *zeros)):
+        raise fail("HG023", name, f"{op_type} with a scale or zero point per channel.", "Use one per tensor.")
+    result = quantize_linear(name, shape, [None, *out[:2]], {})
+    data, constant = (Operand(scale, zero) for scale, zero in zip(scales, zeros, strict=True))
+    if op_type == "QLinearAdd":
+        return added(name, shape, data, codes, constant, result, position)
+    return multiplied(name, shape, data, codes, constant, result)
 
 
-def _exact_binary(
-    op_type: str, name: str, shape: Shape, value: Array, zero: Array, own_zero: Array, scales: list[Any], out: Inputs
-) -> list[Elementwise]:  # fmt: skip
-    raise NotImplementedError
+def _whole(name: str, const: Const | None) -> Array:
+    return np.zeros(1, np.int64) if const is None else integers(name, const, "a zero point", _NARROW)[0]
+
+
+def added(
+    name: str, shape: Shape, data: Operand, codes: Array, constant: Operand, result: QuantizeLinear, position: int
+) -> list[Op]:  # fmt: skip
+    """QLinearAdd: fma(a, ra, fma(b, rb, zy - fma(ra, za, rb * zb))), rounded with the zero point inside.
+
+    r = fl(s / sy). a is the first operand; where that stands still along the last axis and is
+    broadcast, the kernel takes the second for a.
+    """
+    value = _broadcast(name, codes, shape)
+    first = shape if position == 0 else value.shape
+    swapped = value.shape != shape and first[-1:] in ((), (1,))
+    (own, own_zero), (other, other_zero) = (_ratio(part, result) for part in (data, constant))
+    zero = result.zero_point.astype(np.float32).reshape(1)
+    one = (1,) * len(shape)
+    if (position == 0) != swapped:
+        fixed = zero - fused_multiply_add(own, own_zero, other * other_zero)
+        inner = fused_multiply_add(value.astype(np.float32), other, fixed)
+        steps: list[Op] = [Cast("float32"), Fma(own.reshape(one), inner)]
+    else:
+        fixed = zero - fused_multiply_add(other, other_zero, own * own_zero)
+        product = value.astype(np.float64) * other.astype(np.float64)  # exact
+        steps = [Cast("float32"), Fma(own.reshape(one), fixed.reshape(one)), Fma(np.ones(one, np.float32), product)]
+    return [*steps, _unscaled(result, one)]
+
+
+def multiplied(
+    name: str, shape: Shape, data: Operand, codes: Array, constant: Operand, result: QuantizeLinear
+) -> list[Op]:  # fmt: skip
+    """QLinearMul: fl(fl((a - za) * (b - zb)) * fl(fl(sa * sb) / sy)) + zy, rounded with the zero point inside."""
+    one = (1,) * len(shape)
+    value = _broadcast(name, codes, shape) - constant.zero.reshape(one)
+    product = data.scale.astype(np.float32) * constant.scale.astype(np.float32)
+    factor = product.reshape(one) / result.scale.astype(np.float32).reshape(one)
+    return [
+        Cast("float32"),
+        Add(-data.zero.astype(np.float32).reshape(one)),
+        Mul(value.astype(np.float32)),
+        Mul(factor),
+        Add(result.zero_point.astype(np.float32).reshape(one)),
+        _unscaled(result, one),
+    ]
+
+
+def _ratio(part: Operand, result: QuantizeLinear) -> tuple[Array, Array]:
+    """(fl(scale / output scale), zero point), float32 of one element each."""
+    scale, output = (v.astype(np.float32).reshape(1) for v in (part.scale, result.scale))
+    return scale / output, part.zero.astype(np.float32).reshape(1)
+
+
+def _unscaled(result: QuantizeLinear, one: Shape) -> QuantizeLinear:
+    """Rounding and saturation alone."""
+    return replace(result, scale=np.ones(one, np.float32), zero_point=np.zeros(one, np.int64))
+
+
+def _broadcast(name: str, codes: Array, shape: Shape) -> Array:
+    while codes.ndim > len(shape) and codes.shape[0] == 1:
+        codes = codes[0]
+    try:
+        fits = np.broadcast_shapes(codes.shape, shape) == shape
+    except ValueError:
+        fits = False
+    if not fits:
+        raise fail("HG023", name, f"an operand of shape {list(codes.shape)} for data of shape {list(shape)}.")
+    return codes.reshape((1,) * (len(shape) - codes.ndim) + codes.shape)

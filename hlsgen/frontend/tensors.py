@@ -28,17 +28,22 @@ MAX_RANK = 16
 
 @dataclass(frozen=True, eq=False)
 class Const:
-    """A constant tensor; with `codes`, `scale`, `zero_point` of its shape if a quantizer made it."""
+    """A constant tensor; with `codes`, `scale`, `zero_point` of its shape if a quantizer made it.
+
+    `kind`: the ONNX integer type of the codes behind DequantizeLinear.
+    """
 
     array: Array
     codes: Array | None = None
     scale: Array | None = None
     zero_point: Array | None = None
+    kind: str = ""
 
     def map(self, change: Callable[[Array], Array]) -> Const:
         """The constant with the same rearrangement applied to all its parts."""
         parts = (self.codes, self.scale, self.zero_point)
-        return Const(change(self.array), *(None if part is None else change(part) for part in parts))
+        codes, scale, zero = (None if part is None else change(part) for part in parts)
+        return Const(change(self.array), codes, scale, zero, self.kind)
 
 
 @dataclass(frozen=True)
@@ -142,7 +147,8 @@ def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[C
             for part in (first.codes, first.scale, first.zero_point)
             if part is not None
         ]
-        return [Const(results[0], *parts)]
+        codes, scale, zero = parts
+        return [Const(results[0], codes, scale, zero, first.kind)]
     return [Const(array) for array in results]
 
 

@@ -9,6 +9,7 @@ import onnx
 
 from hlsgen.errors import Collector, fail, stuck
 from hlsgen.frontend import integer, qlinear, qonnx, standard
+from hlsgen.frontend.fuse import Source, fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.tensors import (
@@ -93,6 +94,13 @@ def _constant_linear(op_type: str, name: str, data: Const, inputs: list[Const | 
     return Const(quantize(op, data.array).astype(op.dtype))
 
 
+def _named(name: str, steps: standard.Imported) -> list[Step]:
+    """The steps of a node. What rescales the sums of an integer layer gets a name of its own."""
+    linear = any(isinstance(op, MatMulInteger) for op, _ in steps)
+    after = f"{name} (rescaled)"
+    return [Step(after if linear and isinstance(op, QuantizeLinear) else name, op, shape) for op, shape in steps]
+
+
 def result_dtype(ops: list[Op], dtype: str) -> str:
     """The dtype of the last step's result, the first working on data of that dtype."""
     for op in ops:
@@ -125,6 +133,7 @@ class Walk:
         )
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
+        self.sources: dict[int, Source] = {}
 
     def run(self) -> Model | None:
         if self.versions.get("", MIN_OPSET) < MIN_OPSET:
@@ -178,7 +187,8 @@ class Walk:
             self.problems.error("HG015", output.name, "the graph branches.", "Supported: a straight sequence of nodes.")
             return None
         return Model(
-            self.name, source.name, shape, dtype, batched, declared_type(self.graph, source), tuple(self.steps), output.name,
+            self.name, source.name, shape, dtype, batched, declared_type(self.graph, source),
+            fuse(self.steps, self.sources), output.name,
             result.dtype,
         )  # fmt: skip
 
@@ -291,7 +301,8 @@ class Walk:
                 "The graph must be a straight sequence of nodes.",
             )  # fmt: skip
         else:
-            self.steps.extend(Step(name, op, shape) for op, shape in steps)
+            self.steps.extend(_named(name, steps))
+            self._note_source(node, position, constants, attrs, data.dtype, len(steps))
             index = len(self.steps) if steps else data.index
         shape = steps[-1][1] if steps else data.shape
         dtype = result_dtype([op for op, _ in steps], data.dtype)
@@ -300,6 +311,21 @@ class Walk:
         elif (node.op_type, which) == ("Dropout", 1):
             raise fail("HG010", name, "the mask output of Dropout is used.", "Export the model in evaluation mode.")
         self.tensors[used[0]] = Dynamic(shape, dtype, index)
+
+    def _note_source(
+        self, node: onnx.NodeProto, position: int, constants: list[Const | None], attrs: dict[str, Any], dtype: str,
+        count: int,
+    ) -> None:  # fmt: skip
+        """Remembers what the steps of QDQ layers were made from."""
+        last = len(self.steps) - 1
+        if node.op_type == "DequantizeLinear":
+            self.sources[last] = Source(None, position, dtype)
+        elif node.op_type in ("Add", "Mul", "MatMul"):
+            self.sources[last] = Source(constants[1 - position], position, dtype)
+        elif node.op_type == "Gemm" and attrs.get("beta", 1.0) == attrs.get("alpha", 1.0) == 1.0:
+            self.sources[last - count + 1] = Source(constants[1], position, dtype)
+            if count == 2:
+                self.sources[last] = Source(constants[2], position, dtype)
 
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
         if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"MatMul", "Gemm"}:

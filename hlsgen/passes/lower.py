@@ -28,6 +28,7 @@ from hlsgen.ir import (
     Fixed,
     FloatBits,
     FloatQuant,
+    Fma,
     Graph,
     HostOp,
     IntQuant,
@@ -69,7 +70,7 @@ from hlsgen.semantics import KEY_POS_INF, code_type, decoding
 QUANTIZERS = (
     IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear, Requantize, FloatQuant,
 )  # fmt: skip
-FLOAT = (Mul, Add, Div, Max, Min, Cast, Dequantize, Activation)
+FLOAT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Activation)
 LINEAR = (MatMul, MatMulInteger)
 
 

@@ -24,6 +24,7 @@ from hlsgen.ir import (
     Fixed,
     FloatBits,
     FloatQuant,
+    Fma,
     IntQuant,
     Max,
     Min,
@@ -135,7 +136,7 @@ def _operation(f: StepFunction, op: Elementwise) -> list[Unit]:
             return [Arithmetic("MAX", value)]
         case Min(value):
             return [Arithmetic("MIN", value)]
-        case Cast() | Dequantize() | Activation():
+        case Cast() | Dequantize() | Activation() | Fma():
             raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
             return [*_quantize(f, op), *_decode(f, decoding(op), code_type(op))]

@@ -4,7 +4,7 @@
 // Parameters  WIDTH   payload bits of a beat, the low bits of tdata
 //             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
 //             BEATS   beats of a frame
-// Latency     1 cycle, full throughput
+// Latency     1 cycle, full throughput; tready depends on m_ready of the same cycle
 // Contract    beats are counted, tlast is not needed; frame_error is set, until reset, when a
 //             beat is accepted whose tlast does not match the count.
 `default_nettype none
@@ -44,11 +44,20 @@ module hg_axis_in #(
         end
     end
 
-    hg_slice #(.WIDTH(WIDTH)) slice (
-        .clk(clk), .rst(rst),
-        .s_data(s_axis_tdata[WIDTH-1:0]), .s_valid(s_axis_tvalid), .s_ready(s_axis_tready),
-        .m_data(m_data), .m_valid(m_valid), .m_ready(m_ready)
-    );
+    // One register and no multiplexer: a wide port costs flip-flops only.
+    reg [WIDTH-1:0] data_reg;
+    reg             valid_reg;
+    wire            en = m_ready || !valid_reg;
+
+    assign s_axis_tready = en;
+    assign m_data        = data_reg;
+    assign m_valid       = valid_reg;
+
+    always @(posedge clk) begin
+        if (en) data_reg  <= s_axis_tdata[WIDTH-1:0];
+        if (en) valid_reg <= s_axis_tvalid;
+        if (rst) valid_reg <= 1'b0;
+    end
 
     wire unused = &{1'b0, s_axis_tdata};
 endmodule
