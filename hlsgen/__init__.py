@@ -12,7 +12,7 @@ All raise `HlsgenError` with every problem found.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 
@@ -58,15 +58,18 @@ def build(
     return result
 
 
-def run(directory: str | PathLike[str], x: Array, backend: str = "reference") -> Array:
+def run(directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference") -> Array:
     """Model inputs (the model's shape, or a batch of them) -> model outputs, through a backend.
+
+    Of models with two inputs `x` is a mapping from their names.
 
     backend: "reference", "verilator" or "icarus". x: numbers; y: the model's output dtype.
     """
     if backend not in BACKENDS:
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
     found = reopen(Path(directory))
-    codes = reference.encode_input(found.graph, reference.frames_of(found.graph, x))
+    arrays = x if isinstance(x, Mapping) else {found.graph.model.input_name: x}
+    codes = reference.encode_input(found.graph, reference.packed(found.graph, arrays))
     if backend == "reference":
         results = reference.run_layers(found.graph, codes)
         outputs = results[-1] if results else codes

@@ -12,23 +12,38 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal, localcontext
+from decimal import Decimal, getcontext, localcontext
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from hlsgen.fixed import Array
 
-_DIGITS = 50
-#: Relative error that float64 library functions are trusted to stay below, generously.
-_TRUST = 2.0**-44
+#: Decimal digits beyond those that the arguments have.
+_GUARD = 60
+#: Relative error that float64 evaluations stay below, generously; the tail of Gelu has the largest.
+_TRUST = 2.0**-40
+#: Arguments from here on give a Gelu below all float64 numbers, or the argument itself.
+_FAR = 42
+#: Smallest finite number of all float types, and the smallest number above 0.
+_LOWEST, _TINY = float(np.finfo(np.float64).min), 5e-324
+#: Most bits of a power that is computed exactly.
+_MAX_POWER_BITS = 1 << 17
+
+Exact = Decimal | Fraction
 
 
 @dataclass(frozen=True)
 class Smooth:
-    """A real function: in float64, in decimal, and where its direction or domain changes."""
+    """A real function: in float64, in decimal, and where its direction or domain changes.
+
+    At infinities it has its limit. `exact` works with the precision of the current context.
+    """
 
     fast: Callable[[Array, float, float], Array]
-    exact: Callable[[Decimal, Decimal, Decimal], Decimal]
+    exact: Callable[[Decimal, Decimal, Decimal], Exact]
     turns: tuple[float, ...] = ()
 
 
@@ -41,19 +56,20 @@ _erfc, _erf = _each(math.erfc), _each(math.erf)
 
 
 def _erf_decimal(x: Decimal) -> Decimal:
-    """erf by its power series (absolute error far below 10^-40 for |x| < 30)."""
-    if abs(x) > 30:
+    """erf by its power series."""
+    if abs(x) > _FAR:
         return Decimal(1).copy_sign(x)
     with localcontext() as context:
-        context.prec = 50 + int(x * x)  # the series cancels as much as e^(x^2)
+        context.prec += int(x * x)  # the series cancels as much as e^(x^2)
         term, total, n = x, x, 0
-        while abs(term) > Decimal(10) ** -(context.prec + 5):
+        while abs(term) > abs(x).scaleb(-context.prec):
             n += 1
             term = -term * x * x / n
             total += term / (2 * n + 1)
         return 2 * total / _pi(context.prec).sqrt()
 
 
+@lru_cache(maxsize=64)
 def _pi(digits: int) -> Decimal:
     """Machin's formula."""
 
@@ -66,23 +82,38 @@ def _pi(digits: int) -> Decimal:
             total += term / k
         return total
 
-    return 16 * arctan_inverse(5) - 4 * arctan_inverse(239)
+    with localcontext() as context:
+        context.prec = digits + 5
+        return 16 * arctan_inverse(5) - 4 * arctan_inverse(239)
+
+
+def _expm1_decimal(x: Decimal) -> Decimal:
+    """e^x - 1 for x <= 0. Below -400 it is as good as -1, but not -1."""
+    with localcontext() as context:
+        context.prec += 200
+        return max(x, Decimal(-400)).exp() - 1
+
+
+def _gelu(x: Array, _a: float, _b: float) -> Array:
+    return np.where(x == -np.inf, -0.0, 0.5 * x * _erfc(-x / math.sqrt(2)))
 
 
 def _gelu_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
+    if abs(x) > _FAR:
+        return x if x > 0 else Decimal(-1).scaleb(-400)
     with localcontext() as context:
-        context.prec = 60 + int(x * x)
+        context.prec += int(x * x)
         return x * (1 + _erf_decimal(x / Decimal(2).sqrt())) / 2
 
 
 def _gelu_tanh(x: Array, _a: float, _b: float) -> Array:
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
     # 0.5 x (1 + tanh u) = x / (1 + e^(-2u)): no cancellation.
-    return np.asarray(x / (1 + np.exp(-2 * inner)))
+    return np.where(x == -np.inf, -0.0, x / (1 + np.exp(-2 * inner)))
 
 
 def _gelu_tanh_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
-    inner = (2 / _pi(_DIGITS)).sqrt() * (x + Decimal("0.044715") * x * x * x)
+    inner = (2 / _pi(getcontext().prec)).sqrt() * (x + Decimal("0.044715") * x * x * x)
     return x / (1 + (-2 * inner).exp())
 
 
@@ -91,22 +122,47 @@ def _sigmoid_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
 
 
 def _tanh_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
-    e = (-2 * abs(x)).exp()
-    return ((1 - e) / (1 + e)).copy_sign(x)
+    e = _expm1_decimal(-2 * abs(x))
+    return (-e / (2 + e)).copy_sign(x)
 
 
 def _elu_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Decimal:
-    return x if x >= 0 else a * (x.exp() - 1)
+    return x if x >= 0 else a * _expm1_decimal(x)
+
+
+def _selu(x: Array, a: float, b: float) -> Array:
+    if b == 0:
+        return np.where(np.isnan(x), x, 0.0)
+    return np.asarray(b * np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))))
 
 
 def _selu_decimal(x: Decimal, a: Decimal, b: Decimal) -> Decimal:
-    return b * (x if x >= 0 else a * (x.exp() - 1))
+    return b * (x if x >= 0 else a * _expm1_decimal(x))
 
 
-def _pow_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Decimal:
-    if x == 0:
-        return Decimal(1 if a == 0 else 0)
-    return x**a if x > 0 or a != int(a) else (-x) ** a * (-1) ** (int(a) % 2)
+def _softplus_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
+    with localcontext() as context:
+        context.prec += int(min(max(-x, Decimal(0)), Decimal(1000)))
+        return (1 + x.exp()).ln()
+
+
+def _pow_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Exact:
+    """x^a; as a fraction where it is rational and not too long, so that ties are seen."""
+    root: Fraction | None = Fraction(x)
+    power, roots = a.as_integer_ratio()
+    while root is not None and roots > 1:
+        root, roots = _exact_root(root), roots // 2
+    if root is not None:
+        bits = root.numerator.bit_length() + root.denominator.bit_length()
+        if bits * abs(power) <= _MAX_POWER_BITS:
+            return root**power
+    return abs(x) ** a if x > 0 or power % 2 == 0 else -(abs(x) ** a)
+
+
+def _exact_root(x: Fraction) -> Fraction | None:
+    """The square root of x > 0, if it is rational."""
+    root = Fraction(math.isqrt(x.numerator), math.isqrt(x.denominator))
+    return root if root * root == x else None
 
 
 SMOOTH: dict[str, Smooth] = {
@@ -115,14 +171,18 @@ SMOOTH: dict[str, Smooth] = {
     "Tanh": Smooth(lambda x, a, b: np.tanh(x), _tanh_decimal),
     "Sigmoid": Smooth(lambda x, a, b: 1 / (1 + np.exp(-x)), _sigmoid_decimal),
     "Erf": Smooth(lambda x, a, b: _erf(x), lambda x, a, b: _erf_decimal(x)),
-    "Gelu": Smooth(lambda x, a, b: 0.5 * x * _erfc(-x / math.sqrt(2)), _gelu_decimal, (-0.7517915524,)),
-    "GeluTanh": Smooth(_gelu_tanh, _gelu_tanh_decimal, (-0.7524614220,)),
+    "Gelu": Smooth(_gelu, _gelu_decimal, (-0.75179152469356446,)),
+    "GeluTanh": Smooth(_gelu_tanh, _gelu_tanh_decimal, (-0.75246142207101626,)),
     "Elu": Smooth(lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), _elu_decimal),
-    "Selu": Smooth(lambda x, a, b: b * np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), _selu_decimal),
-    "Softplus": Smooth(lambda x, a, b: np.logaddexp(0, x), lambda x, a, b: (1 + x.exp()).ln()),
-    "Softsign": Smooth(lambda x, a, b: x / (1 + np.abs(x)), lambda x, a, b: x / (1 + abs(x))),
-    "Reciprocal": Smooth(lambda x, a, b: 1 / x, lambda x, a, b: 1 / x, (0.0,)),
-    "Pow": Smooth(lambda x, a, b: np.power(x, a), _pow_decimal, (0.0,)),
+    "Selu": Smooth(_selu, _selu_decimal),
+    "Softplus": Smooth(lambda x, a, b: np.logaddexp(0, x), _softplus_decimal),
+    "Softsign": Smooth(
+        lambda x, a, b: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
+        lambda x, a, b: Fraction(x) / (1 + abs(Fraction(x))),
+    ),
+    # Both zeros are a piece of their own: their reciprocals are the two infinities.
+    "Reciprocal": Smooth(lambda x, a, b: 1 / x, lambda x, a, b: 1 / Fraction(x), (0.0, _TINY)),
+    "Pow": Smooth(lambda x, a, b: np.power(x, a), _pow_decimal, (0.0, _TINY)),
 }  # fmt: skip
 
 #: Evaluated in the dtype, one operation after the other; None: its pieces are not known.
@@ -142,8 +202,6 @@ def evaluate(kind: str, x: Array, alpha: float, beta: float) -> Array:
     wide = function.fast(x.astype(np.float64), alpha, beta)
     result = wide.astype(x.dtype)
     unsure = np.isfinite(wide) & np.isfinite(x) & (wide != 0) & _near_boundary(wide, x.dtype)
-    if kind == "Pow" and alpha == int(alpha):
-        unsure &= x != 0
     if unsure.any():
         values, where = np.unique(x[unsure], return_inverse=True)
         exact = np.asarray([_rounded(function, float(v), alpha, beta, x.dtype) for v in values], x.dtype)
@@ -151,14 +209,29 @@ def evaluate(kind: str, x: Array, alpha: float, beta: float) -> Array:
     return np.asarray(result)
 
 
-def turning_points(kind: str, alpha: float, beta: float) -> tuple[float, ...] | None:
-    """Arguments between which the function is monotone in float arithmetic; None if not known.
+def turning_points(kind: str, alpha: float, beta: float, dtype: np.dtype[Any]) -> tuple[float, ...] | None:
+    """Arguments T between which the function is monotone in arithmetic of that dtype; None if not known.
 
-    A correctly rounded monotone function is monotone. So is a composition of monotone operations.
+    It is so on all x of one side of each x >= T; infinities are arguments as well. A correctly rounded
+    monotone function is monotone. So is a composition of monotone operations.
     """
-    if kind in ("LeakyRelu", "Elu", "Selu") and alpha < 0:
-        return (0.0,)
-    return LITERAL[kind] if kind in LITERAL else SMOOTH[kind].turns
+    with np.errstate(over="ignore"):
+        a, b = (dtype.type(v) if dtype.kind == "f" else v for v in (alpha, beta))
+    match kind:
+        case "Abs" if dtype.kind == "i":
+            return (np.iinfo(dtype).min + 1, 0.0)  # the lowest integer has no opposite
+        case "LeakyRelu" if a == 0:
+            return (_LOWEST,)  # 0 times infinity
+        case "LeakyRelu" | "Elu" | "Selu" if alpha < 0:
+            return (0.0,)
+        case "HardSigmoid" if not np.isfinite([a, b]).all():
+            return None
+        case "HardSigmoid" if a == 0:
+            return _LOWEST, math.inf
+        case "Pow" if alpha != int(alpha):
+            return _LOWEST, 0.0, _TINY  # NaN from the lowest number to 0, but not at minus infinity
+        case _:
+            return LITERAL[kind] if kind in LITERAL else SMOOTH[kind].turns
 
 
 def _literal(kind: str, x: Array, alpha: float, beta: float) -> Array:
@@ -193,11 +266,20 @@ def _near_boundary(wide: Array, dtype: np.dtype[np.floating]) -> Array:
 
 
 def _rounded(function: Smooth, x: float, alpha: float, beta: float, dtype: np.dtype[np.floating]) -> Array:
-    """The exact value, rounded once (to odd in float64 first, which is innocuous for narrower ones)."""
+    """The exact value, rounded once (to odd in float64 first, which is innocuous for narrower ones).
+
+    So many digits that products of the arguments are exact, and differences of second order in x are seen.
+    """
+    arguments = [Decimal(v) for v in (x, alpha, beta)]
     with localcontext() as context:
-        context.prec = _DIGITS
-        value = function.exact(Decimal(x), Decimal(alpha), Decimal(beta))
+        context.prec = _GUARD + sum(len(v.as_tuple().digits) for v in arguments) + 2 * max(0, -arguments[0].adjusted())
+        value = function.exact(*arguments)
+    try:
         near = float(value)
-        if dtype != np.float64 and Decimal(near) != value and not np.float64(near).view(np.int64) & 1:
-            near = math.nextafter(near, math.inf if value > Decimal(near) else -math.inf)
+    except OverflowError:
+        near = math.copysign(math.inf, value)
+    if dtype != np.float64 and math.isfinite(near) and not np.float64(near).view(np.int64) & 1:
+        exact = Fraction(value)
+        if Fraction(near) != exact:
+            near = math.nextafter(near, math.inf if exact > Fraction(near) else -math.inf)
     return np.asarray(near, dtype)

@@ -79,6 +79,9 @@ Realize = Annotated[
         show_default=False,
     ),
 ]
+AddOption = Annotated[
+    str, typer.Option("--add", help="QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).")
+]
 Reset = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
 Top = Annotated[str, typer.Option(help="Name of the top module.")]
 
@@ -88,7 +91,7 @@ MAX_FRAMES = 1_000_000
 
 def _options(
     target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
-    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None,
+    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None, add: str,
 ) -> Options:  # fmt: skip
     if reset not in ("high", "low"):
         raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
@@ -103,7 +106,7 @@ def _options(
             raise fail("HG040", "--fps", f"{fps:g} frames a second at {clock:g} MHz is less than a cycle a frame.")
     layers = read_folding(folding) if folding else {}
     wishes = {layer: kind for layer, _, kind in (text.rpartition("=") for text in realize or [])}
-    return Options(target, input_, lanes, cycles, layers, reset == "low", top, prefer=prefer, realize=wishes)
+    return Options(target, input_, lanes, cycles, layers, reset == "low", top, prefer=prefer, realize=wishes, add=add)
 
 
 class _Watch:
@@ -156,11 +159,13 @@ def _say(diagnostic: Diagnostic) -> None:
 def check(
     model: ModelArg, input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
     clock_mhz: Clock = 200.0, folding: Folding = None, prefer: Prefer = "lut", realize: Realize = None,
-    as_json: Json = False,
+    add: AddOption = "exact", as_json: Json = False,
 ) -> None:  # fmt: skip
     """Say what stands in the way of a build, all of it; or what becomes of each layer."""
     try:
-        options = _options("verilog", input_, lanes, target_cycles, fps, clock_mhz, folding, "high", "top", prefer, realize)
+        options = _options(
+            "verilog", input_, lanes, target_cycles, fps, clock_mhz, folding, "high", "top", prefer, realize, add
+        )
         with _Watch(as_json) as watch:
             result = hlsgen.check(model, options, watch.layer)
     except HlsgenError as error:
@@ -182,11 +187,13 @@ def build(
     target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
     input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
     clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top",
-    prefer: Prefer = "lut", realize: Realize = None, as_json: Json = False,
+    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write Verilog, memory files, testbench and manifest."""
     try:
-        options = _options(target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize)
+        options = _options(
+            target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize, add
+        )
         check_output(output)
         with _Watch(as_json) as watch:
             result = hlsgen.build(model, output, options, watch.layer)
@@ -227,9 +234,9 @@ def run(
     except HlsgenError as error:
         raise _stop(error, as_json) from None
     if as_json:
-        _emit({"ok": True, "backend": backend, "input_shape": list(x.shape), "output_shape": list(y.shape)})
+        _emit({"ok": True, "backend": backend, "input_shape": _shape(x), "output_shape": list(y.shape)})
     else:
-        out.print(f"{backend}: {list(x.shape)} -> {list(y.shape)}, wrote {escape(str(output))}")
+        out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {escape(str(output))}")
 
 
 @app.command()
@@ -334,15 +341,17 @@ def _read_array(path: Path, directory: Path) -> Any:
     try:
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.lib.npyio.NpzFile):
-            if len(data.files) != 1:
-                raise fail("HG054", str(path), f"holds {len(data.files)} arrays.", "The model has one input.")
-            return data[data.files[0]]
+            return {name: data[name] for name in data.files} if len(data.files) > 1 else data[data.files[0]]
         return data
     except HlsgenError:
         raise
     except Exception as error:  # numpy lets errors of zipfile, zlib, struct and tokenize through
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
+
+
+def _shape(x: Any) -> list[int]:
+    return list(next(iter(x.values())).shape if isinstance(x, dict) else x.shape)
 
 
 def _write_array(path: Path, array: Any, directory: Path) -> None:

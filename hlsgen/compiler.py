@@ -16,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from hlsgen import certificate
 from hlsgen.elaborate import Design, elaborate
 from hlsgen.emit import project, verilog
 from hlsgen.errors import Collector, Diagnostic, fail
@@ -75,7 +76,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         _check_options(options)
     with problems.catching():
         mode = parse_input(options.input)
-    model = import_model(path, problems)
+    model = import_model(path, problems, options.add == "fixed-point")
     if model is None:
         problems.finish()
     assert model is not None
@@ -98,6 +99,8 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     texts |= project.emit(design, schedule, asdict(options), about, tool_version())
     files = {name: text.encode() for name, text in texts.items()}
     files["model.onnx"] = data
+    rtl = {name: content for name, content in files.items() if name.startswith("rtl/")}
+    files["certificate.json"] = certificate.emit(design, schedule, about, rtl).encode()
     return Build(schedule, design, dict(sorted(files.items())), problems.warnings)
 
 
@@ -126,6 +129,8 @@ _RESERVED = frozenset(
 
 def _check_options(options: Options) -> None:
     problems = Collector()
+    if options.add not in ("exact", "fixed-point"):
+        problems.error("HG040", "--add", f"{options.add!r}.", "Supported: exact, fixed-point.")
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", options.top, re.ASCII) or options.top in _RESERVED:
         problems.error(
             "HG040", "--top", f"{options.top!r} is no name for a Verilog module.",

@@ -17,6 +17,7 @@ from enum import Enum
 import numpy as np
 
 from hlsgen.fixed import Array, IntType, Rounding
+from hlsgen.quantized_add import Parameters
 
 Shape = tuple[int, ...]
 
@@ -223,8 +224,51 @@ class FloatQuant:
         return IntType(-top if self.signed else 0, top)
 
 
+class PairOp(Enum):
+    """What a `Pair` computes."""
+
+    FIXED = "fixed"
+    ADD = "add"
+    MUL = "mul"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two 8-bit operands a and b in one code, a + 256 * b (each in two's complement, or unsigned), to a code.
+
+    FIXED: `hlsgen.quantized_add` with `fixed`. ADD, MUL: onnxruntime's QLinearAdd, QLinearMul with
+    `scales` and `zeros` of a, b and the result.
+    """
+
+    kind: PairOp
+    type: IntType
+    dtype: str
+    scales: tuple[float, ...] = ()
+    zeros: tuple[int, ...] = ()
+    fixed: Parameters | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class FixedAdd:
+    """`hlsgen.quantized_add` of int8 data and a constant int8 operand; `first`: the data is operand a."""
+
+    other: Array
+    first: bool
+    fixed: Parameters
+
+    @property
+    def type(self) -> IntType:
+        return IntType(-128, 127)
+
+    @property
+    def dtype(self) -> str:
+        return "int8"
+
+
 Float = Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation
-Quantizer = IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant
+Quantizer = (
+    IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd
+)  # fmt: skip
 Elementwise = Float | Quantizer
 
 # --------------------------------------------------------------------------- other model steps
@@ -293,7 +337,9 @@ class Step:
 
 @dataclass(frozen=True)
 class Model:
-    """What the file says: float32 steps between one input and one output.
+    """What the file says: steps between one input and one output.
+
+    With a `second_input`, of the same shape and dtype, the first step is a `Pair` of both.
 
     `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: integer type and
     fraction bits the input tensor is declared to have, if it is.
@@ -308,6 +354,7 @@ class Model:
     steps: tuple[Step, ...]
     output_name: str
     output_dtype: str
+    second_input: str | None = None
 
 
 # --------------------------------------------------------------------------- integer graph

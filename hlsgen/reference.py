@@ -5,6 +5,7 @@ Arrays have the frames in front: (frames, *shape). Codes are int64.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -34,6 +35,21 @@ from hlsgen.ir import (
     Winner,
 )
 from hlsgen.semantics import apply, decode, float_to_key, quantize
+
+
+def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
+    """Both inputs of a model in one array of pairs, (frames, *input_shape). Raises HG054."""
+    model = graph.model
+    names = [model.input_name, model.second_input or ""]
+    if set(arrays) != set(names) - {""}:
+        raise fail(
+            "HG054", ", ".join(arrays), "not the model's inputs.", f"It takes {' and '.join(filter(None, names))}."
+        )
+    frames = [frames_of(graph, arrays[name]) for name in names if name]
+    if len({len(f) for f in frames}) > 1:
+        raise fail("HG054", ", ".join(names), f"{len(frames[0])} and {len(frames[-1])} samples.")
+    first, second = frames[0].astype(np.int64), frames[-1].astype(np.int64)
+    return (first & 0xFF) | ((second & 0xFF) << 8) if model.second_input else frames[0]
 
 
 def frames_of(graph: Graph, x: Array) -> Array:

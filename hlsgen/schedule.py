@@ -13,7 +13,7 @@ from hlsgen.errors import Collector, fail
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import FloatBits, Graph, Linear, Map, Relabel, Winner
 from hlsgen.layout import groups, stream_orders
-from hlsgen.rescale import KINDS, Choice, FloatUnits, Wish, realize, specialize
+from hlsgen.rescale import KINDS, Choice, FloatUnits, Indexed, Wish, realize, specialize
 from hlsgen.rescale.floats import Compare, ToCode
 from hlsgen.stages import (
     FLOAT_WORD,
@@ -98,7 +98,9 @@ def _check_wishes(graph: Graph, targets: Targets) -> None:
         if kind not in KINDS:
             problems.error("HG040", "--realize", f"{kind!r} is no realization.", f"Supported: {', '.join(KINDS)}.")
         if name and name not in names:
-            problems.error("HG040", "--realize", f"no quantizer {name!r}.", "Quantizers: " + (", ".join(names) or "none") + ".")
+            problems.error(
+                "HG040", "--realize", f"no quantizer {name!r}.", "Quantizers: " + (", ".join(names) or "none") + "."
+            )
     problems.finish()
 
 
@@ -227,6 +229,10 @@ class _Planner:
             keys = Stream(layer.source.type, self.stream.lanes, self.stream.beats)
             self._append(Stage(f"{name}_key", KeyStage(), self.stream, keys, layer.name))
         result = Stream(layer.result.type, self.stream.lanes, self.stream.beats)
+        if isinstance(found, Indexed):
+            index = Stream(found.index, self.stream.lanes, self.stream.beats)
+            self._append(Stage(f"{name}_search", RescaleStage(found.search, table), self.stream, index, layer.name))
+            found = found.codes
         self._append(Stage(name, RescaleStage(found, table), self.stream, result, layer.name, i))
 
     def _float_units(self, i: int, layer: Map, name: str, found: FloatUnits, table: Array) -> None:

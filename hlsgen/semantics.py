@@ -24,6 +24,7 @@ from hlsgen.ir import (
     Div,
     Elementwise,
     Fixed,
+    FixedAdd,
     FloatBits,
     FloatQuant,
     Fma,
@@ -32,6 +33,8 @@ from hlsgen.ir import (
     Min,
     Mul,
     MultiThreshold,
+    Pair,
+    PairOp,
     QuantizeLinear,
     Quantizer,
     Requantize,
@@ -118,6 +121,11 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 return np.clip(_rescaled(op, x.astype(np.int64)) + op.zero_point, op.type.lo, op.type.hi)
             case FloatQuant():
                 return _minifloat(op, x)
+            case Pair():
+                return _pair(op, x.astype(np.int64))
+            case FixedAdd():
+                a, b = (x, op.other) if op.first else (op.other, x)
+                return op.fixed.apply(a.astype(np.int64), b.astype(np.int64)).astype(np.int64)
             case _:
                 assert_never(op)
 
@@ -154,14 +162,61 @@ def _double_rounding(x: Array, multiplier: Array, shift: Array) -> Array:
     return np.asarray((high >> right) + (rest > limit))
 
 
+def operands(op: Pair, codes: Array) -> tuple[Array, Array]:
+    """The two operands of a code."""
+    a, b = codes & 0xFF, (codes >> 8) & 0xFF
+    return (a, b) if op.dtype == "uint8" else (a - ((a & 0x80) << 1), b - ((b & 0x80) << 1))
+
+
+def _pair(op: Pair, codes: Array) -> Array:
+    a, b = operands(op, codes)
+    if op.fixed is not None:
+        return op.fixed.apply(a, b).astype(np.int64)
+    (sa, sb, sc), (za, zb, zc) = (tuple(map(np.float32, v)) for v in (op.scales, op.zeros))
+    if op.kind == PairOp.ADD:
+        ra, rb = np.asarray([sa / sc]), np.asarray([sb / sc])
+        fixed = zc - fused_multiply_add(ra, np.asarray(za), rb * zb)
+        inner = fused_multiply_add(b.astype(np.float32), rb, fixed)
+        y = fused_multiply_add(a.astype(np.float32), ra, inner)
+    else:
+        product = (a.astype(np.float32) - za) * (b.astype(np.float32) - zb)
+        y = product * (sa * sb / sc) + zc
+    return np.asarray(np.clip(np.round(y).astype(np.int64), op.type.lo, op.type.hi))
+
+
 def _minifloat(op: FloatQuant, x: Array) -> Array:
-    """QONNX FloatQuant: to the step of the value's own binade, in x's dtype, then in units of the smallest."""
-    y = x / op.scale
-    y = np.where(np.isnan(y), y.dtype.type(-op.largest if op.signed else 0), y)
-    exponent = np.frexp(np.where((y == 0) | np.isinf(y), y.dtype.type(1), y))[1] - 1
-    step = np.ldexp(y.dtype.type(1), np.maximum(exponent - op.mantissa, op.step))
-    rounded = np.clip(round_float(y / step, op.mode) * step, -op.largest if op.signed else 0.0, op.largest)
+    """QONNX FloatQuant, operation by operation: to the step of the value's own binade, then clipped.
+
+    Where qonnx gives NaN there is no code: NaN becomes the lowest code here, an infinite x / scale the
+    last one on its side.
+    """
+    y = minifloat_argument(op, x)
+    step = np.ldexp(y.dtype.type(1), minifloat_exponent(op, y) - op.mantissa)
+    largest = y.dtype.type(op.largest)
+    rounded = np.clip(round_float(y / step, op.mode) * step, -largest if op.signed else 0, largest)
     return np.asarray(np.ldexp(rounded.astype(np.float64), -op.step).astype(np.int64))
+
+
+def minifloat_argument(op: FloatQuant, x: Array) -> Array:
+    """x / scale as a finite number; NaN is the lowest."""
+    y = np.asarray(x / op.scale)
+    finite: Array = np.clip(
+        np.where(np.isnan(y), y.dtype.type(-np.inf), y), *(np.finfo(y.dtype).max * s for s in (-1, 1))
+    )
+    return finite
+
+
+def minifloat_exponent(op: FloatQuant, y: Array) -> Array:
+    """max(floor(log2(|y| + tiny)), minimum_exponent) with sum and logarithm rounded to y's dtype.
+
+    So the few numbers right below 2^k whose logarithm rounds to k have the exponent k, as in qonnx.
+    log2(mantissa) in float64 decides this: no float32 or float64 is nearer to the limit than its error.
+    """
+    mantissa, power = np.frexp(np.abs(y) + np.finfo(y.dtype).tiny)
+    rounded = power.astype(y.dtype)
+    gap = (rounded - np.nextafter(rounded, y.dtype.type(-np.inf))).astype(np.float64)
+    reached = -np.log2(mantissa.astype(np.float64)) < gap / 2
+    return np.asarray(np.maximum(power - 1 + reached, op.minimum_exponent))
 
 
 def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
@@ -189,6 +244,8 @@ def decoding(op: Quantizer) -> Decode:
             return CountScale(op.out_scale, op.out_bias)
         case QuantizeLinear() | Requantize():
             return Whole(op.dtype, np.zeros((1,) * np.ndim(op.zero_point), np.int64))
+        case Pair() | FixedAdd():
+            return Whole(op.dtype, np.zeros((), np.int64))
         case FloatQuant():
             return Affine(np.ldexp(op.scale, op.step), np.zeros((1,) * np.ndim(op.scale), np.float32))
         case _:
@@ -198,7 +255,7 @@ def decoding(op: Quantizer) -> Decode:
 def code_type(op: Quantizer) -> IntType:
     """All codes that a quantizer can give."""
     match op:
-        case IntQuant() | QuantizeLinear() | Requantize() | FloatQuant():
+        case IntQuant() | QuantizeLinear() | Requantize() | FloatQuant() | Pair() | FixedAdd():
             return op.type
         case Bipolar():
             return IntType(0, 1)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from hlsgen.binding import shift, threshold
+from hlsgen.binding import compare, correct, pair, rank, scale, shift, threshold
+from hlsgen.binding import table as table_
 from hlsgen.binding.words import Binding
 from hlsgen.fixed import Array, IntType
-from hlsgen.rescale import Shift, Single, Thresholds
+from hlsgen.rescale import Compare, Correct, PairAdd, PairScale, Rank, Scale, Shift, Single, Table, Thresholds
 
 
 def bind(found: Single, table: Array, source: IntType, result: IntType, name: str) -> Binding:
@@ -17,5 +18,17 @@ def bind(found: Single, table: Array, source: IntType, result: IntType, name: st
             return shift.bind(found, table, source, result, name)
         case Thresholds():
             return threshold.bind(found, table, source, result, name)
+        case Compare():
+            return compare.bind(found, table, source, result, name)
+        case Rank():
+            return rank.bind(found, table, source, result, name)
+        case Table():
+            return table_.bind(found, table, source, result, name)
+        case Scale():
+            return scale.bind(found, table, source, result, name)
+        case Correct():
+            return correct.bind(found, table, source, result, name)
+        case PairAdd() | PairScale():
+            return pair.bind(found, table, source, result, name)
         case _:
             assert_never(found)

@@ -11,6 +11,7 @@ import yaml
 
 from hlsgen import reference
 from hlsgen.elaborate import Design
+from hlsgen.emit.report import report
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
@@ -54,6 +55,12 @@ def emit(
     """Relative path -> text."""
     return {
         "manifest.json": _json(manifest(design, schedule, options, model, version)),
+        "report.md": report(
+            design.title or design.top,
+            layer_table(schedule),
+            schedule,
+            {part: host_steps(schedule.graph, part) for part in ("head", "tail")},
+        ),
         "folding.yaml": yaml.safe_dump(schedule.folding, sort_keys=False),
         "tb/config.json": _json(testbench_config(design, schedule)),
         **{f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")},
@@ -159,6 +166,14 @@ def manifest(
         },
         "input": {
             "tensor": graph.model.input_name,
+            **(
+                {
+                    "second_tensor": graph.model.second_input,
+                    "element": "the first in the low, the second in the high byte",
+                }
+                if graph.model.second_input
+                else {}
+            ),
             "shape": list(graph.model.input_shape),
             "port": "s_axis",
             **_stream(design.input, design.input_tdata, schedule.orders[0], graph.input.shape, graph.input.decode),

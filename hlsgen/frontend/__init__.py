@@ -13,12 +13,15 @@ from hlsgen.ir import Model
 __all__ = ["import_model", "parse_datatype", "self_contained"]
 
 
-def import_model(path: Path, problems: Collector) -> Model | None:
-    """Reads a file and walks its graph; None if an error went to `problems`."""
+def import_model(path: Path, problems: Collector, fixed_point: bool = False) -> Model | None:
+    """Reads a file and walks its graph; None if an error went to `problems`.
+
+    `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift.
+    """
     before = len(problems.items)
     with problems.catching():
         proto = read_model(path)
-        walk = Walk(proto, path.stem, problems)
+        walk = Walk(proto, path.stem, problems, fixed_point)
         model = walk.run()
         if model is None:
             walk.report_stuck()

@@ -40,12 +40,12 @@ class Source:
     dtype: str
 
 
-def fuse(steps: Sequence[Step], sources: Mapping[int, Source]) -> tuple[Step, ...]:
+def fuse(steps: Sequence[Step], sources: Mapping[int, Source], fixed_point: bool = False) -> tuple[Step, ...]:
     """The steps with every such pattern replaced. `sources` by index of the step."""
     result: list[Step] = []
     i = 0
     while i < len(steps):
-        found = _layer(steps, i, sources) or _elementwise(steps, i, sources)
+        found = _layer(steps, i, sources) or _elementwise(steps, i, sources, fixed_point)
         if found is None:
             result.append(steps[i])
             i += 1
@@ -107,7 +107,9 @@ def _int32(op: Op, source: Source | None) -> Array | None:
     return np.asarray(codes.astype(np.int32))
 
 
-def _elementwise(steps: Sequence[Step], i: int, sources: Mapping[int, Source]) -> tuple[list[Step], int] | None:
+def _elementwise(
+    steps: Sequence[Step], i: int, sources: Mapping[int, Source], fixed_point: bool
+) -> tuple[list[Step], int] | None:
     if i + 2 >= len(steps):
         return None
     first, op, last = (s.op for s in steps[i : i + 3])
@@ -127,7 +129,7 @@ def _elementwise(steps: Sequence[Step], i: int, sources: Mapping[int, Source]) -
     data = Operand(first.scale, first.zero_point)
     constant = Operand(scale.ravel()[:1], zero.ravel()[:1].astype(np.int64))
     if isinstance(op, Add):
-        ops = added(name, shape, data, const.codes, constant, last, source.position)
+        ops = added(name, shape, data, const.codes, constant, last, source.position, fixed_point)
     else:
         ops = multiplied(name, shape, data, const.codes, constant, last)
     names = [steps[i + 1].name] * (len(ops) - 1) + [name]

@@ -13,6 +13,7 @@ import onnx
 from hlsgen.errors import fail
 from hlsgen.fixed import Array, IntType
 from hlsgen.frontend.tensors import DTYPES, Const
+from hlsgen.frontend.weights import in_front
 from hlsgen.ir import (
     Convention,
     Dequantize,
@@ -164,7 +165,9 @@ def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Impor
     own = _zero(name, inputs[3], "the weights' zero point")
     if own.size not in (1, weight.shape[1]):
         raise fail("HG023", name, f"the weights' zero point of shape {list(own.shape)}.", "One, or one per column.")
-    return [(_sums(name, (weight - own.reshape(1, -1)).T, inputs[2], shape), (*shape[:-1], weight.shape[1]))]
+    sums = _sums(name, (weight - own.reshape(1, -1)).T, inputs[2], shape)
+    result, rank = (*shape[:-1], weight.shape[1]), inputs[1].array.ndim if inputs[1] else 2
+    return [(sums, result), *in_front(result, len(shape), rank)]
 
 
 def _sums(name: str, weight: Array, zero: Const | None, shape: Shape) -> MatMulInteger:

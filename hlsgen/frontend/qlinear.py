@@ -23,7 +23,8 @@ from hlsgen.frontend.integer import (
     scale_of,
 )
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import Activation, Add, Cast, Fma, Mul, Op, QuantizeLinear, Shape
+from hlsgen.ir import Activation, Add, Cast, FixedAdd, Fma, Mul, Op, QuantizeLinear, Shape
+from hlsgen.quantized_add import Parameters, derive
 
 DOMAIN = "com.microsoft"
 OPERATORS = frozenset(
@@ -32,7 +33,8 @@ OPERATORS = frozenset(
 
 
 def import_qlinear(
-    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], position: int, dtype: str
+    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], position: int, dtype: str,
+    fixed_point: bool,
 ) -> Imported:  # fmt: skip
     """Steps for a node whose only dynamic input, of that shape and dtype, is number `position`."""
     inputs = [*inputs, *[None] * 9]
@@ -52,7 +54,7 @@ def import_qlinear(
             return _to_float(name, shape, dtype, inputs)
         case "QLinearAdd" | "QLinearMul":
             own, other = (inputs[0:3], inputs[3:6]) if position == 0 else (inputs[3:6], inputs[0:3])
-            return [(op, shape) for op in _binary(op_type, name, shape, own, other, inputs[6:8], position)]
+            return [(op, shape) for op in _binary(op_type, name, shape, own, other, inputs[6:8], position, fixed_point)]
         case _:
             own, out = inputs[0:3], inputs[3:5]
             kind = op_type.removeprefix("QLinear")
@@ -125,7 +127,8 @@ class Operand:
 
 
 def _binary(
-    op_type: str, name: str, shape: Shape, own: Inputs, other: Inputs, out: Inputs, position: int
+    op_type: str, name: str, shape: Shape, own: Inputs, other: Inputs, out: Inputs, position: int,
+    fixed_point: bool,
 ) -> list[Op]:  # fmt: skip
     """QLinearAdd or QLinearMul of the data, operand number `position`, and a constant."""
     if other[0] is None:
@@ -138,7 +141,7 @@ def _binary(
     result = quantize_linear(name, shape, [None, *out[:2]], {})
     data, constant = (Operand(scale, zero) for scale, zero in zip(scales, zeros, strict=True))
     if op_type == "QLinearAdd":
-        return added(name, shape, data, codes, constant, result, position)
+        return added(name, shape, data, codes, constant, result, position, fixed_point)
     return multiplied(name, shape, data, codes, constant, result)
 
 
@@ -147,7 +150,8 @@ def _whole(name: str, const: Const | None) -> Array:
 
 
 def added(
-    name: str, shape: Shape, data: Operand, codes: Array, constant: Operand, result: QuantizeLinear, position: int
+    name: str, shape: Shape, data: Operand, codes: Array, constant: Operand, result: QuantizeLinear, position: int,
+    fixed_point: bool,
 ) -> list[Op]:  # fmt: skip
     """QLinearAdd: fma(a, ra, fma(b, rb, zy - fma(ra, za, rb * zb))), rounded with the zero point inside.
 
@@ -155,6 +159,11 @@ def added(
     broadcast, the kernel takes the second for a.
     """
     value = _broadcast(name, codes, shape)
+    if fixed_point and result.dtype == "int8":
+        ends = (data, constant) if position == 0 else (constant, data)
+        scales = [float(s.astype(np.float32).reshape(())) for s in (ends[0].scale, ends[1].scale, result.scale)]
+        zeros = [int(z.reshape(())) for z in (ends[0].zero, ends[1].zero, result.zero_point)]
+        return [FixedAdd(value, position == 0, approximate(name, scales, zeros))]
     first = shape if position == 0 else value.shape
     swapped = value.shape != shape and first[-1:] in ((), (1,))
     (own, own_zero), (other, other_zero) = (_ratio(part, result) for part in (data, constant))
@@ -210,3 +219,12 @@ def _broadcast(name: str, codes: Array, shape: Shape) -> Array:
     if not fits:
         raise fail("HG023", name, f"an operand of shape {list(codes.shape)} for data of shape {list(shape)}.")
     return codes.reshape((1,) * (len(shape) - codes.ndim) + codes.shape)
+
+
+def approximate(name: str, scales: list[float], zeros: list[int]) -> Parameters:
+    """Multipliers and a shift that come closest to a float add of int8 codes. Raises HG022."""
+    (a, b, c), (za, zb, zc) = scales, zeros
+    try:
+        return derive(a, za, b, zb, c, zc)
+    except ValueError as error:
+        raise fail("HG022", name, f"{error}.", "Build without --add fixed-point.") from None

@@ -11,7 +11,7 @@ from hlsgen.errors import fail
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.frontend.activations import ACTIVATIONS, activation
 from hlsgen.frontend.tensors import DTYPES, Const, check_growth, evaluate, single_node
-from hlsgen.frontend.weights import integer_weights
+from hlsgen.frontend.weights import in_front, integer_weights
 from hlsgen.ir import (
     Activation,
     Add,
@@ -240,9 +240,6 @@ def _cast(name: str, shape: Shape, attrs: dict[str, Any], dtype: str) -> Importe
         return [(Cast(to), shape)]
     info = np.iinfo(to)
     if np.dtype(dtype).kind in "iu":
-        own = np.iinfo(dtype)
-        if own.min < info.min or own.max > info.max:
-            raise fail("HG026", name, f"Cast of {dtype} to {to} wraps.", "Use Clip and a wider type.")
         return [(Cast(to), shape)]
     one = _constant(1.0, shape, dtype)
     whole = np.zeros((1,) * len(shape), np.int64)
@@ -255,6 +252,7 @@ def _matmul(name: str, shape: Shape, inputs: list[Const | None], position: int, 
     const = inputs[1]
     if const is None:
         raise fail("HG010", name, "a product of two computed tensors is not supported.")
+    rank = const.array.ndim
     while const.array.ndim > 2 and const.array.shape[0] == 1:
         const = const.map(lambda part: part[0])
     if const.array.ndim != 2:
@@ -267,7 +265,8 @@ def _matmul(name: str, shape: Shape, inputs: list[Const | None], position: int, 
     if not shape or shape[-1] != columns:
         raise fail("HG023", name, f"weights for {columns} columns, data of shape {list(shape)}.")
     weight, scale = integer_weights(name, const)
-    return [(MatMul(weight, scale), (*shape[:-1], rows))]
+    result = (*shape[:-1], rows)
+    return [(MatMul(weight, scale), result), *in_front(result, len(shape), rank)]
 
 
 def _gemm(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], position: int) -> Imported:

@@ -8,7 +8,8 @@ import numpy as np
 import onnx
 
 from hlsgen.errors import Collector, fail, stuck
-from hlsgen.frontend import integer, qlinear, qonnx, standard
+from hlsgen.fixed import IntType
+from hlsgen.frontend import dialect, integer, pair, qlinear, qonnx, standard
 from hlsgen.frontend.fuse import Source, fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
@@ -28,6 +29,7 @@ from hlsgen.ir import (
     Bipolar,
     Cast,
     Dequantize,
+    FixedAdd,
     FloatQuant,
     HostOp,
     IntQuant,
@@ -52,7 +54,7 @@ MAX_FOLDED = 1 << 27
 REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
 #: What may follow integer data.
 INTEGER_OPERATORS = (
-    REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC
+    REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC | {"QuantizedAdd"}
     | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK", "Relu", "Max", "Min", "Clip", "Neg", "Abs", "Sign"}
 )  # fmt: skip
 
@@ -105,7 +107,7 @@ def result_dtype(ops: list[Op], dtype: str) -> str:
     """The dtype of the last step's result, the first working on data of that dtype."""
     for op in ops:
         match op:
-            case Cast() | QuantizeLinear() | Requantize():
+            case Cast() | QuantizeLinear() | Requantize() | FixedAdd():
                 dtype = op.dtype
             case Dequantize():
                 dtype = str(op.scale.dtype)
@@ -121,8 +123,8 @@ def result_dtype(ops: list[Op], dtype: str) -> str:
 class Walk:
     """One pass over the nodes in order, with what is known of every tensor."""
 
-    def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector) -> None:
-        self.graph, self.name, self.problems = proto.graph, name, problems
+    def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool = False) -> None:
+        self.graph, self.name, self.problems, self.fixed_point = proto.graph, name, problems, fixed_point
         self.functions = {(f.domain, f.name) for f in proto.functions}
         self.kinds: list[tuple[str, str]] = []
         self.folded = 0
@@ -151,12 +153,15 @@ class Walk:
                 self.tensors[tensor.name] = Dynamic(None, "float32", None)
                 self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
         inputs = [i for i in self.graph.input if i.name not in self.tensors]
-        if len(inputs) != 1 or len(self.graph.output) != 1:
+        if not 1 <= len(inputs) <= 2 or len(self.graph.output) != 1:
             raise fail(
                 "HG015", self.name,
                 f"{len(inputs)} inputs ({', '.join(i.name for i in inputs)}), {len(self.graph.output)} outputs.",
-                "Supported: one input and one output.",
+                "Supported: one output; one input, or two that the first operation adds or multiplies.",
             )  # fmt: skip
+        joined = self._join(inputs) if len(inputs) == 2 else None
+        if joined:
+            inputs = [next(i for i in inputs if i.name == joined.inputs[0])]
         source, output = inputs[0], self.graph.output[0]
         if not source.name or not output.name:
             raise fail("HG015", self.name, "an input or output without a name.", "Export the model again.")
@@ -169,9 +174,12 @@ class Walk:
         with self.problems.catching():
             dtype = input_dtype(source)
         self.tensors[source.name] = Dynamic(known, dtype, 0)
+        if joined:
+            self.steps.append(Step(joined.name, joined.op, shape))
+            self.tensors[joined.output] = Dynamic(known, joined.dtype, 1)
         needed = self._needed(output.name)
         for i, node in enumerate(self.graph.node):
-            if i in needed:
+            if i in needed and not (joined and i in joined.nodes):
                 with self.problems.catching():
                     self._node(node)
         result = self.tensors.get(output.name)
@@ -187,10 +195,22 @@ class Walk:
             self.problems.error("HG015", output.name, "the graph branches.", "Supported: a straight sequence of nodes.")
             return None
         return Model(
-            self.name, source.name, shape, dtype, batched, declared_type(self.graph, source),
-            fuse(self.steps, self.sources), output.name,
-            result.dtype,
+            self.name, source.name, shape, dtype, batched,
+            (IntType(0, 65535), 0) if joined else declared_type(self.graph, source),
+            fuse(self.steps, self.sources, self.fixed_point), output.name, result.dtype,
+            joined.inputs[1] if joined else None,
         )  # fmt: skip
+
+    def _join(self, inputs: list[onnx.ValueInfoProto]) -> pair.Found:
+        """The operation that takes both inputs of a graph."""
+        constants = {name: tensor for name, tensor in self.tensors.items() if isinstance(tensor, Const)}
+        for node in self.graph.node:
+            if node.op_type == "Constant" and node.output and not node.domain:
+                with self.problems.catching():
+                    constants[node.output[0]] = fold(node, [], self.opset)[0]
+        shapes = [input_shape(i)[0] for i in inputs]
+        dtypes = [input_dtype(i) for i in inputs]
+        return pair.find(self.graph, [i.name for i in inputs], dtypes, shapes, constants, self.fixed_point)
 
     def _needed(self, output: str) -> set[int]:
         """Nodes on which the output depends. Nodes must stand in order, as ONNX demands."""
@@ -286,7 +306,11 @@ class Walk:
         elif node.op_type in integer.OPERATORS:
             steps = integer.import_integer(node.op_type, name, data.shape, constants, attrs, position, data.dtype)
         elif node.op_type in qlinear.OPERATORS:
-            steps = qlinear.import_qlinear(node.op_type, name, data.shape, constants, attrs, position, data.dtype)
+            steps = qlinear.import_qlinear(
+                node.op_type, name, data.shape, constants, attrs, position, data.dtype, self.fixed_point
+            )
+        elif node.domain == dialect.DOMAIN:
+            steps = [(pair.with_constant(name, node, data.shape, data.dtype, constants, position), data.shape)]
         else:
             steps = standard.import_standard(
                 _with_outputs(node, used), name, data.shape, constants, attrs, self.opset, position, data.dtype
@@ -321,14 +345,14 @@ class Walk:
         if node.op_type == "DequantizeLinear":
             self.sources[last] = Source(None, position, dtype)
         elif node.op_type in ("Add", "Mul", "MatMul"):
-            self.sources[last] = Source(constants[1 - position], position, dtype)
+            self.sources[last - count + 1] = Source(constants[1 - position], position, dtype)
         elif node.op_type == "Gemm" and attrs.get("beta", 1.0) == attrs.get("alpha", 1.0) == 1.0:
             self.sources[last - count + 1] = Source(constants[1], position, dtype)
             if count == 2:
                 self.sources[last] = Source(constants[2], position, dtype)
 
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
-        if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"MatMul", "Gemm"}:
+        if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"MatMul", "Gemm", "QuantizedAdd"}:
             self.kinds.append((name, "hardware"))
         elif node.op_type in standard.HOST:
             self.kinds.append((name, node.op_type))
@@ -369,6 +393,8 @@ class Walk:
                 "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
                 f"Of the QONNX operators, these are: {', '.join(sorted(qonnx.OPERATORS))}.",
             )  # fmt: skip
+        if (node.domain, node.op_type) == (dialect.DOMAIN, "QuantizedAdd"):
+            return
         if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS:
             return
         if node.domain not in ("", "ai.onnx"):

@@ -7,6 +7,7 @@ import numpy as np
 from hlsgen.errors import fail
 from hlsgen.fixed import Array
 from hlsgen.frontend.tensors import Const
+from hlsgen.ir import Reshape, Shape
 
 #: Widest integers taken from weights that no quantizer made.
 MAX_PLAIN_BITS = 16
@@ -46,6 +47,12 @@ def integer_weights(name: str, const: Const) -> tuple[Array, Array]:
     if (rows == 0).any() or np.isinf(rows).any():
         raise fail("HG022", name, f"the weight scale {smallest.min():g} is out of float32's range.", "Rescale.")
     return real.astype(np.int64), rows
+
+
+def in_front(result: Shape, data: int, weights: int) -> list[tuple[Reshape, Shape]]:
+    """The axes of length 1 that weights of more axes than the data put in front of a product's result."""
+    front = (1,) * (weights - max(data, 2))
+    return [(Reshape(), front + result)] if front else []
 
 
 def dyadic_shift(values: Array) -> int | None:

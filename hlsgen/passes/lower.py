@@ -26,6 +26,7 @@ from hlsgen.ir import (
     Div,
     Elementwise,
     Fixed,
+    FixedAdd,
     FloatBits,
     FloatQuant,
     Fma,
@@ -42,6 +43,7 @@ from hlsgen.ir import (
     Model,
     Mul,
     MultiThreshold,
+    Pair,
     QuantizeLinear,
     Quantizer,
     Relabel,
@@ -68,7 +70,7 @@ from hlsgen.passes.relabel import relabel
 from hlsgen.semantics import KEY_POS_INF, code_type, decoding
 
 QUANTIZERS = (
-    IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear, Requantize, FloatQuant,
+    IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear, Requantize, FloatQuant, Pair, FixedAdd,
 )  # fmt: skip
 FLOAT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Activation)
 LINEAR = (MatMul, MatMulInteger)
@@ -176,7 +178,8 @@ class _Builder:
             assert self.mode.type is not None
             type_, meaning = self.mode.type, Fixed(self.mode.fraction)
             if np.dtype(self.model.input_dtype).kind in "iu" and not self.mode.fraction and not self.head_end:
-                meaning = Whole(self.model.input_dtype, np.zeros((1,) * len(shape), np.int64))
+                dtype = "uint16" if self.model.second_input else self.model.input_dtype
+                meaning = Whole(dtype, np.zeros((1,) * len(shape), np.int64))
         else:
             type_, meaning = IntType(0, KEY_POS_INF), FloatBits()
         self.source = self.value = Value(shape, type_, meaning)
@@ -231,8 +234,6 @@ class _Builder:
             self.value = replace(self.value, decode=meaning)
             if self.layers:
                 self.layers[-1] = replace(self.layers[-1], result=self.value)
-            else:
-                self.source = self.value
             rest = rest[1:]
         return rest
 

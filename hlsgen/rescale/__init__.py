@@ -1,21 +1,36 @@
 """Float chains between integers as exact step functions, and the hardware that realizes them."""
 
 from hlsgen.rescale.choose import KINDS, Choice, Realization, Single, Trial, Wish, realize
+from hlsgen.rescale.compare import Compare
+from hlsgen.rescale.correct import Correct
 from hlsgen.rescale.floats import FloatUnits
+from hlsgen.rescale.indexed import Indexed
+from hlsgen.rescale.pair import PairAdd, PairScale
+from hlsgen.rescale.rank import Rank
+from hlsgen.rescale.scale import Scale
 from hlsgen.rescale.shift import Shift
 from hlsgen.rescale.step import StepFunction, specialize
 from hlsgen.rescale.steps import Steps
+from hlsgen.rescale.table import Table
 from hlsgen.rescale.thresholds import Thresholds
 
 __all__ = [
     "KINDS",
     "Choice",
+    "Compare",
+    "Correct",
     "FloatUnits",
+    "Indexed",
+    "PairAdd",
+    "PairScale",
+    "Rank",
     "Realization",
+    "Scale",
     "Shift",
     "Single",
     "StepFunction",
     "Steps",
+    "Table",
     "Thresholds",
     "Trial",
     "Wish",

@@ -4,30 +4,52 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 from hlsgen.errors import HlsgenError, fail
-from hlsgen.fixed import Array
-from hlsgen.rescale import floats, shift, thresholds
+from hlsgen.fixed import Array, IntType
+from hlsgen.ir import Pair
+from hlsgen.rescale import compare, correct, floats, indexed, pair, rank, scale, shift, thresholds
+from hlsgen.rescale import table as table_
+from hlsgen.rescale.compare import Compare
+from hlsgen.rescale.correct import Correct
 from hlsgen.rescale.floats import FloatUnits
+from hlsgen.rescale.indexed import Indexed
+from hlsgen.rescale.pair import PairAdd, PairScale
+from hlsgen.rescale.rank import Rank
+from hlsgen.rescale.scale import Scale
 from hlsgen.rescale.shift import Shift
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
+from hlsgen.rescale.table import Table
 from hlsgen.rescale.thresholds import Thresholds
 from hlsgen.rescale.trace import trace
 
 #: Realizations that are one module.
-Single = Shift | Thresholds
-Realization = Single | FloatUnits
+Single = Shift | Thresholds | Compare | Rank | Table | Scale | Correct | PairAdd | PairScale
+Realization = Single | Indexed | FloatUnits
 
 #: Names of realizations, as options and reports have them, and what each is.
 KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
+    "scale": "multiplication, addition, shift",
+    "correct": "coarse multiplication and one threshold from a memory",
+    "compare": "comparators, one for every threshold",
     "thresholds": "binary search over thresholds in memory",
+    "indexed": "binary search, and a table of the codes",
+    "rank": "cascade of small tables over the input's bits",
+    "table": "table of all codes",
+    "pair": "sum or product of two operands",
     "float-units": "the float32 operations themselves",
 }
 #: What a DSP block and a block memory of 18 Kbit count in LUT, by preference.
 _WEIGHTS = {"lut": (200.0, 150.0), "dsp": (20.0, 100.0)}
 BLOCK_BITS = 18 * 1024
+
+
+#: LUT, DSP blocks, bits of block memory.
+Price = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
@@ -67,14 +89,14 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
     steps = trace(f)
     trials: list[Trial] = []
     best: tuple[float, str, Realization] | None = None
-    for name, finder, price in _candidates(f, steps, table, wish.prefer == "dsp"):
+    for name, attempt in _candidates(f, steps, table, wish.prefer == "dsp"):
         if wish.forced not in (None, name):
             continue
-        found = finder()
-        if isinstance(found, str):
-            trials.append(Trial(name, found))
+        result = attempt()
+        if isinstance(result, str):
+            trials.append(Trial(name, result))
             continue
-        lut, dsp, memory = price(found)
+        found, (lut, dsp, memory) = result
         trials.append(Trial(name, "", round(lut, 1), dsp, memory))
         per_dsp, per_block = _WEIGHTS[wish.prefer]
         score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
@@ -95,17 +117,34 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
     return Choice(best[1], best[2], None if isinstance(steps, str) else steps, tuple(trials))
 
 
-Finder = Callable[[], "Realization | str"]
-Price = Callable[["Realization"], tuple[float, int, int]]
+R = TypeVar("R", bound=Realization)
+#: A realization and its price, or why there is none.
+Attempt = Callable[[], "tuple[Realization, tuple[float, int, int]] | str"]
 
 
-def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) -> list[tuple[str, Finder, Price]]:
-    source, result = f.input_type, f.output_type
+def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:
+    source, result, folds = f.input_type, f.output_type, len(table)
 
-    def on_steps(find: Callable[[Steps], Realization | str]) -> Finder:
-        return lambda: steps if isinstance(steps, str) else find(steps)
+    def attempt(find: Callable[[], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
+        def run() -> tuple[Realization, Price] | str:
+            found = find()
+            return found if isinstance(found, str) else (found, price(found, table, source, result))
 
+        return run
+
+    def on_steps(find: Callable[[Steps], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
+        return attempt(lambda: steps if isinstance(steps, str) else find(steps), price)
+
+    if isinstance(f.quantizer, Pair):
+        return [("pair", attempt(lambda: pair.find(f), pair.cost))]
+    constant: Attempt = lambda: "its tables would change from beat to beat"  # noqa: E731
     return [
-        ("shift", lambda: shift.find(f), lambda g: shift.cost(g, table, source, result)),
-        ("thresholds", on_steps(thresholds.find), lambda g: thresholds.cost(g, table, source, result)),
-    ]  # fmt: skip
+        ("shift", attempt(lambda: shift.find(f), shift.cost)),
+        #("scale", on_steps(scale.find, partial(scale.cost, dsp=dsp))),
+        #("correct", on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
+        ("compare", on_steps(compare.find, compare.cost)),
+        ("thresholds", on_steps(thresholds.find, thresholds.cost)),
+        ("rank", on_steps(rank.find, rank.cost) if folds == 1 else constant),
+        ("table", on_steps(partial(table_.find, folds=folds), table_.cost)),
+        ("indexed", on_steps(partial(indexed.find, folds=folds), indexed.cost)),
+    ]

@@ -22,6 +22,7 @@ from hlsgen.ir import (
     Div,
     Elementwise,
     Fixed,
+    FixedAdd,
     FloatBits,
     FloatQuant,
     Fma,
@@ -30,6 +31,7 @@ from hlsgen.ir import (
     Min,
     Mul,
     MultiThreshold,
+    Pair,
     QuantizeLinear,
     Quantizer,
     Requantize,
@@ -175,7 +177,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             _only_float32(f, op.zero_point)
             zeros = np.zeros((2, f.sets), np.float32)
             return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
-        case QuantizeLinear() | Requantize() | FloatQuant():
+        case QuantizeLinear() | Requantize() | FloatQuant() | Pair() | FixedAdd():
             raise fail("HG037", f.name, f"there is no float32 unit for {type(op).__name__}.")
         case MultiThreshold():
             if len(op.thresholds) > MAX_COMPARE:

@@ -2,100 +2,191 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
+from typing_extensions import assert_never
 
 from hlsgen.activations import turning_points
-from hlsgen.fixed import Array
-from hlsgen.ir import Activation, Add, Elementwise, FloatBits, Mul, Whole
+from hlsgen.fixed import Array, Rounding
+from hlsgen.ir import (
+    Activation,
+    Add,
+    Bipolar,
+    Cast,
+    Dequantize,
+    Div,
+    Elementwise,
+    FixedAdd,
+    FloatBits,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Pair,
+    QuantizeLinear,
+    Requantize,
+    SignedBit,
+    Trunc,
+    Whole,
+)
 from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF
+from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, minifloat_argument, minifloat_exponent
 
 #: Pieces of one function, before it is given up.
 MAX_PIECES = 64
+_MAX_WRAPS = 256
+
+#: Smallest finite number of all float types, and what is not reached by the others.
+_LOWEST, _INF = float(np.finfo(np.float64).min), float("inf")
+#: Minifloats of at most so many mantissa bits are monotone when rounded to nearest, see `_binades`.
+_SAFE_MANTISSA = 16
+
+#: A condition on codes (n, sets) that changes at most once within a monotone piece.
+Side = Callable[[Array], Array]
 
 
 def edges(f: StepFunction) -> Array | None:
     """Ascending int64 (pieces + 1, sets): f is monotone on edge[i] <= x < edge[i + 1], or None.
 
-    Rounding, and each float operation by a constant, is monotone, so their composition is. What can
-    change direction or make a NaN (activations with turning points, products with 0 of infinity) or
+    Rounding, and each float operation by a finite constant, is monotone, so their composition is. What
+    can change direction or make a NaN (activations with turning points, products with 0 of infinity) or
     wrap (integers) splits a piece where the value in front of it crosses that point; the piece is
-    monotone up to there, so the crossing is found by bisection. Pieces may be empty.
+    monotone up to there, so the crossing is found by bisection. A piece is NaN everywhere or nowhere.
+    Pieces may be empty.
     """
     found = np.stack([f.lo, f.hi + 1])
     if isinstance(f.source, FloatBits):
-        inner = [KEY_NEG_INF, KEY_NEG_INF + 1, KEY_POS_INF]
-        found = np.concatenate([found[:1], np.broadcast_to(np.array(inner)[:, None], (3, f.sets)), found[1:]])
-    elif isinstance(f.source, Whole):
-        found = _split_wraps(f, found, 0, f.source.offset)
-    for position, op in enumerate(f.ops):
-        turns = _turns(op)
-        if turns is None:
+        inner = np.array([KEY_NEG_INF, KEY_POS_INF + 1])[:, None]
+        found = _without_empty(np.concatenate([found[:1], np.clip(inner, f.lo, f.hi + 1), found[1:]]))
+    parts: list[Callable[[Array], Iterator[Side] | None]] = []
+    if isinstance(f.source, Whole):
+        parts.append(partial(_wraps, lambda codes: codes, f.source.offset, np.dtype(f.source.dtype)))
+    parts += [partial(_sides, op, partial(f.before, position)) for position, op in enumerate((*f.ops, f.quantizer))]
+    for part in parts:
+        sides = part(found)
+        if sides is None:
             return None
-        for turn in turns:
-            found = _split(f, found, position, np.full(f.sets, turn))
-        if isinstance(op, Add | Mul) and op.value.dtype.kind in "iu":
-            if isinstance(op, Mul):
+        for side in sides:
+            found = _insert(f, found, side)
+            if len(found) > MAX_PIECES + 1:
                 return None
-            found = _split_wraps(f, found, position, op.value)
-        if len(found) > MAX_PIECES + 1:
-            return None
     return found
 
 
-def _turns(op: Elementwise) -> tuple[float, ...] | None:
-    if isinstance(op, Activation):
-        return turning_points(op.kind, op.alpha, op.beta)
-    if isinstance(op, Mul) and op.value.dtype.kind == "f" and (op.value == 0).any():
-        return (float(np.nextafter(op.value.dtype.type(-np.inf), op.value.dtype.type(0))), np.inf)
-    return ()
+def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None:
+    """Where to split because of one operation on `values`; None: it is not known."""
+    dtype = values(found[0]).dtype
+    match op:
+        case Activation(kind, alpha, beta):
+            turns = turning_points(kind, alpha, beta, dtype)
+            return None if turns is None else _crossings(values, turns)
+        case Mul(value):
+            return _factor(values, value) if value.dtype.kind == "f" else None
+        case Fma(factor, value):
+            return _factor(values, factor) if np.isfinite(value).all() else None
+        case Add(value):
+            if value.dtype.kind != "f":
+                return _wraps(values, value, value.dtype, found)
+            return iter(()) if np.isfinite(value).all() else None
+        case Div(value):
+            return iter(()) if value.dtype.kind == "f" and np.isfinite(value).all() and value.all() else None
+        case Cast(kind):
+            if np.dtype(kind).kind == "f":
+                return iter(())
+            return None if dtype.kind == "f" else _wraps(values, np.zeros(1, np.int64), np.dtype(kind), found)
+        case FloatQuant():
+            return _binades(op, values)
+        case Pair() | FixedAdd():
+            return None
+        case Max() | Min() | Dequantize():
+            return iter(())
+        case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear() | Requantize():
+            return iter(())
+        case _:
+            assert_never(op)
 
 
-def _split(f: StepFunction, found: Array, position: int, turn: Array) -> Array:
-    """Splits every piece where the value in front of operation `position` passes `turn` (sets,)."""
-
-    def side(codes: Array) -> Array:
-        x = f.before(position, np.clip(codes, f.lo, f.hi))
-        return x.astype(np.float64) >= turn if x.dtype.kind == "f" else x.astype(np.int64) >= turn
-
-    return _insert(found, side)
+def _factor(values: Side, factor: Array) -> Iterator[Side] | None:
+    if not np.isfinite(factor).all():
+        return None
+    return _crossings(values, (_LOWEST, _INF) if (factor == 0).any() else ())
 
 
-def _insert(found: Array, side: Callable[[Array], Array]) -> Array:
-    """A new edge in every piece where `side`, which changes at most once in it, changes."""
+def _crossings(values: Side, turns: tuple[float, ...]) -> Iterator[Side]:
+    def above(turn: float, codes: Array) -> Array:
+        return np.asarray(values(codes) >= np.float64(turn))
+
+    return (partial(above, turn) for turn in turns)
+
+
+def _insert(f: StepFunction, found: Array, side: Side) -> Array:
+    """A new edge in every piece where `side` changes."""
     low, high = found[:-1].copy(), found[1:].copy()
-    start = side(low)
+    start = side(np.minimum(low, f.hi))
     while (low < high).any():
-        middle = low + ((high - low) >> 1)
+        middle = np.minimum(low + ((high - low) >> 1), f.hi)
         same = side(middle) == start
         active = low < high
         high = np.where(active & ~same, middle, high)
         low = np.where(active & same, middle + 1, low)
     merged = np.empty((2 * len(found) - 1, found.shape[1]), np.int64)
-    merged[::2], merged[1::2] = found, np.minimum(low, found[1:])
-    used = (np.diff(merged, axis=0) > 0).any(axis=1)
-    return np.concatenate([merged[:1], merged[1:][used]])
+    merged[::2], merged[1::2] = found, low
+    return _without_empty(merged)
 
 
-def _split_wraps(f: StepFunction, found: Array, position: int, value: Array) -> Array:
-    """Splits where x + value leaves the integer type: `position` 0 of the decoding, else of an Add."""
-    first = position == 0 and isinstance(f.source, Whole) and value is f.source.offset
-    dtype = np.dtype(f.source.dtype) if first and isinstance(f.source, Whole) else value.dtype
+def _without_empty(found: Array) -> Array:
+    """Without pieces that are empty in all sets."""
+    used = (np.diff(found, axis=0) > 0).any(axis=1)
+    return np.concatenate([found[:1], found[1:][used]])
+
+
+def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array) -> Iterator[Side] | None:
+    """Where values + value wraps around in that integer type; None for 64 bits, or if it does so too often."""
     info = np.iinfo(dtype)
+    if info.bits > 32:
+        return None
 
     def number(codes: Array) -> Array:
-        """How often the sum wraps."""
-        inside = np.clip(codes, f.lo, f.hi)
-        x = inside if first else f.before(position, inside).astype(np.int64)
-        return np.asarray((x + value.astype(np.int64) - int(info.min)) >> info.bits)
+        """How often the sum has wrapped."""
+        return np.asarray((values(codes).astype(np.int64) + value.astype(np.int64) - int(info.min)) >> info.bits)
 
     def reached(crossing: int, codes: Array) -> Array:
         return number(codes) >= crossing
 
-    ends = [number(found[:-1]), number(np.maximum(found[1:] - 1, f.lo))]
-    for crossing in range(int(min(e.min() for e in ends)) + 1, int(max(e.max() for e in ends)) + 1):
-        found = _insert(found, partial(reached, crossing))
-    return found
+    used = found[1:] > found[:-1]
+    both = np.concatenate([number(np.where(used, end, found[0])) for end in (found[:-1], found[1:] - 1)])
+    first, last = int(both.min()), int(both.max())
+    return (
+        (partial(reached, crossing) for crossing in range(first + 1, last + 1)) if last - first < _MAX_WRAPS else None
+    )
+
+
+def _binades(op: FloatQuant, values: Side) -> Iterator[Side]:
+    """Where the sign or the step of a minifloat changes, if that can make it fall.
+
+    A number just below 2^k may have the step of the binade above, see `minifloat_exponent`: its
+    distance to 2^k is then below 2^(k - 17), since the logarithm is k - d with d at most half a unit in
+    the last place of |k| < 2^8 (2^11 in float64). Nearest rounding to 16 bits or fewer gives 2^k for it.
+    Rounding away from zero is safe with any steps: a coarse grid is part of the fine one.
+    """
+    nearest = op.mode in (Rounding.ROUND, Rounding.HALF_UP, Rounding.HALF_DOWN) and op.mantissa <= _SAFE_MANTISSA
+    if nearest or op.mode == Rounding.UP:
+        return iter(())
+    top = max(int(np.frexp(op.largest)[1]) - op.minimum_exponent, 1) + 1
+
+    def binade(codes: Array) -> Array:
+        """1 for subnormal numbers and the lowest binade, 2, 3, ...; negative on the other side."""
+        with np.errstate(all="ignore"):
+            y = minifloat_argument(op, values(codes))
+        exponent = np.minimum(minifloat_exponent(op, y) - op.minimum_exponent + 1, top)
+        return np.where(y >= 0, exponent, -exponent)
+
+    def reached(number: int, codes: Array) -> Array:
+        return np.asarray(binade(codes) >= number)
+
+    return (partial(reached, number) for number in range(1 - top, top + 1))

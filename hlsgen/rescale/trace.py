@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from hlsgen.fixed import Array
-from hlsgen.ir import FloatQuant, Quantizer
 from hlsgen.rescale.pieces import edges
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
+from hlsgen.semantics import constants, lead_axes
 
 #: Lanes of one vectorized evaluation.
 _CHUNK = 1 << 21
@@ -34,31 +32,14 @@ def trace(f: StepFunction) -> Steps | str:
             return dense
     length = int((f.hi - f.lo).max()) + 1
     if length <= SHORT or (cuts is None and length * f.sets <= MAX_EVALUATIONS):
-        runs = _exhaustive(f)
-    elif cuts is None:
+        return _steps(f, _exhaustive(f))
+    if cuts is None:
         return (
             f"it is not known where the function is monotone, and {length} inputs of {f.sets} channels are too "
             f"many to try ({MAX_EVALUATIONS})"
         )
-    elif len(cuts) == 2:
-        return f"it has more than {MAX_STEPS} steps"
-    else:
-        found = _piecewise(f, cuts)
-        if isinstance(found, str):
-            return found
-        runs = found
-    return _steps(f, runs)
-
-
-def levels(quantizer: Quantizer, low: int, high: int) -> Array:
-    """The codes from low to high that a quantizer can give, ascending."""
-    if not isinstance(quantizer, FloatQuant):
-        return np.arange(low, high + 1)
-    top = 1 << quantizer.mantissa
-    normal = [(top + fraction) << exponent for exponent in range(62 - quantizer.mantissa) for fraction in range(top)]
-    found = np.array([*range(top), *(v for v in normal if v <= max(abs(low), abs(high))), quantizer.type.hi])
-    both = np.unique(np.concatenate([found, -found, [low, high]]))
-    return np.asarray(both[(both >= low) & (both <= high)])
+    runs = _bisected(f, cuts)
+    return runs if isinstance(runs, str) else _steps(f, runs)
 
 
 def bisect(f: StepFunction, codes: Array) -> Array:
@@ -86,16 +67,12 @@ def _bisect(f: StepFunction, codes: Array, falling: Array) -> Array:
 
 
 def _dense(f: StepFunction) -> Steps | None:
-    """Steps of a monotone function, one for every code that its quantizer can give in between."""
+    """Steps of a monotone function, one for every code in between."""
     first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
-    if not isinstance(f.quantizer, FloatQuant) and high - low > MAX_STEPS:
+    if high - low > MAX_STEPS:
         return None
-    codes = levels(f.quantizer, low, high)
-    if len(codes) - 1 > MAX_STEPS:
-        return None
-    if len(codes) == 1:
-        codes = np.array([low, low + 1])
+    codes = np.arange(low, max(high, low + 1) + 1)
     table = bisect(f, codes[1:])
     falling = first > last
     table = np.where(falling, table[::-1], table)
@@ -123,26 +100,46 @@ def _exhaustive(f: StepFunction) -> Runs:
     return runs
 
 
-def _piecewise(f: StepFunction, cuts: Array) -> Runs | str:
-    """The same, from the thresholds of the monotone pieces."""
-    runs: Runs = [(np.zeros(0, np.int64), np.zeros(0, np.int64))] * f.sets
-    for low, high in pairwise(cuts):
-        used = np.flatnonzero(high > low)
-        if not len(used):
-            continue
-        piece = _dense(f.take(used, low[used], high[used] - 1))
-        if piece is None:
-            return f"a monotone piece has more than {MAX_STEPS} steps"
-        for column, s in enumerate(used):
-            inner = np.unique(piece.inner(column))
-            starts = np.concatenate([piece.lo[column : column + 1], inner])
-            index = np.searchsorted(piece.table[:, column], starts, side="right")
-            before = runs[s]
-            runs[s] = (
-                np.concatenate([before[0], starts]),
-                np.concatenate([before[1], piece.values[index, column]]),
-            )
-    return runs
+def _bisected(f: StepFunction, cuts: Array) -> Runs | str:
+    """The same for a function that is monotone between cuts.
+
+    Stretches of monotone pieces are halved until their ends have one code, or are neighbours.
+    """
+    piece, column = np.nonzero(cuts[1:] > cuts[:-1])
+    low, high = cuts[piece, column], cuts[piece + 1, column] - 1
+    first, last = _at(f, column, low), _at(f, column, high)
+    found, count = [(column, low, first)], 0
+    while True:
+        # Every stretch that is left has a step of its own.
+        left = first != last
+        column, low, high, first, last = (a[left] for a in (column, low, high, first, last))
+        if count + len(column) > MAX_STEPS * f.sets:
+            return f"it has more than {MAX_STEPS} steps"
+        near = high - low == 1
+        found.append((column[near], high[near], last[near]))
+        count += int(near.sum())
+        column, low, high, first, last = (a[~near] for a in (column, low, high, first, last))
+        if not len(column):
+            break
+        middle = (low + high) >> 1
+        code = _at(f, column, middle)
+        column, low, high = np.tile(column, 2), np.append(low, middle), np.append(middle, high)
+        first, last = np.append(first, code), np.append(code, last)
+    sets, starts, codes = (np.concatenate(part) for part in zip(*found, strict=True))
+    order = np.lexsort((starts, sets))
+    ends = np.searchsorted(sets[order], np.arange(1, f.sets))
+    return list(zip(np.split(starts[order], ends), np.split(codes[order], ends), strict=True))
+
+
+def _at(f: StepFunction, column: Array, x: Array) -> Array:
+    """f of set column[i] at x[i]."""
+    if f.sets == 1:
+        return f.evaluate(x[:, None])[:, 0]
+    lead = max([1, *(v.shape[0] for op in (*f.ops, f.quantizer) if lead_axes(op) for v in constants(op).values())])
+    size = max(1, _CHUNK // lead)
+    parts = [slice(i, i + size) for i in range(0, len(x), size)]
+    results = [f.take(column[part], x[part], x[part]).evaluate(x[part]) for part in parts]
+    return np.concatenate(results) if results else np.zeros(0, np.int64)
 
 
 def _steps(f: StepFunction, runs: Runs) -> Steps | str:
@@ -153,7 +150,7 @@ def _steps(f: StepFunction, runs: Runs) -> Steps | str:
         joined.append((starts[keep], codes[keep]))
     low, high = (int(end(codes.min() if end is min else codes.max() for _, codes in joined)) for end in (min, max))
     one_way = all((np.diff(codes) > 0).all() or (np.diff(codes) < 0).all() for _, codes in joined)
-    if one_way and high - low <= MAX_STEPS and not isinstance(f.quantizer, FloatQuant):
+    if one_way and high - low <= MAX_STEPS:
         joined = [
             _every_code(starts, codes, low, max(high, low + 1), int(f.hi[s]))
             for s, (starts, codes) in enumerate(joined)

@@ -1,0 +1,130 @@
+"""certificate.json: what each quantizer and linear layer of a build computes, with hashes of all files.
+
+A statement, not a proof: `hlsgen.certify` holds it against the model and the emitted files.
+docs/certificate.md says what the fields mean.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from hlsgen.binding.words import Bits
+from hlsgen.elaborate import Design, Instance
+from hlsgen.fixed import Array, IntType
+from hlsgen.ir import Layer, Linear, Map, Relabel, Winner
+from hlsgen.render import constant
+from hlsgen.rescale import Choice, FloatUnits, Steps, specialize
+from hlsgen.schedule import Schedule
+
+#: Version of the file's form.
+FORMAT = 1
+
+
+def emit(design: Design, schedule: Schedule, model: dict[str, str], rtl: dict[str, bytes]) -> str:
+    """The text of certificate.json. `rtl`: all files below rtl/, by relative path."""
+    found = {
+        "certificate": FORMAT,
+        "model": model,
+        "rtl": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
+        "layers": list(_layers(design, schedule)),
+    }
+    return _text(found) + "\n"
+
+
+def _layers(design: Design, schedule: Schedule) -> Iterator[dict[str, Any]]:
+    instances = {instance.name: instance for instance in design.instances}
+    chains: dict[str, list[Instance]] = {}
+    plumbing: list[Instance] = []
+    for stage in schedule.stages[1:-1]:
+        plumbing.append(instances[stage.name])
+        if stage.layer:
+            chains.setdefault(stage.layer, []).extend(plumbing)
+            plumbing = []
+    for i, layer in enumerate(schedule.graph.layers):
+        if isinstance(layer, Relabel):
+            continue
+        yield {
+            "layer": layer.name,
+            "kind": {Map: "quantizer", Linear: "linear", Winner: "argmax"}[type(layer)],
+            "instances": [_instance(design, x) for x in chains[layer.name]],
+            "input": _type(layer.source.type),
+            "output": _type(layer.result.type),
+            **_meaning(schedule, i, layer),
+        }
+
+
+def _type(type_: IntType) -> dict[str, Any]:
+    return {"bits": type_.bits, "signed": type_.signed, "lo": type_.lo, "hi": type_.hi}
+
+
+def _instance(design: Design, instance: Instance) -> dict[str, Any]:
+    stem = str(instance.parameters.get("FILE", ""))
+    return {
+        "instance": instance.name,
+        "module": instance.module,
+        "parameters": {
+            name: constant(value) if isinstance(value, Bits) else value for name, value in instance.parameters.items()
+        },
+        "memories": sorted(name for name in design.memories if stem and (name == stem or name.startswith(f"{stem}_"))),
+    }
+
+
+def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
+    if isinstance(layer, Linear):
+        rows, columns = layer.weight.shape
+        return {"rows": rows, "columns": columns, "lo": layer.lo.tolist(), "hi": layer.hi.tolist()}
+    if not isinstance(layer, Map):
+        return {}
+    before = schedule.graph.layers[i - 1] if i else None
+    interval = (before.lo, before.hi) if isinstance(before, Linear) else ()
+    f = specialize(layer, schedule.orders[i], *interval)
+    choice = schedule.choices[layer.name]
+    span = period(f.index)
+    sets = []
+    for s in range(f.sets):
+        entry = {
+            "positions": np.flatnonzero(f.index[:span] == s).tolist(),
+            "interval": [int(f.lo[s]), int(f.hi[s])],
+        }
+        sets.append(entry | ({} if choice.steps is None else _runs(choice.steps, s)))
+    return {"realization": choice.name, "form": _form(choice), "period": span, "sets": sets}
+
+
+def _form(choice: Choice) -> str:
+    """ "steps": they are listed; "operations": the modules are the model's operations, one by one;
+    "constants": too many steps to list, parameters and memories are the function."""
+    if isinstance(choice.realization, FloatUnits):
+        return "operations"
+    return "steps" if choice.steps is not None else "constants"
+
+
+def _runs(steps: Steps, s: int) -> dict[str, list[int]]:
+    """Where set s changes inside its interval, and its codes from the low end on."""
+    starts = np.unique(np.append(steps.inner(s), steps.lo[s]))
+    codes = steps.values[np.searchsorted(steps.table[:, s], starts, side="right"), s]
+    keep = np.append(True, codes[1:] != codes[:-1])
+    return {"thresholds": starts[keep][1:].tolist(), "codes": codes[keep].tolist()}
+
+
+def period(index: Array) -> int:
+    """The shortest period of a table of sets that divides its length."""
+    for n in range(1, len(index) + 1):
+        if len(index) % n == 0 and (index.reshape(-1, n) == index[:n]).all():
+            return n
+    return max(1, len(index))
+
+
+def _text(value: object, indent: int = 0) -> str:
+    """JSON with lists of numbers on one line."""
+    inner = " " * (indent + 1)
+    if isinstance(value, dict) and value:
+        rows = [f"{inner}{json.dumps(key)}: {_text(item, indent + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + "\n" + " " * indent + "}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "[\n" + ",\n".join(inner + _text(item, indent + 1) for item in value) + "\n" + " " * indent + "]"
+    return json.dumps(value)

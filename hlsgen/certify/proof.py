@@ -1,0 +1,164 @@
+"""The proof that a module computes a function of the model: on every input, by a few of them.
+
+A module gives the exact runs of what it computes: where the code changes, and all codes. Where the
+model's function is monotone it equals a run if it does at both ends of it; pieces that are not known to
+be monotone are evaluated on every input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from hlsgen.certify.monotone import Pieces, pieces
+from hlsgen.certify.verilog import broken
+from hlsgen.errors import HlsgenError
+from hlsgen.fixed import Array
+from hlsgen.rescale.step import StepFunction
+from hlsgen.semantics import KEY_NEG_INF
+
+#: Most inputs of one layer that are evaluated one by one, and of one evaluation.
+MAX_EVERY = 1 << 25
+_CHUNK = 1 << 20
+
+
+class Module(Protocol):
+    """What a module of the library computes. Lane `lane` in beats b with b mod folds = fold."""
+
+    @property
+    def folds(self) -> int: ...
+
+    def constants(self, fold: int, lane: int) -> tuple[object, ...]:
+        """What tells this function from those of other lanes and folds."""
+        ...
+
+    def apply(self, fold: int, lane: int, x: Array) -> Array:
+        """The integer that leaves, before it is cut to the width of the output."""
+        ...
+
+    def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
+        """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps others."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """code[i] from start[i] on; neighbours differ. start[0] is the low end of the interval."""
+
+    start: Array
+    code: Array
+
+    def at(self, x: Array) -> Array:
+        return np.asarray(self.code[np.searchsorted(self.start, x, side="right") - 1])
+
+
+@dataclass(frozen=True, eq=False)
+class Proof:
+    """`runs` of every set; how many inputs were evaluated to prove them, and how many they stand for."""
+
+    runs: list[Runs]
+    evaluated: int
+    inputs: int
+
+
+def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> Runs:
+    """What a lane computes on the inputs of set s, as the output's type reads it."""
+    lo, hi = int(f.lo[s]), int(f.hi[s])
+    parts = [(lo, hi)]
+    if f.is_float:
+        # Keys between that of NaN and that of -infinity do not occur.
+        parts = [(0, 0), (KEY_NEG_INF, hi)]
+    starts, codes = [], []
+    for low, high in parts:
+        inner = module.changes(fold, lane, low, high)
+        start = np.unique(np.append(inner[(inner > low) & (inner <= high)], low)).astype(np.int64)
+        starts.append(start)
+        codes.append(module.apply(fold, lane, start))
+    start, code = np.concatenate(starts), np.concatenate(codes)
+    bits = f.output_type.bits
+    code = (code & ((1 << bits) - 1)).astype(np.int64)
+    if f.output_type.signed:
+        code = code - ((code >> (bits - 1)) << bits)
+    keep = np.append(True, code[1:] != code[:-1])
+    return Runs(start[keep], code[keep])
+
+
+def prove(
+    f: StepFunction, module: Module, uses: dict[tuple[int, int], list[int]], cell: str, places: list[str]
+) -> Proof:
+    """Every lane's function in every fold against the model's. `uses`: (fold, lane) -> sets; `places`: a
+    name of each set. Raises HG055 with every set that differs, up to a few."""
+    known = pieces(f)
+    total = int((known.hi - known.lo + 1)[known.every].sum())
+    if total > MAX_EVERY:
+        raise broken(
+            f.name, f"cannot be certified: it is not known where the function is monotone, and {total} inputs are too "
+            f"many to evaluate ({MAX_EVERY}).",
+        )  # fmt: skip
+    found: list[Runs | None] = [None] * f.sets
+    done: set[tuple[object, ...]] = set()
+    problems: list[HlsgenError] = []
+    evaluated = 0
+    for (fold, lane), sets in uses.items():
+        for s in sets:
+            key = (s, *module.constants(fold, lane))
+            if key in done:
+                continue
+            done.add(key)
+            here = runs(module, fold, lane, f, s)
+            before = found[s]
+            if (
+                before is not None
+                and np.array_equal(before.start, here.start)
+                and np.array_equal(before.code, here.code)
+            ):
+                continue
+            wrong, count = difference(f, s, here, known)
+            evaluated += count
+            if wrong is None:
+                found[s] = here
+                continue
+            x, model, hardware = wrong
+            problems.append(
+                broken(
+                    f.name,
+                    f"{places[s]}, {cell}, lane {lane}, fold {fold}: at x = {x} the model gives {model}, "
+                    f"the hardware {hardware}.",
+                )  # fmt: skip
+            )
+    if problems:
+        raise HlsgenError([p.diagnostics[0] for p in problems[:5]])
+    proven = [r for r in found if r is not None]
+    assert len(proven) == f.sets
+    return Proof(proven, evaluated, int((known.hi - known.lo + 1).sum()))
+
+
+def difference(f: StepFunction, s: int, hardware: Runs, known: Pieces) -> tuple[tuple[int, int, int] | None, int]:
+    """(x, the model's code, the hardware's) at the least deciding input where they differ; and how many were tried.
+
+    Deciding inputs are both ends of every run and of every piece, and all of a piece that is not
+    known to be monotone.
+    """
+    mine = known.s == s
+    ends = np.append(hardware.start[1:] - 1, f.hi[s])
+    points = np.concatenate([hardware.start, ends, known.lo[mine], known.hi[mine]])
+    if f.is_float:
+        points = points[(points == 0) | (points >= KEY_NEG_INF)]
+    parts = [np.unique(points)]
+    for low, high in zip(known.lo[mine & known.every].tolist(), known.hi[mine & known.every].tolist(), strict=True):
+        parts += [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
+    one = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
+    found: list[tuple[int, int, int]] = []
+    count = 0
+    for part in parts:
+        for at in range(0, len(part), _CHUNK):
+            x = part[at : at + _CHUNK]
+            model, code = one.evaluate(x[:, None])[:, 0], hardware.at(x)
+            count += len(x)
+            wrong = np.flatnonzero(model != code)
+            if len(wrong):
+                i = int(wrong[0])
+                found.append((int(x[i]), int(model[i]), int(code[i])))
+    return min(found, default=None), count

@@ -1,0 +1,268 @@
+"""Rising step functions by a coarse guess of the code, corrected by one comparison.
+
+The high bits of x are its bucket. Thresholds that lie evenly look the same in all buckets, seen from
+a start that each bucket has: y = x - start. The high bits of y are its cell, which is shorter than
+the distance of thresholds, so that one comparison inside of it gives the code. No multiplier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.fixed import Array, IntType
+from hlsgen.rescale.buckets import Fit, fit_buckets, fit_constant, fit_flat, roundest
+from hlsgen.rescale.steps import Steps
+
+#: Bits of a bucket's and of a cell's number that are tried, of buckets first of all.
+_LOGIC_BUCKETS = (5, 4, 3, 6, 7)
+_MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
+_MAX_CELL = 9
+
+
+@dataclass(frozen=True, eq=False)
+class Correct:
+    """Parameters of module hg_correct.
+
+    (sets,) int64: coarse, fine (lowest bit of the bucket's and of the cell's number), first, last, above;
+    bool: whether inputs below first, beyond last occur. Tables (2^bucket, sets): start, code;
+    (2^cell, sets): count, level, and bool sure: the threshold of this cell is always reached.
+    rest (codes, sets): finer part of the threshold, by the code below it, from `low` on.
+    """
+
+    bucket: int
+    cell: int
+    fraction: int
+    rest_bits: int
+    folded: bool
+    low: int
+    coarse: Array
+    fine: Array
+    first: Array
+    last: Array
+    above: Array
+    below: Array
+    beyond: Array
+    start: Array
+    code: Array
+    count: Array
+    level: Array
+    sure: Array
+    rest: Array
+
+    @property
+    def latency(self) -> int:
+        return 3 + (self.rest_bits > 0) + 2 * self.folded
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of the largest place in a cell."""
+        return int(self.fine.max()) + self.fraction
+
+    @property
+    def count_bits(self) -> int:
+        return max(1, int(max(self.count.max(), self.above.max())).bit_length())
+
+    def number(self, codes: Array) -> Array:
+        """The bucket of each input (..., sets)."""
+        inside = np.clip(codes, self.first, self.last)
+        return (inside >> self.coarse) & ((1 << self.bucket) - 1)
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes: codes (..., sets) -> codes."""
+        sets, size = np.arange(len(self.fine)), self.fine + self.fraction
+        bucket = self.number(codes)
+        y = (codes << self.fraction) - self.start[bucket, sets]
+        cell = (y >> size) & ((1 << self.cell) - 1)
+        below, above = codes < self.first, codes > self.last
+        count = np.where(below, 0, np.where(above, self.above, self.count[cell, sets]))
+        code = self.code[bucket, sets] + count
+        rest = self.rest[np.clip(code - self.low, 0, len(self.rest) - 1), sets]
+        level = self.level[cell, sets] | (rest << self.fraction)
+        reached = below | above | self.sure[cell, sets] | ((y & ((1 << size) - 1)) >= level)
+        return np.asarray(code + reached)
+
+    def jumps(self, steps: Steps) -> Array | None:
+        """Inputs (points, sets) of the intervals, on both sides of everywhere that this may jump besides
+        inside of cells: between them it compares y with one threshold. None if cells could repeat."""
+        lo, hi = np.maximum(self.first, steps.lo), np.minimum(self.last, steps.hi)
+        size, sets = self.fine + self.fraction, np.arange(steps.sets)
+        number = (lo >> self.coarse) + np.arange(1 << self.bucket)[:, None]
+        begin = np.clip(number << self.coarse, lo, hi + 1)
+        end = np.clip((number + 1) << self.coarse, lo, hi + 1)
+        start = self.start[number & ((1 << self.bucket) - 1), sets]
+        cell = ((begin << self.fraction) - start) >> size
+        if (end[-1] <= hi).any() or (((((end - 1) << self.fraction) - start) >> size) - cell >= 1 << self.cell).any():
+            return None
+        # A cell begins at the least x with x * 2^fraction - start >= cell * 2^size.
+        cells = cell + np.arange((1 << self.cell) + 1)[:, None, None]
+        cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
+        points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
+        return np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi)
+
+
+def equal(found: Correct, steps: Steps) -> bool:
+    """Proof: both are monotone between neighbouring points of `jumps`, and agree there and at the corners."""
+    jumps = found.jumps(steps)
+    if jumps is None:
+        return False
+    points = np.concatenate([steps.corners(), jumps])
+    return bool((found.apply(points) == steps.apply(points)).all())
+
+
+def _build(steps: Steps, fits: list[Fit], folded: bool) -> Correct:
+    """The tables of all sets in one shape."""
+    fine = np.array([fit.fine for fit in fits])
+    if folded:
+        fine[:] = fine.min()
+    fraction = max(max(fit.fraction for fit in fits), int(fine.min() == 0))
+    spans = [fit.cells(int(size)) for fit, size in zip(fits, fine, strict=True)]
+    bucket = max(1, max(len(fit.start) - 1 for fit in fits).bit_length())
+    cell = max(1, max(high - low for low, high in spans).bit_length())
+    start, code = np.zeros((2, 1 << bucket, steps.sets), np.int64)
+    count, level = np.zeros((2, 1 << cell, steps.sets), np.int64)
+    sure = np.zeros((1 << cell, steps.sets), bool)
+    rest = np.zeros((max(1, steps.steps), steps.sets), np.int64)
+    reached = steps.index(steps.lo)
+    first, last = np.array([(fit.first, fit.last) for fit in fits]).T
+    for s, (fit, (low, high)) in enumerate(zip(fits, spans, strict=True)):
+        size, up = int(fine[s]) + fraction, fraction - fit.fraction
+        number = ((fit.first >> fit.coarse) + np.arange(len(fit.start))) & ((1 << bucket) - 1)
+        start[number, s] = fit.start << up
+        code[number, s] = steps.base + reached[s] + fit.before - 1
+        edges = np.arange(low, high + 2) << size
+        passed = np.searchsorted(fit.level << up, edges)
+        inside = passed[1:] > passed[:-1]
+        number = np.arange(low, high + 1) & ((1 << cell) - 1)
+        count[number, s] = passed[:-1] + inside
+        place = (fit.level << up)[np.minimum(passed[:-1], len(fit.level) - 1)] - edges[:-1]
+        level[number, s] = np.where(inside, place, 0)
+        sure[number, s] = ~inside & (fit.rest_bits > 0)
+        rest[reached[s] : reached[s] + len(fit.rest), s] = fit.rest
+    return Correct(
+        bucket, cell, fraction, max(fit.rest_bits for fit in fits), folded, steps.base,
+        np.array([fit.coarse for fit in fits]), fine,
+        first, last, np.where(last < steps.hi, [fit.above for fit in fits], 0), first > steps.lo, last < steps.hi,
+        start, code, count, level, sure, rest,
+    )  # fmt: skip
+
+
+def _coarse(first: int, last: int, bits: int) -> int:
+    """The shortest buckets of which first..last needs at most 2^bits."""
+    return next(c for c in range(64) if (last >> c) - (first >> c) < 1 << bits)
+
+
+def _alone(steps: Steps, s: int) -> Iterator[Fit]:
+    """Candidates for one set with tables of its own."""
+    inner, lo, hi = steps.inner(s), int(steps.lo[s]), int(steps.hi[s])
+    if len(inner) == 0:
+        yield fit_constant(lo, hi, max(lo.bit_length(), hi.bit_length(), 1))
+        return
+    # Beyond these every y is as close to the next threshold as in the middle.
+    gap = int(np.diff(inner).min()) if len(inner) > 1 else hi - lo + 1
+    first = lo if lo > inner[0] - gap else roundest(int(inner[0]) - gap, int(inner[0]))
+    last = hi if hi < inner[-1] + gap else roundest(int(inner[-1]), int(inner[-1]) + gap) - 1
+    if (last - first) // gap < 1 << _MAX_CELL:
+        yield fit_flat(inner, first, last)
+    for bits in _LOGIC_BUCKETS:
+        fit = fit_buckets(inner, first, last, _coarse(first, last, bits), False)
+        if fit is not None:
+            yield fit
+
+
+def _single(steps: Steps, s: int) -> Fit | None:
+    """The cheapest of the candidates that are equal."""
+    one = Steps(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
+    best: tuple[float, Fit] | None = None
+    for fit in _alone(steps, s):
+        if max(fit.cells(fit.fine)) >> _MAX_CELL:
+            continue
+        found = _build(one, [fit], False)
+        price = _luts(found, 0, steps.steps.bit_length())
+        if (best is None or price < best[0]) and equal(found, one):
+            best = price, fit
+    return None if best is None else best[1]
+
+
+def find(steps: Steps, folded: bool = False) -> Correct | str:
+    """A realization proven equal to `steps` on all intervals, or why there is none.
+
+    `folded`: all sets in one shape, for lanes that change between sets.
+    """
+    if not steps.rising:
+        return "the codes do not rise by one from threshold to threshold"
+    for s in range(steps.sets):
+        inner = steps.inner(s)
+        twice = inner[1:][inner[1:] == inner[:-1]]
+        if len(twice):
+            return f"set {s} rises by more than one code at input {twice[0]}"
+    if folded:
+        return _find_folded(steps)
+    fits = []
+    for s in range(steps.sets):
+        fit = _single(steps, s)
+        if fit is None:
+            return f"the thresholds of set {s} do not lie evenly enough to look alike from {1 << max(_LOGIC_BUCKETS)} places"
+        fits.append(fit)
+    found = _build(steps, fits, False)
+    return found if equal(found, steps) else "the sets need tables of different shapes"
+
+
+def _find_folded(steps: Steps) -> Correct | str:
+    """The least memory."""
+    inner = [steps.inner(s) for s in range(steps.sets)]
+    lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))
+    highest = max((int(column[-1]) for column in inner if len(column)), default=lowest)
+    best: tuple[int, Correct] | None = None
+    for bits in _MEMORY_BUCKETS:
+        # One bucket more on each side, below and above all thresholds, if inputs come there.
+        for coarse in range(64):
+            first = max(int(steps.lo.min()), (lowest >> coarse) << coarse)
+            last = min(int(steps.hi.max()), (((highest >> coarse) + 2) << coarse) - 1)
+            if (last >> coarse) - (first >> coarse) < 1 << bits:
+                break
+        fits = []
+        for column in inner:
+            fit = fit_buckets(column, first, last, coarse, True) if len(column) else fit_constant(first, last, coarse)
+            if fit is None:
+                break
+            fits.append(fit)
+        fine = min(fit.fine for fit in fits)
+        if len(fits) < steps.sets or max(max(fit.cells(fine)) for fit in fits) >> _MAX_CELL + 2:
+            continue
+        found = _build(steps, fits, True)
+        size = sum(memories(found, steps.steps.bit_length()))
+        if (best is None or size < best[0]) and equal(found, steps):
+            best = size, found
+    return "x" if best is None else best[1]
+
+
+def memories(found: Correct, code_bits: int) -> tuple[int, int, int]:
+    """Bits of the tables of a set."""
+    return (
+        (code_bits + found.place_bits + found.cell) << found.bucket,
+        (1 + found.count_bits + found.place_bits) << found.cell,
+        found.rest_bits << code_bits if found.rest_bits else 0,
+    )
+
+
+def _luts(found: Correct, s: int, code_bits: int) -> float:
+    """Of a lane with tables of its own, as logic."""
+    size = int(found.fine[s]) + found.fraction
+    starts = int(np.bitwise_or.reduce(found.start[:, s]))
+    even = (starts & -starts).bit_length() - 1 if starts else size + found.cell
+    luts = float((size + found.cell - even) * _bit(found.bucket))
+    luts += size * _bit(found.cell)
+    return luts
+
+
+def _bit(address: int) -> int:
+    """LUTs of an adder's bit with an operand from a table."""
+    return 1 if address <= 5 else (1 << (address - 6)) + 1
+
+
+def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """LUT sites, DSP blocks, bits of block memory of hg_correct."""
+    return 0.0, 0, 0

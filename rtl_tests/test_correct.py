@@ -1,0 +1,123 @@
+"""hg_correct: a guess by buckets and cells, corrected by one comparison, against the step functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from streams import Stream, every, integers, pack, sweep
+
+from hlsgen.binding import correct as binding
+from hlsgen.binding.words import Bits
+from hlsgen.fixed import IntType
+from hlsgen.rescale import correct
+from hlsgen.rescale.steps import Steps
+
+
+@dataclass(frozen=True)
+class Case:
+    """Random step functions: thresholds `reach` of the input's range apart in all, moved by up to `noise`."""
+
+    lanes: int
+    folds: int
+    in_w: int
+    signed: bool
+    steps: int
+    base: int
+    reach: float
+    noise: int
+    #: All lanes have the same functions.
+    shared: bool = False
+    #: What is expected: finer parts of thresholds, inputs beyond the buckets of the first set.
+    rest: bool = False
+    beyond: bool = True
+
+    @property
+    def table(self) -> np.ndarray:
+        """The set of each lane, (folds, lanes)."""
+        if self.shared:
+            return np.repeat(np.arange(self.folds)[:, None], self.lanes, axis=1)
+        return np.arange(self.folds * self.lanes).reshape(self.folds, self.lanes)
+
+
+FLAT = Case(32, 1, 16, True, 15, -8, 0.6, 20, shared=True)
+LOGIC = Case(32, 1, 16, True, 255, -128, 0.5, 0, shared=True)
+REST = Case(32, 1, 16, False, 200, 0, 0.7, 8, shared=True, rest=True)
+MEMORY = Case(32, 3, 14, True, 63, 0, 0.3, 0, shared=True)
+MEMORY_REST = Case(32, 3, 14, False, 100, -50, 0.7, 3, shared=True, rest=True)
+CASES = [
+    Case(4, 1, 20, False, 100, 0, 0.7, 40, rest=True),
+    Case(2, 3, 24, True, 255, -128, 0.8, 9, rest=True),
+    Case(3, 1, 16, True, 255, -128, 0.5, 0),
+    Case(2, 3, 14, True, 63, 0, 0.3, 0),
+    Case(3, 1, 16, True, 15, -8, 0.6, 20),
+    Case(3, 1, 32, True, 255, -128, 0.2, 0),
+    Case(3, 1, 32, True, 255, -128, 0.9, 60, rest=True),
+    Case(1, 2, 32, False, 127, 0, 0.5, 0),
+    Case(1, 4, 32, True, 31, 3, 0.1, 1000, rest=True),
+    Case(2, 1, 1, False, 1, 0, 1.0, 0, beyond=False),
+    Case(2, 2, 1, True, 1, -1, 1.0, 0, beyond=False),
+    Case(2, 1, 9, True, 255, -128, 0.8, 0),
+]
+
+
+def domain(case: Case) -> IntType:
+    half = 1 << (case.in_w - 1)
+    return IntType(-half, half - 1) if case.signed else IntType(0, 2 * half - 1)
+
+
+def functions(case: Case) -> Steps:
+    rng = np.random.default_rng(case.in_w + case.steps)
+    bounds, sets = domain(case), int(case.table.max()) + 1
+    span = (bounds.hi - bounds.lo) * case.reach * rng.uniform(0.6, 1, sets)
+    origin = bounds.lo + (bounds.hi - bounds.lo - span) * rng.uniform(0.2, 0.8, sets)
+    table = np.ceil(origin + span * (np.arange(case.steps)[:, None] + 0.5) / case.steps).astype(np.int64)
+    table = np.clip(table + rng.integers(-case.noise, case.noise + 1, table.shape), bounds.lo, bounds.hi + 1)
+    values = np.broadcast_to(case.base + np.arange(case.steps + 1)[:, None], (case.steps + 1, sets))
+    return Steps("f", np.full(sets, bounds.lo), np.full(sets, bounds.hi), table, values)
+
+
+def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:
+    steps = functions(case)
+    found = correct.find(steps, case.folds > 1)
+    assert isinstance(found, correct.Correct), found
+    assert (found.rest_bits > 0, bool(found.beyond[0])) == (case.rest, case.beyond)
+    result = IntType(case.base, case.base + case.steps)
+    bound = binding.bind(found, case.table, domain(case), result, "c")
+    code = np.empty_like(x)
+    for fold, sets in enumerate(case.table):
+        part = x[fold :: case.folds]
+        code[fold :: case.folds] = replace(
+            steps, lo=steps.lo[sets], hi=steps.hi[sets], table=steps.table[:, sets], values=steps.values[:, sets]
+        ).apply(part)
+    job = Stream(
+        {"s_data": pack(x, case.in_w)},
+        {"m_data": pack(code, result.bits)},
+        latency=found.latency,
+        capacity=found.latency,
+    )
+    parameters = {name: _text(value) for name, value in bound.parameters.items()}
+    simulate(simulator, "hg_correct", parameters, job, bound.memories)
+
+
+def _text(value: object) -> object:
+    if isinstance(value, Bits):
+        return f"{value.width}'h{value.value & ((1 << value.width) - 1):x}"
+    return f'"{value}"' if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("simulator, case", sweep(CASES))
+def test_correct(simulate: Callable[..., None], simulator: str, case: Case) -> None:
+    rng = np.random.default_rng(case.lanes)
+    x = integers(rng, case.in_w, case.signed, (600, case.lanes))
+    near = rng.choice(functions(case).table.ravel(), x.shape) + rng.integers(-2, 2, x.shape)
+    x = np.where((rng.random(x.shape) < 0.7) & (near >= x.min()) & (near <= x.max()), near, x)
+    run(simulate, simulator, case, x)
+
+
+@pytest.mark.parametrize("case", [FLAT, LOGIC, REST, MEMORY, MEMORY_REST])
+def test_every_input(simulate: Callable[..., None], case: Case) -> None:
+    x = every(case.in_w, case.signed, case.lanes)
+    run(simulate, "icarus", case, np.repeat(x, case.folds, axis=0))

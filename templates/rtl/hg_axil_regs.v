@@ -1,0 +1,124 @@
+// hg_axil_regs: registers of 32 bits behind an AXI4-Lite port.
+//
+// Purpose     words 0 .. WORDS - 1 can be written and read, the STATUS words after them only read.
+// Parameters  WORDS   writable words
+//             STATUS  read-only words
+//             ADDR_W  bits of the byte address, 3 at least, enough for all words
+//             RESET   values after reset, word 0 in the low bits
+//             MASK    bits that exist; the others read as zero and ignore writes
+// Latency     write: 2 cycles from the later of address and data to the new value and the response;
+//             read: 1 cycle
+// Contract    one write and one read at a time; address and data of a write come in any order. wstrb
+//             selects bytes. Response OKAY, or SLVERR for an address beyond the last word and for a
+//             write to a read-only word, which changes nothing; such a read gives 0. The two low
+//             address bits are ignored. A new value is visible in the cycle in which bvalid rises.
+//             No output depends on an input within a cycle. There is no prot port: it has no meaning
+//             here.
+`default_nettype none
+module hg_axil_regs #(
+    parameter integer          WORDS  = 2,
+    parameter integer          STATUS = 1,
+    parameter integer          ADDR_W = 5,
+    parameter [32*WORDS-1:0]   RESET  = {32*WORDS{1'b0}},
+    parameter [32*WORDS-1:0]   MASK   = {32*WORDS{1'b1}}
+) (
+    input  wire                 clk,
+    input  wire                 rst,
+    input  wire [ADDR_W-1:0]    s_axil_awaddr,
+    input  wire                 s_axil_awvalid,
+    output wire                 s_axil_awready,
+    input  wire [31:0]          s_axil_wdata,
+    input  wire [3:0]           s_axil_wstrb,
+    input  wire                 s_axil_wvalid,
+    output wire                 s_axil_wready,
+    output wire [1:0]           s_axil_bresp,
+    output wire                 s_axil_bvalid,
+    input  wire                 s_axil_bready,
+    input  wire [ADDR_W-1:0]    s_axil_araddr,
+    input  wire                 s_axil_arvalid,
+    output wire                 s_axil_arready,
+    output wire [31:0]          s_axil_rdata,
+    output wire [1:0]           s_axil_rresp,
+    output wire                 s_axil_rvalid,
+    input  wire                 s_axil_rready,
+    output wire [32*WORDS-1:0]  values,
+    input  wire [32*STATUS-1:0] status
+);
+    localparam integer INDEX_W = ADDR_W - 2;
+    localparam integer ALL     = WORDS + STATUS;
+    localparam [1:0] OKAY = 2'b00, SLVERR = 2'b10;
+
+    reg [32*WORDS-1:0] values_reg;
+    assign values = values_reg;
+
+    // Write: address and data wait for each other, then for the previous response to be taken.
+    reg [INDEX_W-1:0] aw_reg;
+    reg [31:0]        w_reg;
+    reg [3:0]         strb_reg;
+    reg               aw_full_reg, w_full_reg, bvalid_reg;
+    reg [1:0]         bresp_reg;
+    wire              write = aw_full_reg && w_full_reg && !bvalid_reg;
+
+    assign s_axil_awready = !aw_full_reg;
+    assign s_axil_wready  = !w_full_reg;
+    assign s_axil_bvalid  = bvalid_reg;
+    assign s_axil_bresp   = bresp_reg;
+
+    reg               hit;
+    reg [32*WORDS-1:0] values_next;
+    integer i, k;
+    always @* begin
+        hit = 1'b0;
+        values_next = values_reg;
+        for (i = 0; i < WORDS; i = i + 1)
+            if (aw_reg == i[INDEX_W-1:0]) begin
+                hit = 1'b1;
+                for (k = 0; k < 4; k = k + 1)
+                    if (strb_reg[k]) values_next[32*i + 8*k +: 8] = w_reg[8*k +: 8] & MASK[32*i + 8*k +: 8];
+            end
+    end
+
+    always @(posedge clk) begin
+        if (!aw_full_reg) aw_reg <= s_axil_awaddr[ADDR_W-1:2];
+        if (!w_full_reg) {strb_reg, w_reg} <= {s_axil_wstrb, s_axil_wdata};
+        if (write) begin
+            values_reg <= values_next;
+            bresp_reg  <= hit ? OKAY : SLVERR;
+        end
+        aw_full_reg <= aw_full_reg ? !write : s_axil_awvalid;
+        w_full_reg  <= w_full_reg ? !write : s_axil_wvalid;
+        bvalid_reg  <= bvalid_reg ? !s_axil_bready : write;
+        if (rst) begin
+            values_reg  <= RESET & MASK;
+            aw_full_reg <= 1'b0;
+            w_full_reg  <= 1'b0;
+            bvalid_reg  <= 1'b0;
+        end
+    end
+
+    // Read.
+    wire [32*ALL-1:0]  all = {status, values_reg};
+    wire [INDEX_W-1:0] ar  = s_axil_araddr[ADDR_W-1:2];
+    reg [33:0] found;
+    reg [33:0] read_reg;
+    reg        rvalid_reg;
+    integer j;
+    always @* begin
+        found = {SLVERR, 32'd0};
+        for (j = 0; j < ALL; j = j + 1)
+            if (ar == j[INDEX_W-1:0]) found = {OKAY, all[32*j +: 32]};
+    end
+
+    assign s_axil_arready = !rvalid_reg;
+    assign s_axil_rvalid  = rvalid_reg;
+    assign {s_axil_rresp, s_axil_rdata} = read_reg;
+
+    always @(posedge clk) begin
+        if (!rvalid_reg) read_reg <= found;
+        rvalid_reg <= rvalid_reg ? !s_axil_rready : s_axil_arvalid;
+        if (rst) rvalid_reg <= 1'b0;
+    end
+
+    wire unused = &{1'b0, s_axil_awaddr[1:0], s_axil_araddr[1:0]};
+endmodule
+`default_nettype wire

@@ -1,0 +1,106 @@
+// hg_correct: monotone functions by a coarse guess of the code, corrected by one comparison.
+//
+// Purpose     The high bits of x are a bucket, which has a code and a start; the high bits of
+//             y = x - start are a cell, which has a count and a threshold. Then
+//                 code = bucket's code + cell's count + (y >= cell's threshold).
+// Parameters  LANES      elements of a beat
+//             FOLDS      sets of channels; beat i uses set i mod FOLDS
+//             IN_W       bits of x
+//             IN_SIGNED  1: x is two's complement, 0: unsigned
+//             OUT_W      bits of the code; sums of codes are modulo 2^OUT_W
+//             BUCKET     bits of a bucket's number
+//             CELL       bits of a cell's number
+//             FRACTION   fraction bits of starts and thresholds
+//             PLACE      bits of a threshold, which is a place in its cell; with FRACTION
+//             REST       bits of a finer part of the threshold, which the code gives; 0: none
+//             COUNT      bits of a count
+//             SHAPES     16 bits a lane: the lowest bit of the bucket's number in x (low byte), and
+//                        of the cell's number in y, not counting FRACTION
+//             FIRST      IN_W bits a lane: x < FIRST has the bucket of FIRST, count 0, and reached
+//             LAST       IN_W bits a lane: x > LAST has the bucket of LAST, count ABOVE, and reached
+//             ABOVE      COUNT bits a lane
+//             FILE       file name stem; files of each lane (four digits):
+//                        FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has
+//                                            PLACE + CELL bits
+//                        FILE_<lane>_01.mem  FOLDS * 2^CELL words {always reached, count, threshold}
+//                        FILE_<lane>_02.mem  if REST > 0: FOLDS * 2^OUT_W words, OR-ed to the
+//                                            threshold above its fraction
+// Latency     3 cycles, 1 more if REST > 0, 2 more if FOLDS > 1; one beat a cycle
+// Contract    With FOLDS = 1 the tables are logic, one LUT for each bit of start and threshold if
+//             BUCKET and CELL are at most 5. Else they are memories with a registered read.
+`default_nettype none
+module hg_correct #(
+    parameter integer            LANES     = 2,
+    parameter integer            FOLDS     = 2,
+    parameter integer            IN_W      = 10,
+    parameter integer            IN_SIGNED = 1,
+    parameter integer            OUT_W     = 4,
+    parameter integer            BUCKET    = 2,
+    parameter integer            CELL      = 2,
+    parameter integer            FRACTION  = 1,
+    parameter integer            PLACE     = 7,
+    parameter integer            REST      = 2,
+    parameter integer            COUNT     = 3,
+    parameter [16*LANES-1:0]     SHAPES    = {LANES{16'h0608}},
+    parameter [IN_W*LANES-1:0]   FIRST     = 0,
+    parameter [IN_W*LANES-1:0]   LAST      = 0,
+    parameter [COUNT*LANES-1:0]  ABOVE     = 0,
+    parameter                    FILE      = "correct"
+) (
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire [LANES*IN_W-1:0]  s_data,
+    input  wire                   s_valid,
+    output wire                   s_ready,
+    output wire [LANES*OUT_W-1:0] m_data,
+    output wire                   m_valid,
+    input  wire                   m_ready
+);
+    localparam integer LATENCY = 3 + ((REST > 0) ? 1 : 0) + ((FOLDS > 1) ? 2 : 0);
+    localparam integer FW      = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
+
+    reg  [LATENCY-1:0] valid_reg;
+    wire [LATENCY:0]   valid_in = {valid_reg, s_valid};
+    wire               en = m_ready || !valid_reg[LATENCY-1];
+
+    assign s_ready = en;
+    assign m_valid = valid_reg[LATENCY-1];
+
+    // The channel set travels with the beat: folds[k] is that of the beat k cycles ago.
+    reg  [FW-1:0]   fold_reg;
+    reg  [3*FW-1:0] folds_reg;
+    wire [4*FW-1:0] folds = {folds_reg, fold_reg};
+    always @(posedge clk) begin
+        if (en) begin
+            valid_reg <= valid_in[LATENCY-1:0];
+            folds_reg <= folds[3*FW-1:0];
+            if (s_valid) fold_reg <= (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
+        end
+        if (rst) begin
+            valid_reg <= {LATENCY{1'b0}};
+            fold_reg  <= {FW{1'b0}};
+        end
+    end
+
+    genvar g;
+    generate
+        for (g = 0; g < LANES; g = g + 1) begin : lane
+            localparam integer D3 = 48 + (g / 1000) % 10;
+            localparam integer D2 = 48 + (g / 100) % 10;
+            localparam integer D1 = 48 + (g / 10) % 10;
+            localparam integer D0 = 48 + g % 10;
+            hg_correct_lane #(
+                .FOLDS(FOLDS), .FOLD_W(FW), .IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .OUT_W(OUT_W),
+                .BUCKET(BUCKET), .CELL(CELL), .FRACTION(FRACTION), .PLACE(PLACE), .REST(REST), .COUNT(COUNT),
+                .COARSE({24'd0, SHAPES[16*g +: 8]}), .FINE({24'd0, SHAPES[16*g+8 +: 8]}),
+                .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]), .ABOVE(ABOVE[COUNT*g +: COUNT]),
+                .FILE({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0]})
+            ) lane (
+                .clk(clk), .en(en), .folds(folds), .x(s_data[g*IN_W +: IN_W]), .code(m_data[g*OUT_W +: OUT_W])
+            );
+        end
+    endgenerate
+    wire unused = &{1'b0, valid_in, folds};
+endmodule
+`default_nettype wire

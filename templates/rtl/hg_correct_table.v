@@ -1,0 +1,31 @@
+// hg_correct_table: a table as logic.
+//
+// Purpose     word = entry number `address` of a constant table.
+// Parameters  ADDR_W     bits of the address
+//             WIDTH      bits of an entry
+//             FILE       $readmemh file of WIDTH words of 2^ADDR_W bits: word i is bit i of all
+//                        entries, that of entry 0 in the low bit
+// Latency     0 cycles
+// Contract    never a memory block: with at most six bits of address one LUT for each bit, or less
+//             where a LUT that reads it has room for the address.
+`default_nettype none
+module hg_correct_table #(
+    parameter integer ADDR_W = 2,
+    parameter integer WIDTH  = 4,
+    parameter         FILE   = "table.mem"
+) (
+    input  wire [ADDR_W-1:0] address,
+    output wire [WIDTH-1:0]  word
+);
+    reg [(1<<ADDR_W)-1:0] rom [0:WIDTH-1];
+    initial $readmemh(FILE, rom);
+
+    genvar i;
+    generate
+        for (i = 0; i < WIDTH; i = i + 1) begin : bits
+            wire [(1<<ADDR_W)-1:0] column = rom[i];
+            assign word[i] = column[address];
+        end
+    endgenerate
+endmodule
+`default_nettype wire

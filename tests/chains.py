@@ -1,0 +1,214 @@
+"""Random chains of elementwise operations between integers, as `StepFunction`s."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hlsgen.activations import KINDS, LITERAL
+from hlsgen.fixed import IntType, Rounding, int_type
+from hlsgen.ir import (
+    Accumulator,
+    Activation,
+    Add,
+    Affine,
+    Bipolar,
+    Cast,
+    Convention,
+    CountScale,
+    Decode,
+    Dequantize,
+    Div,
+    Elementwise,
+    Fixed,
+    FloatBits,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    QuantizeLinear,
+    Quantizer,
+    Requantize,
+    SignedBit,
+    Trunc,
+    Whole,
+)
+from hlsgen.rescale.step import StepFunction
+from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode
+
+Array = NDArray[Any]
+Random = np.random.Generator
+DECODES = ("Affine", "CountScale", "Accumulator", "Whole", "Fixed", "FloatBits")
+FLOATS = ("Mul", "Add", "Fma", "Div", "Max", "Min", "Cast", "Activation")
+QUANTIZERS = (
+    "IntQuant", "Bipolar", "SignedBit", "Trunc", "MultiThreshold", "QuantizeLinear", "Requantize", "FloatQuant",
+)  # fmt: skip
+
+
+def pick(r: Random, *values: Any) -> Any:
+    return values[int(r.integers(len(values)))]
+
+
+def real(r: Random, sets: int, dtype: Any = np.float32, spread: float = 2.0) -> Array:
+    """Numbers of all sizes and both signs, some of them special; the same in all sets in half of the cases."""
+    count = 1 if r.random() < 0.5 else sets
+    value = r.normal(size=count) * 10 ** r.uniform(-spread, spread)
+    if r.random() < 0.3:
+        value = np.sign(value) * 2.0 ** r.integers(-6, 7, count)
+    if r.random() < 0.1:
+        value = value * (r.random(count) < 0.5)
+    with np.errstate(over="ignore"):
+        return np.broadcast_to(np.clip(value, -60000, 60000).astype(dtype), (sets,)).copy()
+
+
+def positive(r: Random, sets: int, dtype: Any = np.float32, spread: float = 2.0) -> Array:
+    value = np.abs(real(r, sets, dtype, spread))
+    return np.where(value > 1e-4, value, dtype(0.125)).astype(dtype)
+
+
+def whole(r: Random, sets: int, low: int, high: int) -> Array:
+    """int64, the same in all sets in half of the cases."""
+    count = 1 if r.random() < 0.5 else sets
+    return np.broadcast_to(r.integers(low, high + 1, count), (sets,)).copy()
+
+
+def decoding(r: Random, kind: str, sets: int) -> Decode:
+    match kind:
+        case "Affine":
+            return Affine(positive(r, sets), np.float32(pick(r, 1, 0.5)) * whole(r, sets, -9, 9).astype(np.float32))
+        case "CountScale":
+            return CountScale(float(r.normal()), float(pick(r, 0.0, r.normal())))
+        case "Accumulator":
+            exact = positive(r, sets).astype(np.float64) * positive(r, sets).astype(np.float64)
+            return Accumulator(int(pick(r, 1, 2, 8)), whole(r, sets, -999, 999), exact)
+        case "Whole":
+            dtype = str(pick(r, "int8", "uint8", "int16", "uint16", "int32", "uint32"))
+            near = int(pick(r, 0, np.iinfo(dtype).min, np.iinfo(dtype).max))
+            return Whole(dtype, whole(r, sets, near - 300, near + 300))
+        case "Fixed":
+            return Fixed(int(r.integers(0, 12)))
+        case _:
+            return FloatBits()
+
+
+def interval(r: Random, source: Decode, sets: int, most: int) -> tuple[Array, Array]:
+    """lo and hi of each set, at most `most` inputs, often around zero or the special floats."""
+    length = whole(r, sets, 0, int(pick(r, 20, 600, most - 1)))
+    if isinstance(source, FloatBits):
+        key = pick(r, 0, KEY_NEG_INF, 0x80000000, KEY_POS_INF, int(r.integers(KEY_NEG_INF, KEY_POS_INF)))
+        lo = np.clip(key - whole(r, sets, 0, most), 0, KEY_POS_INF)
+        return lo, np.minimum(lo + length, KEY_POS_INF)
+    lo = whole(r, sets, -most, most // 4) if r.random() < 0.8 else whole(r, sets, -(1 << 36), 1 << 36)
+    return lo, lo + length
+
+
+def middle(r: Random, dtype: np.dtype[Any], sets: int) -> Elementwise:
+    """An operation on values of that dtype."""
+    if dtype.kind in "iu":
+        kind = pick(r, "Add", "Mul", "Max", "Min", "Cast", "Cast", "Dequantize", "Dequantize", "Activation")
+        info = np.iinfo(dtype)
+        value = whole(r, sets, *pick(r, (-100, 100), (int(info.min), int(info.max)))).astype(dtype)
+        match kind:
+            case "Add":
+                return Add(value)
+            case "Mul":
+                return Mul(value)
+            case "Max" | "Min":
+                return Max(value) if kind == "Max" else Min(value)
+            case "Dequantize":
+                return Dequantize(positive(r, sets, pick(r, np.float32, np.float16)), whole(r, sets, -300, 300))
+            case "Activation":
+                return Activation(str(pick(r, "Abs", "Sign")))
+            case _:
+                return Cast(str(pick(r, "float32", "float16", "float64", "int8", "int32", "uint16")))
+    if r.random() < 0.15:
+        return quantizer(r, str(pick(r, *QUANTIZERS[:-2], "FloatQuant")), sets)
+    scalar: Callable[..., Any] = dtype.type
+    kind = pick(r, *(k for k in FLOATS if k != "Fma" or dtype == np.float32))
+    match kind:
+        case "Mul" | "Add" | "Max" | "Min":
+            return {"Mul": Mul, "Add": Add, "Max": Max, "Min": Min}[kind](real(r, sets, scalar))
+        case "Fma":
+            return Fma(real(r, sets), real(r, sets))
+        case "Div":
+            return Div(real(r, sets, scalar) if r.random() < 0.1 else positive(r, sets, scalar))
+        case "Cast":
+            return Cast(str(pick(r, "float32", "float32", "float16", "float64")))
+        case _:
+            # Correct rounding to float64 takes long.
+            return activation(r, str(pick(r, *sorted(LITERAL if dtype == np.float64 else KINDS))))
+
+
+def activation(r: Random, kind: str) -> Activation:
+    alpha, beta = (float(np.float32(v)) for v in pick(r, r.normal(size=2), np.abs(r.normal(size=2)), (0, 0), (1, 1)))
+    if kind == "Pow":
+        alpha = float(pick(r, 0, 1, 2, 3, -1, -2, 0.5, -0.5, 1.5, 0.7, -3.3))
+    return Activation(kind, alpha, beta)
+
+
+def quantizer(r: Random, kind: str, sets: int) -> Quantizer:
+    scale, mode = positive(r, sets), Rounding(int(r.integers(7)))
+    codes = int_type(int(r.integers(2, 11)), bool(r.integers(2)), bool(r.integers(2)))
+    zero = np.float32(pick(r, 0, 1, 0.25)) * whole(r, sets, -20, 20).astype(np.float32)
+    match kind:
+        case "IntQuant":
+            if r.random() < 0.1:
+                scale = scale.astype(np.float64)
+            return IntQuant(scale, zero, codes, mode)
+        case "Bipolar":
+            return Bipolar(scale, scale if r.random() < 0.5 else np.ones(sets, np.float32))
+        case "SignedBit":
+            return SignedBit(scale, zero)
+        case "Trunc":
+            divisor = np.full(sets, 2.0 ** int(r.integers(-2, 5)), np.float32)
+            return Trunc(scale, zero, divisor, zero / divisor, scale, codes if r.random() < 0.7 else None, mode)
+        case "MultiThreshold":
+            thresholds = np.stack([real(r, sets) for _ in range(int(r.integers(1, 40)))])
+            return MultiThreshold(thresholds, float(pick(r, 1.0, -0.5, r.normal())), float(pick(r, 0.0, r.normal())))
+        case "QuantizeLinear":
+            dtype = str(pick(r, "int8", "uint8", "int16"))
+            info = np.iinfo(dtype)
+            type_ = IntType(int(info.min), int(info.max))
+            both = {"scale": scale.astype(pick(r, np.float32, np.float16)), "zero_point": whole(r, sets, -9, 9)}
+            return QuantizeLinear(**both, type=type_, dtype=dtype, mode=pick(r, Rounding.ROUND, Rounding.DOWN))
+        case "Requantize":
+            convention = pick(r, *Convention)
+            shift = whole(r, sets, 20, 45) if convention == Convention.DOUBLE else whole(r, sets, 0, 40)
+            multiplier = whole(r, sets, 1 << 30, (1 << 31) - 1) * pick(r, 1, 1, -1) >> int(pick(r, 0, 0, 8, 20))
+            add = whole(r, sets, -5000, 5000)
+            return Requantize(convention, multiplier, add, shift, whole(r, sets, -9, 9), codes, "int32")
+        case _:
+            return minifloat(r, scale, mode)
+
+
+def minifloat(r: Random, scale: Array, mode: Rounding) -> FloatQuant:
+    exponent, mantissa = int(r.integers(1, 5)), int(r.integers(0, 5))
+    bias = int(pick(r, (1 << (exponent - 1)) - 1, 0, r.integers(-90, 90)))
+    largest = (2 - 2.0**-mantissa) * 2.0 ** ((1 << exponent) - 1 - bias)
+    if r.random() < 0.5:
+        largest -= int(r.integers(0, 5)) * 2.0 ** (1 - bias - mantissa) if largest > 6 * 2.0 ** (1 - bias) else 0
+    return FloatQuant(scale, mantissa, 1 - bias, largest, True, mode)
+
+
+def chain(r: Random, source: str, end: str, most: int) -> StepFunction:
+    """A random function of one to four sets, its quantizer of kind `end`, intervals of at most `most` inputs."""
+    sets = int(r.integers(1, 5))
+    decode_ = decoding(r, source, sets)
+    lo, hi = interval(r, decode_, sets, most)
+    ops: list[Elementwise] = []
+    x = decode(decode_, np.stack([lo, hi]))
+    for _ in range(int(r.integers(0, 6))):
+        ops.append(middle(r, x.dtype, sets))
+        x = apply(ops[-1], x)
+    if end == "Requantize" and x.dtype.kind == "f":
+        ops.append(quantizer(r, "QuantizeLinear", sets))
+        x = apply(ops[-1], x)
+    last = quantizer(r, end, sets)
+    type_ = IntType(int(lo.min()), int(hi.max()))
+    return StepFunction("f", decode_, tuple(ops), last, np.arange(sets), lo, hi, type_, code_type(last))

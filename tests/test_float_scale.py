@@ -1,0 +1,183 @@
+"""hlsgen.rescale.float_scale: one float32 product in integers, against numpy's float32."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from hlsgen.fixed import Array, int_type
+from hlsgen.rescale.float_scale import FloatScale, find
+from hlsgen.rescale.steps import Steps
+
+
+@dataclass(frozen=True)
+class Chain:
+    """clip(rne(float32(x + offset) * scale) + zero, low, high) on lo..hi; arrays (sets,)."""
+
+    scale: Array
+    offset: Array
+    zero: Array
+    lo: Array
+    hi: Array
+    low: int
+    high: int
+
+    def evaluate(self, x: Array) -> Array:
+        """numpy's own float32."""
+        product = (x + self.offset).astype(np.float32) * self.scale
+        return np.clip(np.rint(product).astype(np.float64) + self.zero, self.low, self.high).astype(np.int64)
+
+    def steps(self) -> Steps:
+        wanted = np.arange(self.low + 1, self.high + 1)[:, None]
+        shape = (len(wanted), len(self.lo))
+        low, high = np.broadcast_to(self.lo, shape), np.broadcast_to(self.hi + 1, shape)
+        while (low < high).any():
+            middle = (low + high) >> 1
+            reached = (self.evaluate(np.minimum(middle, self.hi)) >= wanted) | (middle > self.hi)
+            low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
+        values = np.broadcast_to(self.low + np.arange(shape[0] + 1)[:, None], (shape[0] + 1, shape[1]))
+        return Steps("test", self.lo, self.hi, low, values)
+
+    def find(self) -> FloatScale:
+        found = find(self.steps(), self.scale, self.offset, self.zero)
+        assert isinstance(found, FloatScale), found
+        return found
+
+
+def chain(
+    rng: np.random.Generator, sets: int, bits: int, signed: bool, codes: tuple[int, int], **fixed: float
+) -> Chain:
+    """Scales that spread the codes over much or little of the inputs; `spread` octaves between them."""
+    bound = int_type(bits, signed)
+    low, high = codes
+    spread = fixed.get("spread", 3)
+    scale = (high - low) / (bound.hi - bound.lo) * 2.0 ** rng.uniform(-1, spread, sets) * fixed.get("gain", 1.0)
+    offset = rng.integers(-(1 << (bits - 2)), 1 << (bits - 2), sets) if fixed.get("offsets", 1) else 0
+    return Chain(
+        scale.astype(np.float32), np.full(sets, offset), rng.integers(low, high, sets, endpoint=True),
+        np.full(sets, bound.lo), np.full(sets, bound.hi), low, high,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("signed", [True, False])
+@pytest.mark.parametrize("codes", [(-128, 127), (0, 255), (-8, 7), (-32768, 32767)])
+def test_every_16_bit_input(signed: bool, codes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(codes[1])
+    x = np.arange(1 << 16)[:, None] - (32768 if signed else 0)
+    for spread in (0, 12):
+        wanted = chain(rng, 6, 16, signed, codes, spread=spread)
+        assert (wanted.find().apply(x) == wanted.evaluate(x)).all()
+
+
+def test_ties_that_float32_makes() -> None:
+    """Scales with products that only float32's rounding puts on a tie, from either side, or that lie
+    beside one: rounding the exact product differs from it, and so does another d."""
+    rng = np.random.default_rng(3)
+    x = np.arange(-(1 << 18), 1 << 18)[:, None]
+    scale = np.float32(rng.integers(3, 1 << 9, 24) / rng.integers(1 << 12, 1 << 14, 24))
+    sets = len(scale)
+    ends = np.full(sets, -(1 << 18)), np.full(sets, (1 << 18) - 1)
+    zero = np.arange(sets) % 2
+    wanted = Chain(scale, np.zeros(sets, np.int64), zero, *ends, -(1 << 14), 1 << 14)
+    found = wanted.find()
+    truth = wanted.evaluate(x)
+    assert (found.apply(x) == truth).all()
+    exact = np.rint(x * scale.astype(np.float64)).astype(np.int64) + zero
+    different = np.clip(exact, -(1 << 14), 1 << 14) != truth
+    assert {(True, 0), (True, 1), (False, 0), (False, 1)} == set(
+        zip((exact > truth)[different].tolist(), (truth - zero)[different].__mod__(2).tolist(), strict=True)
+    ) or different.any(axis=0).sum() > 5
+
+
+@pytest.mark.parametrize(
+    "bits, gain", [(24, 1.0), (28, 0.3), (32, 1.0), (32, 2.0**14), (40, 1.0), (40, 0.01), (40, 2.0**20)]
+)
+def test_wide_inputs(bits: int, gain: float) -> None:
+    """Corners, inputs around powers of two and ties of the first rounding, and random ones."""
+    rng = np.random.default_rng(bits)
+    for signed, offsets in ((True, 1), (False, 0), (True, 0)):
+        wanted = chain(rng, 12, bits, signed, (-128, 127), gain=gain, offsets=offsets)
+        found = wanted.find()
+        assert found.bits <= bits + 8
+        powers = 1 << np.arange(bits + 1)[:, None]
+        near = np.concatenate([sign * powers + d for sign in (1, -1) for d in range(-3, 4)]) - wanted.offset
+        # Half units of 24 significant bits, and one beside.
+        sizes = rng.integers(1 << 23, 1 << 24, (400, 12)) << rng.integers(0, bits - 23, (400, 12))
+        ties = (
+            sizes
+            + (np.left_shift(1, np.maximum(0, np.log2(sizes).astype(np.int64) - 24)))
+            + rng.integers(-1, 2, (400, 12))
+        )
+        spread = rng.integers(wanted.lo, wanted.hi, (2000, 12))
+        around = wanted.steps().corners()
+        around = np.concatenate([around + d for d in range(-4, 5)])
+        x = np.concatenate([near, ties - wanted.offset, -ties - wanted.offset, spread, around])
+        x = np.clip(x, wanted.lo, wanted.hi)
+        assert (found.apply(x) == wanted.evaluate(x)).all()
+
+
+def test_the_first_rounding_counts() -> None:
+    """Thresholds above 2^24 that are where float32(x) and not where x is."""
+    scale = np.float32([2.0**-26, 2.0**-27 * 1.5])
+    zeros = np.zeros(2, np.int64)
+    wanted = Chain(scale, zeros, zeros + 3, zeros - (1 << 31), zeros + (1 << 31) - 1, -128, 127)
+    found = wanted.find()
+    assert found.bits > 24
+    table = wanted.steps().table
+    exact = np.ceil((np.arange(-127, 128)[:, None] - 3.5) / scale)
+    assert (np.abs(table - exact)[60:190] > 1).any()
+    x = table + np.arange(-70, 70)[:, None, None]
+    assert (found.apply(x) == wanted.evaluate(x)).all()
+
+
+def test_scales_with_few_bits() -> None:
+    """Powers of two, whole numbers, and both among others."""
+    rng = np.random.default_rng(1)
+    scale = np.float32([1, 3, 0.5, 2.0**-9, 1 / 3, 96.0, 5 / 16])
+    sets = len(scale)
+    wanted = replace(chain(rng, sets, 12, True, (-128, 127)), scale=scale)
+    x = np.arange(-2048, 2048)[:, None]
+    assert (wanted.find().apply(x) == wanted.evaluate(x)).all()
+    for k in range(sets):
+        fields = {name: value[[k]] for name, value in vars(wanted).items() if isinstance(value, np.ndarray)}
+        alone = replace(wanted, **fields)
+        found = alone.find()
+        assert (found.apply(x) == alone.evaluate(x)).all()
+        assert found.left[0] == 0 or scale[k] > 1
+
+
+def test_constant_sets_and_short_intervals() -> None:
+    """Sets that never change, on either side of 0, one input only, one threshold only."""
+    lo, hi = np.array([500, -900, 3, -7, 40]), np.array([900, -500, 3, 7, 60])
+    scale = np.float32([0.001, 0.001, 0.7, 0.06, 0.01])
+    zeros = np.zeros(5, np.int64)
+    wanted = Chain(scale, zeros, zeros, lo, hi, -100, 100)
+    found = wanted.find()
+    x = np.clip(np.arange(-1000, 1000)[:, None], lo, hi)
+    assert (found.apply(x) == wanted.evaluate(x)).all()
+    assert len(np.unique(wanted.evaluate(x)[:, 0])) == 2
+    # Nothing changes at all.
+    still = Chain(scale[:1], zeros[:1], zeros[:1], lo[:1] + 100, hi[:1], 0, 1)
+    assert (still.find().apply(np.arange(600, 901)[:, None]) == 1).all()
+
+
+def test_refusals() -> None:
+    rng = np.random.default_rng(2)
+    wanted = chain(rng, 3, 16, True, (-128, 127))
+    steps = wanted.steps()
+
+    def reason(scale: Array = wanted.scale, offset: Array = wanted.offset, zero: Array = wanted.zero) -> str:
+        return str(find(steps, scale, offset, zero))
+
+    other = wanted.offset.copy()
+    other[1] += 1
+    assert reason(offset=other).startswith(f"set 1: rne(float32({'-' if other[1] < -99999 else ''}")
+    assert reason(zero=wanted.zero + [0, 0, 2]).startswith("set 2: rne(")
+    assert reason(scale=wanted.scale * np.float32([1.5, 1, 1])).startswith("set 0: rne(")
+    for bad in (0, -1, np.inf, np.nan, 1e-40):
+        assert reason(scale=np.float32([1, bad, 1])) == "a scale that is no positive normal float32"
+    assert reason(scale=wanted.scale.astype(np.float64)) == "a scale that is no positive normal float32"
+    assert "to the left" in reason(scale=np.float32([1, 2.0**-60, 1]))
+    assert reason(zero=wanted.zero + (1 << 22)) == "codes of more than 22 bits"

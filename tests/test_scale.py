@@ -1,0 +1,276 @@
+"""hlsgen.rescale.scale: multipliers proven equal to step functions, and proofs that there are none."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from hlsgen.fixed import Array, Rounding, int_type, round_shift
+from hlsgen.rescale.lines import Slopes, Stairs, digits, slopes
+from hlsgen.rescale.scale import Scale, find, find_even, find_floor, find_symmetric
+from hlsgen.rescale.steps import Steps
+
+
+def dense(lo: Array, hi: Array, table: Array, base: int = 0, falling: Array | None = None) -> Steps:
+    """Steps of thresholds in any order, of which those out of reach are moved to its ends."""
+    table = np.sort(np.clip(table, lo, hi + 1), axis=0)
+    count = np.arange(len(table) + 1)[:, None]
+    falls = np.zeros(len(lo), np.bool_) if falling is None else falling
+    return Steps("test", lo, hi, table, np.where(falls, base + len(table) - count, base + count))
+
+
+def tabulated(values: Array, lo: int) -> Steps:
+    """Steps of monotone functions given at lo, lo + 1, ... in (inputs, sets)."""
+    low, high = int(values.min()), int(values.max())
+    falling = values[0] > values[-1]
+    ends = np.full(values.shape[1], lo), np.full(values.shape[1], lo + len(values) - 1)
+    codes = np.arange(low + 1, max(high, low + 1) + 1)[:, None, None]
+    below = np.where(falling, values >= codes, values < codes).sum(axis=1)
+    return dense(*ends, np.asarray(lo + below), low, falling)
+
+
+def every(found: Scale, steps: Steps) -> None:
+    """Equality at every input of every set."""
+    x = np.arange(steps.lo.min(), steps.hi.max() + 1)[:, None]
+    inside = np.clip(x, steps.lo, steps.hi)
+    assert (found.apply(inside) == steps.apply(inside)).all()
+
+
+def brute(stairs: Stairs, c: int) -> tuple[Fraction, Fraction | None]:
+    """The bounds of the slope, from all pairs of points."""
+    above, below = Fraction(-1), None
+    upper, lower = stairs.at[:, c], stairs.under[:, c]
+    for x, k in np.stack([stairs.x[upper, c], stairs.k[upper, c]], axis=1).tolist():
+        for y, k_y in np.stack([stairs.y[lower, c], stairs.l[lower, c]], axis=1).tolist():
+            if x > y:
+                above = max(above, Fraction(k - k_y, x - y))
+            elif x < y:
+                bound = Fraction(k_y - k, y - x)
+                below = bound if below is None else min(below, bound)
+    return above, below
+
+
+def random_steps(rng: np.random.Generator, kind: str) -> Steps:
+    """Small functions, most of which are nearly straight."""
+    sets, count = int(rng.integers(1, 5)), int(rng.integers(1, 9))
+    lo = rng.integers(-90, 60, sets) if rng.random() < 0.7 else np.zeros(sets, np.int64)
+    hi = lo + rng.integers(1 if kind == "short" else 20, 90, sets)
+    pitch = rng.uniform(0.5, 14, sets)
+    table = np.ceil(
+        (np.arange(count)[:, None] + rng.uniform(-0.1, 0.1, (count, sets))) * pitch + rng.uniform(-60, 60, sets)
+    )
+    table = table.astype(np.int64)
+    if kind == "jitter":
+        table += rng.integers(-1, 2, table.shape)
+    if kind == "jump":
+        table[count // 2 :] = table[[count // 2]]
+    if rng.random() < 0.3:
+        table[0], table[-1] = lo, hi + 1
+    return dense(lo, hi, table, int(rng.integers(-9, 5)), rng.random(sets) < rng.choice([0, 0, 0.5, 1]))
+
+
+@pytest.mark.parametrize("kind", ["straight", "jitter", "jump", "short"])
+def test_floor_exists_exactly_where_a_line_does(kind: str) -> None:
+    """All pairs of points give the bounds; all inputs show equality."""
+    rng = np.random.default_rng(len(kind))
+    seen = set()
+    for _ in range(250):
+        steps = random_steps(rng, kind)
+        falling = steps.values[0] > steps.values[-1]
+        table = np.where(falling, 1 - steps.table[::-1], steps.table)
+        lo, hi = np.where(falling, -steps.hi, steps.lo), np.where(falling, -steps.lo, steps.hi)
+        all_codes = np.stack([steps.first, steps.last])
+        stairs = Stairs.of(table, int(steps.values.min()), lo, hi, int(all_codes.min()), int(all_codes.max()))
+        bounds = slopes(stairs)
+        straight = True
+        for c, bound in enumerate(bounds):
+            above, below = brute(stairs, c)
+            if below is None or above < below:
+                assert (bound.above, bound.below) == (above, below)
+            else:
+                straight = False
+                assert not bound.exist
+                assert bound.above <= above
+                assert bound.below is not None
+                assert bound.below >= below
+        found = find_floor(steps)
+        assert isinstance(found, Scale) == straight, found
+        seen.add(straight)
+        if isinstance(found, Scale):
+            every(found, steps)
+    assert True in seen
+    assert False in seen or kind == "short"
+
+
+@pytest.mark.parametrize("kind", ["straight", "jitter", "jump", "short"])
+def test_what_is_found_is_equal_everywhere(kind: str) -> None:
+    rng = np.random.default_rng(7 + len(kind))
+    kinds = set()
+    for _ in range(200):
+        steps = random_steps(rng, kind)
+        for attempt in (find, find_symmetric, find_even):
+            found = attempt(steps)
+            if isinstance(found, Scale):
+                kinds.add((attempt, found.centre is not None, found.odd is not None))
+                every(found, steps)
+    assert {(find_symmetric, True, False), (find_even, False, True), (find, False, False)} <= kinds
+
+
+def test_the_least_shift() -> None:
+    """No smaller shift has a multiplier in all sets."""
+    rng = np.random.default_rng(3)
+    tried = 0
+    for _ in range(120):
+        steps = random_steps(rng, "straight")
+        found = find_floor(steps)
+        if isinstance(found, str) or (steps.values[0] > steps.values[-1]).any() or not 0 < found.shift < 9:
+            continue
+        tried += 1
+        stairs = Stairs.of(steps.table, steps.base, steps.lo, steps.hi, found.low, found.high)
+        fitting = np.zeros(steps.sets, np.bool_)
+        for multiplier in range(16 << found.shift):
+            least, most = stairs.offsets(np.full(steps.sets, multiplier), found.shift - 1)
+            fitting |= least <= most
+        assert not fitting.all()
+    assert tried > 20
+
+
+def test_digits() -> None:
+    assert [digits(value) for value in (0, 1, 7, 8, 21, 0b110111, 255)] == [0, 1, 2, 1, 3, 3, 2]
+    # The first set leaves only 81 / 4096; the others have a choice then: 64 or 65, 66 or 67.
+    ends = np.zeros(3, np.int64), np.array([200, 100, 100])
+    found = find_floor(dense(*ends, np.array([[50, 1, 1], [101, 65, 63], [151, 201, 201]])))
+    assert isinstance(found, Scale)
+    assert found.shift == 12
+    assert found.multiplier.tolist() == [81, 64, 66]
+
+
+def test_bounds_know_their_multipliers() -> None:
+    bound = Slopes(Fraction(1, 4), Fraction(1, 2))
+    assert [bound.multipliers(n) for n in (1, 2, 3)] == [(1, 0), (2, 1), (3, 3)]
+    assert [bound.multipliers(n, closed=True) for n in (1, 2, 3)] == [(1, 1), (1, 2), (2, 4)]
+    assert Slopes(Fraction(-1), Fraction(1, 3)).multipliers(0) == (0, 0)
+
+
+def quantized(multiplier: int, shift: int, mode: Rounding, lo: int, hi: int, offset: int, low: int, high: int) -> Steps:
+    x = np.arange(lo, hi + 1)[:, None]
+    return tabulated(np.clip(round_shift(x * multiplier + offset, shift, mode), low, high), lo)
+
+
+@pytest.mark.parametrize("zero", [0, 1, -5])
+def test_half_to_even(zero: int) -> None:
+    """Ties to even in every second code: no floor has that, whatever its constants."""
+    shift, multiplier = 6, 24
+    x = np.arange(-400, 401)[:, None]
+    steps = tabulated(np.clip(round_shift(x * multiplier, shift, Rounding.ROUND) + zero, -120, 120), -400)
+    assert "needs a slope above 3/8 (" in str(find_floor(steps))
+    assert "below 3/8" in str(find_floor(steps))
+    found = find(steps)
+    assert isinstance(found, Scale)
+    assert found.odd is not None
+    assert found.odd[0] == abs(zero) % 2
+    every(found, steps)
+
+
+@pytest.mark.parametrize("mode", [Rounding.HALF_UP, Rounding.HALF_DOWN])
+@pytest.mark.parametrize("centre", [0, 37])
+def test_half_away_and_toward_zero(mode: Rounding, centre: int) -> None:
+    x = np.arange(-3000, 3001)[:, None]
+    values = np.clip(round_shift((x - centre) * 43, 9, mode), -128, 127)
+    steps = tabulated(np.concatenate([values, values], axis=1), -3000)
+    found = find_symmetric(steps)
+    assert isinstance(found, Scale)
+    assert found.mirrored == (centre == 0)
+    every(found, steps)
+
+
+def test_sign_put_back_where_no_line_goes() -> None:
+    """Toward zero, zero is twice as wide as the other codes: no line goes there, two do."""
+    x = np.arange(-900, 901)[:, None]
+    steps = tabulated(np.clip(round_shift(x * 2, 3, Rounding.DOWN), -200, 200), -900)
+    assert "(code 0 at x = -3 and less than 1 at 3)" in str(find_floor(steps))
+    found = find(steps)
+    assert isinstance(found, Scale)
+    assert found.mirrored
+    every(found, steps)
+    # Around a middle code, in a set that rises, one that falls, and two that have one side only.
+    table = np.clip(round_shift((x + 100) * 2, 3, Rounding.DOWN), -200, 200) + 500
+    steps = tabulated(np.concatenate([table, 1000 - table, table, table], axis=1), -900)
+    lo, hi = np.array([-900, -900, -101, -900]), np.array([900, 900, 900, -99])
+    steps = dense(lo, hi, steps.table, 300, np.array([False, True, False, False]))
+    assert isinstance(find_floor(steps), str)
+    found = find_symmetric(steps, 500)
+    assert isinstance(found, Scale)
+    assert not found.mirrored
+    every(found, steps)
+    assert find_symmetric(steps, 701) == "no code 701 to put a sign to"
+
+
+def float_steps(
+    rng: np.random.Generator, sets: int, bits: int, codes: int, signed: bool = True, gain: float = 1.0
+) -> Steps:
+    """RNE(fl32(x * s)) clamped, as its thresholds; scales so that the codes fill the interval."""
+    bound = int_type(bits, signed)
+    lo, hi = np.full(sets, bound.lo), np.full(sets, bound.hi)
+    scale = (codes / (bound.hi - bound.lo) * rng.uniform(0.8, 3, sets) * gain).astype(np.float32)
+    wanted = np.arange(-(codes // 2) + 1, codes // 2)[:, None] if signed else np.arange(1, codes)[:, None]
+    low, high = np.broadcast_to(lo, (len(wanted), sets)), np.broadcast_to(hi + 1, (len(wanted), sets))
+    while (low < high).any():
+        middle = (low + high) >> 1
+        reached = np.round(middle.astype(np.float32) * scale) >= wanted
+        low, high = np.where(reached, low, middle + 1), np.where(reached, middle, high)
+    return dense(lo, hi, low, int(wanted[0, 0]) - 1)
+
+
+@pytest.mark.parametrize(
+    "bits, codes, signed, share", [(16, 256, True, 0.9), (16, 16, False, 1.0), (20, 16, True, 0.9)]
+)
+def test_random_float_scales(bits: int, codes: int, signed: bool, share: float) -> None:
+    """One set each: nearly all have one, and it is equal at every input."""
+    rng = np.random.default_rng(bits + codes)
+    hits = 0
+    for _ in range(30):
+        steps = float_steps(rng, 1, bits, codes, signed)
+        found = find_floor(steps)
+        hits += isinstance(found, Scale)
+        if isinstance(found, Scale):
+            every(found, steps)
+    assert hits >= share * 30
+
+
+def test_many_sets_of_wide_inputs() -> None:
+    """512 channels of 255 thresholds; 40-bit inputs have no floor, and that is proven."""
+    rng = np.random.default_rng(5)
+    steps = float_steps(rng, 512, 12, 256)
+    found = find_floor(steps)
+    assert isinstance(found, Scale)
+    every(found, steps)
+    steps = float_steps(rng, 512, 40, 256)
+    assert "needs a slope above" in str(find(steps))
+    narrow = float_steps(rng, 64, 40, 16, gain=2.0**29)
+    found = find_floor(narrow)
+    assert isinstance(found, Scale)
+    x = np.concatenate([narrow.corners(), rng.integers(narrow.lo, narrow.hi, (500, 64))])
+    assert (found.apply(x) == narrow.apply(x)).all()
+
+
+def test_constant_sets_and_refusals() -> None:
+    """Sets that never change beside one that does; what is not a staircase."""
+    lo, hi = np.array([0, 0, -8]), np.array([9, 9, 7])
+    steps = dense(lo, hi, np.array([[10, 0, -3], [10, 0, 2]]), -1)
+    found = find(steps)
+    assert isinstance(found, Scale)
+    every(found, steps)
+    runs = Steps("test", lo, hi, np.array([[3, 3, 3]]), np.array([[0, 0, 0], [4, 4, 4]]))
+    assert "set 0 is not a staircase" in str(find(runs))
+    huge = dense(np.array([-(1 << 62)]), np.array([1 << 61]), np.array([[0], [5]]))
+    assert "too many" in str(find(huge))
+    # The first set needs a long shift, the second a great multiplier or a great product then.
+    thresholds = np.array([[1 << 18, 5], [(1 << 19) + 3, 6], [(3 << 18) + 6, 7]])
+    reasons = []
+    for width, factor in ((20, 1), (44, 64)):
+        thresholds[:, 1] *= factor
+        reasons.append(str(find_floor(dense(np.zeros(2, np.int64), np.array([1 << 20, 1 << width]), thresholds))))
+    assert reasons == ["a multiplier of more than 32 bits", "a product of more than 60 bits"]
