@@ -1,11 +1,12 @@
 """hlsgen: quantized ONNX models to fixed-point hardware that equals the model's integers.
 
-The four verbs of the command line, as functions:
+The verbs of the command line, as functions:
 
-    from hlsgen import build, check, run, verify
+    from hlsgen import build, certify, check, run, verify
     build("model.onnx", "out")
     y = run("out", x, backend="verilator")
     assert verify("out").ok
+    assert certify("out").ok
 
 All raise `HlsgenError` with every problem found.
 """
@@ -17,6 +18,8 @@ from os import PathLike
 from pathlib import Path
 
 from hlsgen import reference
+from hlsgen.certify import Certified
+from hlsgen.certify import certify as _certify
 from hlsgen.compiler import (
     Build,
     Options,
@@ -34,7 +37,8 @@ from hlsgen.simulation.simulate import SIMULATORS
 from hlsgen.simulation.verdict import Verdict, verify_build
 
 __all__ = [
-    "Build", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "check", "run", "verify",
+    "Build", "Certified", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "certify", "check", "run",
+    "verify",
 ]  # fmt: skip
 __version__ = tool_version()
 
@@ -88,3 +92,8 @@ def verify(
         if name not in SIMULATORS:
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
     return verify_build(reopen(Path(directory)), Path(directory), chosen, frames, seed, progress)
+
+
+def certify(directory: str | PathLike[str]) -> Certified:
+    """Proves, without simulation, that the files of a build compute what its model does."""
+    return _certify(Path(directory))

@@ -274,6 +274,32 @@ def verify(
         raise typer.Exit(1)
 
 
+@app.command()
+def certify(directory: DirArg, as_json: Json = False) -> None:
+    """Prove from the files alone, without simulation, that a build computes what its model does."""
+    try:
+        with _Watch(as_json) as watch:
+            watch.text("certifying")
+            found = hlsgen.certify(directory)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    if as_json:
+        diagnostics = [d.as_dict() for d in found.problems]
+        _emit({"ok": found.ok, "layers": [asdict(layer) for layer in found.layers], "diagnostics": diagnostics})
+    else:
+        for layer in found.layers:
+            what = f"{layer.functions} functions" if layer.kind == "quantizer" else f"{layer.functions} rows"
+            proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.kind == "quantizer" else ""
+            out.print(escape(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
+        for problem in found.problems[:20]:
+            _say(problem)
+        if len(found.problems) > 20:
+            err.print(f"... and {len(found.problems) - 20} more problems.")
+        out.print("[green]certified[/]" if found.ok else "[red]NOT certified[/]")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
 def _print_verdict(verdict: hlsgen.Verdict) -> None:
     for name in verdict.changed[:20]:
         err.print(f"[red]HG051[/] {escape(name)}: differs from what the model gives.")

@@ -42,6 +42,7 @@ CODES: dict[str, str] = {
     "HG052": "simulator not available",
     "HG053": "simulation failed",
     "HG054": "input array does not fit the model",
+    "HG055": "certificate does not hold",
     "HG090": "assumption made",
     "HG099": "internal error",
 }

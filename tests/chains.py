@@ -40,7 +40,7 @@ from hlsgen.ir import (
     Whole,
 )
 from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode
+from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode, quantize
 
 Array = NDArray[Any]
 Random = np.random.Generator
@@ -55,21 +55,27 @@ def pick(r: Random, *values: Any) -> Any:
     return values[int(r.integers(len(values)))]
 
 
-def real(r: Random, sets: int, dtype: Any = np.float32, spread: float = 2.0) -> Array:
-    """Numbers of all sizes and both signs, some of them special; the same in all sets in half of the cases."""
+def size_of(x: Array) -> float:
+    """The size that values mostly have."""
+    finite = np.abs(x[np.isfinite(x)].astype(np.float64)) if x.dtype.kind == "f" else np.abs(x.astype(np.float64))
+    return float(np.median(finite[finite > 0])) if (finite > 0).any() else 1.0
+
+
+def real(r: Random, sets: int, dtype: Any = np.float32, size: float = 1.0) -> Array:
+    """Numbers of about a size, of both signs, some of them special; the same in all sets in half of the cases."""
     count = 1 if r.random() < 0.5 else sets
-    value = r.normal(size=count) * 10 ** r.uniform(-spread, spread)
+    value = r.normal(size=count) * size * 10 ** r.uniform(-1, 0.5)
     if r.random() < 0.3:
-        value = np.sign(value) * 2.0 ** r.integers(-6, 7, count)
+        value = np.sign(value) * 2.0 ** np.round(np.log2(np.abs(value)))
     if r.random() < 0.1:
         value = value * (r.random(count) < 0.5)
     with np.errstate(over="ignore"):
         return np.broadcast_to(np.clip(value, -60000, 60000).astype(dtype), (sets,)).copy()
 
 
-def positive(r: Random, sets: int, dtype: Any = np.float32, spread: float = 2.0) -> Array:
-    value = np.abs(real(r, sets, dtype, spread))
-    return np.where(value > 1e-4, value, dtype(0.125)).astype(dtype)
+def positive(r: Random, sets: int, dtype: Any = np.float32, size: float = 1.0) -> Array:
+    value = np.abs(real(r, sets, dtype, size))
+    return np.where(value > 0, value, dtype(0.125)).astype(dtype)
 
 
 def whole(r: Random, sets: int, low: int, high: int) -> Array:
@@ -108,12 +114,13 @@ def interval(r: Random, source: Decode, sets: int, most: int) -> tuple[Array, Ar
     return lo, lo + length
 
 
-def middle(r: Random, dtype: np.dtype[Any], sets: int) -> Elementwise:
-    """An operation on values of that dtype."""
+def middle(r: Random, x: Array, sets: int) -> Elementwise:
+    """An operation on values like x."""
+    dtype, size = x.dtype, size_of(x)
     if dtype.kind in "iu":
         kind = pick(r, "Add", "Mul", "Max", "Min", "Cast", "Cast", "Dequantize", "Dequantize", "Activation")
         info = np.iinfo(dtype)
-        value = whole(r, sets, *pick(r, (-100, 100), (int(info.min), int(info.max)))).astype(dtype)
+        value = whole(r, sets, *pick(r, (-100, 100), (0, 3), (int(info.min), int(info.max)))).astype(dtype)
         match kind:
             case "Add":
                 return Add(value)
@@ -128,16 +135,21 @@ def middle(r: Random, dtype: np.dtype[Any], sets: int) -> Elementwise:
             case _:
                 return Cast(str(pick(r, "float32", "float16", "float64", "int8", "int32", "uint16")))
     if r.random() < 0.15:
-        return quantizer(r, str(pick(r, *QUANTIZERS[:-2], "FloatQuant")), sets)
+        return quantizer(r, str(pick(r, *QUANTIZERS[:-2], "FloatQuant")), sets, x)
     scalar: Callable[..., Any] = dtype.type
     kind = pick(r, *(k for k in FLOATS if k != "Fma" or dtype == np.float32))
+    if kind == "Activation" and size > 30 and r.random() < 0.8:
+        kind = "Div"
     match kind:
-        case "Mul" | "Add" | "Max" | "Min":
-            return {"Mul": Mul, "Add": Add, "Max": Max, "Min": Min}[kind](real(r, sets, scalar))
+        case "Mul":
+            return Mul(real(r, sets, scalar, float(pick(r, 1, 1 / size))))
+        case "Add" | "Max" | "Min":
+            return {"Add": Add, "Max": Max, "Min": Min}[kind](real(r, sets, scalar, size))
         case "Fma":
-            return Fma(real(r, sets), real(r, sets))
+            factor = real(r, sets)
+            return Fma(factor, real(r, sets, np.float32, size * float(np.abs(factor).max())))
         case "Div":
-            return Div(real(r, sets, scalar) if r.random() < 0.1 else positive(r, sets, scalar))
+            return Div(real(r, sets, scalar) if r.random() < 0.1 else positive(r, sets, scalar, size))
         case "Cast":
             return Cast(str(pick(r, "float32", "float32", "float16", "float64")))
         case _:
@@ -152,10 +164,14 @@ def activation(r: Random, kind: str) -> Activation:
     return Activation(kind, alpha, beta)
 
 
-def quantizer(r: Random, kind: str, sets: int) -> Quantizer:
-    scale, mode = positive(r, sets), Rounding(int(r.integers(7)))
+def quantizer(r: Random, kind: str, sets: int, x: Array) -> Quantizer:
+    """A quantizer that values like x mostly do not saturate."""
+    size = float(pick(r, size_of(x), size_of(x.astype(np.float64) - np.median(x))))
+    scale, mode = positive(r, sets, np.float32, size * 10 ** r.uniform(-2.5, 0.3)), Rounding(int(r.integers(7)))
     codes = int_type(int(r.integers(2, 11)), bool(r.integers(2)), bool(r.integers(2)))
     zero = np.float32(pick(r, 0, 1, 0.25)) * whole(r, sets, -20, 20).astype(np.float32)
+    if kind == "SignedBit":
+        zero = -(np.float32(np.nan_to_num(np.median(x))) / scale).astype(np.float32)
     match kind:
         case "IntQuant":
             if r.random() < 0.1:
@@ -169,7 +185,8 @@ def quantizer(r: Random, kind: str, sets: int) -> Quantizer:
             divisor = np.full(sets, 2.0 ** int(r.integers(-2, 5)), np.float32)
             return Trunc(scale, zero, divisor, zero / divisor, scale, codes if r.random() < 0.7 else None, mode)
         case "MultiThreshold":
-            thresholds = np.stack([real(r, sets) for _ in range(int(r.integers(1, 40)))])
+            thresholds = np.stack([real(r, sets, np.float32, size) for _ in range(int(r.integers(1, 40)))])
+            thresholds += np.float32(np.median(x) if r.random() < 0.5 and np.isfinite(np.median(x)) else 0)
             return MultiThreshold(thresholds, float(pick(r, 1.0, -0.5, r.normal())), float(pick(r, 0.0, r.normal())))
         case "QuantizeLinear":
             dtype = str(pick(r, "int8", "uint8", "int16"))
@@ -179,21 +196,25 @@ def quantizer(r: Random, kind: str, sets: int) -> Quantizer:
             return QuantizeLinear(**both, type=type_, dtype=dtype, mode=pick(r, Rounding.ROUND, Rounding.DOWN))
         case "Requantize":
             convention = pick(r, *Convention)
-            shift = whole(r, sets, 20, 45) if convention == Convention.DOUBLE else whole(r, sets, 0, 40)
-            multiplier = whole(r, sets, 1 << 30, (1 << 31) - 1) * pick(r, 1, 1, -1) >> int(pick(r, 0, 0, 8, 20))
+            shift = np.maximum(whole(r, sets, 26, 34) + int(np.log2(size)), int(r.integers(0, 4)))
+            multiplier = whole(r, sets, 1 << 30, (1 << 31) - 1) * pick(r, 1, 1, -1)
+            if convention != Convention.DOUBLE:
+                less = int(r.integers(0, 31))
+                multiplier, shift = multiplier >> less, np.maximum(shift - less, 0)
             add = whole(r, sets, -5000, 5000)
             return Requantize(convention, multiplier, add, shift, whole(r, sets, -9, 9), codes, "int32")
         case _:
-            return minifloat(r, scale, mode)
+            return minifloat(r, scale, size, mode)
 
 
-def minifloat(r: Random, scale: Array, mode: Rounding) -> FloatQuant:
+def minifloat(r: Random, scale: Array, size: float, mode: Rounding) -> FloatQuant:
     exponent, mantissa = int(r.integers(1, 5)), int(r.integers(0, 5))
     bias = int(pick(r, (1 << (exponent - 1)) - 1, 0, r.integers(-90, 90)))
     largest = (2 - 2.0**-mantissa) * 2.0 ** ((1 << exponent) - 1 - bias)
     if r.random() < 0.5:
         largest -= int(r.integers(0, 5)) * 2.0 ** (1 - bias - mantissa) if largest > 6 * 2.0 ** (1 - bias) else 0
-    return FloatQuant(scale, mantissa, 1 - bias, largest, True, mode)
+    scale = (scale / size * 10 ** r.uniform(0, 2) / largest * size).astype(np.float32)
+    return FloatQuant(np.clip(scale, 1e-30, 1e30), mantissa, 1 - bias, largest, True, mode)
 
 
 def chain(r: Random, source: str, end: str, most: int) -> StepFunction:
@@ -202,13 +223,20 @@ def chain(r: Random, source: str, end: str, most: int) -> StepFunction:
     decode_ = decoding(r, source, sets)
     lo, hi = interval(r, decode_, sets, most)
     ops: list[Elementwise] = []
-    x = decode(decode_, np.stack([lo, hi]))
+    x = decode(decode_, (lo + np.linspace(0, 1, 50)[:, None] ** 2 * (hi - lo)).astype(np.int64))
     for _ in range(int(r.integers(0, 6))):
-        ops.append(middle(r, x.dtype, sets))
-        x = apply(ops[-1], x)
+        op = middle(r, x, sets)
+        after = apply(op, x)
+        if r.random() < 0.9 and len(np.unique(x)) > 3 and len(np.unique(after)) <= 3:
+            continue
+        ops.append(op)
+        x = after
     if end == "Requantize" and x.dtype.kind == "f":
-        ops.append(quantizer(r, "QuantizeLinear", sets))
+        ops.append(quantizer(r, "QuantizeLinear", sets, x))
         x = apply(ops[-1], x)
-    last = quantizer(r, end, sets)
+    tries = 1 if r.random() < 0.1 else 30
+    last = quantizer(r, end, sets, x)
+    while tries and len(np.unique(quantize(last, x)[:, 0])) < 2:
+        last, tries = quantizer(r, end, sets, x), tries - 1
     type_ = IntType(int(lo.min()), int(hi.max()))
     return StepFunction("f", decode_, tuple(ops), last, np.arange(sets), lo, hi, type_, code_type(last))

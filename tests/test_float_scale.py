@@ -75,20 +75,19 @@ def test_ties_that_float32_makes() -> None:
     """Scales with products that only float32's rounding puts on a tie, from either side, or that lie
     beside one: rounding the exact product differs from it, and so does another d."""
     rng = np.random.default_rng(3)
-    x = np.arange(-(1 << 18), 1 << 18)[:, None]
+    x = np.arange(-(1 << 16), 1 << 16)[:, None]
     scale = np.float32(rng.integers(3, 1 << 9, 24) / rng.integers(1 << 12, 1 << 14, 24))
     sets = len(scale)
-    ends = np.full(sets, -(1 << 18)), np.full(sets, (1 << 18) - 1)
+    ends = np.full(sets, -(1 << 16)), np.full(sets, (1 << 16) - 1)
     zero = np.arange(sets) % 2
     wanted = Chain(scale, np.zeros(sets, np.int64), zero, *ends, -(1 << 14), 1 << 14)
     found = wanted.find()
     truth = wanted.evaluate(x)
     assert (found.apply(x) == truth).all()
-    exact = np.rint(x * scale.astype(np.float64)).astype(np.int64) + zero
-    different = np.clip(exact, -(1 << 14), 1 << 14) != truth
-    assert {(True, 0), (True, 1), (False, 0), (False, 1)} == set(
-        zip((exact > truth)[different].tolist(), (truth - zero)[different].__mod__(2).tolist(), strict=True)
-    ) or different.any(axis=0).sum() > 5
+    exact = np.clip(np.rint(x * scale.astype(np.float64)).astype(np.int64) + zero, -(1 << 14), 1 << 14)
+    up, down = ((sign * (np.abs(truth - zero) - np.abs(exact - zero)) > 0).sum(axis=0) for sign in (1, -1))
+    assert (up > 0).sum() > 5
+    assert (down > 0).sum() > 5
 
 
 @pytest.mark.parametrize(
@@ -145,7 +144,7 @@ def test_scales_with_few_bits() -> None:
         alone = replace(wanted, **fields)
         found = alone.find()
         assert (found.apply(x) == alone.evaluate(x)).all()
-        assert found.left[0] == 0 or scale[k] > 1
+        assert found.left[0] == 0 or scale[k] >= 1
 
 
 def test_constant_sets_and_short_intervals() -> None:
@@ -171,10 +170,9 @@ def test_refusals() -> None:
     def reason(scale: Array = wanted.scale, offset: Array = wanted.offset, zero: Array = wanted.zero) -> str:
         return str(find(steps, scale, offset, zero))
 
-    other = wanted.offset.copy()
-    other[1] += 1
-    assert reason(offset=other).startswith(f"set 1: rne(float32({'-' if other[1] < -99999 else ''}")
-    assert reason(zero=wanted.zero + [0, 0, 2]).startswith("set 2: rne(")
+    second, third = np.array([0, 1, 0]), np.array([0, 0, 2])
+    assert reason(offset=wanted.offset + second).startswith("set 1: rne(float32(")
+    assert reason(zero=wanted.zero + third).startswith("set 2: rne(float32(")
     assert reason(scale=wanted.scale * np.float32([1.5, 1, 1])).startswith("set 0: rne(")
     for bad in (0, -1, np.inf, np.nan, 1e-40):
         assert reason(scale=np.float32([1, bad, 1])) == "a scale that is no positive normal float32"

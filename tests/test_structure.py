@@ -18,7 +18,7 @@ PACKAGE = ROOT / "hlsgen"
 #: From what everything may use to what uses everything.
 ORDER = [
     "errors", "fixed", "ir", "semantics", "frontend", "passes", "layout", "reference", "rescale", "stages", "timing", "schedule",
-    "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "compiler", "simulation", "report",
+    "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "certificate", "compiler", "simulation", "report", "certify",
     "hlsgen", "cli",
 ]  # fmt: skip
 

@@ -7,6 +7,7 @@ hardware holds in enough bits are plain integers here, those that it cuts are cu
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import lcm
 
 import numpy as np
 
@@ -39,6 +40,8 @@ class Lanes:
     """What all modules with lanes and folds have. Raises HG055 if a parameter is missing or makes no sense."""
 
     names: frozenset[str] = frozenset()
+    #: Bits of input and output where they are not IN_W and OUT_W.
+    widths: tuple[int | None, int | None] = (None, None)
 
     def __init__(self, cell: Cell) -> None:
         if set(cell.parameters) != self.names:
@@ -47,8 +50,9 @@ class Lanes:
         self.cell = cell
         self.lanes = cell.number("LANES", 1)
         self.folds = cell.number("FOLDS", 1) if "FOLDS" in self.names else 1
-        self.in_bits = cell.number("IN_W", 1)
-        self.out_bits = cell.number("OUT_W", 1)
+        self.in_bits, self.out_bits = (
+            width or cell.number(name, 1) for width, name in zip(self.widths, ("IN_W", "OUT_W"), strict=True)
+        )
         self.signed = bool(cell.number("IN_SIGNED")) if "IN_SIGNED" in self.names else None
 
     def flag(self, name: str) -> bool:
@@ -67,6 +71,40 @@ class Lanes:
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
         return fold, lane
 
+    def apply(self, fold: int, lane: int, x: Array) -> Array:
+        """The integer that leaves for each x, before it is cut to the width of the output."""
+        raise NotImplementedError
+
+    def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
+        """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps others."""
+        raise NotImplementedError
+
+
+class InTurn:
+    """Units one behind the other: the output changes only where that of the first one does."""
+
+    def __init__(self, units: list[Lanes]) -> None:
+        self.units = units
+        self.folds = lcm(*(unit.folds for unit in units))
+
+    @property
+    def modules(self) -> list[str]:
+        return [unit.cell.module for unit in self.units]
+
+    def constants(self, fold: int, lane: int) -> tuple[object, ...]:
+        return tuple(unit.constants(fold % unit.folds, lane) for unit in self.units)
+
+    def apply(self, fold: int, lane: int, x: Array) -> Array:
+        for unit in self.units:
+            if unit is not self.units[0]:
+                x = x & ((1 << unit.in_bits) - 1)
+                x = two_complement(x, unit.in_bits) if unit.signed else x
+            x = unit.apply(fold % unit.folds, lane, x)
+        return x
+
+    def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
+        return self.units[0].changes(fold % self.units[0].folds, lane, lo, hi)
+
 
 class Threshold(Lanes):
     """hg_threshold: a walk through a tree of comparisons, of which the code counts how it went."""
@@ -79,7 +117,7 @@ class Threshold(Lanes):
         self.offset = cell.number("OFFSET", -(1 << 31))
         falling = self.flag("FALLING")
         width = self.in_bits + (1 if self.signed else 2)
-        if width + falling > _NARROW or self.levels > 24 or self.out_bits > 31 or self.lanes > 9999:
+        if width + falling > _NARROW or self.levels > 24 or self.out_bits > 32 or self.lanes > 9999:
             raise broken(cell.name, "is larger than its model.")
         self.threshold: list[Array] = []
         self.turned: list[Array] = []
@@ -114,8 +152,8 @@ class Compare(Lanes):
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
         steps, width, falling = cell.number("STEPS", 1), cell.number("T_W", self.in_bits), self.flag("FALLING")
-        self.offset = cell.number("OFFSET", -(1 << 31))
-        if width + falling > _NARROW or self.out_bits > 31:
+        self.offset = cell.sized("OFFSET", self.out_bits).value
+        if width + falling > _NARROW or self.out_bits > 32:
             raise broken(cell.name, "is larger than its model.")
         words = memories.fields(cell.file, self.folds, self.lanes * steps, width + falling)
         words = words.reshape(self.folds, self.lanes, steps)

@@ -84,7 +84,7 @@ class Table(Lanes):
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
         self.mode, self.bits, width = cell.number("MODE"), cell.number("ADDR_W", 1), cell.number("C_W", 1)
-        self.even, self.total = self.flag("EVEN"), cell.number("SUM", -(1 << 31))
+        self.even, self.total = self.flag("EVEN"), cell.sized("SUM", self.out_bits).value
         centered = self.flag("CENTERED") and self.mode > 0
         if (
             self.mode > 2

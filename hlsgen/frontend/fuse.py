@@ -66,12 +66,15 @@ def _layer(steps: Sequence[Step], i: int, sources: Mapping[int, Source]) -> tupl
     if j >= len(steps) or not isinstance(layer := steps[j].op, MatMul):
         return None
     kinds = sources[i].dtype, _kind(sources.get(j))
+    if not _codes_are(layer.weight, sources.get(j)):
+        return None
+    product = first.scale.ravel()[0] * layer.scale
     moved, at, shape = list(steps[i + 1 : j]), steps[j], steps[j].shape
     zero = np.full(layer.weight.shape[1], first.zero_point.ravel()[0])
     body: list[Op] = [MatMulInteger(layer.weight, zero)]
     j += 1
-    if j < len(steps) and (bias := _int32(steps[j].op, sources.get(j))) is not None:
-        body.append(Add(bias.reshape((1,) * (len(shape) - bias.ndim) + bias.shape)))
+    if j < len(steps) and (bias := _int32(steps[j].op, sources.get(j), product)) is not None:
+        body.append(Add(bias.reshape((1,) * (len(shape) - 1) + (-1,))))
         j += 1
     relu = j < len(steps) and isinstance(bound := steps[j].op, Max) and not bound.value.any()
     j += int(relu)
@@ -81,7 +84,6 @@ def _layer(steps: Sequence[Step], i: int, sources: Mapping[int, Source]) -> tupl
         return None
     if relu and last.zero_point.ravel()[0] != last.type.lo:
         return None
-    product = first.scale.ravel()[0] * layer.scale
     factor = (product / last.scale.ravel()[0]).reshape((1,) * (len(shape) - 1) + (-1,))
     body += [Cast("float32"), Mul(factor), replace(last, scale=np.ones_like(last.scale))]
     names = [at.name] * (len(body) - 1) + [steps[j].name]
@@ -97,14 +99,26 @@ def _kind(source: Source | None) -> str:
     return source.const.kind if source is not None and source.const is not None else ""
 
 
-def _int32(op: Op, source: Source | None) -> Array | None:
-    """The codes of an int32 bias."""
+def _codes_are(weight: Array, source: Source | None) -> bool:
+    """Whether the weights are codes with one scale a row: no ratios of scales within."""
+    const = source.const if source is not None else None
+    if const is None or const.codes is None or const.zero_point is None:
+        return False
+    real = const.codes - const.zero_point
+    return any(np.array_equal(form, weight) for form in (real, real.T))
+
+
+def _int32(op: Op, source: Source | None, product: Array) -> Array | None:
+    """The codes of an int32 bias in units of the sum, one each row. Any other bias is added in float, as the
+    file has it (onnxruntime takes the codes for granted, whatever their scale)."""
     if not isinstance(op, Add) or source is None or _kind(source) != "int32" or source.const is None:
         return None
-    codes, zero = source.const.codes, source.const.zero_point
-    if codes is None or zero is None or zero.any():
+    codes, scale, zero = source.const.codes, source.const.scale, source.const.zero_point
+    if codes is None or scale is None or zero is None or zero.any() or codes.shape[-1:] != (codes.size,):
         return None
-    return np.asarray(codes.astype(np.int32))
+    if codes.size not in (1, product.size) or (scale.ravel() != product).any():
+        return None
+    return np.asarray(codes.ravel().astype(np.int32))
 
 
 def _elementwise(

@@ -32,6 +32,10 @@ OPERATORS = frozenset(
 )
 
 
+#: Operators of ONNX that onnxruntime has in its own domain as well, for types and opsets that ONNX lacks there.
+SHARED = frozenset(["QuantizeLinear", "DequantizeLinear"])
+
+
 def import_qlinear(
     op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], position: int, dtype: str,
     fixed_point: bool,

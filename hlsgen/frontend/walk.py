@@ -395,7 +395,7 @@ class Walk:
             )  # fmt: skip
         if (node.domain, node.op_type) == (dialect.DOMAIN, "QuantizedAdd"):
             return
-        if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS:
+        if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS | qlinear.SHARED:
             return
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))

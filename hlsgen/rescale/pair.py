@@ -10,6 +10,8 @@ from hlsgen.fixed import Array, IntType, Rounding, round_shift
 from hlsgen.ir import Pair, PairOp, Whole
 from hlsgen.quantized_add import Parameters
 from hlsgen.rescale.step import StepFunction
+from hlsgen.rescale.table import Mode, Table
+from hlsgen.rescale.table import cost as table_cost
 from hlsgen.semantics import operands
 
 #: Bits behind the point that are tried for the multipliers.
@@ -67,8 +69,11 @@ class PairScale:
         return np.clip(round_shift(total + self.offset, self.shift, self.mode), self.pair.type.lo, self.pair.type.hi)
 
 
-def find(f: StepFunction) -> PairAdd | PairScale | str:
-    """The unit of a `Pair`, proven on all 65536 pairs of operands."""
+def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
+    """The unit of a `Pair`, proven on all 65536 pairs of operands.
+
+    Where float rounding near ties follows no line, a table of all pairs is left.
+    """
     if not isinstance(f.quantizer, Pair) or f.ops or not isinstance(f.source, Whole):
         return "it is no function of two operands"
     pair = f.quantizer
@@ -83,7 +88,7 @@ def find(f: StepFunction) -> PairAdd | PairScale | str:
         down = _rounded_down(even, codes, wanted)
         if down is not None:
             return down
-    return f"no multipliers of up to {_SHIFTS.stop - 1} fraction bits meet all pairs of operands"
+    return Table(Mode.DIRECT, wanted[:, None], np.zeros(1, np.int64))
 
 
 def _rounded_down(even: PairScale, codes: Array, wanted: Array) -> PairScale | None:
@@ -109,9 +114,10 @@ def _candidate(pair: Pair, shift: int) -> PairScale:
     return PairScale(pair, False, round(ra * 2**shift), round(rb * 2**shift), offset, shift, True)
 
 
-def cost(found: PairAdd | PairScale, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+def cost(found: PairAdd | PairScale | Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
     """(LUT without DSP blocks, DSP blocks, bits of block memory)."""
-    del source
+    if isinstance(found, Table):
+        return table_cost(found, table, source, result)
     if isinstance(found, PairAdd):
         return 420.0 * table.shape[1], 0, 0
     bits = [abs(m).bit_length() for m in (found.first, found.second)]

@@ -73,12 +73,19 @@ module hg_compare #(
         end
     endgenerate
 
-    // Bit by bit, because synthesis makes an adder of >= before it knows the words of a memory.
+    // x >= t by halves, because synthesis makes an adder of >= before it knows the words of a memory.
+    localparam integer P_W = 1 << $clog2(T_W);
     function at_least(input [T_W-1:0] x, input [T_W-1:0] t);
-        integer i;
+        integer w;
+        reg [P_W-1:0] above, equal;
         begin
-            at_least = 1'b1;
-            for (i = 0; i < T_W; i = i + 1) at_least = (x[i] && !t[i]) || ((x[i] == t[i]) && at_least);
+            above = {P_W{1'b0}} | (x & ~t);
+            equal = ~({P_W{1'b0}} | (x ^ t));
+            for (w = P_W / 2; w > 0; w = w / 2) begin
+                above = (above >> w) | ((equal >> w) & above);
+                equal = equal & (equal >> w);
+            end
+            at_least = above[0] || equal[0];
         end
     endfunction
 

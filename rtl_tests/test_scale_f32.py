@@ -1,0 +1,114 @@
+"""hg_scale_f32 and hg_significant, against hlsgen.rescale.float_scale.FloatScale and numpy's float32."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from streams import Pipeline, Stream, every, integers, pack, sweep
+from test_scale import verilog
+
+from hlsgen.binding.float_scale import bind
+from hlsgen.fixed import Array, int_type
+from hlsgen.rescale.float_scale import FloatScale
+
+
+@dataclass(frozen=True)
+class Case:
+    """Bits of the inputs and of the constants."""
+
+    lanes: int
+    folds: int
+    in_w: int
+    signed: bool
+    offset_w: int
+    left: int
+    u_w: int
+    m_w: int
+    shift: int
+    z_w: int
+    dsp: bool
+    low: int
+    high: int
+
+
+CASES = [
+    Case(3, 5, 14, True, 12, 3, 15, 24, 31, 5, False, -31, 30),
+    Case(1, 1, 32, True, 31, 0, 29, 24, 46, 3, False, -128, 127),
+    Case(1, 1, 1, False, 0, 0, 1, 1, 1, 0, False, -3, 3),
+    Case(2, 3, 40, True, 40, 5, 38, 24, 55, 9, True, -1000, 1000),
+    Case(2, 4, 12, False, 0, 1, 12, 20, 21, 4, False, 0, 255),
+    Case(1, 2, 8, True, 20, 0, 16, 24, 44, 0, True, -(2**15), 2**15 - 1),
+    Case(2, 1, 6, False, 3, 31, 40, 24, 60, 2, False, -4, 5),
+    Case(1, 3, 40, False, 5, 0, 25, 23, 26, 21, False, -(2**21), 2**21 - 1),
+]
+
+
+def constants(case: Case) -> FloatScale:
+    rng = np.random.default_rng(case.in_w + case.shift)
+    sets = case.lanes * case.folds
+    mantissa = rng.integers(1 << (case.m_w - 1), 1 << case.m_w, sets)
+    left = rng.integers(0, case.left, sets, endpoint=True)
+    left[-1] = case.left
+    offset, zero = (
+        integers(rng, bits, True, (sets,)) if bits else np.zeros(sets, np.int64) for bits in (case.offset_w, case.z_w)
+    )
+    return FloatScale(mantissa, left, case.shift, offset, zero, case.u_w, case.low, case.high, case.dsp)
+
+
+def run(simulate: Callable[..., None], simulator: str, case: Case, x: Array) -> None:
+    found = constants(case)
+    table = np.random.default_rng(case.lanes).permutation(case.folds * case.lanes).reshape(case.folds, case.lanes)
+    source = int_type(case.in_w, case.signed)
+    result = int_type(max(abs(case.low) - 1, case.high).bit_length() + 1, True)
+    binding = bind(found, table, source, result, "s")
+    fold = np.arange(len(x)) % case.folds
+    sets = [np.broadcast_to(x[:, [k]], (len(x), len(found.offset))) for k in range(case.lanes)]
+    code = np.stack([found.apply(s)[np.arange(len(x)), table[fold, k]] for k, s in enumerate(sets)], axis=1)
+    job = Stream(
+        {"s_data": pack(x, case.in_w)},
+        {"m_data": pack(code, result.bits)},
+        latency=found.latency,
+        capacity=found.latency,
+    )
+    simulate(simulator, binding.module, verilog(binding.parameters), job, binding.memories)
+
+
+@pytest.mark.parametrize("simulator, case", sweep(CASES))
+def test_scale_f32(simulate: Callable[..., None], simulator: str, case: Case) -> None:
+    """Random inputs, and such whose product is on or beside a tie."""
+    rng = np.random.default_rng(case.shift)
+    bound = int_type(case.in_w, case.signed)
+    x = integers(rng, case.in_w, case.signed, (400, case.lanes))
+    found = constants(case)
+    unit = np.ldexp(1.0, case.shift) / found.mantissa / np.exp2(found.left)
+    s = rng.integers(0, len(unit), x.shape)
+    ties = (rng.integers(-40, 40, x.shape) + 0.5) * unit[s] - found.offset[s] + rng.integers(-1, 2, x.shape)
+    inside = np.clip(np.rint(ties), bound.lo, bound.hi).astype(np.int64)
+    run(simulate, simulator, case, np.where(rng.random(x.shape) < 0.5, inside, x))
+
+
+def test_every_input(simulate: Callable[..., None]) -> None:
+    """16 bits into 16 lanes, with ties that float32 makes: the result is numpy's."""
+    case = Case(16, 1, 16, True, 10, 1, 18, 24, 31, 4, False, -400, 399)
+    x = every(16, True, 16)
+    found = constants(case)
+    scale = np.ldexp(found.mantissa, found.left - case.shift).astype(np.float32)
+    product = (x + found.offset).astype(np.float32) * scale
+    code = np.clip(np.rint(product).astype(np.int64) + found.zero_point, case.low, case.high)
+    assert (found.apply(x) == code).all()
+    run(simulate, "icarus", case, x)
+
+
+@pytest.mark.parametrize("simulator, width, keep", [("icarus", 12, 5), ("icarus", 40, 24), ("verilator", 25, 24)])
+def test_significant(simulate: Callable[..., None], simulator: str, width: int, keep: int) -> None:
+    """All of 12 bits; of 24 significant bits what numpy's float32 has."""
+    rng = np.random.default_rng(width)
+    x = every(12, False, 1)[:, 0] if width == 12 else integers(rng, width, False, (800,)) >> rng.integers(0, 12, 800)
+    mantissa, exponent = np.frexp(x.astype(np.float64))
+    rounded = np.ldexp(np.rint(np.ldexp(mantissa, keep)), exponent - keep).astype(np.int64)
+    assert keep != 24 or (rounded == x.astype(np.float32).astype(np.int64)).all()
+    job = Pipeline({"x": pack(x[:, None], width)}, {"y": pack(rounded[:, None], width + 1)}, 2)
+    simulate(simulator, "hg_significant", {"W": width, "KEEP": keep}, job)
