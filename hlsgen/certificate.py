@@ -84,15 +84,15 @@ def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
     interval = (before.lo, before.hi) if isinstance(before, Linear) else ()
     f = specialize(layer, schedule.orders[i], *interval)
     choice = schedule.choices[layer.name]
-    span = period(f.index)
+    form, span = _form(choice), period(f.index)
     sets = []
     for s in range(f.sets):
         entry = {
             "positions": np.flatnonzero(f.index[:span] == s).tolist(),
             "interval": [int(f.lo[s]), int(f.hi[s])],
         }
-        sets.append(entry | ({} if choice.steps is None else _runs(choice.steps, s)))
-    return {"realization": choice.name, "form": _form(choice), "period": span, "sets": sets}
+        sets.append(entry | (_runs(choice.steps, s) if form == "steps" and choice.steps is not None else {}))
+    return {"realization": choice.name, "form": form, "period": span, "sets": sets}
 
 
 def _form(choice: Choice) -> str:

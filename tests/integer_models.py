@@ -56,6 +56,15 @@ def same(left: Array, right: Array) -> bool:
     return left.shape == right.shape and bool((left == right).all())
 
 
+def chain(*nodes: tuple[Any, ...], source: Any, shape: Sequence[int | str], opset: int = 13) -> onnx.ModelProto:
+    """Nodes behind each other: each is (operator, constants ..., attributes), x of that type and shape."""
+    graph = Graph()
+    for op, *rest in nodes:
+        attributes = rest.pop() if rest and isinstance(rest[-1], dict) else {}
+        graph.then(op, *rest, **attributes)
+    return model(graph.nodes, {"x": (source, list(shape))}, 0, opset, result=graph.last, made=graph.constants)
+
+
 def codes(model: onnx.ModelProto, samples: int, seed: int = 0) -> Array:
     """Random inputs of an integer model, stacked on the first axis; the extremes are among them."""
     value = model.graph.input[0].type.tensor_type

@@ -23,7 +23,7 @@ def bind(found: PairAdd | PairScale, table: Array, source: IntType, result: IntT
             "quantized add of two operands",
         )  # fmt: skip
     width = max(signed_bits(np.array([v])) for v in (found.first, found.second))
-    za, zb = found.pair.zeros[:2]
+    za, zb, _ = found.pair.zeros or (0, 0, 0)
     bits = signed_bits(np.array([found.offset]))
     return Binding(
         "hg_pair_scale",

@@ -18,7 +18,7 @@ from hlsgen.certify import form
 from hlsgen.certify.layers import Checker, Summary, hardware_layers
 from hlsgen.certify.verilog import Cell, Memories, broken, parse
 from hlsgen.certify.wiring import chain
-from hlsgen.errors import Collector, Diagnostic, HlsgenError, fail
+from hlsgen.errors import Collector, Diagnostic, fail
 from hlsgen.fixed import Array
 from hlsgen.frontend import import_model, parse_datatype
 from hlsgen.ir import Graph

@@ -9,7 +9,6 @@ import numpy as np
 
 from hlsgen.certify import floats
 from hlsgen.certify.arithmetic import Compare, InTurn, Lanes, Scale, Shift, Threshold
-from hlsgen.certify.monotone import representable
 from hlsgen.certify.proof import prove
 from hlsgen.certify.rounded import FloatScale, PairAdd, PairScale
 from hlsgen.certify.tables import Correct, Rank, Table
@@ -87,7 +86,7 @@ class Checker:
     def layer(self, i: int, cells: list[Cell], entry: dict[str, Any]) -> Summary:
         """What a layer computes. Raises HG055."""
         layer = self.graph.layers[i]
-        reach, self.reach = self.reach, None
+        reach = self.reach if i and isinstance(self.graph.layers[i - 1], Linear) else None
         match layer:
             case Linear():
                 self.reach = layer.lo, layer.hi  # Behind weights that are wrong, those of the model.
@@ -151,7 +150,8 @@ class Checker:
             )  # fmt: skip
         self.reach = self._reachable(layer, weight, entry)
         lo, hi = int(self.reach[0].min()), int(self.reach[1].max())
-        if not representable(lo, hi, self.port.bits, result.signed):
+        least, most = result.signed and -(1 << (self.port.bits - 1)), 1 << (self.port.bits - result.signed)
+        if lo < least or hi >= most:
             raise broken(name, f"sums of {lo}..{hi} do not fit {self.port.bits} bits.")
         return Summary(name, "linear", cell.module, rows, 0, 0)
 

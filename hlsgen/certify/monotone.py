@@ -13,33 +13,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.fixed import Array, IntType
+from hlsgen.certify.known import decode_known, quantizer_known, requantize_fits
+from hlsgen.fixed import Array
 from hlsgen.ir import (
-    Accumulator,
     Activation,
     Add,
-    Affine,
-    Bipolar,
     Cast,
-    Convention,
-    CountScale,
     Decode,
     Dequantize,
     Div,
     Elementwise,
-    Fixed,
-    FixedAdd,
     FloatBits,
     FloatQuant,
     Fma,
     Max,
     Min,
     Mul,
-    MultiThreshold,
-    Pair,
     Quantizer,
     Requantize,
-    Trunc,
     Whole,
 )
 from hlsgen.rescale.step import StepFunction
@@ -103,7 +94,7 @@ class _Walk:
                 return
             for crossing in range(first + 1, last + 1):
                 self._cut_at((crossing << info.bits) + int(info.min) - offset)
-        elif not _decode_known(source):
+        elif not decode_known(source):
             self.every[:] = True
 
     def _cut_at(self, start: Array) -> None:
@@ -269,15 +260,15 @@ class _Walk:
                 self.every |= self._open()
 
     def _quantizer(self, op: Quantizer, integers: bool, last: bool) -> None:
-        known = np.broadcast_to(_quantizer_known(op), self.f.sets)[self.s]
+        known = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]
         if isinstance(op, Requantize):
-            known = known & integers & self._requantize_fits(op)
+            known = known & integers & self._fits(op)
         if isinstance(op, FloatQuant):
             self._binades(op)
-            known = np.broadcast_to(_quantizer_known(op), self.f.sets)[self.s]
+            known = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]
         if not last:
             meaning = decoding(op)
-            known = known & _decode_known(meaning)
+            known = known & decode_known(meaning)
             if isinstance(meaning, Whole):
                 info = np.iinfo(meaning.dtype)
                 chosen = self.f.take(self.s, self.lo, self.hi).ops[self.position]
@@ -301,58 +292,6 @@ class _Walk:
 
             self._cut(side)
 
-    def _requantize_fits(self, op: Requantize) -> Array:
-        """Whether no 64-bit number overflows at the ends, and so between them."""
-        parts = [np.broadcast_to(v, self.f.sets)[self.s].tolist() for v in (op.multiplier, op.add, op.shift)]
-        ends = [x.tolist() for x in self.ends()]
-        fits = []
-        for m, add, shift, *x in zip(*parts, *ends, strict=True):
-            if not 0 <= shift <= 62:
-                fits.append(False)
-                continue
-            reach = max(map(abs, x)) + abs(add)
-            wide = reach << max(31 - shift, 0) if op.convention is Convention.DOUBLE else reach * max(1, abs(m))
-            wide = max(wide, abs(add) + reach * abs(m)) if op.convention is not Convention.DOUBLE else wide
-            fits.append(wide < 1 << 61 and (op.convention is not Convention.DOUBLE or abs(m) < 1 << 31))
-        return np.array(fits, np.bool_)
-
-
-def _decode_known(meaning: Decode) -> bool:
-    """Whether decoding is monotone in the code, for codes below 2^48."""
-    match meaning:
-        case Affine(scale, zero):
-            return bool(np.isfinite(scale).all() and np.isfinite(zero).all())
-        case CountScale(scale_, bias):
-            return bool(np.isfinite([np.float32(scale_), np.float32(bias)]).all())
-        case Accumulator():
-            return bool(np.isfinite(meaning.scale).all() and abs(meaning.offset).max() < 1 << 52)
-        case Fixed() | FloatBits() | Whole():
-            return True
-
-
-def _quantizer_known(op: Quantizer) -> Array:
-    """(sets,) or one: whether the quantizer is monotone in a float or integer x."""
-
-    def positive(value: Array) -> Array:
-        return np.asarray(np.isfinite(value) & (value > 0))
-
-    match op:
-        case MultiThreshold(thresholds):
-            return np.asarray(~np.isnan(thresholds).any(axis=0))
-        case Bipolar():
-            return np.asarray(np.isfinite(op.divisor) & (op.divisor != 0))
-        case Requantize():
-            return np.asarray(True)
-        case Pair() | FixedAdd():
-            return np.asarray(False)
-        case Trunc():
-            return np.asarray(positive(op.scale) & np.isfinite(op.zero_point) & positive(op.divisor))
-        case _:
-            zero = getattr(op, "zero_point", np.zeros(1))
-            return np.asarray(positive(op.scale) & np.isfinite(zero))
-
-
-def representable(lo: int, hi: int, bits: int, signed: bool) -> bool:
-    """Whether all of lo..hi are numbers of so many bits."""
-    limit = IntType(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else IntType(0, (1 << bits) - 1)
-    return limit.lo <= lo and hi <= limit.hi
+    def _fits(self, op: Requantize) -> Array:
+        constants = (op.multiplier, op.add, op.shift)
+        return requantize_fits(op.convention, [np.broadcast_to(v, self.f.sets)[self.s] for v in constants], self.ends())

@@ -121,13 +121,8 @@ def prove(
                 found[s] = here
                 continue
             x, model, hardware = wrong
-            problems.append(
-                broken(
-                    f.name,
-                    f"{places[s]}, {cell}, lane {lane}, fold {fold}: at x = {x} the model gives {model}, "
-                    f"the hardware {hardware}.",
-                )  # fmt: skip
-            )
+            where = f"{places[s]}, {cell}, lane {lane}, fold {fold}"
+            problems.append(broken(f.name, f"{where}: at x = {x} the model gives {model}, the hardware {hardware}."))
     if problems:
         raise HlsgenError([p.diagnostics[0] for p in problems[:5]])
     proven = [r for r in found if r is not None]

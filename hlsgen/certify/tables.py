@@ -68,7 +68,7 @@ class Rank(Lanes):
         for chunk, result, table in zip(self.chunks, self.states, self.tables[lane], strict=True):
             value = np.arange(1 << chunk)[:, None]
             start = ((value << at) + start).ravel()
-            state = table[((value << bits) | state).ravel()]
+            state = np.asarray(table[((value << bits) | state).ravel()])
             keep = np.append(True, state[1:] != state[:-1])
             start, state, at, bits = start[keep], state[keep], at + chunk, result
             if len(start) > _MAX_RUNS:
@@ -86,13 +86,8 @@ class Table(Lanes):
         self.mode, self.bits, width = cell.number("MODE"), cell.number("ADDR_W", 1), cell.number("C_W", 1)
         self.even, self.total = self.flag("EVEN"), cell.sized("SUM", self.out_bits).value
         centered = self.flag("CENTERED") and self.mode > 0
-        if (
-            self.mode > 2
-            or self.bits > 24
-            or width > 60
-            or self.out_bits > 31
-            or (not self.mode and self.bits > self.in_bits)
-        ):
+        wide = width > 60 or self.out_bits > 32 or self.bits > 24
+        if self.mode > 2 or wide or (not self.mode and self.bits > self.in_bits):
             raise broken(cell.name, "MODE, ADDR_W, C_W or OUT_W is beyond its model.")
         self.center = np.zeros((self.folds, self.lanes), np.int64)
         if centered:
@@ -112,7 +107,7 @@ class Table(Lanes):
         if self.mode == 1:
             return np.asarray(table[np.clip(far, 0, most)])
         mirrored = self.total - table[np.clip(-far - 1 + self.even, 0, most)]
-        return np.where(far < 0, mirrored, table[np.clip(far, 0, most)])
+        return np.asarray(np.where(far < 0, mirrored, table[np.clip(far, 0, most)]))
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         table = self.entries[lane, fold]
@@ -144,12 +139,8 @@ class Correct(Lanes):
         start = self.place + self.cells
         if max(self.out_bits + start, 1 + self.count + self.place, self.in_bits + self.fraction + self.cells) > 60:
             raise broken(cell.name, "is larger than its model.")
-        if (
-            self.bucket > 16
-            or self.cells > 16
-            or self.out_bits > 16
-            or int(self.fine.max()) + self.fraction > self.place
-        ):
+        inside = int(self.fine.max()) + self.fraction <= self.place
+        if max(self.bucket, self.cells, self.out_bits) > 16 or not inside:
             raise broken(cell.name, "BUCKET, CELL, OUT_W or PLACE is beyond its model.")
         a = self._tables(memories, 0, self.bucket, self.out_bits + start)
         self.code, self.start = a >> start, a & ((1 << start) - 1)
