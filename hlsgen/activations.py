@@ -142,8 +142,13 @@ def _selu_decimal(x: Decimal, a: Decimal, b: Decimal) -> Decimal:
 
 def _softplus_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
     with localcontext() as context:
-        context.prec += int(min(max(-x, Decimal(0)), Decimal(1000)))
-        return (1 + x.exp()).ln()
+        context.prec += int(min(abs(x), Decimal(1000)))
+        return max(x, Decimal(0)) + (1 + (-abs(x)).exp()).ln()
+
+
+def _pow(x: Array, a: float, _b: float) -> Array:
+    """Of a negative number, also the infinite one, only whole powers."""
+    return np.where((x < 0) & (a != int(a)), np.nan, np.power(x, a))
 
 
 def _pow_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Exact:
@@ -182,7 +187,7 @@ SMOOTH: dict[str, Smooth] = {
     ),
     # Both zeros are a piece of their own: their reciprocals are the two infinities.
     "Reciprocal": Smooth(lambda x, a, b: 1 / x, lambda x, a, b: 1 / Fraction(x), (0.0, _TINY)),
-    "Pow": Smooth(lambda x, a, b: np.power(x, a), _pow_decimal, (0.0, _TINY)),
+    "Pow": Smooth(_pow, _pow_decimal, (0.0, _TINY)),
 }  # fmt: skip
 
 #: Evaluated in the dtype, one operation after the other; None: its pieces are not known.
@@ -228,8 +233,6 @@ def turning_points(kind: str, alpha: float, beta: float, dtype: np.dtype[Any]) -
             return None
         case "HardSigmoid" if a == 0:
             return _LOWEST, math.inf
-        case "Pow" if alpha != int(alpha):
-            return _LOWEST, 0.0, _TINY  # NaN from the lowest number to 0, but not at minus infinity
         case _:
             return LITERAL[kind] if kind in LITERAL else SMOOTH[kind].turns
 

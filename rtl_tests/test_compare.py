@@ -39,7 +39,7 @@ CASES = [
     Case(2, 3, 32, False, 2, -3, ends=True),
     Case(2, 1, 32, True, 5, 3),
     Case(1, 4, 16, True, 31, -16, falling=True),
-    Case(16, 1, 16, True, 6, 0),
+    Case(5, 1, 16, True, 6, 0),
 ]
 
 

@@ -217,6 +217,7 @@ def minifloat(r: Random, scale: Array, size: float, mode: Rounding) -> FloatQuan
     return FloatQuant(np.clip(scale, 1e-30, 1e30), mantissa, 1 - bias, largest, True, mode)
 
 
+@np.errstate(all="ignore")
 def chain(r: Random, source: str, end: str, most: int) -> StepFunction:
     """A random function of one to four sets, its quantizer of kind `end`, intervals of at most `most` inputs."""
     sets = int(r.integers(1, 5))

@@ -12,9 +12,13 @@ from typing import Any
 
 import numpy as np
 import onnx
+import ort
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from paths import ROOT
+
+import hlsgen
+from hlsgen import reference
 
 Array = NDArray[Any]
 EXAMPLE = ROOT / "examples" / "prequantized" / "models.py"
@@ -57,12 +61,61 @@ def same(left: Array, right: Array) -> bool:
 
 
 def chain(*nodes: tuple[Any, ...], source: Any, shape: Sequence[int | str], opset: int = 13) -> onnx.ModelProto:
-    """Nodes behind each other: each is (operator, constants ..., attributes), x of that type and shape."""
+    """Nodes one behind the other: (operator, constants..., attributes), x of that type and shape in front."""
     graph = Graph()
     for op, *rest in nodes:
         attributes = rest.pop() if rest and isinstance(rest[-1], dict) else {}
         graph.then(op, *rest, **attributes)
-    return model(graph.nodes, {"x": (source, list(shape))}, 0, opset, result=graph.last, made=graph.constants)
+    return finished(graph, source, shape, opset)
+
+
+def finished(graph: Any, source: Any, shape: Sequence[int | str], opset: int = 13) -> onnx.ModelProto:
+    """The model of a Graph; its result of whatever type and shape the last node gives."""
+    x = helper.make_tensor_value_info("x", typed(source), list(shape))
+    y = helper.make_empty_tensor_value_info(graph.last)
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
+    made = helper.make_graph(graph.nodes, "chain", [x], [y], graph.constants)
+    return helper.make_model(made, opset_imports=opsets, ir_version=8 if opset < 19 else 10 if opset < 23 else 13)
+
+
+def dequantized(graph: Any, codes: Any, scale: Any, zero: Any = None, **attributes: Any) -> str:
+    """The name of a constant behind a DequantizeLinear of its own."""
+    inputs = [graph.const(part) for part in (codes, scale, zero) if part is not None]
+    graph.nodes.append(helper.make_node("DequantizeLinear", inputs, [f"{inputs[0]}_real"], **attributes))
+    return f"{inputs[0]}_real"
+
+
+def compiled(made: onnx.ModelProto | Path, directory: Path, **options: Any) -> hlsgen.Build:
+    """The build of a model, in memory."""
+    path = made if isinstance(made, Path) else directory / "model.onnx"
+    if not isinstance(made, Path):
+        onnx.save(made, path)
+    return hlsgen.check(path, hlsgen.Options(**options))
+
+
+def evaluated(made: onnx.ModelProto | Path, x: Array, directory: Path, **options: Any) -> Array:
+    """What hlsgen's reference makes of a batch."""
+    return reference.evaluate(compiled(made, directory, **options).graph, x)
+
+
+def frames(made: onnx.ModelProto | Path, x: Array) -> Array:
+    """What onnxruntime makes of samples, one at a time."""
+    session = ort.session(made)
+    return np.concatenate([session.run(None, {session.get_inputs()[0].name: sample[None]})[0] for sample in x])
+
+
+def in_hardware(
+    made: onnx.ModelProto | Path, x: Array, expected: Array, directory: Path, simulators: Sequence[str], count: int = 4
+) -> None:  # fmt: skip
+    """Verifies the build, and that the simulated hardware gives `expected`, which came from elsewhere."""
+    path = made if isinstance(made, Path) else directory / "model.onnx"
+    if not isinstance(made, Path):
+        onnx.save(made, path)
+    hlsgen.build(path, directory / "build")
+    verdict = hlsgen.verify(directory / "build", list(simulators), count)
+    assert verdict.ok, (verdict.changed, verdict.simulators)
+    for simulator in simulators:
+        assert same(hlsgen.run(directory / "build", x, simulator), expected)
 
 
 def codes(model: onnx.ModelProto, samples: int, seed: int = 0) -> Array:

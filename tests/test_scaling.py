@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from hlsgen.fixed import Array, Rounding, int_type, round_shift
-from hlsgen.rescale.lines import Slopes, Stairs, digits, slopes
+from hlsgen.rescale.lines import Slopes, Stairs, slopes
+from hlsgen.rescale.multiplier import digits
 from hlsgen.rescale.scale import Scale, find, find_even, find_floor, find_symmetric
 from hlsgen.rescale.steps import Steps
 

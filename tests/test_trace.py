@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,28 @@ import pytest
 from chains import DECODES, QUANTIZERS, chain
 from numpy.typing import NDArray
 
+from hlsgen.activations import KINDS
+from hlsgen.fixed import IntType, Rounding
+from hlsgen.ir import (
+    Activation,
+    Add,
+    Cast,
+    Div,
+    Elementwise,
+    FloatBits,
+    FloatQuant,
+    IntQuant,
+    Mul,
+    QuantizeLinear,
+    Quantizer,
+    Whole,
+)
 from hlsgen.rescale import trace as module
 from hlsgen.rescale.pieces import edges
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
 from hlsgen.rescale.trace import MAX_STEPS, trace
+from hlsgen.semantics import KEY_POS_INF, constants, float_to_key, with_constants
 
 Array = NDArray[Any]
 #: Chains of each decoding and quantizer: the longest interval, and how many.
@@ -53,3 +71,83 @@ def test_random_chains(source: str, end: str, monkeypatch: pytest.MonkeyPatch) -
         steps = trace(f)
         assert isinstance(steps, Steps) == (fits and edges(f) is not None), f
         assert isinstance(steps, str) or same(f, steps), f
+
+
+def on_floats(ops: tuple[Elementwise, ...], end: Quantizer, lo: Any, hi: Any) -> StepFunction:
+    """A function of float32 keys, one set for each interval."""
+    sets = len(lo)
+    spread = tuple(with_constants(op, {k: np.repeat(v, sets, -1) for k, v in constants(op).items()}) for op in ops)
+    last = with_constants(end, {k: np.repeat(v, sets, -1) for k, v in constants(end).items()})
+    type_ = IntType(0, KEY_POS_INF)
+    return StepFunction("f", FloatBits(), spread, last, np.arange(sets), *map(np.asarray, (lo, hi)), type_, type_)
+
+
+def key(x: float) -> int:
+    return int(float_to_key(np.array([x]))[0])
+
+
+@pytest.mark.parametrize("bisection", [False, True])
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_every_activation(kind: str, bisection: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Around infinities, zeros, turning points and ones; then on all floats, at the steps and at random."""
+    r = np.random.default_rng(7)
+    if bisection:
+        monkeypatch.setattr(module, "SHORT", 0)
+        monkeypatch.setattr(module, "MAX_EVALUATIONS", 0)
+    one = np.ones(1, np.float32)
+    less = Div(np.full(1, 1e30, np.float32))
+    parameters = [(0.7, 0.4), (-0.7, 0.4), (0.0, 0.0), (2.0, -1.0), (1.5, 0.0), (-2.0, 0.0), (-1.0, 1.0), (-0.5, 0.5)]
+    for (alpha, beta), front in product(parameters, [(), (Mul(one * 0),), (less, Cast("float16"))]):
+        ops: tuple[Elementwise, ...] = (*front, Activation(kind, alpha, beta))
+        end = IntQuant(one / 16, one * 0, IntType(-127, 127), Rounding.FLOOR)
+        points = [-np.inf, -3e38, -1, -0.7517915, -0.75246143, -1e-30, -0.0, 0.0, 1e-30, 1, 88, 3e38, np.inf]
+        lo = np.maximum([key(p) - 150 for p in points], 0)
+        near = on_floats(ops, end, lo, np.minimum(lo + 300, KEY_POS_INF))
+        steps = trace(near)
+        assert isinstance(steps, Steps) or (bisection and edges(near) is None)
+        assert isinstance(steps, str) or same(near, steps), (alpha, beta)
+        everywhere = on_floats(ops, end, [0], [KEY_POS_INF])
+        steps = trace(everywhere)
+        if isinstance(steps, Steps):
+            x = np.concatenate([steps.corners(), r.integers(0, KEY_POS_INF + 1, (20000, 1))])
+            assert (steps.apply(x) == everywhere.evaluate(x)).all(), (alpha, beta)
+        else:
+            assert edges(everywhere) is None
+
+
+@pytest.mark.parametrize("mode", list(Rounding))
+def test_minifloats_below_powers_of_two(mode: Rounding, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the logarithm of a number rounds up to the next power, and a directed rounding falls."""
+    monkeypatch.setattr(module, "SHORT", 0)
+    monkeypatch.setattr(module, "MAX_EVALUATIONS", 0)
+    powers = [s * 2.0**k for s in (-1, 1) for k in range(-9, 10)]
+    lo = np.array([key(p) - 60 for p in powers])
+    fell = False
+    for mantissa, lowest in ((1, -6), (3, -6), (17, 2)):
+        end = FloatQuant(np.ones(1, np.float32), mantissa, lowest, 100.0, True, mode)
+        f = on_floats((), end, lo, lo + 120)
+        steps = trace(f)
+        assert isinstance(steps, Steps)
+        assert same(f, steps)
+        fell |= bool((np.diff(f.evaluate(every_input(f)), axis=0) < 0).any())
+    assert fell == (mode in (Rounding.FLOOR, Rounding.CEIL, Rounding.DOWN))
+
+
+def test_wide_intervals_of_integers() -> None:
+    """Sums that wrap several times, and the lowest integer, whose absolute value is itself."""
+    end = QuantizeLinear(np.float32([1e7]), np.zeros(1, np.int64), IntType(-128, 127), "int8")
+    for ops, source in (
+        ((), Whole("int32", np.array([123456789]))),
+        ((Add(np.array([2**31 - 5], np.int32)),), Whole("int32", np.zeros(1, np.int64))),
+        ((Activation("Abs"),), Whole("int32", np.zeros(1, np.int64))),
+        ((Cast("int32"), Activation("Abs")), Whole("uint32", np.array([7]))),
+    ):
+        lo, hi = np.array([-(1 << 33)]), np.array([1 << 34])
+        f = StepFunction("f", source, ops, end, np.zeros(1, int), lo, hi, IntType(int(lo[0]), int(hi[0])), end.type)
+        steps = trace(f)
+        assert isinstance(steps, Steps)
+        middle = np.random.default_rng(1).integers(lo[0], hi[0], (100000, 1))
+        edge = np.arange(-6, 7)[:, None] + (np.arange(-4, 9) << 31)
+        x = np.concatenate([steps.corners(), middle, np.clip(edge.reshape(-1, 1), lo, hi)])
+        assert (steps.apply(x) == f.evaluate(x)).all()
+        assert steps.steps > 400

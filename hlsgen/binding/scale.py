@@ -6,6 +6,7 @@ import numpy as np
 
 from hlsgen.binding.words import Binding, Bits, signed_bits, words
 from hlsgen.fixed import Array, IntType
+from hlsgen.rescale.multiplier import low_zeros
 from hlsgen.rescale.scale import Scale
 
 
@@ -41,12 +42,6 @@ def bind(found: Scale, table: Array, source: IntType, result: IntType, name: str
         f"{kind}((x * m + r) / 2^{found.shift})",
         {f"{name}.mem": words(word[table], place)},
     )  # fmt: skip
-
-
-def low_zeros(*values: Array) -> int:
-    """Low bits that are zero in all values."""
-    together = int(np.bitwise_or.reduce(np.concatenate([v.ravel() for v in values])))
-    return (together & -together).bit_length() - 1 if together else 0
 
 
 def joined(fields: list[tuple[Array, int]]) -> tuple[Array, int]:

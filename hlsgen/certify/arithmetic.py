@@ -53,7 +53,7 @@ class Lanes:
         self.in_bits, self.out_bits = (
             width or cell.number(name, 1) for width, name in zip(self.widths, ("IN_W", "OUT_W"), strict=True)
         )
-        self.signed = bool(cell.number("IN_SIGNED")) if "IN_SIGNED" in self.names else None
+        self.signed = self.flag("IN_SIGNED") if "IN_SIGNED" in self.names else None
 
     def flag(self, name: str) -> bool:
         value = self.cell.number(name)

@@ -31,8 +31,9 @@ class FloatScale(Lanes):
         style = cell.number("STYLE")
         self.low, self.high = self.clamp()
         sums = max(self.in_bits + 1, widths[1]) + 1 + cell.number("LEFT")
-        if max(sums, self.wide + 1 + widths[0], self.shift, widths[3]) > 62 or self.wide > 52 or widths[0] > 24:
+        if max(sums, widths[3]) > 62 or self.wide > 52 or widths[0] > 24:
             raise broken(cell.name, "is larger than its model.")
+        self.kind = np.int64 if max(self.wide + 1 + widths[0], self.shift) < 62 else object
         if max(0, self.wide + 1 + widths[0] - self.shift) > 52 or style > 2 or cell.number("STAGES", 1) > 64:
             raise broken(cell.name, "SHIFT, STYLE or STAGES is none that hg_scale_f32 has.")
         words = np.array(memories.words(cell.file, self.folds, self.lanes * sum(widths)), object)
@@ -62,7 +63,7 @@ class FloatScale(Lanes):
         kept = size >> drop
         rest, half = size - (kept << drop), (1 << drop) >> 1
         kept = kept + ((rest > half) | ((rest == half) & (drop > 0) & (kept & 1 == 1)))
-        product = (kept << drop) * self.factor[at]
+        product = (kept << drop).astype(self.kind) * int(self.factor[at])
         whole = product >> self.shift
         part = product - (whole << self.shift)
         # In units of 2^-end: the upper bits of the fraction, and half a unit in the last place of whole + 1/2.
@@ -73,7 +74,8 @@ class FloatScale(Lanes):
         near = np.where((place >= 0) & (length <= 22), 1 << np.clip(place, 0, 60), 0)
         twice = 2 * top + below
         up = np.where(whole & 1 == 0, twice > (1 << end) + 2 * near, twice + 2 * near >= 1 << end)
-        total = self.zero[at] + np.where(value < 0, -(whole + up), whole + up)
+        whole = (whole + up).astype(np.int64)
+        total = self.zero[at] + np.where(value < 0, -whole, whole)
         return np.asarray(np.clip(total, self.low, self.high))
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:

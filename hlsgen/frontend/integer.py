@@ -158,6 +158,9 @@ def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Impor
     """MatMulInteger: data, weights (columns, rows), zero points of both."""
     _eight_bits(name, dtype)
     weight = _weights(name, inputs[1])
+    rank = weight.ndim
+    while weight.ndim > 2 and weight.shape[0] == 1:
+        weight = weight[0]
     if weight.ndim != 2 or not weight.size:
         raise fail("HG023", name, f"weights of shape {list(weight.shape)}; a matrix is needed.")
     if not shape or shape[-1] != len(weight):
@@ -166,7 +169,7 @@ def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Impor
     if own.size not in (1, weight.shape[1]):
         raise fail("HG023", name, f"the weights' zero point of shape {list(own.shape)}.", "One, or one per column.")
     sums = _sums(name, (weight - own.reshape(1, -1)).T, inputs[2], shape)
-    result, rank = (*shape[:-1], weight.shape[1]), inputs[1].array.ndim if inputs[1] else 2
+    result = (*shape[:-1], weight.shape[1])
     return [(sums, result), *in_front(result, len(shape), rank)]
 
 
@@ -189,10 +192,7 @@ def _eight_bits(name: str, dtype: str) -> None:
 def _weights(name: str, const: Const | None) -> Array:
     if const is None:
         raise fail("HG020", name, "the weights are not a constant.", "They must be an initializer.")
-    array = const.array
-    while array.ndim > 2 and array.shape[0] == 1 and array.ndim != 4:
-        array = array[0]
-    return integers(name, Const(array), "the weight", _SHORT)[0]
+    return integers(name, const, "the weight", _SHORT)[0]
 
 
 def _zero(name: str, const: Const | None, what: str) -> Array:

@@ -97,7 +97,7 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
             trials.append(Trial(name, result))
             continue
         found, (lut, dsp, memory) = result
-        trials.append(Trial(name, "", round(lut, 1), dsp, memory))
+        trials.append(Trial(name, "", round(float(lut), 1), int(dsp), int(memory)))
         per_dsp, per_block = _WEIGHTS[wish.prefer]
         score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
         if best is None or score < best[0]:
@@ -141,7 +141,7 @@ def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) ->
     return [
         ("shift", attempt(lambda: shift.find(f), shift.cost)),
         #("scale", on_steps(scale.find, partial(scale.cost, dsp=dsp))),
-        #("correct", on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
+        ("correct", on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
         ("compare", on_steps(compare.find, compare.cost)),
         ("thresholds", on_steps(thresholds.find, thresholds.cost)),
         ("rank", on_steps(rank.find, rank.cost) if folds == 1 else constant),

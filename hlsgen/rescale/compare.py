@@ -52,7 +52,8 @@ def find(steps: Steps) -> Compare | str:
         return f"it has {len(table)} thresholds that matter, not 1 to {MAX_STEPS}"
     found = Compare(table, falling, base)
     corners = steps.corners()
-    assert (found.apply(corners) == steps.apply(corners)).all()
+    if (found.apply(corners) != steps.apply(corners)).any():
+        raise AssertionError(f"{steps.name}: the comparisons differ from the function")
     return found
 
 

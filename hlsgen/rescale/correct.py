@@ -20,6 +20,9 @@ from hlsgen.rescale.steps import Steps
 _LOGIC_BUCKETS = (5, 4, 3, 6, 7)
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
 _MAX_CELL = 9
+#: Memories of fewer words or bits become logic.
+_BLOCK_WORDS = 512
+_BLOCK_BITS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,13 +177,14 @@ def _alone(steps: Steps, s: int) -> Iterator[Fit]:
 
 def _single(steps: Steps, s: int) -> Fit | None:
     """The cheapest of the candidates that are equal."""
+    bits = IntType(int(steps.lo[s]), int(steps.hi[s])).bits
     one = Steps(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
     best: tuple[float, Fit] | None = None
     for fit in _alone(steps, s):
         if max(fit.cells(fit.fine)) >> _MAX_CELL:
             continue
         found = _build(one, [fit], False)
-        price = _luts(found, 0, steps.steps.bit_length())
+        price = _luts(found, 0, bits, steps.steps.bit_length())
         if (best is None or price < best[0]) and equal(found, one):
             best = price, fit
     return None if best is None else best[1]
@@ -240,7 +244,7 @@ def _find_folded(steps: Steps) -> Correct | str:
 
 
 def memories(found: Correct, code_bits: int) -> tuple[int, int, int]:
-    """Bits of the tables of a set."""
+    """Bits of the tables of a set: buckets, cells, finer parts."""
     return (
         (code_bits + found.place_bits + found.cell) << found.bucket,
         (1 + found.count_bits + found.place_bits) << found.cell,
@@ -248,21 +252,42 @@ def memories(found: Correct, code_bits: int) -> tuple[int, int, int]:
     )
 
 
-def _luts(found: Correct, s: int, code_bits: int) -> float:
-    """Of a lane with tables of its own, as logic."""
+def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """LUT sites, DSP blocks, bits of block memory of hg_correct."""
+    folds, lanes = table.shape
+    luts = 10.0 + sum(_luts(found, s, source.bits, result.bits) for s in table[0].tolist())
+    block = 0
+    if folds > 1:
+        for bits, address in zip(memories(found, result.bits), (found.bucket, found.cell, result.bits), strict=True):
+            if folds << address >= _BLOCK_WORDS and folds * bits >= _BLOCK_BITS:
+                block += lanes * folds * bits
+            else:
+                luts += lanes * folds * bits / 64
+    return luts, 0, block
+
+
+def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
+    """Of a lane, without memories; as logic its tables are in the adders."""
+    bucket, cell = (0, 0) if found.folded else (found.bucket, found.cell)
     size = int(found.fine[s]) + found.fraction
     starts = int(np.bitwise_or.reduce(found.start[:, s]))
     even = (starts & -starts).bit_length() - 1 if starts else size + found.cell
-    luts = float((size + found.cell - even) * _bit(found.bucket))
-    luts += size * _bit(found.cell)
-    return luts
+    finer = 0 if found.folded else int(found.rest[:, s].max()).bit_length()
+    luts = (size + found.cell - even) * _bit(bucket) + (size - finer) * _bit(cell) + finer * (_bit(code_bits))
+    luts += found.count_bits * _table(cell) + (code_bits + 1) * _bit(bucket)
+    luts += code_bits + 2 if found.rest_bits or found.folded else 0
+    for bound, occurs in ((found.first, found.below), (found.last + 1, found.beyond)):
+        if occurs[s]:
+            edge = int(bound[s])
+            luts += 2 + (bits - (edge & -edge).bit_length() + 1) / 5
+    return luts + found.bucket * bool(found.below[s] or found.beyond[s])
+
+
+def _table(address: int) -> int:
+    """LUTs of a bit of a table."""
+    return 1 if address <= 6 else 1 << (address - 6)
 
 
 def _bit(address: int) -> int:
-    """LUTs of an adder's bit with an operand from a table."""
-    return 1 if address <= 5 else (1 << (address - 6)) + 1
-
-
-def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """LUT sites, DSP blocks, bits of block memory of hg_correct."""
-    return 0.0, 0, 0
+    """LUTs of a bit of an adder with an operand from a table."""
+    return 1 if address <= 5 else _table(address) + 1

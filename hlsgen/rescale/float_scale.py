@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.fixed import Array
+from hlsgen.fixed import Array, IntType
+from hlsgen.rescale import multiplier as product
 from hlsgen.rescale.steps import Steps
 
 #: Significant bits of float32.
@@ -137,3 +138,21 @@ def _reach(steps: Steps, offset: Array, left: Array) -> int:
     ends = np.where(some, np.stack([lowest, highest]) + offset, nearest)
     sizes = np.abs(ends).max(axis=0)
     return max(1, max(int(size).bit_length() + int(t) for size, t in zip(sizes, left, strict=True)))
+
+
+def cost(found: FloatScale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
+    """(LUT sites, DSP blocks, bits of block RAM): the sum and shift before the product, the product, the ties."""
+    folds, lanes = table.shape
+    u_bits, bits, left = found.bits + 1 + (found.bits > _KEEP), found.mantissa_bits + 1, int(found.left.max())
+    constants = found.mantissa[table[0]] if folds == 1 else None
+    lut, blocks = product.cost(u_bits, bits, lanes, constants, dsp)
+    width = source.bits + 1
+    each = width * float(found.offset.any()) + (width + left) * left.bit_length() / 2 + u_bits
+    each += 2.7 * found.bits if found.bits > _KEEP else 0
+    whole = u_bits + bits - found.shift
+    each += 27 + 2 * whole + result.bits + (8 if dsp else 20)
+    zero_bits = int(np.abs(found.zero_point).max()).bit_length() + 1
+    each += 0 if folds == 1 else zero_bits if dsp else bits + zero_bits
+    offset_bits = int(np.abs(found.offset).max()).bit_length() + 1
+    logic, block = product.memory(folds, lanes, bits + offset_bits + left.bit_length() + zero_bits)
+    return lut + lanes * each + logic, blocks, block

@@ -8,6 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from hlsgen.fixed import Array
+from hlsgen.rescale.multiplier import digits
 
 #: Bits of a multiplier without its sign, of products and sums, and the most places to shift.
 MAX_MULTIPLIER = 32
@@ -179,11 +180,6 @@ def _fewest(least: int, most: int) -> int:
         zeros -= 1
     step = 1 << max(0, zeros - 3)
     return min(range(-(-least // step) * step, most + 1, step), key=lambda m: (digits(m), m))
-
-
-def digits(value: int) -> int:
-    """Nonzero digits of the canonical signed-digit form."""
-    return ((3 * value) ^ value).bit_count()
 
 
 def simplest(least: Array, most: Array) -> Array:

@@ -166,17 +166,20 @@ def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array
     )
 
 
-def _binades(op: FloatQuant, values: Side) -> Iterator[Side]:
+def _binades(op: FloatQuant, values: Side) -> Iterator[Side] | None:
     """Where the sign or the step of a minifloat changes, if that can make it fall.
 
     A number just below 2^k may have the step of the binade above, see `minifloat_exponent`: its
     distance to 2^k is then below 2^(k - 17), since the logarithm is k - d with d at most half a unit in
     the last place of |k| < 2^8 (2^11 in float64). Nearest rounding to 16 bits or fewer gives 2^k for it.
-    Rounding away from zero is safe with any steps: a coarse grid is part of the fine one.
+    Rounding away from zero is safe with any steps: a coarse grid is part of the fine one. Rounding
+    towards zero gives 2^k - 2^(k - mantissa), without mantissa bits 0 in every binade: not worth pieces.
     """
     nearest = op.mode in (Rounding.ROUND, Rounding.HALF_UP, Rounding.HALF_DOWN) and op.mantissa <= _SAFE_MANTISSA
     if nearest or op.mode == Rounding.UP:
         return iter(())
+    if not op.mantissa:
+        return None
     top = max(int(np.frexp(op.largest)[1]) - op.minimum_exponent, 1) + 1
 
     def binade(codes: Array) -> Array:

@@ -91,7 +91,8 @@ def find(steps: Steps) -> Rank | str:
         tables.append(table)
     found = Rank(low, chunks, states, tuple(tables))
     corners = steps.corners()
-    assert (found.apply(corners) == steps.apply(corners)).all()
+    if (found.apply(corners) != steps.apply(corners)).any():
+        raise AssertionError(f"{steps.name}: the cascade differs from the function")
     return found
 
 
@@ -109,7 +110,8 @@ def _next(starts: Array, targets: Array, k: int, chunk: int, bits: int, flip: in
     ends = np.append(starts[1:], 1 << k) - 1
     high = (np.arange(1 << chunk)[:, None] << k) ^ flip
     least = np.searchsorted(targets, high + starts, side="right")
-    assert (least == np.searchsorted(targets, high + ends, side="right")).all()
+    if (least != np.searchsorted(targets, high + ends, side="right")).any():
+        raise AssertionError("a state of the cascade holds inputs that differ")
     return np.asarray(least[:, np.minimum(np.arange(1 << bits), len(starts) - 1)].reshape(-1))
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.fixed import Array, IntType
+from hlsgen.rescale import multiplier as product
 from hlsgen.rescale.lines import (
     MAX_MULTIPLIER,
     MAX_PRODUCT,
@@ -244,3 +245,23 @@ class _Bundle:
         if wrong.any():
             return f"set {int(wrong.argmax())} differs"
         return found
+
+
+def cost(found: Scale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
+    """(LUT sites, DSP blocks, bits of block RAM): the product, the sum, the rounding, the clamp."""
+    folds, lanes = table.shape
+    x_bits, bits = source.bits + (not source.signed), found.multiplier_bits
+    constants = found.multiplier[table[0]] if folds == 1 else None
+    lut, blocks = product.cost(x_bits, bits, lanes, constants, dsp)
+    addends = [found.addend] if found.below is None or found.mirrored else [found.addend, found.below]
+    zeros = 0 if found.mirrored else product.low_zeros(*addends)
+    r_bits = max(int(np.abs(addend >> zeros).max()).bit_length() for addend in addends) + 1
+    width = max(x_bits + bits, r_bits + zeros) + 1
+    each = result.bits + (width - found.shift) / 4
+    each += 0 if dsp and len(addends) == 1 and not found.mirrored else width - zeros
+    each += 0 if found.odd is None else found.shift / 5 + width - found.shift
+    each += 0 if len(addends) == 1 else source.bits / 2 + r_bits
+    each += 0 if folds == 1 or dsp or found.stages == 1 else r_bits
+    fields = bits + len(addends) * r_bits + (0 if len(addends) == 1 else source.bits + 1)
+    logic, block = product.memory(folds, lanes, fields)
+    return lut + lanes * each + logic, blocks, block

@@ -73,19 +73,14 @@ module hg_compare #(
         end
     endgenerate
 
-    // x >= t by halves, because synthesis makes an adder of >= before it knows the words of a memory.
-    localparam integer P_W = 1 << $clog2(T_W);
+    // Bit by bit, because synthesis makes an adder of >= before it knows the words of a memory.
     function at_least(input [T_W-1:0] x, input [T_W-1:0] t);
-        integer w;
-        reg [P_W-1:0] above, equal;
+        integer i;
         begin
-            above = {P_W{1'b0}} | (x & ~t);
-            equal = ~({P_W{1'b0}} | (x ^ t));
-            for (w = P_W / 2; w > 0; w = w / 2) begin
-                above = (above >> w) | ((equal >> w) & above);
-                equal = equal & (equal >> w);
-            end
-            at_least = above[0] || equal[0];
+            at_least = 1'b1;
+            for (i = 0; i < T_W; i = i + 1)
+                if (t[i]) at_least = x[i] && at_least;
+                else at_least = x[i] || at_least;
         end
     endfunction
 

@@ -1,0 +1,109 @@
+"""Builds for the tests of `hlsgen certify`: one for each module that realizes a function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import random_graphs
+from integer_models import prequantized
+from onnx import helper, numpy_helper
+from paths import DATA
+
+import hlsgen
+from hlsgen.frontend import dialect
+from hlsgen.quantized_add import Parameters
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model and options, and modules that its build must have."""
+
+    model: str | Callable[[], onnx.ModelProto]
+    options: hlsgen.Options = field(default_factory=hlsgen.Options)
+    modules: tuple[str, ...] = ()
+
+    def build(self, directory: Path) -> Path:
+        path = DATA / f"{self.model}.onnx"
+        if not isinstance(self.model, str):
+            path = directory.with_suffix(".onnx")
+            onnx.save(self.model(), path)
+        hlsgen.build(path, directory, self.options)
+        return directory
+
+
+def quantizer(*before: str, scale: Any = 0.7, bits: float = 4, channels: int = 3, **attributes: Any) -> onnx.ModelProto:
+    """Operators and a quantizer, with constants by channel."""
+    g = random_graphs.Graph((1, channels))
+    g.then("Mul", np.linspace(0.4, 1.1, channels))
+    for op in before:
+        g.then(op)
+    g.quant(scale, 0.0, bits, **attributes)
+    return g.model()
+
+
+def forced(kind: str, **options: Any) -> hlsgen.Options:
+    return hlsgen.Options(realize={"": kind}, **options)
+
+
+FIXED = {"input": "fixed:7,7"}
+CASES = {
+    "network": Case("floor_ceil", hlsgen.Options(target_cycles=20)),
+    "folded": Case("floor_ceil", forced("thresholds", target_cycles=12), ("hg_width", "hg_threshold")),
+    "binary": Case("bin_tern", hlsgen.Options(reset_active_low=True, top="core")),
+    "argmax": Case(lambda: winner(), hlsgen.Options(target_cycles=9), ("hg_argmax",)),
+    "float": Case("floor_ceil", forced("float-units"), ("hg_f32_decode", "hg_f32_encode")),
+    "rank": Case("hardtanh_clip", forced("rank"), ("hg_rank",)),
+    "compare": Case(lambda: quantizer(bits=3), forced("compare", **FIXED), ("hg_compare",)),
+    "shift": Case(lambda: random_shift(), forced("shift", **FIXED), ("hg_shift",)),
+    "table": Case(lambda: quantizer("Abs"), forced("table", **FIXED), ("hg_table",)),
+    "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
+    "keys": Case(lambda: random_graphs.datapath(4), forced("thresholds"), ("hg_float_key", "hg_threshold")),
+    "sum": Case(lambda: pair("QuantizedAdd"), modules=("hg_pair_add",)),
+    "product": Case(lambda: pair("QLinearMul"), modules=("hg_pair_scale",)),
+    "integer": Case(lambda: prequantized("F1", (16, 6)), forced("thresholds")),
+}
+
+
+def winner() -> onnx.ModelProto:
+    g, rng = random_graphs.Graph((1, 10)), np.random.default_rng(4)
+    g.quant(0.5, 0.0, 4.0, signed=1, narrow=0)
+    g.then("MatMul", rng.integers(-3, 4, (10, 9)))
+    g.then("ArgMax", axis=1, keepdims=0)
+    model = g.model((1, 1))
+    model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
+    return model
+
+
+def pair(op: str) -> onnx.ModelProto:
+    """An operation of two int8 inputs."""
+    node = dialect.make_quantized_add("a", "b", "c", Parameters(-3, 7, 2, 300, 250, 3, 13))
+    constants = {}
+    if op != "QuantizedAdd":
+        constants = {"s": np.float32(0.25), "t": np.float32(1), "z": np.int8(3)}
+        node = helper.make_node(op, ["a", "s", "z", "b", "s", "z", "t", "z"], ["c"], domain="com.microsoft")
+    a, b, c = (helper.make_tensor_value_info(name, onnx.TensorProto.INT8, [1, 4]) for name in "abc")
+    values = [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()]
+    graph = helper.make_graph([node], "pair", [a, b], [c], values)
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1), dialect.opset_import()]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def random_shift() -> onnx.ModelProto:
+    g = random_graphs.Graph((1, 3))
+    g.quant(4.0, np.array([1.0, 2.0, -1.0]), 5.0)
+    return g.model()
+
+
+def each(*names: str) -> Any:
+    """Parametrizes the fixture `core`."""
+    return pytest.mark.parametrize("core", names or list(CASES), indirect=True)
+
+
+def messages(directory: Path) -> list[str]:
+    return [str(p) for p in hlsgen.certify(directory).problems]

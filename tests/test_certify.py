@@ -1,0 +1,102 @@
+"""`hlsgen certify`: builds that are right are certified, by a checker that stands alone."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import onnx
+import pytest
+import random_graphs
+from certified import CASES, messages
+from integer_models import FIGURES, prequantized
+from paths import DATA, ROOT
+from typer.testing import CliRunner
+
+import hlsgen
+from hlsgen.certify import layers
+from hlsgen.certify.proof import prove
+from hlsgen.cli import app
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("builds")
+    return {name: case.build(folder / name) for name, case in CASES.items()}
+
+
+@pytest.mark.parametrize("name", list(CASES))
+def test_builds_are_certified(built: dict[str, Path], name: str) -> None:
+    found = hlsgen.certify(built[name])
+    assert found.ok, found.problems
+    text = (built[name] / "certificate.json").read_text()
+    assert all(f'"{module}"' in text for module in CASES[name].modules), CASES[name].modules
+    rows = [row for row in json.loads((built[name] / "manifest.json").read_text())["layers"] if row["kind"] != "rename"]
+    assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.onnx")), ids=lambda path: path.stem)
+def test_networks_are_certified(path: Path, tmp_path: Path) -> None:
+    for number, cycles in enumerate((None, 300)):
+        hlsgen.build(path, tmp_path / str(number), hlsgen.Options(target_cycles=cycles))
+        assert messages(tmp_path / str(number)) == []
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_integer_networks_are_certified(figure: str, tmp_path: Path) -> None:
+    for dtype in ("int8", "uint8"):
+        onnx.save(prequantized(figure, (24, 5), dtype=dtype, opset=19), tmp_path / "m.onnx")
+        hlsgen.build(tmp_path / "m.onnx", tmp_path / dtype)
+        assert messages(tmp_path / dtype) == []
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_graphs_are_certified(seed: int, tmp_path: Path) -> None:
+    for name, make in (("path", random_graphs.datapath), ("net", random_graphs.perceptron)):
+        onnx.save(make(seed), tmp_path / f"{name}.onnx")
+        for kind in (None, "float-units") if name == "path" else (None,):
+            options = hlsgen.Options(realize={"": kind} if kind else {})
+            hlsgen.build(tmp_path / f"{name}.onnx", tmp_path / f"{name}_{kind}", options)
+            assert messages(tmp_path / f"{name}_{kind}") == []
+
+
+def test_the_certificate_is_the_same_every_time(built: dict[str, Path], tmp_path: Path) -> None:
+    again = CASES["network"].build(tmp_path / "again")
+    assert (again / "certificate.json").read_bytes() == (built["network"] / "certificate.json").read_bytes()
+
+
+def test_command(built: dict[str, Path], tmp_path: Path) -> None:
+    found = CliRunner().invoke(app, ["certify", str(built["network"]), "--json"])
+    data = json.loads(found.stdout)
+    assert (found.exit_code, data["ok"], data["diagnostics"]) == (0, True, [])
+    assert all(
+        row["functions"] and row["evaluated"] <= row["inputs"] for row in data["layers"] if row["kind"] == "quantizer"
+    )
+    shutil.copytree(built["network"], tmp_path / "core")
+    memory = tmp_path / "core" / "rtl" / "mv0.mem"
+    memory.write_text(memory.read_text()[::-1].lstrip())
+    found = CliRunner().invoke(app, ["certify", str(tmp_path / "core")])
+    assert found.exit_code == 1
+    assert "NOT certified" in found.stdout
+    found = CliRunner().invoke(app, ["certify", str(tmp_path / "core"), "--json"])
+    data = json.loads(found.stdout)
+    assert (found.exit_code, data["ok"], data["diagnostics"][0]["code"]) == (1, False, "HG055")
+    assert CliRunner().invoke(app, ["certify", str(tmp_path / "none")]).exit_code == 1
+
+
+def test_the_checker_stands_alone() -> None:
+    """It uses what says what the model means, and nothing of what makes the hardware."""
+    allowed = {
+        "hlsgen.errors", "hlsgen.fixed", "hlsgen.ir", "hlsgen.semantics", "hlsgen.frontend", "hlsgen.passes",
+        "hlsgen.layout", "hlsgen.rescale.step", "hlsgen.render",
+    }  # fmt: skip
+    for path in (ROOT / "hlsgen" / "certify").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hlsgen"):
+                assert node.module in allowed or node.module.startswith("hlsgen.certify"), (path.name, node.module)
+                if node.module == "hlsgen.render":
+                    assert {alias.name for alias in node.names} == {"library_text"}
+            assert not isinstance(node, ast.Import) or not any(a.name.startswith("hlsgen") for a in node.names)
+    assert prove is layers.prove

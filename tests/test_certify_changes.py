@@ -1,0 +1,352 @@
+"""`hlsgen certify`: no number of a build can be changed unnoticed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from certified import CASES, each, messages
+
+import hlsgen
+from hlsgen.certify import layers as layers_
+from hlsgen.certify.proof import Proof
+from hlsgen.certify.proof import runs as runs_
+from hlsgen.certify.verilog import broken
+from hlsgen.reference import run_layer
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("builds")
+    return {name: case.build(folder / name) for name, case in CASES.items()}
+
+
+@pytest.fixture
+def core(built: dict[str, Path], request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of a build that can be spoilt."""
+    shutil.copytree(built[request.param], tmp_path / "core")
+    return tmp_path / "core"
+
+
+def sign(directory: Path, name: str) -> None:
+    """Makes the hash of a file in the certificate agree."""
+    path = directory / "certificate.json"
+    certificate = json.loads(path.read_text())
+    certificate["rtl"][name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
+    path.write_text(json.dumps(certificate))
+
+
+def numbers(text: str) -> list[re.Match[str]]:
+    """Constants of Verilog text, without comments: plain, sized hexadecimal, in names."""
+    comments = [match.span() for match in re.finditer(r"//[^\n]*", text)]
+    found = re.finditer(r"(?<=')h[0-9a-f]+|\d+", text)
+    return [m for m in found if not any(a <= m.start() < b for a, b in comments)]
+
+
+def by_one(number: str, rng: np.random.Generator) -> str:
+    """A constant, one more or less; hexadecimal with an h in front."""
+    step = int(rng.choice([-1, 1]))
+    if number.startswith("h"):
+        return f"h{abs(int(number[1:], 16) + step):x}"
+    return str(abs(int(number) + step))
+
+
+def spoilt(path: Path, rng: np.random.Generator) -> Callable[[], None]:
+    """Changes one constant of a file by one; gives what undoes that."""
+    before = path.read_text()
+    if path.suffix == ".mem":
+        lines = before.splitlines()
+        n = int(rng.integers(len(lines)))
+        digits = len(lines[n])
+        value = (int(lines[n], 16) + int(rng.choice([-1, 1]))) % 16**digits
+        lines[n] = f"{value:0{digits}x}"
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        match = numbers(before)[int(rng.integers(len(numbers(before))))]
+        path.write_text(before[: match.start()] + by_one(match[0], rng) + before[match.end() :])
+    assert path.read_text() != before
+    return lambda: void(path.write_text(before))
+
+
+def void(_: object) -> None:
+    pass
+
+
+def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
+    found = sorted((directory / "rtl").glob(f"*{suffix}"))
+    return [path for path in found if suffix == ".mem" or path.name.startswith("hg_") == library]
+
+
+@each()
+def test_every_file_is_held_by_its_hash(core: Path) -> None:
+    rng = np.random.default_rng(1)
+    paths = sorted((core / "rtl").iterdir())
+    for path in [paths[n] for n in rng.choice(len(paths), min(len(paths), 20), replace=False)]:
+        undo = spoilt(path, rng)
+        assert any(f"rtl/{path.name}: has another hash" in text for text in messages(core)), path
+        undo()
+    assert messages(core) == []
+
+
+@each()
+def test_every_constant_of_the_top_level(core: Path) -> None:
+    """With a hash that agrees."""
+    rng = np.random.default_rng(2)
+    signed = (core / "certificate.json").read_text()
+    top = files(core, ".v")[0]
+    for _ in range(24):
+        undo = spoilt(top, rng)
+        sign(core, f"rtl/{top.name}")
+        assert messages(core), top.read_text()
+        undo()
+        (core / "certificate.json").write_text(signed)
+
+
+@each("network", "float")
+def test_every_file_of_the_library(core: Path) -> None:
+    rng = np.random.default_rng(3)
+    for path in files(core, ".v", library=True):
+        undo = spoilt(path, rng)
+        sign(core, f"rtl/{path.name}")
+        assert any("is not the module of this version" in text for text in messages(core)), path
+        undo()
+
+
+def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of every number of a JSON value, and of sized constants and hashes."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if isinstance(item, int) or (isinstance(item, str) and re.fullmatch(r"\d+'h[0-9a-f]+|[0-9a-f]{64}", item)):
+            yield value, key
+        yield from everywhere(item)
+
+
+@each()
+def test_every_number_of_the_certificate(core: Path) -> None:
+    rng = np.random.default_rng(4)
+    path = core / "certificate.json"
+    original = path.read_text()
+    count = len(list(everywhere(json.loads(original))))
+    for n in rng.choice(count, min(count, 24), replace=False):
+        certificate = json.loads(original)
+        container, key = list(everywhere(certificate))[n]
+        value = container[key]
+        if isinstance(value, bool):
+            container[key] = not value
+        elif isinstance(value, int):
+            container[key] = value + int(rng.choice([-1, 1]))
+        else:
+            container[key] = value[:-1] + f"{(int(value[-1], 16) + 1) % 16:x}"
+        path.write_text(json.dumps(certificate))
+        assert messages(core), (key, value, container[key])
+    for n in range(3):  # one entry less, and one that is no number
+        certificate = json.loads(original)
+        lists = [c for c, k in everywhere(certificate) if isinstance(c, list)]
+        if lists:
+            lists[int(rng.integers(len(lists)))].pop() if n else lists[0].__setitem__(0, "1")
+            path.write_text(json.dumps(certificate))
+            assert messages(core)
+
+
+@each("network", "float", "table", "keys")
+def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
+    """Only parameters that do not change the function may be changed in both."""
+    rng = np.random.default_rng(5)
+    originals = {p: p.read_text() for p in (files(core, ".v")[0], core / "certificate.json")}
+    top = files(core, ".v")[0]
+    certificate = json.loads(originals[core / "certificate.json"])
+    instances = [x for layer in certificate["layers"] for x in layer["instances"]]
+    for x in instances:
+        for name, value in x["parameters"].items():
+            if isinstance(value, str) and "'h" not in value:
+                continue
+            new = (
+                by_one(str(value), rng)
+                if isinstance(value, int)
+                else value.split("h")[0] + by_one(f"h{value.split('h')[1]}", rng)
+            )
+            changed = json.loads(originals[core / "certificate.json"])
+            for y in (y for layer in changed["layers"] for y in layer["instances"] if y["instance"] == x["instance"]):
+                y["parameters"][name] = int(new) if isinstance(value, int) else new
+            block = re.search(rf"{x['module']} #\([^;]*?\) {x['instance']} \(", originals[top])
+            assert block
+            text = block[0].replace(f".{name}({value})", f".{name}({new})")
+            assert text != block[0]
+            top.write_text(originals[top].replace(block[0], text))
+            (core / "certificate.json").write_text(json.dumps(changed))
+            sign(core, f"rtl/{top.name}")
+            found = messages(core)
+            # Registers in an adder tree; room for a bit that is zero; the center, SUM and EVEN of a table without.
+            harmless = {("hg_mvu", "EVERY"), ("hg_threshold", "FALLING"), ("hg_table", "C_W")}
+            harmless |= {("hg_table", "EVEN"), ("hg_table", "SUM")}
+            assert found or (x["module"], name) in harmless, (x["instance"], name, value, new)
+    for path, text in originals.items():
+        path.write_text(text)
+    assert messages(core) == []
+
+
+# --------------------------------------------------------------------------- memories
+
+
+def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> Proof:
+    """In place of the proof: every input of every set."""
+    found: list[Any] = [None] * f.sets
+    for (fold, lane), sets in uses.items():
+        for s in sets:
+            x = np.arange(f.lo[s], f.hi[s] + 1)
+            bits = f.output_type.bits
+            code = module.apply(fold, lane, x) & ((1 << bits) - 1)
+            if f.output_type.signed:
+                code = code - ((code >> (bits - 1)) << bits)
+            one = f.take(np.array([s]), f.lo[[s]], f.hi[[s]])
+            if (one.evaluate(x[:, None])[:, 0] != code).any():
+                raise broken(f.name, "differs")
+            found[s] = runs_(module, fold, lane, f, s)
+            # What the module says of its own changes is all of them.
+            assert (found[s].at(x) == code).all()
+    return Proof(found, 0, 0)
+
+
+@each("network", "folded", "binary", "argmax", "rank", "compare", "shift", "table", "indexed", "integer")
+def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a hash that agrees, a changed word fails if and only if some reachable input gets another code.
+
+    Words that no reachable input comes to, or that compare alike, may change: thresholds that are
+    never reached, states of a cascade that do not occur, table entries beyond the interval.
+    """
+    rng = np.random.default_rng(6)
+    signed = (core / "certificate.json").read_text()
+    memories = files(core, ".mem")
+    for kind, count in (("mv", 5), ("q", 20)):
+        chosen = [p for p in memories if re.sub(r"^core_", "", p.name).startswith(kind)]
+        passed = 0
+        for _ in range(count if chosen else 0):
+            path = chosen[int(rng.integers(len(chosen)))]
+            undo = spoilt(path, rng)
+            sign(core, f"rtl/{path.name}")
+            found = messages(core)
+            with monkeypatch.context() as patch:
+                patch.setattr(layers_, "prove", exhaustive)
+                assert (found == []) == (messages(core) == []), (path, found)
+            undo()
+            (core / "certificate.json").write_text(signed)
+            passed += not found
+        assert passed <= (0 if kind == "mv" else count * 3 // 4), (kind, passed)
+    assert messages(core) == []
+
+
+@each("keys", "float")
+def test_words_of_memories_for_float32(core: Path) -> None:
+    rng = np.random.default_rng(7)
+    memories, failed = files(core, ".mem"), 0
+    for _ in range(30):
+        path = memories[int(rng.integers(len(memories)))]
+        undo = spoilt(path, rng)
+        sign(core, f"rtl/{path.name}")
+        failed += messages(core) != []
+        undo()
+        sign(core, f"rtl/{path.name}")
+    assert failed >= 20
+
+
+def stairs(core: Path) -> tuple[dict[str, Any], dict[str, Any], list[Path]]:
+    """Certificate, a layer of hg_threshold, its files."""
+    certificate = json.loads((core / "certificate.json").read_text())
+    layer = next(x for x in certificate["layers"] if x["instances"][-1]["module"] == "hg_threshold")
+    return certificate, layer, [core / "rtl" / name for name in layer["instances"][-1]["memories"]]
+
+
+@each("folded", "integer")
+def test_a_consistent_cheat(core: Path) -> None:
+    """All thresholds of a layer moved by one, in memories and certificate, and all hashes made to agree."""
+    certificate, layer, memories = stairs(core)
+    parameters = layer["instances"][-1]["parameters"]
+    width = parameters["IN_W"] + (1 if parameters["IN_SIGNED"] else 2)
+    for path in memories:
+        words = [(int(word, 16) + 1) % (1 << width) for word in path.read_text().split()]
+        path.write_text("".join(f"{word:x}\n" for word in words))
+    for s in layer["sets"]:
+        s["thresholds"] = [t + 1 for t in s["thresholds"] if t + 1 <= s["interval"][1]]
+    (core / "certificate.json").write_text(json.dumps(certificate))
+    for path in memories:
+        sign(core, f"rtl/{path.name}")
+    found = messages(core)
+    pattern = r"HG055 (\S+): channel (\d+) \(stream position \d+\), q\d, .*: at x = (-?\d+) the model gives (-?\d+), the hardware (-?\d+)\."
+    match = re.fullmatch(pattern, found[0])
+    assert match, found
+    name, channel, x, model, hardware = match[1], *(int(v) for v in match.groups()[1:])
+    assert name == layer["layer"]
+    assert model != hardware
+    # What it says of the model is true.
+    graph = hlsgen.check(core / "model.onnx").graph
+    position = next(i for i, other in enumerate(graph.layers) if other.name == name)
+    codes = np.full((1, *graph.layers[position].source.shape), x)
+    assert (
+        run_layer(graph.layers[position], codes).reshape(-1, graph.layers[position].result.shape[-1])[0, channel]
+        == model
+    )
+
+
+@each("folded")
+def test_a_cheat_with_a_weight(core: Path) -> None:
+    """A weight and the intervals that it gives."""
+    path = core / "rtl" / "mv0.mem"
+    lines = path.read_text().splitlines()
+    lines[0] = lines[0][:-1] + f"{int(lines[0][-1], 16) ^ 1:x}"
+    path.write_text("\n".join(lines) + "\n")
+    sign(core, "rtl/mv0.mem")
+    found = messages(core)
+    assert re.search(r"row \(channel\) 0, column 0: the model's weight is -?\d+, that of mv0 -?\d+", found[0]), found
+
+
+@each("network")
+def test_files_that_are_missing_or_too_many(core: Path) -> None:
+    (core / "rtl" / "extra.mem").write_text("0\n")
+    assert any("rtl/extra.mem: is not in certificate.json" in text for text in messages(core))
+    sign(core, "rtl/extra.mem")
+    assert any("rtl/extra.mem: is read by no instance" in text for text in messages(core))
+    (core / "rtl" / "extra.mem").unlink()
+    assert any("rtl/extra.mem: is missing" in text for text in messages(core))
+
+
+@each("network")
+def test_another_model_or_option(core: Path) -> None:
+    data = (core / "model.onnx").read_bytes()
+    (core / "model.onnx").write_bytes(data + b"\x1a\x00")
+    assert any("model.onnx: has another hash" in text for text in messages(core))
+    (core / "model.onnx").write_bytes(data)
+    manifest = json.loads((core / "manifest.json").read_text())
+    for option, value in (("input", "fixed:6,6"), ("reset_active_low", True), ("top", "other"), ("input", "fixed:99")):
+        changed = {**manifest, "options": {**manifest["options"], option: value}}
+        (core / "manifest.json").write_text(json.dumps(changed))
+        assert messages(core)
+    (core / "manifest.json").write_text("{")
+    with pytest.raises(hlsgen.HlsgenError, match="HG050"):
+        hlsgen.certify(core)
+
+
+@each("network")
+def test_anything_but_wires(core: Path) -> None:
+    """A top level with logic, a second driver, swapped streams, or an instance aside."""
+    top = core / "rtl" / "top.v"
+    text = top.read_text()
+    aside = "    hg_slice #(\n        .WIDTH(1)\n    ) aside (\n        .clk(clk)\n    );\nendmodule"
+    for old, new in (
+        ("endmodule", "    assign frame_error = rst;\nendmodule"),
+        ("endmodule", aside),
+        ("    wire rst_core;", "    wire rst_core;\n    wire other;"),
+        (".s_valid(q1_valid)", ".s_valid(q3_valid)"),
+        (".rst(rst_core)", ".rst(rst)"),
+        ("// layer", "// synthesis translate_off"),
+    ):
+        assert old in text
+        top.write_text(text.replace(old, new, 1))
+        sign(core, "rtl/top.v")
+        assert messages(core), new
