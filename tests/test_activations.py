@@ -134,7 +134,7 @@ def defined(kind: str, x: Array, alpha: float) -> Array:
 @pytest.mark.parametrize(("kind", "alpha", "beta"), CASES)
 def test_correctly_rounded(kind: str, alpha: float, beta: float) -> None:
     """Every float16, and float32 at random."""
-    for x, exactly in ((all_halves()[:: 9 if alpha == TIE else 1], 100), (singles(3, 100_000), 100)):
+    for x, exactly in ((all_halves()[:: 8 if alpha == TIE else 1], 100), (singles(3, 100_000), 100)):
         y = values(kind, x, alpha, beta)
         assert y.dtype == x.dtype
         nan = np.isnan(x)
@@ -177,9 +177,10 @@ def test_monotone_between_turning_points(kind: str) -> None:
     )
     single = key_to_float(np.unique(np.clip(keys, KEY_NEG_INF, KEY_POS_INF)))
     half = np.sort(all_halves()[~np.isnan(all_halves())])
+    varied = ("Elu", "Selu", "LeakyRelu", "HardSigmoid")
     pairs = [(0.0, 0.0), (0.7, 0.4), (-0.7, 0.4), (2.0, -1.5), (-1.0, 0.3), (3.0, 0.0), (1e-9, 1e9), (-1e-9, 0.5)]
     for x in (half, single):
-        for alpha, beta in pairs if kind != "Pow" else PARAMETERS[kind]:
+        for alpha, beta in PARAMETERS[kind] if kind == "Pow" else pairs if kind in varied else [(0, 0)]:
             turns = turning_points(kind, alpha, beta, x.dtype)
             if turns is None:
                 assert kind == "HardSwish" or (kind, x.dtype, beta) == ("HardSigmoid", np.float16, 1e9)

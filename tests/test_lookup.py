@@ -292,11 +292,15 @@ def test_half_table_is_not_taken_for_almost_symmetric_functions() -> None:
 
 
 def test_tables_are_compared_at_every_entry() -> None:
-    x = np.arange(-2048, 2048)
-    steps = sampled(-2048, [odd_function(x - c, 0.05) for c in (5, -40, 77)])
-    for found in each_table(steps):
+    """Also at those between the steps, and at those that only inputs below the center read."""
+    x = np.arange(-1500, 101)
+    steps = sampled(-1500, [np.sign(x) * (abs(x) // width) for width in (64, 70)])
+    tables = each_table(steps)
+    assert [found.mode for found in tables] == [Mode.DIRECT, Mode.WINDOW, Mode.HALF]
+    for found in tables:
         assert table._equal(found, steps)
-        for entry in (*range(0, len(found.entries), 50), len(found.entries) - 1):
+        for x in range(-1450, 0, 50):
+            entry = int(abs(x) if found.mode == Mode.HALF else (x - found.center[1]) % len(found.entries))
             found.entries[entry, 1] += 1
             assert not table._equal(found, steps)
             found.entries[entry, 1] -= 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from hlsgen.fixed import Array, Rounding, int_type, round_shift
 from hlsgen.rescale.lines import Slopes, Stairs, slopes
 from hlsgen.rescale.multiplier import digits
-from hlsgen.rescale.scale import Scale, find, find_even, find_floor, find_symmetric
+from hlsgen.rescale.scale import Scale, cost, find, find_even, find_floor, find_symmetric
 from hlsgen.rescale.steps import Steps
 
 
@@ -275,3 +276,32 @@ def test_constant_sets_and_refusals() -> None:
         thresholds[:, 1] *= factor
         reasons.append(str(find_floor(dense(np.zeros(2, np.int64), np.array([1 << 20, 1 << width]), thresholds))))
     assert reasons == ["a multiplier of more than 32 bits", "a product of more than 60 bits"]
+
+
+@pytest.mark.parametrize("attempt", [find_floor, find_symmetric, find_even])
+def test_the_proof_catches_a_wrong_constant(attempt: Callable[[Steps], Scale | str]) -> None:
+    """An addend beside the interval is refused."""
+    mode = {find_floor: Rounding.FLOOR, find_symmetric: Rounding.HALF_UP, find_even: Rounding.ROUND}[attempt]
+    x = np.arange(-300, 301)[:, None]
+    steps = tabulated(np.clip(round_shift((x - 32) * 5, 4, mode), -90, 90), -300)
+    assert isinstance(attempt(steps), Scale)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hlsgen.rescale.scale.simplest", lambda least, most: most + 1)
+        assert attempt(steps) == "set 0 differs"
+
+
+def test_cost() -> None:
+    """More of everything costs more; blocks replace rows; great tables are block memory."""
+    source, result = int_type(16, True), int_type(8, True)
+
+    def sites(bits: int, folds: int = 4, dsp: bool = False) -> tuple[float, int, int]:
+        multiplier = np.full(folds, (1 << bits) // 3)
+        found = Scale(multiplier, multiplier, bits, -128, 127)
+        return cost(found, np.arange(folds)[:, None], source, result, dsp)
+
+    assert sites(8)[0] < sites(12)[0] < sites(24)[0]
+    assert sites(8, folds=1)[0] < sites(8)[0] < sites(8, folds=64)[0]
+    assert sites(12, dsp=True)[0] < sites(12)[0] / 2
+    assert [sites(bits, dsp=True)[1] for bits in (12, 24, 31)] == [1, 1, 2]
+    assert sites(12)[1:] == (0, 0)
+    assert sites(12, folds=1024)[2] > 1 << 14

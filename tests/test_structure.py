@@ -17,8 +17,8 @@ import hlsgen
 PACKAGE = ROOT / "hlsgen"
 #: From what everything may use to what uses everything.
 ORDER = [
-    "errors", "fixed", "ir", "semantics", "frontend", "passes", "layout", "reference", "rescale", "stages", "timing", "schedule",
-    "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "certificate", "compiler", "simulation", "report", "certify",
+    "errors", "fixed", "quantized_add", "operations", "ir", "activations", "semantics", "frontend", "passes", "layout",
+    "reference", "rescale", "stages", "timing", "schedule", "binding", "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "certificate", "compiler", "simulation", "report", "certify",
     "hlsgen", "cli",
 ]  # fmt: skip
 

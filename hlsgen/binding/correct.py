@@ -19,39 +19,43 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
     # Bounds that no input passes are those of the type.
     first = np.where(found.below, found.first, low)[sets]
     last = np.where(found.beyond, found.last, high)[sets]
+    shapes = found.bucket | found.cell << 8 | found.coarse << 16 | found.fine << 24
     return Binding(
         "hg_correct",
         {
             "LANES": table.shape[1], "FOLDS": len(table), "IN_W": bits, "IN_SIGNED": int(source.signed),
-            "OUT_W": result.bits, "BUCKET": found.bucket, "CELL": found.cell, "FRACTION": found.fraction,
-            "PLACE": found.place_bits, "REST": found.rest_bits, "COUNT": found.count_bits,
-            "SHAPES": _packed((found.coarse + (found.fine << 8))[sets], 16),
+            "OUT_W": result.bits, "FRACTION": found.fraction, "REST": found.rest_bits, "COUNT": found.count_bits,
+            "SHAPES": _packed(shapes[sets], 32),
             "FIRST": _packed(first, bits), "LAST": _packed(last, bits),
             "ABOVE": _packed(found.above[sets], found.count_bits), "FILE": name,
         },
-        f"{1 << found.bucket} buckets of {1 << found.cell} cells, {found.rest_bits} bits by the code",
+        f"{len(found.start)} buckets, {len(found.level)} cells, {found.rest_bits} bits of a threshold by its code",
         dict(_memories(found, table, result, name)),
     )  # fmt: skip
 
 
 def _memories(found: Correct, table: Array, result: IntType, name: str) -> Iterator[tuple[str, str]]:
-    start_bits, place_bits, codes = found.place_bits + found.cell, found.place_bits, (1 << result.bits) - 1
-    # Fields of more than 63 bits together.
-    buckets = ((found.code & codes).astype(object) << start_bits) | (found.start & ((1 << start_bits) - 1))
+    codes = (1 << result.bits) - 1
     counts = found.count | (found.sure.astype(np.int64) << found.count_bits)
-    cells = (counts.astype(object) << place_bits) | found.level
     rest = np.zeros((codes + 1, found.rest.shape[1]), np.int64)
     rest[(found.low + np.arange(len(found.rest))) & codes] = found.rest
-    widths = (result.bits + start_bits, 1 + found.count_bits + place_bits, found.rest_bits)
-    alone = len(table) == 1
     for lane in range(table.shape[1]):
-        for number, (each, width) in enumerate(zip((buckets, cells, rest), widths, strict=True)):
-            entries = each[:, table[:, lane]].T.reshape(-1, 1)
+        sets = table[:, lane]
+        size, cell = int(found.size[sets[0]]), int(found.cell[sets[0]])
+        # Words may have more than 63 bits.
+        start = found.start[:, sets] & ((1 << size + cell) - 1)
+        bucket = ((found.code[:, sets] & codes).astype(object) << (size + cell)) | start
+        place = (counts[:, sets].astype(object) << size) | found.level[:, sets]
+        files = (
+            (bucket[: 1 << int(found.bucket[sets[0]])], result.bits + size + cell),
+            (place[: 1 << cell], 1 + found.count_bits + size),
+            (rest[:, sets], found.rest_bits),
+        )
+        for number, (entries, width) in enumerate(files):
             if width:
-                yield (
-                    f"{name}_{lane:04d}_{number:02d}.mem",
-                    _columns(entries, width) if alone else words(entries, width),
-                )
+                column = entries.T.reshape(-1, 1)
+                text = _columns(column, width) if len(table) == 1 else words(column, width)
+                yield f"{name}_{lane:04d}_{number:02d}.mem", text
 
 
 def _columns(entries: Array, width: int) -> str:

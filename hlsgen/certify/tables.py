@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hlsgen.certify.arithmetic import Lanes
@@ -122,90 +124,95 @@ class Correct(Lanes):
     """hg_correct: a bucket's code, and a cell's count, and one comparison with y = x - the bucket's start."""
 
     names = frozenset(
-        "LANES FOLDS IN_W IN_SIGNED OUT_W BUCKET CELL FRACTION PLACE REST COUNT SHAPES FIRST LAST ABOVE FILE".split()
-    )
+        "LANES FOLDS IN_W IN_SIGNED OUT_W FRACTION REST COUNT SHAPES FIRST LAST ABOVE FILE".split()
+    )  # fmt: skip
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
-        self.bucket, self.cells, self.fraction = (
-            cell.number(name, 1 - (name == "FRACTION")) for name in ("BUCKET", "CELL", "FRACTION")
-        )
-        self.place, self.rest, self.count = cell.number("PLACE", 1), cell.number("REST"), cell.number("COUNT", 1)
-        shapes = self._packed("SHAPES", 16)
-        self.coarse, self.fine = shapes & 255, shapes >> 8
+        self.fraction, self.rest, self.count = cell.number("FRACTION"), cell.number("REST"), cell.number("COUNT", 1)
+        shapes = self._packed("SHAPES", 32)
+        self.shapes = [tuple((shape >> place) & 255 for place in (0, 8, 16, 24)) for shape in shapes.tolist()]
         first, last = self._packed("FIRST", self.in_bits), self._packed("LAST", self.in_bits)
         self.first, self.last = (two_complement(v, self.in_bits) if self.signed else v for v in (first, last))
         self.above = self._packed("ABOVE", self.count)
-        start = self.place + self.cells
-        if max(self.out_bits + start, 1 + self.count + self.place, self.in_bits + self.fraction + self.cells) > 60:
-            raise broken(cell.name, "is larger than its model.")
-        inside = int(self.fine.max()) + self.fraction <= self.place
-        if max(self.bucket, self.cells, self.out_bits) > 16 or not inside:
-            raise broken(cell.name, "BUCKET, CELL, OUT_W or PLACE is beyond its model.")
-        a = self._tables(memories, 0, self.bucket, self.out_bits + start)
-        self.code, self.start = a >> start, a & ((1 << start) - 1)
-        b = self._tables(memories, 1, self.cells, 1 + self.count + self.place)
-        self.sure, self.counts = b >> (self.count + self.place), (b >> self.place) & ((1 << self.count) - 1)
-        self.level = b & ((1 << self.place) - 1)
-        self.finer = self._tables(memories, 2, self.out_bits, self.rest) if self.rest else None
+        self.tables: list[_Tables] = []
+        for lane, (bucket, cells, coarse, fine) in enumerate(self.shapes):
+            size = fine + self.fraction
+            widths = (self.out_bits + cells + size, 1 + self.count + size, self.rest)
+            if max(*widths, self.in_bits + self.fraction + cells, coarse) > 60:
+                raise broken(cell.name, "is larger than its model.")
+            if max(bucket, cells, self.out_bits) > 16 or min(bucket, cells, size) < 1:
+                raise broken(cell.name, "OUT_W or SHAPES is beyond its model.")
+            a, b, rest = (
+                self._table(memories, f"{cell.file}_{lane:04d}_{number:02d}.mem", address, width)
+                for number, (address, width) in enumerate(zip((bucket, cells, self.out_bits), widths, strict=True))
+            )
+            start = a & ((1 << (cells + size)) - 1)
+            count = (b >> size) & ((1 << self.count) - 1)
+            level = b & ((1 << size) - 1)
+            sure = b >> (size + self.count) == 1
+            finer = (rest << self.fraction) & ((1 << size) - 1)
+            self.tables.append(_Tables(a >> (cells + size), start, count, level, sure, finer))
 
     def _packed(self, name: str, bits: int) -> Array:
         value: Sized = self.cell.sized(name, bits * self.lanes)
         return np.asarray(split([value.value], self.lanes, bits)[0])
 
-    def _tables(self, memories: Memories, number: int, address: int, width: int) -> Array:
-        """(lanes, folds, entries). With one fold a file holds a word for each bit, of that bit of all entries."""
-        found = []
-        for lane in range(self.lanes):
-            name = f"{self.cell.file}_{lane:04d}_{number:02d}.mem"
-            if self.folds > 1:
-                found.append(memories.fields(name, self.folds << address, 1, width)[:, 0])
-            else:
-                columns = memories.fields(name, width, 1 << address, 1)
-                found.append((columns << np.arange(width)[:, None]).sum(axis=0))
-        return np.stack(found).reshape(self.lanes, self.folds, 1 << address)
+    def _table(self, memories: Memories, name: str, address: int, width: int) -> Array:
+        """(folds, entries). With one fold a file holds a word for each bit, of that bit of all entries."""
+        if not width:
+            return np.zeros((self.folds, 1 << address), np.int64)
+        if self.folds > 1:
+            return memories.fields(name, self.folds << address, 1, width).reshape(self.folds, -1)
+        columns = memories.fields(name, width, 1 << address, 1)
+        return np.asarray((columns << np.arange(width)[:, None]).sum(axis=0)[None])
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        at = lane, fold
-        first, last = int(self.first[lane]), int(self.last[lane])
-        low_bits = int(self.fine[lane]) + self.fraction
-        y_mask, code_mask = (1 << (low_bits + self.cells)) - 1, (1 << self.out_bits) - 1
+        t, (bits, cells, coarse, fine) = self.tables[lane], self.shapes[lane]
+        first, last, size = int(self.first[lane]), int(self.last[lane]), fine + self.fraction
+        mask = (1 << self.out_bits) - 1
         below, above = x < first, x > last
         guide = np.where(below, first, np.where(above, last, x))
-        bucket = (guide >> int(self.coarse[lane])) & ((1 << self.bucket) - 1)
-        y = ((x << self.fraction) - self.start[at][bucket]) & y_mask
-        cell = y >> low_bits
-        count = np.where(below, 0, np.where(above, self.above[lane], self.counts[at][cell]))
-        code = (self.code[at][bucket] + count) & code_mask
-        level = self.level[at][cell] & ((1 << low_bits) - 1)
-        if self.finer is not None:
-            level = level | ((self.finer[at][code] << self.fraction) & ((1 << low_bits) - 1))
-        reached = below | above | (self.sure[at][cell] == 1) | ((y & ((1 << low_bits) - 1)) >= level)
-        return np.asarray((code + reached) & code_mask)
+        bucket = (guide >> coarse) & ((1 << bits) - 1)
+        y = ((x << self.fraction) - t.start[fold][bucket]) & ((1 << (size + cells)) - 1)
+        cell = y >> size
+        count = np.where(below, 0, np.where(above, self.above[lane], t.count[fold][cell]))
+        code = (t.code[fold][bucket] + count) & mask
+        level = t.level[fold][cell] | t.finer[fold][code]
+        reached = below | above | t.sure[fold][cell] | ((y & ((1 << size) - 1)) >= level)
+        return np.asarray((code + reached) & mask)
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         """In a bucket y rises with x, in a cell one comparison decides: the ends of all these, and the thresholds."""
-        at = lane, fold
-        first, last, coarse = int(self.first[lane]), int(self.last[lane]), int(self.coarse[lane])
+        t, (bits, cells, coarse, fine) = self.tables[lane], self.shapes[lane]
+        first, last, size = int(self.first[lane]), int(self.last[lane]), fine + self.fraction
         low, high = max(lo, min(first, hi + 1)), min(hi, max(last, lo - 1))
-        size = int(self.fine[lane]) + self.fraction
         found = [np.array([first, last + 1])]
         buckets = np.arange(low >> coarse, (high >> coarse) + 1) if low <= high else np.zeros(0, np.int64)
-        cells = (1 << max(0, coarse + self.fraction - size)) + 2
-        if len(buckets) * cells > _MAX_RUNS:
+        if len(buckets) * ((1 << max(0, coarse - fine)) + 2) > _MAX_RUNS:
             raise broken(self.cell.name, "its buckets and cells are too many to follow.")
         for number in buckets.tolist():
             begin, end = max(low, number << coarse), min(high, ((number + 1) << coarse) - 1)
-            bucket = number & ((1 << self.bucket) - 1)
-            start = int(self.start[at][bucket])
+            bucket = number & ((1 << bits) - 1)
+            start = int(t.start[fold][bucket])
             # Cells by their numbers before these are cut to CELL bits.
             cell = np.arange(((begin << self.fraction) - start) >> size, (((end << self.fraction) - start) >> size) + 1)
-            index = cell & ((1 << self.cells) - 1)
-            level = self.level[at][index] & ((1 << size) - 1)
-            if self.finer is not None:
-                code = (self.code[at][bucket] + self.counts[at][index]) & ((1 << self.out_bits) - 1)
-                level = level | ((self.finer[at][code] << self.fraction) & ((1 << size) - 1))
+            index = cell & ((1 << cells) - 1)
+            code = (t.code[fold][bucket] + t.count[fold][index]) & ((1 << self.out_bits) - 1)
+            level = t.level[fold][index] | t.finer[fold][code]
             for place in ((cell << size) + start, (cell << size) + start + level):
                 found.append(-((-place) >> self.fraction))  # the least x with x * 2^FRACTION >= place
             found.append(np.array([begin]))
         return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """A lane of hg_correct, each (folds, entries): of buckets, of cells, of codes."""
+
+    code: Array
+    start: Array
+    count: Array
+    level: Array
+    sure: Array
+    finer: Array

@@ -1,4 +1,4 @@
-"""Operators that standard ONNX lacks, in a domain of their own: QuantizedAdd.
+"""Operators that standard ONNX lacks, in a domain of their own: QuantizedAdd, Requantize.
 
 Importing this registers their schemas, so that onnx.checker and onnx.shape_inference know them.
 `OPERATORS` is for onnx.reference.ReferenceEvaluator(model, new_ops=OPERATORS).
@@ -15,8 +15,10 @@ from onnx import TensorProto, defs, helper
 from onnx.reference.op_run import OpRun
 from onnx.shape_inference import InferenceError
 
-from hlsgen.fixed import Array
+from hlsgen import ir
+from hlsgen.fixed import Array, IntType
 from hlsgen.quantized_add import BOUNDS, Parameters
+from hlsgen.semantics import quantize
 
 DOMAIN = "hlsgen"
 OPSET = 1
@@ -80,7 +82,47 @@ class QuantizedAdd(OpRun):
         return (Parameters(**{short: attributes[attribute] for attribute, short in ATTRIBUTES.items()}).apply(a, b),)
 
 
-OPERATORS = [QuantizedAdd]
+_REQUANTIZE = """
+Rescales an int32 tensor by integers: Y = saturate(zero_point + rounded(X * multiplier, shift)), by one of
+the conventions that runtimes have. multiplier (0 to 2^31 - 1) and shift are scalars or hold one value for
+each index of `axis`.
+
+    floor    (X * multiplier) >> shift, toward minus infinity
+    single   (X * multiplier + 2^(shift - 1)) >> shift: TOSA, TensorFlow Lite with single rounding
+    double   gemmlowp, TensorFlow Lite: X * multiplier / 2^31 to the nearest, ties up, then / 2^(shift - 31)
+             to the nearest, ties away from zero; below 31, X is shifted left by 31 - shift first
+"""
+
+
+def make_requantize(
+    x: str, multiplier: str, shift: str, zero_point: str, y: str, rounding: str, axis: int = -1, name: str | None = None
+) -> onnx.NodeProto:
+    """The node y = Requantize(x, multiplier, shift, zero_point); y has the type of zero_point."""
+    inputs = [x, multiplier, shift, zero_point]
+    return helper.make_node("Requantize", inputs, [y], name=name, domain=DOMAIN, rounding=rounding, axis=axis)
+
+
+class Requantize(OpRun):
+    """The operator for onnx.reference.ReferenceEvaluator."""
+
+    op_domain = DOMAIN
+
+    def _run(
+        self, x: Array, multiplier: Array, shift: Array, zero_point: Array, rounding: str = "double", axis: int = -1
+    ) -> tuple[Array]:
+        form = [1] * x.ndim
+        if multiplier.size > 1 or shift.size > 1:
+            form[axis] = x.shape[axis]
+        whole = [np.broadcast_to(v.astype(np.int64).ravel(), max(form)).reshape(form) for v in (multiplier, shift)]
+        limits = np.iinfo(zero_point.dtype)
+        type_ = IntType(int(limits.min), int(limits.max))
+        nothing = np.zeros((1,) * x.ndim, np.int64)
+        zero = zero_point.astype(np.int64).reshape((1,) * x.ndim)
+        op = ir.Requantize(ir.Convention(rounding), whole[0], nothing, whole[1], zero, type_, str(zero_point.dtype))
+        return (quantize(op, x).astype(zero_point.dtype),)
+
+
+OPERATORS = [QuantizedAdd, Requantize]
 
 
 def _infer(context: Any) -> None:
@@ -128,7 +170,47 @@ def _schema() -> defs.OpSchema:
     return schema
 
 
-if not defs.has("QuantizedAdd", OPSET, DOMAIN):
-    defs.register_schema(_schema())
-    # The registry outlives the interpreter, the Python function in the schema must not.
-    atexit.register(defs.deregister_schema, "QuantizedAdd", OPSET, DOMAIN)
+def _infer_requantize(context: Any) -> None:
+    """Type of the zero point, shape of X."""
+    x, zero = context.get_input_type(0), context.get_input_type(3)
+    result = onnx.TypeProto()
+    if zero is not None:
+        result.tensor_type.elem_type = zero.tensor_type.elem_type
+    if x is not None and x.tensor_type.HasField("shape"):
+        result.tensor_type.shape.CopyFrom(x.tensor_type.shape)
+    context.set_output_type(0, result)
+
+
+def _requantize_schema() -> defs.OpSchema:
+    kind = defs.OpSchema
+    schema = kind(
+        "Requantize",
+        DOMAIN,
+        OPSET,
+        _REQUANTIZE,
+        inputs=[
+            kind.FormalParameter("X", "T0", "Sums."),
+            kind.FormalParameter("multiplier", "T0", "0 to 2^31 - 1."),
+            kind.FormalParameter("shift", "T0", "0 to 62."),
+            kind.FormalParameter("zero_point", "T1", "Scalar."),
+        ],
+        outputs=[kind.FormalParameter("Y", "T1", "Codes.")],
+        type_constraints=[
+            ("T0", ["tensor(int32)"], "32-bit integers."),
+            ("T1", ["tensor(int8)", "tensor(uint8)", "tensor(int16)", "tensor(uint16)"], "Codes."),
+        ],
+        attributes=[
+            kind.Attribute("rounding", helper.make_attribute("rounding", "double"), "floor, single or double."),
+            kind.Attribute("axis", helper.make_attribute("axis", -1), "Axis of multiplier and shift."),
+        ],
+    )
+    if hasattr(schema, "set_type_and_shape_inference_function"):
+        schema.set_type_and_shape_inference_function(_infer_requantize)
+    return schema
+
+
+for _name, _make in (("QuantizedAdd", _schema), ("Requantize", _requantize_schema)):
+    if not defs.has(_name, OPSET, DOMAIN):
+        defs.register_schema(_make())
+        # The registry outlives the interpreter, the Python function in the schema must not.
+        atexit.register(defs.deregister_schema, _name, OPSET, DOMAIN)

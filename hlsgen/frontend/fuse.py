@@ -61,8 +61,8 @@ def _layer(steps: Sequence[Step], i: int, sources: Mapping[int, Source]) -> tupl
     if not isinstance(first, Dequantize) or not _plain(first.scale, first.zero_point):
         return None
     j = i + 1
-    while j < len(steps) and isinstance(steps[j].op, Reshape | Transpose):
-        j += 1
+    while j < len(steps) and isinstance(steps[j].op, Reshape | Transpose) and j not in sources:
+        j += 1  # a Flatten has a source: onnxruntime does not move DequantizeLinear behind it
     if j >= len(steps) or not isinstance(layer := steps[j].op, MatMul):
         return None
     kinds = sources[i].dtype, _kind(sources.get(j))

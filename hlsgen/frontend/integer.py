@@ -271,3 +271,35 @@ def _requant_shift(
     type_ = IntType(-(levels // 2), levels // 2 - 1) if signed else IntType(0, levels - 1)
     shift = np.full(one, div.bit_length() - 1)
     return Requantize(Convention.FLOOR, mul, add + (div >> 1), shift, np.zeros(one, np.int64), type_, dtype)
+
+
+def requantize(
+    name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, Any]
+) -> Requantize:  # fmt: skip
+    """Requantize of the hlsgen domain."""
+    if dtype != "int32":
+        raise fail("HG026", name, f"Requantize of {dtype} data.", "It takes int32.")
+    names = [convention.value for convention in Convention]
+    if attrs.get("rounding", "double") not in names:
+        raise fail("HG025", name, f"rounding is {attrs['rounding']!r}.", f"Supported: {', '.join(names)}.")
+    parts = []
+    for i, what, most in ((1, "the multiplier", (1 << 31) - 1), (2, "the shift", 62)):
+        const = inputs[i] if len(inputs) > i else None
+        if const is None:
+            raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
+        values, _ = integers(name, const, what, ["int32"])
+        if not values.size or values.min() < 0 or values.max() > most:
+            raise fail("HG027", name, f"{what} is not within 0 and {most}.")
+        parts.append(placed(name, values, shape, attrs.get("axis", -1), what))
+    given = inputs[3] if len(inputs) > 3 else None
+    if given is None:
+        raise fail("HG020", name, "the zero point is not a constant.", "It must be an initializer.")
+    zero, kind = integers(name, given, "the zero point", ["int8", "uint8", "int16", "uint16"])
+    multiplier, shift = parts
+    if zero.size != 1:
+        raise fail("HG023", name, f"a zero point of shape {list(zero.shape)}.", "Use one per tensor.")
+    one = (1,) * len(shape)
+    convention = Convention(attrs.get("rounding", "double"))
+    return Requantize(
+        convention, multiplier, np.zeros(one, np.int64), shift, zero.reshape(one), _TYPES[kind], kind
+    )  # fmt: skip

@@ -54,7 +54,7 @@ MAX_FOLDED = 1 << 27
 REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
 #: What may follow integer data.
 INTEGER_OPERATORS = (
-    REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC | {"QuantizedAdd"}
+    REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC | {"QuantizedAdd", "Requantize"}
     | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK", "Relu", "Max", "Min", "Clip", "Neg", "Abs", "Sign"}
 )  # fmt: skip
 
@@ -309,6 +309,8 @@ class Walk:
             steps = qlinear.import_qlinear(
                 node.op_type, name, data.shape, constants, attrs, position, data.dtype, self.fixed_point
             )
+        elif node.domain == dialect.DOMAIN and node.op_type == "Requantize":
+            steps = [(integer.requantize(name, data.shape, data.dtype, constants, attrs), data.shape)]
         elif node.domain == dialect.DOMAIN:
             steps = [(pair.with_constant(name, node, data.shape, data.dtype, constants, position), data.shape)]
         else:
@@ -342,7 +344,7 @@ class Walk:
     ) -> None:  # fmt: skip
         """Remembers what the steps of QDQ layers were made from."""
         last = len(self.steps) - 1
-        if node.op_type == "DequantizeLinear":
+        if node.op_type in ("DequantizeLinear", "Flatten"):
             self.sources[last] = Source(None, position, dtype)
         elif node.op_type in ("Add", "Mul", "MatMul"):
             self.sources[last - count + 1] = Source(constants[1 - position], position, dtype)
@@ -352,7 +354,12 @@ class Walk:
                 self.sources[last] = Source(constants[2], position, dtype)
 
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
-        if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"MatMul", "Gemm", "QuantizedAdd"}:
+        if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {
+            "MatMul",
+            "Gemm",
+            "QuantizedAdd",
+            "Requantize",
+        }:
             self.kinds.append((name, "hardware"))
         elif node.op_type in standard.HOST:
             self.kinds.append((name, node.op_type))
@@ -393,7 +400,7 @@ class Walk:
                 "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
                 f"Of the QONNX operators, these are: {', '.join(sorted(qonnx.OPERATORS))}.",
             )  # fmt: skip
-        if (node.domain, node.op_type) == (dialect.DOMAIN, "QuantizedAdd"):
+        if node.domain == dialect.DOMAIN and node.op_type in ("QuantizedAdd", "Requantize"):
             return
         if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS | qlinear.SHARED:
             return

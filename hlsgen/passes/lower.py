@@ -7,6 +7,7 @@ layer becomes exact integer sums, see docs/numeric-contract.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -43,6 +44,7 @@ from hlsgen.ir import (
     Model,
     Mul,
     MultiThreshold,
+    Op,
     Pair,
     QuantizeLinear,
     Quantizer,
@@ -102,7 +104,7 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     builder = _Builder(model, mode, first, problems)
     builder.check_layers(steps[first : last + 1])
     problems.finish()
-    return builder.build(last)
+    return builder.build(last + _bounded(steps[last].op, [s.op for s in steps[last + 1 :]])[1])
 
 
 def _default_mode(model: Model, first: object, problems: Collector) -> InputMode:
@@ -165,11 +167,11 @@ class _Builder:
         """Sets the input value; gives the first step that hardware does and the host's quantizer."""
         steps, first = self.model.steps, self.first
         if self.mode.kind == "codes":
-            op = steps[first].op
+            op, bounds = _bounded(steps[first].op, [s.op for s in steps[first + 1 :]])
             assert isinstance(op, QUANTIZERS)
             self.source = self.value = Value(steps[first].shape, code_type(op), decoding(op))
             self.head_end = first
-            return first + 1, op
+            return first + 1 + bounds, op
         host = [i for i, s in enumerate(steps[:first]) if isinstance(s.op, (HostOp, ArgMax))]
         self.head_end = host[-1] + 1 if host else 0
         shape = steps[self.head_end - 1].shape if self.head_end else self.model.input_shape
@@ -226,9 +228,10 @@ class _Builder:
             name, quantizer = self.pending[end]
             assert isinstance(quantizer, QUANTIZERS)
             rest = self.pending[end + 1 :]
-            while rest and (narrowed := _narrowed(quantizer, rest[0][1])) is not None:
-                quantizer, rest = narrowed, rest[1:]
-            self._map(name, [op for _, op in self.pending[:end]], quantizer)
+            narrowed, bounds = _bounded(quantizer, [op for _, op in rest])
+            assert isinstance(narrowed, QUANTIZERS)
+            rest = rest[bounds:]
+            self._map(name, [op for _, op in self.pending[:end]], narrowed)
         self.pending = []
         if rest and (meaning := _dequantized(self.value, rest[0][1])) is not None:
             self.value = replace(self.value, decode=meaning)
@@ -325,16 +328,18 @@ class _Builder:
         return True
 
 
-def _narrowed(quantizer: Quantizer, op: Elementwise) -> Quantizer | None:
-    """The quantizer with a following integer bound (of a Clip) inside; None if it is something else."""
-    if not isinstance(quantizer, QuantizeLinear | Requantize) or not isinstance(op, Max | Min):
-        return None
-    bound = np.unique(op.value)
-    if op.value.dtype.kind not in "iu" or len(bound) > 1:
-        return None
-    lo, hi = quantizer.type.lo, quantizer.type.hi
-    limit = min(max(int(bound[0]), lo), hi)
-    return replace(quantizer, type=IntType(limit, hi) if isinstance(op, Max) else IntType(lo, limit))
+def _bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
+    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
+    for count, bound in enumerate(following):
+        if not isinstance(op, QuantizeLinear | Requantize) or not isinstance(bound, Max | Min):
+            return op, count
+        value = np.unique(bound.value)
+        if value.dtype.kind not in "iu" or len(value) > 1:
+            return op, count
+        lo, hi = op.type.lo, op.type.hi
+        limit = min(max(int(value[0]), lo), hi)
+        op = replace(op, type=IntType(limit, hi) if isinstance(bound, Max) else IntType(lo, limit))
+    return op, len(following)
 
 
 def _dequantized(value: Value, op: Elementwise) -> Affine | None:

@@ -133,7 +133,10 @@ def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) ->
         return run
 
     def on_steps(find: Callable[[Steps], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
-        return attempt(lambda: steps if isinstance(steps, str) else find(steps), price)
+        def found() -> R | str:
+            return steps if isinstance(steps, str) else find(steps)
+
+        return attempt(found, price)
 
     if isinstance(f.quantizer, Pair):
         return [("pair", attempt(lambda: pair.find(f), pair.cost))]

@@ -29,18 +29,19 @@ _BLOCK_BITS = 4096
 class Correct:
     """Parameters of module hg_correct.
 
-    (sets,) int64: coarse, fine (lowest bit of the bucket's and of the cell's number), first, last, above;
-    bool: whether inputs below first, beyond last occur. Tables (2^bucket, sets): start, code;
-    (2^cell, sets): count, level, and bool sure: the threshold of this cell is always reached.
-    rest (codes, sets): finer part of the threshold, by the code below it, from `low` on.
+    (sets,) int64: bucket, cell, coarse, fine (bits of the bucket's and of the cell's number, its lowest
+    bit), first, last, above; bool: whether inputs below first, beyond last occur. Tables (2^bucket, sets):
+    start, code; (2^cell, sets): count, level, and bool sure: this cell's threshold is always reached;
+    the longest set gives their size. rest (codes, sets): finer part of the threshold, by the code
+    below it, from `low` on.
     """
 
-    bucket: int
-    cell: int
     fraction: int
     rest_bits: int
     folded: bool
     low: int
+    bucket: Array
+    cell: Array
     coarse: Array
     fine: Array
     first: Array
@@ -60,9 +61,9 @@ class Correct:
         return 3 + (self.rest_bits > 0) + 2 * self.folded
 
     @property
-    def place_bits(self) -> int:
-        """Bits of the largest place in a cell."""
-        return int(self.fine.max()) + self.fraction
+    def size(self) -> Array:
+        """Bits of the places in a cell, (sets,)."""
+        return self.fine + self.fraction
 
     @property
     def count_bits(self) -> int:
@@ -71,11 +72,11 @@ class Correct:
     def number(self, codes: Array) -> Array:
         """The bucket of each input (..., sets)."""
         inside = np.clip(codes, self.first, self.last)
-        return (inside >> self.coarse) & ((1 << self.bucket) - 1)
+        return np.asarray((inside >> self.coarse) & ((1 << self.bucket) - 1))
 
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes."""
-        sets, size = np.arange(len(self.fine)), self.fine + self.fraction
+        sets, size = np.arange(len(self.fine)), self.size
         bucket = self.number(codes)
         y = (codes << self.fraction) - self.start[bucket, sets]
         cell = (y >> size) & ((1 << self.cell) - 1)
@@ -91,8 +92,8 @@ class Correct:
         """Inputs (points, sets) of the intervals, on both sides of everywhere that this may jump besides
         inside of cells: between them it compares y with one threshold. None if cells could repeat."""
         lo, hi = np.maximum(self.first, steps.lo), np.minimum(self.last, steps.hi)
-        size, sets = self.fine + self.fraction, np.arange(steps.sets)
-        number = (lo >> self.coarse) + np.arange(1 << self.bucket)[:, None]
+        size, sets = self.size, np.arange(steps.sets)
+        number = (lo >> self.coarse) + np.arange(len(self.start))[:, None]
         begin = np.clip(number << self.coarse, lo, hi + 1)
         end = np.clip((number + 1) << self.coarse, lo, hi + 1)
         start = self.start[number & ((1 << self.bucket) - 1), sets]
@@ -100,7 +101,7 @@ class Correct:
         if (end[-1] <= hi).any() or (((((end - 1) << self.fraction) - start) >> size) - cell >= 1 << self.cell).any():
             return None
         # A cell begins at the least x with x * 2^fraction - start >= cell * 2^size.
-        cells = cell + np.arange((1 << self.cell) + 1)[:, None, None]
+        cells = cell + np.arange(len(self.level) + 1)[:, None, None]
         cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
         points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
         return np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi)
@@ -122,34 +123,40 @@ def _build(steps: Steps, fits: list[Fit], folded: bool) -> Correct:
         fine[:] = fine.min()
     fraction = max(max(fit.fraction for fit in fits), int(fine.min() == 0))
     spans = [fit.cells(int(size)) for fit, size in zip(fits, fine, strict=True)]
-    bucket = max(1, max(len(fit.start) - 1 for fit in fits).bit_length())
-    cell = max(1, max(high - low for low, high in spans).bit_length())
-    start, code = np.zeros((2, 1 << bucket, steps.sets), np.int64)
-    count, level = np.zeros((2, 1 << cell, steps.sets), np.int64)
-    sure = np.zeros((1 << cell, steps.sets), bool)
+    bucket = np.array([_bits(len(fit.start) - 1) for fit in fits])
+    cell = np.array([_bits(high - low) for low, high in spans])
+    if folded:
+        bucket[:], cell[:] = bucket.max(), cell.max()
+    start, code = np.zeros((2, 1 << int(bucket.max()), steps.sets), np.int64)
+    count, level = np.zeros((2, 1 << int(cell.max()), steps.sets), np.int64)
+    sure = np.zeros(level.shape, bool)
     rest = np.zeros((max(1, steps.steps), steps.sets), np.int64)
     reached = steps.index(steps.lo)
     first, last = np.array([(fit.first, fit.last) for fit in fits]).T
     for s, (fit, (low, high)) in enumerate(zip(fits, spans, strict=True)):
         size, up = int(fine[s]) + fraction, fraction - fit.fraction
-        number = ((fit.first >> fit.coarse) + np.arange(len(fit.start))) & ((1 << bucket) - 1)
+        number = ((fit.first >> fit.coarse) + np.arange(len(fit.start))) & ((1 << int(bucket[s])) - 1)
         start[number, s] = fit.start << up
         code[number, s] = steps.base + reached[s] + fit.before - 1
         edges = np.arange(low, high + 2) << size
         passed = np.searchsorted(fit.level << up, edges)
         inside = passed[1:] > passed[:-1]
-        number = np.arange(low, high + 1) & ((1 << cell) - 1)
+        number = np.arange(low, high + 1) & ((1 << int(cell[s])) - 1)
         count[number, s] = passed[:-1] + inside
         place = (fit.level << up)[np.minimum(passed[:-1], len(fit.level) - 1)] - edges[:-1]
         level[number, s] = np.where(inside, place, 0)
         sure[number, s] = ~inside & (fit.rest_bits > 0)
         rest[reached[s] : reached[s] + len(fit.rest), s] = fit.rest
     return Correct(
-        bucket, cell, fraction, max(fit.rest_bits for fit in fits), folded, steps.base,
-        np.array([fit.coarse for fit in fits]), fine,
+        fraction, max(fit.rest_bits for fit in fits), folded, steps.base,
+        bucket, cell, np.array([fit.coarse for fit in fits]), fine,
         first, last, np.where(last < steps.hi, [fit.above for fit in fits], 0), first > steps.lo, last < steps.hi,
         start, code, count, level, sure, rest,
     )  # fmt: skip
+
+
+def _bits(most: int) -> int:
+    return max(1, most.bit_length())
 
 
 def _coarse(first: int, last: int, bits: int) -> int:
@@ -237,18 +244,19 @@ def _find_folded(steps: Steps) -> Correct | str:
         if len(fits) < steps.sets or max(max(fit.cells(fine)) for fit in fits) >> _MAX_CELL + 2:
             continue
         found = _build(steps, fits, True)
-        size = sum(memories(found, steps.steps.bit_length()))
+        size = sum(words * bits for words, bits in memories(found, steps.steps.bit_length()))
         if (best is None or size < best[0]) and equal(found, steps):
             best = size, found
     return "x" if best is None else best[1]
 
 
-def memories(found: Correct, code_bits: int) -> tuple[int, int, int]:
-    """Bits of the tables of a set: buckets, cells, finer parts."""
+def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:
+    """Words and their bits, of the tables of a set that has the shape of all: buckets, cells, finer parts."""
+    size, cell = int(found.size[0]), int(found.cell[0])
     return (
-        (code_bits + found.place_bits + found.cell) << found.bucket,
-        (1 + found.count_bits + found.place_bits) << found.cell,
-        found.rest_bits << code_bits if found.rest_bits else 0,
+        (1 << int(found.bucket[0]), code_bits + size + cell),
+        (1 << cell, 1 + found.count_bits + size),
+        (1 << code_bits, found.rest_bits),
     )
 
 
@@ -257,30 +265,30 @@ def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tupl
     folds, lanes = table.shape
     luts = 10.0 + sum(_luts(found, s, source.bits, result.bits) for s in table[0].tolist())
     block = 0
-    if folds > 1:
-        for bits, address in zip(memories(found, result.bits), (found.bucket, found.cell, result.bits), strict=True):
-            if folds << address >= _BLOCK_WORDS and folds * bits >= _BLOCK_BITS:
-                block += lanes * folds * bits
-            else:
-                luts += lanes * folds * bits / 64
-    return luts, 0, block
+    for words, bits in memories(found, result.bits) if folds > 1 else ():
+        if folds * words >= _BLOCK_WORDS and folds * words * bits >= _BLOCK_BITS:
+            block += lanes * folds * words * bits
+        else:
+            luts += lanes * folds * words * bits / 64
+    return round(luts, 1), 0, block
 
 
 def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
-    """Of a lane, without memories; as logic its tables are in the adders."""
-    bucket, cell = (0, 0) if found.folded else (found.bucket, found.cell)
-    size = int(found.fine[s]) + found.fraction
+    """Of a lane, without memories. As logic its tables are in the adders."""
+    bucket, cell = (0, 0) if found.folded else (int(found.bucket[s]), int(found.cell[s]))
+    size, every = int(found.size[s]), int(found.size[s] + found.cell[s])
     starts = int(np.bitwise_or.reduce(found.start[:, s]))
-    even = (starts & -starts).bit_length() - 1 if starts else size + found.cell
+    even = (starts & -starts).bit_length() - 1 if starts else every
     finer = 0 if found.folded else int(found.rest[:, s].max()).bit_length()
-    luts = (size + found.cell - even) * _bit(bucket) + (size - finer) * _bit(cell) + finer * (_bit(code_bits))
+    luts = (every - even) * _bit(bucket) + (size - finer) * _bit(cell) + finer * _bit(code_bits)
     luts += found.count_bits * _table(cell) + (code_bits + 1) * _bit(bucket)
     luts += code_bits + 2 if found.rest_bits or found.folded else 0
+    sides = 0.0
     for bound, occurs in ((found.first, found.below), (found.last + 1, found.beyond)):
         if occurs[s]:
             edge = int(bound[s])
-            luts += 2 + (bits - (edge & -edge).bit_length() + 1) / 5
-    return luts + found.bucket * bool(found.below[s] or found.beyond[s])
+            sides += 2 + (bits - (edge & -edge).bit_length() + 1) / 5
+    return luts + sides + (int(found.bucket[s]) if sides else 0)
 
 
 def _table(address: int) -> int:

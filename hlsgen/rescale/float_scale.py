@@ -150,7 +150,7 @@ def cost(found: FloatScale, table: Array, source: IntType, result: IntType, dsp:
     each = width * float(found.offset.any()) + (width + left) * left.bit_length() / 2 + u_bits
     each += 2.7 * found.bits if found.bits > _KEEP else 0
     whole = u_bits + bits - found.shift
-    each += 27 + 2 * whole + result.bits + (8 if dsp else 20)
+    each += 40 + 2 * whole + result.bits + (8 if dsp else 20)
     zero_bits = int(np.abs(found.zero_point).max()).bit_length() + 1
     each += 0 if folds == 1 else zero_bits if dsp else bits + zero_bits
     offset_bits = int(np.abs(found.offset).max()).bit_length() + 1

@@ -8,26 +8,27 @@
 //             IN_W       bits of x
 //             IN_SIGNED  1: x is two's complement, 0: unsigned
 //             OUT_W      bits of the code; sums of codes are modulo 2^OUT_W
-//             BUCKET     bits of a bucket's number
-//             CELL       bits of a cell's number
 //             FRACTION   fraction bits of starts and thresholds
-//             PLACE      bits of a threshold, which is a place in its cell; with FRACTION
 //             REST       bits of a finer part of the threshold, which the code gives; 0: none
 //             COUNT      bits of a count
-//             SHAPES     16 bits a lane: the lowest bit of the bucket's number in x (low byte), and
-//                        of the cell's number in y, not counting FRACTION
+//             SHAPES     4 bytes a lane, from the low one: bits of a bucket's number, BUCKET; bits of
+//                        a cell's number, CELL; the lowest bit of the bucket's number in x; that of
+//                        the cell's number in y, not counting FRACTION, FINE
 //             FIRST      IN_W bits a lane: x < FIRST has the bucket of FIRST, count 0, and reached
 //             LAST       IN_W bits a lane: x > LAST has the bucket of LAST, count ABOVE, and reached
 //             ABOVE      COUNT bits a lane
-//             FILE       file name stem; files of each lane (four digits):
+//             FILE       file name stem; files of each lane (four digits), with THRESHOLD = FINE +
+//                        FRACTION bits:
 //                        FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has
-//                                            PLACE + CELL bits
+//                                            CELL + THRESHOLD bits
 //                        FILE_<lane>_01.mem  FOLDS * 2^CELL words {always reached, count, threshold}
 //                        FILE_<lane>_02.mem  if REST > 0: FOLDS * 2^OUT_W words, OR-ed to the
 //                                            threshold above its fraction
+//                        With FOLDS = 1 a file has a word for each bit, of that bit of all words.
 // Latency     3 cycles, 1 more if REST > 0, 2 more if FOLDS > 1; one beat a cycle
 // Contract    With FOLDS = 1 the tables are logic, one LUT for each bit of start and threshold if
-//             BUCKET and CELL are at most 5. Else they are memories with a registered read.
+//             BUCKET and CELL are at most 5. Else they are memories with a registered read, the set
+//             in the high bits of the address.
 `default_nettype none
 module hg_correct #(
     parameter integer            LANES     = 2,
@@ -35,13 +36,10 @@ module hg_correct #(
     parameter integer            IN_W      = 10,
     parameter integer            IN_SIGNED = 1,
     parameter integer            OUT_W     = 4,
-    parameter integer            BUCKET    = 2,
-    parameter integer            CELL      = 2,
     parameter integer            FRACTION  = 1,
-    parameter integer            PLACE     = 7,
     parameter integer            REST      = 2,
     parameter integer            COUNT     = 3,
-    parameter [16*LANES-1:0]     SHAPES    = {LANES{16'h0608}},
+    parameter [32*LANES-1:0]     SHAPES    = {LANES{32'h06080202}},
     parameter [IN_W*LANES-1:0]   FIRST     = 0,
     parameter [IN_W*LANES-1:0]   LAST      = 0,
     parameter [COUNT*LANES-1:0]  ABOVE     = 0,
@@ -92,8 +90,9 @@ module hg_correct #(
             localparam integer D0 = 48 + g % 10;
             hg_correct_lane #(
                 .FOLDS(FOLDS), .FOLD_W(FW), .IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .OUT_W(OUT_W),
-                .BUCKET(BUCKET), .CELL(CELL), .FRACTION(FRACTION), .PLACE(PLACE), .REST(REST), .COUNT(COUNT),
-                .COARSE({24'd0, SHAPES[16*g +: 8]}), .FINE({24'd0, SHAPES[16*g+8 +: 8]}),
+                .FRACTION(FRACTION), .REST(REST), .COUNT(COUNT),
+                .BUCKET({24'd0, SHAPES[32*g +: 8]}), .CELL({24'd0, SHAPES[32*g+8 +: 8]}),
+                .COARSE({24'd0, SHAPES[32*g+16 +: 8]}), .FINE({24'd0, SHAPES[32*g+24 +: 8]}),
                 .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]), .ABOVE(ABOVE[COUNT*g +: COUNT]),
                 .FILE({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0]})
             ) lane (

@@ -3,6 +3,8 @@
 // Purpose     code = bucket's code + cell's count + (y >= cell's threshold), with y = x - start of
 //             the bucket; see hg_correct.
 // Parameters  FOLD_W     bits of the number of a channel set
+//             BUCKET     bits of a bucket's number
+//             CELL       bits of a cell's number
 //             COARSE     lowest bit of the bucket's number in x
 //             FINE       lowest bit of the cell's number in y, not counting FRACTION
 //             FILE       stem of the files FILE_00.mem, FILE_01.mem, FILE_02.mem
@@ -20,7 +22,6 @@ module hg_correct_lane #(
     parameter integer     BUCKET    = 2,
     parameter integer     CELL      = 2,
     parameter integer     FRACTION  = 1,
-    parameter integer     PLACE     = 7,
     parameter integer     REST      = 2,
     parameter integer     COUNT     = 3,
     parameter integer     COARSE    = 8,
@@ -39,8 +40,8 @@ module hg_correct_lane #(
     localparam integer X_W = FINE + CELL;           // bits of x that y needs
     localparam integer T_W = FINE + FRACTION;       // bits of this lane's thresholds
     localparam integer Y_W = T_W + CELL;
-    localparam integer A_W = OUT_W + PLACE + CELL;
-    localparam integer B_W = 1 + COUNT + PLACE;
+    localparam integer A_W = OUT_W + Y_W;
+    localparam integer B_W = 1 + COUNT + T_W;
     localparam integer W_W = IN_W + COARSE + BUCKET + X_W;
 
     // a < b: with a constant, a chain of AND and OR from the constant's lowest one up.
@@ -79,7 +80,7 @@ module hg_correct_lane #(
     wire [B_W-1:0]   b3;
     wire [OUT_W-1:0] code3;         // of the bucket; of stage 4 if FOLDS = 1 and REST = 0
     wire             sure3  = |side3 || b3[B_W-1];
-    wire [COUNT-1:0] count3 = side3[0] ? {COUNT{1'b0}} : side3[1] ? ABOVE : b3[PLACE +: COUNT];
+    wire [COUNT-1:0] count3 = side3[0] ? {COUNT{1'b0}} : side3[1] ? ABOVE : b3[T_W +: COUNT];
     wire [OUT_W+COUNT-1:0] sum3 = {{COUNT{1'b0}}, code3} + {{OUT_W{1'b0}}, count3};
 
     generate
