@@ -118,7 +118,7 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
                 return np.clip(whole + op.zero_point, op.type.lo, op.type.hi)
             case Requantize():
-                return np.clip(_rescaled(op, x.astype(np.int64)) + op.zero_point, op.type.lo, op.type.hi)
+                return np.asarray(np.clip(_rescaled(op, x.astype(np.int64)) + op.zero_point, op.type.lo, op.type.hi))
             case FloatQuant():
                 return _minifloat(op, x)
             case Pair():
@@ -191,7 +191,8 @@ def _minifloat(op: FloatQuant, x: Array) -> Array:
     last one on its side.
     """
     y = minifloat_argument(op, x)
-    step = np.ldexp(y.dtype.type(1), minifloat_exponent(op, y) - op.mantissa)
+    highest = np.finfo(y.dtype).maxexp - 1
+    step = np.ldexp(y.dtype.type(1), np.minimum(minifloat_exponent(op, y) - op.mantissa, highest))
     largest = y.dtype.type(op.largest)
     rounded = np.clip(round_float(y / step, op.mode) * step, -largest if op.signed else 0, largest)
     return np.asarray(np.ldexp(rounded.astype(np.float64), -op.step).astype(np.int64))

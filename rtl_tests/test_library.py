@@ -50,6 +50,18 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1},
     ),
     "hg_popcount": ({"SIMD": 1, "EVERY": 0}, {"SIMD": 31, "EVERY": 1}),
+    "hg_rank": (
+        {"LANES": 1, "IN_W": 1, "OUT_W": 1, "LEVELS": 1, "CHUNKS": "8'h01", "STATES": "8'h01", "TABLE_W": 2},
+        {"LANES": 3, "LOW": 1, "LEVELS": 3, "CHUNKS": "24'h010302", "STATES": "24'h030201", "TABLE_W": 32},
+    ),
+    "hg_table": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 32, "MODE": 1, "ADDR_W": 9, "C_W": 40, "SUM": "3'h5"},
+        {"LANES": 3, "FOLDS": 3, "IN_W": 4, "IN_SIGNED": 0, "OUT_W": 1, "MODE": 0, "ADDR_W": 2, "CENTERED": 0},
+    ),
+    "hg_compare": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 32, "STEPS": 1, "T_W": 33, "OUT_W": 1, "FALLING": 1},
+        {"LANES": 3, "FOLDS": 3, "IN_SIGNED": 0, "IN_W": 4, "T_W": 4, "OUT_W": 7, "OFFSET": "7'h55", "FALLING": 1},
+    ),
     "hg_replay": ({"WIDTH": 1, "LENGTH": 1, "REPEAT": 1}, {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4}),
     "hg_reset": ({}, {"ACTIVE_LOW": 1}),
     "hg_shift": (
@@ -60,6 +72,15 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
+    ),
+    "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),
+    "hg_eltwise_add": ({"LANES": 1, "USER_W": 3}, {"LANES": 2}),
+    "hg_eltwise_add_axi": ({"LANES": 1, "REGISTERS": 0}, {"LANES": 3}),
+    "hg_eltwise_add_fn": ({"PIPE": 0}, {"PIPE": 1}),
+    "hg_pair_add": ({"LANES": 1}, {"LANES": 3}),
+    "hg_pair_scale": (
+        {"LANES": 1, "SIGNED": 0, "PRODUCT": 1, "M_W": 30, "R_W": 3, "SHIFT": 28, "EVEN": 0},
+        {"LANES": 3, "PRODUCT": 1, "M_W": 4, "R_W": 40, "SHIFT": 1},
     ),
     "hg_width": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"UNIT": 3, "IN": 3, "OUT": 5}),
 }
@@ -125,7 +146,9 @@ def memories(module: str, parameters: Mapping[str, object], folder: Path) -> Non
     """Files for the $readmemh of the module, with more words than any of the sets needs."""
     text = (RTL / f"{module}.v").read_text()
     for name in re.findall(r'FILE\s*= "([\w.]+)"', text):
+        stems = [f"{name}.mem", *(f"{name}_{g:04d}.mem" for g in range(4))]
         names = [name] if "." in name else [f"{name}_{g:04d}_{k:02d}.mem" for g in range(4) for k in range(6)]
+        names += [] if "." in name else stems
         for file in names:
             (folder / file).write_text("0\n1\n")
 

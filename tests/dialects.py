@@ -94,9 +94,13 @@ def write(net: Network, form: str, gemm: bool = False, codes_in: bool = False) -
     return made
 
 
+def _attributes(signed: bool) -> dict[str, Any]:
+    return {"domain": DOMAIN, "signed": int(signed), "narrow": 0, "rounding_mode": "ROUND"}
+
+
 def _qonnx(graph: Any, net: Network, gemm: bool) -> None:
     def quant(exponent: int, signed: bool) -> None:
-        graph.then("IntQuant", power(exponent), f32(0), f32(net.bits), domain=DOMAIN, signed=int(signed))
+        graph.then("IntQuant", power(exponent), f32(0), f32(net.bits), **_attributes(signed))
 
     quant(net.exponents[0], True)
     for layer, exponent, following in zip(net.layers, net.exponents, net.exponents[1:], strict=False):
@@ -104,7 +108,7 @@ def _qonnx(graph: Any, net: Network, gemm: bool) -> None:
         form = layer.weight.T if gemm else layer.weight
         parts = [form * scale, scale, f32(0), f32(net.weight_bits)]
         names = [graph.const(np.asarray(part, f32)) for part in parts]
-        graph.nodes.append(helper.make_node("IntQuant", names, [f"{names[0]}_q"], domain=DOMAIN, signed=1))
+        graph.nodes.append(helper.make_node("IntQuant", names, [f"{names[0]}_q"], **_attributes(True)))
         _linear(graph, f"{names[0]}_q", (layer.bias * 2.0**-unit).astype(f32), gemm)
         if layer.relu:
             graph.then("Relu")

@@ -105,17 +105,17 @@ def frames(made: onnx.ModelProto | Path, x: Array) -> Array:
 
 
 def in_hardware(
-    made: onnx.ModelProto | Path, x: Array, expected: Array, directory: Path, simulators: Sequence[str], count: int = 4
+    made: onnx.ModelProto | Path, x: Array, expected: Array, directory: Path, simulator: str, frames: int = 4,
+    **options: Any,
 ) -> None:  # fmt: skip
     """Verifies the build, and that the simulated hardware gives `expected`, which came from elsewhere."""
     path = made if isinstance(made, Path) else directory / "model.onnx"
     if not isinstance(made, Path):
         onnx.save(made, path)
-    hlsgen.build(path, directory / "build")
-    verdict = hlsgen.verify(directory / "build", list(simulators), count)
+    hlsgen.build(path, directory / "build", hlsgen.Options(**options))
+    verdict = hlsgen.verify(directory / "build", [simulator], frames)
     assert verdict.ok, (verdict.changed, verdict.simulators)
-    for simulator in simulators:
-        assert same(hlsgen.run(directory / "build", x, simulator), expected)
+    assert same(hlsgen.run(directory / "build", x, simulator), expected)
 
 
 def codes(model: onnx.ModelProto, samples: int, seed: int = 0) -> Array:

@@ -67,10 +67,13 @@ def test_the_function_of_qonnx(mode: Rounding) -> None:
                 limit = None if given is None else np.float32(given)
                 expected = float_quant(x, scale, *single, signed, limit, rounding_mode=mode.name.lower())
                 expected = expected.astype(np.float32)  # as the node does
-                nan = np.isnan(expected)
-                assert np.array_equal(found[~nan], expected[~nan]), (exponent, mantissa, bias, given)
                 y = x / scale
-            assert (np.isnan(y) | np.isinf(y))[nan].all()
+            nan = np.isnan(expected)
+            # Steps of 2^127 are too large for some numpy.exp2, and those of 2^128 for float32.
+            usable = (np.abs(y) < 2.0**126) | ~np.isfinite(y) | (mantissa > 0)
+            assert np.array_equal(found[~nan & usable], expected[~nan & usable]), (exponent, mantissa, bias, given)
+            nan &= usable
+            assert not np.isfinite(y[nan]).any()
             codes = quantize(op, x[nan]) if scale.size == 1 else quantize(op, x)[nan]
             assert (codes == np.where(y[nan] > 0, op.type.hi, op.type.lo)).all()
 
@@ -172,7 +175,7 @@ def test_alone(mode: Rounding, tmp_path: Path) -> None:
     for kind in ("float32", "fixed:12,6"):
         hlsgen.build(tmp_path / "net.onnx", tmp_path / kind[:5], hlsgen.Options(input=kind))
         assert np.array_equal(hlsgen.run(tmp_path / kind[:5], x).reshape(x.shape), Qonnx(model)(x))
-    assert mode in SLOW_MODES or hlsgen.verify(tmp_path / "fixed", ["verilator"], frames=40).ok
+    assert mode != Rounding.FLOOR or hlsgen.verify(tmp_path / "fixed", ["verilator"], frames=40).ok
 
 
 def test_the_model_of_brevitas(tmp_path: Path) -> None:

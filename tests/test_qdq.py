@@ -94,7 +94,7 @@ def test_hardware_of_quantized_networks(
     form: str, activation: str, weight: str, gemm: bool, simulator: str, tmp_path: Path
 ) -> None:
     path, x = quantize_mlp(tmp_path, form, activation, weight, not gemm, 2, (8, 6, 4), gemm=gemm, samples=40)
-    in_hardware(path, x, ort.run(path, {"x": x})[0], tmp_path, [simulator])
+    in_hardware(path, x, ort.run(path, {"x": x})[0], tmp_path, simulator)
 
 
 # --------------------------------------------------------------------------- biases

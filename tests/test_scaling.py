@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -139,14 +140,40 @@ def test_the_least_shift() -> None:
     assert tried > 20
 
 
+@pytest.mark.parametrize("parity", [None, 0, 1])
+def test_the_addends_are_all_there_are(parity: int | None) -> None:
+    """Those of the interval give the function, those beside it do not."""
+    rng = np.random.default_rng(4)
+    lo, hi = np.full(1, -25), np.full(1, 25)
+    x = np.arange(-25, 26)[:, None]
+    counts = set()
+    for _ in range(300):
+        shift, low = int(rng.integers(1, 6)), int(rng.integers(-3, 3))
+        multiplier, addend = rng.integers(0, 2 << shift, 1), rng.integers(-99, 99, 1)
+        odd = None if parity is None else np.array([parity])
+        found = Scale(multiplier, addend, shift, low, low + int(rng.integers(1, 4)), odd)
+        wanted = found.apply(x)
+        if wanted.min() != found.low or wanted.max() != found.high:
+            continue
+        steps = tabulated(wanted, -25)
+        stairs = Stairs.of(steps.table, steps.base, lo, hi, found.low, found.high)
+        least, most = stairs.offsets(multiplier, shift, odd)
+        assert least <= addend <= most
+        counts.add(int(most[0] - least[0]))
+        for r in range(int(least[0]) - 2, int(most[0]) + 3):
+            same = (replace(found, addend=np.array([r])).apply(x) == wanted).all()
+            assert same == (least <= r <= most)
+    assert {0, 1, 2} <= counts
+
+
 def test_digits() -> None:
     assert [digits(value) for value in (0, 1, 7, 8, 21, 0b110111, 255)] == [0, 1, 2, 1, 3, 3, 2]
-    # The first set leaves only 81 / 4096; the others have a choice then: 64 or 65, 66 or 67.
+    # The first set leaves only 81 / 4096; the others have a choice then: 64 or 65, 67 or 68.
     ends = np.zeros(3, np.int64), np.array([200, 100, 100])
-    found = find_floor(dense(*ends, np.array([[50, 1, 1], [101, 65, 63], [151, 201, 201]])))
+    found = find_floor(dense(*ends, np.array([[50, 1, 1], [101, 65, 62], [151, 201, 201]])))
     assert isinstance(found, Scale)
     assert found.shift == 12
-    assert found.multiplier.tolist() == [81, 64, 66]
+    assert found.multiplier.tolist() == [81, 64, 68]
 
 
 def test_bounds_know_their_multipliers() -> None:

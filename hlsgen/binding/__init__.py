@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from hlsgen.binding import compare, correct, pair, rank, scale, shift, threshold
+from hlsgen.binding import compare, correct, float_scale, pair, rank, scale, shift, threshold
 from hlsgen.binding import table as table_
 from hlsgen.binding.words import Binding
 from hlsgen.fixed import Array, IntType
-from hlsgen.rescale import Compare, Correct, PairAdd, PairScale, Rank, Scale, Shift, Single, Table, Thresholds
+from hlsgen.rescale import (
+    Compare,
+    Correct,
+    FloatScale,
+    PairAdd,
+    PairScale,
+    Rank,
+    Scale,
+    Shift,
+    Single,
+    Table,
+    Thresholds,
+)
 
 
 def bind(found: Single, table: Array, source: IntType, result: IntType, name: str) -> Binding:
@@ -26,6 +38,8 @@ def bind(found: Single, table: Array, source: IntType, result: IntType, name: st
             return table_.bind(found, table, source, result, name)
         case Scale():
             return scale.bind(found, table, source, result, name)
+        case FloatScale():
+            return float_scale.bind(found, table, source, result, name)
         case Correct():
             return correct.bind(found, table, source, result, name)
         case PairAdd() | PairScale():

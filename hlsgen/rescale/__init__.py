@@ -3,6 +3,7 @@
 from hlsgen.rescale.choose import KINDS, Choice, Realization, Single, Trial, Wish, realize
 from hlsgen.rescale.compare import Compare
 from hlsgen.rescale.correct import Correct
+from hlsgen.rescale.float_scale import FloatScale
 from hlsgen.rescale.floats import FloatUnits
 from hlsgen.rescale.indexed import Indexed
 from hlsgen.rescale.pair import PairAdd, PairScale
@@ -19,6 +20,7 @@ __all__ = [
     "Choice",
     "Compare",
     "Correct",
+    "FloatScale",
     "FloatUnits",
     "Indexed",
     "PairAdd",

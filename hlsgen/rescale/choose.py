@@ -10,10 +10,23 @@ from typing import TypeVar
 from hlsgen.errors import HlsgenError, fail
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import Pair
-from hlsgen.rescale import compare, correct, floats, indexed, pair, rank, scale, shift, thresholds
+from hlsgen.rescale import (
+    compare,
+    correct,
+    float_scale,
+    floats,
+    indexed,
+    pair,
+    product,
+    rank,
+    scale,
+    shift,
+    thresholds,
+)  # fmt: skip
 from hlsgen.rescale import table as table_
 from hlsgen.rescale.compare import Compare
 from hlsgen.rescale.correct import Correct
+from hlsgen.rescale.float_scale import FloatScale
 from hlsgen.rescale.floats import FloatUnits
 from hlsgen.rescale.indexed import Indexed
 from hlsgen.rescale.pair import PairAdd, PairScale
@@ -27,13 +40,14 @@ from hlsgen.rescale.thresholds import Thresholds
 from hlsgen.rescale.trace import trace
 
 #: Realizations that are one module.
-Single = Shift | Thresholds | Compare | Rank | Table | Scale | Correct | PairAdd | PairScale
+Single = Shift | Thresholds | Compare | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
 Realization = Single | Indexed | FloatUnits
 
 #: Names of realizations, as options and reports have them, and what each is.
 KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
     "scale": "multiplication, addition, shift",
+    "float-scale": "one float32 product, emulated in integers",
     "correct": "coarse multiplication and one threshold from a memory",
     "compare": "comparators, one for every threshold",
     "thresholds": "binary search over thresholds in memory",
@@ -117,6 +131,10 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
     return Choice(best[1], best[2], None if isinstance(steps, str) else steps, tuple(trials))
 
 
+def _changing(_: Steps) -> Rank | str:
+    return "its tables would change from beat to beat"
+
+
 R = TypeVar("R", bound=Realization)
 #: A realization and its price, or why there is none.
 Attempt = Callable[[], "tuple[Realization, tuple[float, int, int]] | str"]
@@ -139,15 +157,16 @@ def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) ->
         return attempt(found, price)
 
     if isinstance(f.quantizer, Pair):
-        return [("pair", attempt(lambda: pair.find(f), pair.cost))]
-    constant: Attempt = lambda: "its tables would change from beat to beat"  # noqa: E731
+        found = pair.find(f)
+        return [("pair", lambda: found if isinstance(found, str) else (found, pair.cost(found, table, source, result)))]
     return [
-        ("shift", attempt(lambda: shift.find(f), shift.cost)),
-        #("scale", on_steps(scale.find, partial(scale.cost, dsp=dsp))),
+        ("shift", attempt(partial(shift.find, f), shift.cost)),
+        ("scale", on_steps(scale.find, partial(scale.cost, dsp=dsp))),
+        ("float-scale", on_steps(partial(product.find, f), partial(float_scale.cost, dsp=dsp))),
         ("correct", on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
         ("compare", on_steps(compare.find, compare.cost)),
         ("thresholds", on_steps(thresholds.find, thresholds.cost)),
-        ("rank", on_steps(rank.find, rank.cost) if folds == 1 else constant),
+        ("rank", on_steps(rank.find if folds == 1 else _changing, rank.cost)),
         ("table", on_steps(partial(table_.find, folds=folds), table_.cost)),
         ("indexed", on_steps(partial(indexed.find, folds=folds), indexed.cost)),
     ]

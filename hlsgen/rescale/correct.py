@@ -104,7 +104,7 @@ class Correct:
         cells = cell + np.arange(len(self.level) + 1)[:, None, None]
         cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
         points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
-        return np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi)
+        return np.asarray(np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi))
 
 
 def equal(found: Correct, steps: Steps) -> bool:
@@ -298,4 +298,4 @@ def _table(address: int) -> int:
 
 def _bit(address: int) -> int:
     """LUTs of a bit of an adder with an operand from a table."""
-    return 1 if address <= 5 else _table(address) + 1
+    return 1 if address <= 5 else _table(address) + 2

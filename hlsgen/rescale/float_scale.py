@@ -86,8 +86,9 @@ def _significant(size: Array, bits: int) -> Array:
     return np.asarray((kept + up) << drop)
 
 
-def find(steps: Steps, scale: Array, offset: Array, zero_point: Array) -> FloatScale | str:
+def find(steps: Steps, scale: Array, offset: Array, zero_point: Array, dsp: bool = False) -> FloatScale | str:
     """The product with `scale` float32 (sets,), if the steps are that function; else why not.
+    With `dsp` it is one for multiplier blocks.
 
     Both are monotone, the product as every step of its computation is, so the corners decide.
     """
@@ -110,7 +111,7 @@ def find(steps: Steps, scale: Array, offset: Array, zero_point: Array) -> FloatS
     if max(abs(low), abs(high)) + int(np.abs(zero_point).max()) >= 1 << _TIE_BITS:
         return f"codes of more than {_TIE_BITS} bits"
     bits = _reach(steps, offset, left)
-    found = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high)
+    found = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high, dsp)
     points = steps.corners()
     right, wanted = found.apply(points), steps.apply(points)
     wrong = (right != wanted).any(axis=0)

@@ -187,7 +187,7 @@ def _binades(op: FloatQuant, values: Side) -> Iterator[Side] | None:
         with np.errstate(all="ignore"):
             y = minifloat_argument(op, values(codes))
         exponent = np.minimum(minifloat_exponent(op, y) - op.minimum_exponent + 1, top)
-        return np.where(y >= 0, exponent, -exponent)
+        return np.asarray(np.where(y >= 0, exponent, -exponent))
 
     def reached(number: int, codes: Array) -> Array:
         return np.asarray(binade(codes) >= number)

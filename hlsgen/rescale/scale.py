@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -76,13 +76,16 @@ class Scale:
         return np.asarray(np.clip(code, self.low, self.high))
 
 
-def find(steps: Steps) -> Scale | str:
-    """A scale proven equal to the steps, or why there is none: floor, with two addends, to nearest."""
+def find(steps: Steps, dsp: bool = False) -> Scale | str:
+    """A scale proven equal to the steps, or why there is none: floor, with two addends, to nearest.
+
+    With `dsp` it is one for multiplier blocks.
+    """
     reasons = []
     for attempt in (find_floor, find_symmetric, find_even):
         found = attempt(steps)
         if isinstance(found, Scale):
-            return found
+            return replace(found, dsp=dsp)
         reasons.append(found)
     return "; ".join(dict.fromkeys(reasons))
 

@@ -59,7 +59,7 @@ class Steps:
     def inner(self, s: int) -> Array:
         """Thresholds of set s at which it does change inside its interval: lo < T <= hi, ascending."""
         column = self.table[:, s]
-        return column[(column > self.lo[s]) & (column <= self.hi[s])]
+        return np.asarray(column[(column > self.lo[s]) & (column <= self.hi[s])])
 
     def index(self, codes: Array) -> Array:
         """int64 inputs (..., sets) -> number of thresholds reached."""

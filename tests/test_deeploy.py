@@ -1,0 +1,113 @@
+"""Deeploy's integer networks: every RequantShift gives the golden integers that come with them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from integer_models import in_hardware, same
+from onnx import TensorProto, helper, numpy_helper
+from paths import needs_icarus, shared_model
+
+import hlsgen
+from hlsgen import reference
+from hlsgen.frontend.integer import import_integer
+from hlsgen.frontend.tensors import Const, attributes
+from hlsgen.semantics import quantize
+
+Array = Any
+NAMES = ["KeywordSpotting", "ImageClassification"]
+
+
+class Golden:
+    """A network and its activations, by tensor name: those of Conv and Gemm are named after their weights, a
+    RequantShift's is the one that follows the last of its inputs."""
+
+    def __init__(self, name: str) -> None:
+        path = shared_model(f"deeploy/deeploy_mlperf_{name}")
+        self.graph = onnx.load(path).graph
+        self.constants = {i.name: numpy_helper.to_array(i) for i in self.graph.initializer}
+        recorded = np.load(path.with_name(f"mlperf_{name}_activations.npz"))
+        self.output = np.load(path.with_name(f"mlperf_{name}_outputs.npz"))["output_0"]
+        keys = list(recorded)
+        place: dict[str, int] = {}
+        self.values: dict[str, Array] = {}
+        for node in self.graph.node:
+            inputs = [i for i in node.input if i in place]
+            if node.op_type in ("Conv", "Gemm"):
+                key = node.input[1].removesuffix(".weight").replace(".", "_").lower()
+                place[node.output[0]] = keys.index(key)
+            elif node.op_type == "Add":
+                place[node.output[0]] = max(place[i] for i in inputs)
+                self.values[node.output[0]] = self.values[inputs[0]] + self.values[inputs[1]]
+                continue
+            else:
+                place[node.output[0]] = max(place[i] for i in inputs) + (node.op_type != "Reshape")
+            value = recorded[keys[place[node.output[0]]]]
+            self.values[node.output[0]] = value.reshape(1, -1) if node.op_type == "Reshape" else value
+
+    def requantizers(self) -> list[onnx.NodeProto]:
+        return [n for n in self.graph.node if n.op_type == "RequantShift"]
+
+
+@pytest.mark.parametrize("name, count", [("KeywordSpotting", 10), ("ImageClassification", 14)])
+def test_every_requantizer(name: str, count: int) -> None:
+    """The imported step on all golden inputs, as many distinct functions as there are channels."""
+    golden = Golden(name)
+    nodes = golden.requantizers()
+    assert len(nodes) == count
+    for node in nodes:
+        x, y = golden.values[node.input[0]], golden.values[node.output[0]]
+        assert x.shape == y.shape
+        parts = [None, *(Const(golden.constants[i]) for i in node.input[1:])]
+        ((op, shape),) = import_integer("RequantShift", node.output[0], x.shape, parts, attributes(node), 0, "float32")
+        assert shape == x.shape
+        assert same(quantize(op, x.astype(np.float32)), y)
+    assert same(golden.values[nodes[-1].output[0]], golden.output)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_requantizers_as_hardware(name: str, tmp_path: Path) -> None:
+    """The widest of each network becomes hardware for 32-bit sums, proven equal, and gives the golden integers."""
+    golden = Golden(name)
+    node = max(golden.requantizers(), key=lambda n: np.abs(golden.values[n.input[0]]).max())
+    x, y = golden.values[node.input[0]], golden.values[node.output[0]]
+    points = (slice(None), slice(None), slice(0, 1), slice(0, 2))
+    graph = helper.make_graph(
+        [node], "rescale", [helper.make_tensor_value_info(node.input[0], TensorProto.INT32, x[points].shape)],
+        [helper.make_empty_tensor_value_info(node.output[0])],
+        [numpy_helper.from_array(golden.constants[i], i) for i in node.input[1:]],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 10)]), tmp_path / "model.onnx")
+    build = hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(lanes=4))
+    for column in range(0, x.shape[3] - 1, 2):
+        points = (slice(None), slice(None), slice(0, 1), slice(column, column + 2))
+        codes = reference.run_layers(build.graph, reference.encode_input(build.graph, x[points].astype(np.int64)[None]))
+        assert same(codes[-1][0], y[points])
+
+
+@pytest.mark.parametrize("name, simulator", [
+    pytest.param("KeywordSpotting", "icarus", marks=needs_icarus), ("ImageClassification", "verilator"),
+])  # fmt: skip
+def test_the_last_layer(name: str, simulator: str, tmp_path: Path) -> None:
+    """Gemm and RequantShift in simulated hardware: the golden output, and Deeploy's formula on random codes."""
+    golden = Golden(name)
+    gemm, shift = golden.graph.node[-2:]
+    given = golden.values[gemm.input[0]]
+    weight, bias, mul, add = (golden.constants[i] for i in (*gemm.input[1:], *shift.input[1:]))
+    inner = helper.make_graph(
+        [gemm, shift], "last", [helper.make_tensor_value_info(gemm.input[0], TensorProto.UINT8, ["N", 64])],
+        [helper.make_empty_tensor_value_info(shift.output[0])],
+        [numpy_helper.from_array(golden.constants[i], i) for i in (*gemm.input[1:], *shift.input[1:])],
+    )  # fmt: skip
+    made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
+    x = np.random.default_rng(0).integers(0, 256, (30, 64))
+    x[0], x[1] = given[0], 255
+    sums = x @ weight.T.astype(np.int64) + bias.astype(np.int64)
+    expected = np.clip((sums * mul.astype(np.int64) + add.astype(np.int64) + 32768) >> 16, -128, 127)
+    assert same(expected[:1], golden.output)
+    assert len(np.unique(expected)) > 20
+    in_hardware(made, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
