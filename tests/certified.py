@@ -60,10 +60,15 @@ CASES = {
     "float": Case("floor_ceil", forced("float-units"), ("hg_f32_decode", "hg_f32_encode")),
     "rank": Case("hardtanh_clip", forced("rank"), ("hg_rank",)),
     "compare": Case(lambda: quantizer(bits=3), forced("compare", **FIXED), ("hg_compare",)),
-    "shift": Case(lambda: random_shift(), forced("shift", **FIXED), ("hg_shift",)),
+    "shift": Case(lambda: power_of_two(), forced("shift", **FIXED), ("hg_shift",)),
     "table": Case(lambda: quantizer("Abs"), forced("table", **FIXED), ("hg_table",)),
     "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
     "keys": Case(lambda: random_graphs.datapath(4), forced("thresholds"), ("hg_float_key", "hg_threshold")),
+    "scale": Case(lambda: quantizer(bits=5), forced("scale", **FIXED), ("hg_scale",)),
+    "product of float32": Case(lambda: prequantized("F2", (2, 4)), forced("float-scale", target_cycles=8), ("hg_scale_f32",)),
+    "correct": Case("floor_ceil", forced("correct"), ("hg_correct",)),
+    "many steps": Case(lambda: wide(), forced("shift", input="fixed:16,16"), ("hg_shift", "constants")),
+    "every input": Case(lambda: swish(), forced("indexed", input="fixed:12,12"), ("hg_threshold", "hg_table")),
     "sum": Case(lambda: pair("QuantizedAdd"), modules=("hg_pair_add",)),
     "product": Case(lambda: pair("QLinearMul"), modules=("hg_pair_scale",)),
     "integer": Case(lambda: prequantized("F1", (16, 6)), forced("thresholds")),
@@ -94,7 +99,25 @@ def pair(op: str) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
-def random_shift() -> onnx.ModelProto:
+def wide() -> onnx.ModelProto:
+    """More codes than a certificate lists."""
+    g = random_graphs.Graph((1, 2))
+    g.quant(2.0, np.array([1.0, -2.0]), 15.0)
+    return g.model()
+
+
+def swish() -> onnx.ModelProto:
+    """A function that is not known to be monotone."""
+    g = random_graphs.Graph((1, 2))
+    g.then("Mul", np.array([0.01, 0.02]))
+    g.then("HardSwish")
+    g.quant(0.1, 0.0, 5.0)
+    model = g.model()
+    model.opset_import[0].version = 20
+    return model
+
+
+def power_of_two() -> onnx.ModelProto:
     g = random_graphs.Graph((1, 3))
     g.quant(4.0, np.array([1.0, 2.0, -1.0]), 5.0)
     return g.model()

@@ -65,7 +65,9 @@ def spoilt(path: Path, rng: np.random.Generator) -> Callable[[], None]:
         lines = before.splitlines()
         n = int(rng.integers(len(lines)))
         digits = len(lines[n])
-        value = (int(lines[n], 16) + int(rng.choice([-1, 1]))) % 16**digits
+        # A word has several fields: one more or less at any digit, most often the last.
+        place = int(rng.integers(digits)) if rng.random() < 0.5 else 0
+        value = (int(lines[n], 16) + int(rng.choice([-1, 1])) * 16**place) % 16**digits
         lines[n] = f"{value:0{digits}x}"
         path.write_text("\n".join(lines) + "\n")
     else:
@@ -155,46 +157,6 @@ def test_every_number_of_the_certificate(core: Path) -> None:
             assert messages(core)
 
 
-@each("network", "float", "table", "keys")
-def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
-    """Only parameters that do not change the function may be changed in both."""
-    rng = np.random.default_rng(5)
-    originals = {p: p.read_text() for p in (files(core, ".v")[0], core / "certificate.json")}
-    top = files(core, ".v")[0]
-    certificate = json.loads(originals[core / "certificate.json"])
-    instances = [x for layer in certificate["layers"] for x in layer["instances"]]
-    for x in instances:
-        for name, value in x["parameters"].items():
-            if isinstance(value, str) and "'h" not in value:
-                continue
-            new = (
-                by_one(str(value), rng)
-                if isinstance(value, int)
-                else value.split("h")[0] + by_one(f"h{value.split('h')[1]}", rng)
-            )
-            changed = json.loads(originals[core / "certificate.json"])
-            for y in (y for layer in changed["layers"] for y in layer["instances"] if y["instance"] == x["instance"]):
-                y["parameters"][name] = int(new) if isinstance(value, int) else new
-            block = re.search(rf"{x['module']} #\([^;]*?\) {x['instance']} \(", originals[top])
-            assert block
-            text = block[0].replace(f".{name}({value})", f".{name}({new})")
-            assert text != block[0]
-            top.write_text(originals[top].replace(block[0], text))
-            (core / "certificate.json").write_text(json.dumps(changed))
-            sign(core, f"rtl/{top.name}")
-            found = messages(core)
-            # Registers in an adder tree; room for a bit that is zero; the center, SUM and EVEN of a table without.
-            harmless = {("hg_mvu", "EVERY"), ("hg_threshold", "FALLING"), ("hg_table", "C_W")}
-            harmless |= {("hg_table", "EVEN"), ("hg_table", "SUM")}
-            assert found or (x["module"], name) in harmless, (x["instance"], name, value, new)
-    for path, text in originals.items():
-        path.write_text(text)
-    assert messages(core) == []
-
-
-# --------------------------------------------------------------------------- memories
-
-
 def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> Proof:
     """In place of the proof: every input of every set."""
     found: list[Any] = [None] * f.sets
@@ -214,7 +176,49 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
     return Proof(found, 0, 0)
 
 
-@each("network", "folded", "binary", "argmax", "rank", "compare", "shift", "table", "indexed", "integer")
+@each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
+def test_a_parameter_in_both_top_level_and_certificate(
+    core: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """It fails if and only if the function changes: not with other registers, or room for bits that are zero."""
+    rng = np.random.default_rng(5)
+    top, path = files(core, ".v")[0], core / "certificate.json"
+    text, original = top.read_text(), path.read_text()
+    instances = [x for layer in json.loads(original)["layers"] for x in layer["instances"]]
+    tried = passed = 0
+    for x in instances:
+        for name, value in x["parameters"].items():
+            if isinstance(value, str) and "'h" not in value:
+                continue
+            width, _, digits = str(value).rpartition("'")
+            new = f"{width}'{by_one(digits, rng)}" if width else by_one(digits, rng)
+            changed = json.loads(original)
+            for y in (y for layer in changed["layers"] for y in layer["instances"] if y["instance"] == x["instance"]):
+                y["parameters"][name] = new if width else int(new)
+            block = re.search(rf"{x['module']} #\([^;]*?\) {x['instance']} \(", text)
+            assert block
+            top.write_text(text.replace(block[0], block[0].replace(f".{name}({value})", f".{name}({new})")))
+            assert top.read_text() != text
+            path.write_text(json.dumps(changed))
+            sign(core, f"rtl/{top.name}")
+            found = messages(core)
+            tried, passed = tried + 1, passed + (not found)
+            if request.node.callspec.params["core"] == "keys":  # 2^32 inputs
+                assert found or name == "FALLING", (x["instance"], name, value, new)
+                continue
+            with monkeypatch.context() as patch:
+                patch.setattr(layers_, "prove", exhaustive)
+                assert (found == []) == (messages(core) == []), (x["instance"], name, value, new, found)
+    assert passed <= tried / 3
+    top.write_text(text)
+    path.write_text(original)
+    assert messages(core) == []
+
+
+# --------------------------------------------------------------------------- memories
+
+
+@each(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
 def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hash that agrees, a changed word fails if and only if some reachable input gets another code.
 
@@ -238,7 +242,7 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             undo()
             (core / "certificate.json").write_text(signed)
             passed += not found
-        assert passed <= (0 if kind == "mv" else count * 3 // 4), (kind, passed)
+        assert passed <= (0 if kind == "mv" else count - 2), (kind, passed)
     assert messages(core) == []
 
 

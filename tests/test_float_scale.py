@@ -157,6 +157,9 @@ def test_constant_sets_and_short_intervals() -> None:
     x = np.clip(np.arange(-1000, 1000)[:, None], lo, hi)
     assert (found.apply(x) == wanted.evaluate(x)).all()
     assert len(np.unique(wanted.evaluate(x)[:, 0])) == 2
+    # The input below the only threshold, -16, has one bit more than the threshold.
+    one = Chain(np.float32([1 / 31]), zeros[:1], zeros[:1], zeros[:1] - 20, zeros[:1] + 3, -1, 0)
+    assert one.find().bits == 5
     # Nothing changes at all.
     still = Chain(scale[:1], zeros[:1], zeros[:1], lo[:1] + 100, hi[:1], 0, 1)
     assert (still.find().apply(np.arange(600, 901)[:, None]) == 1).all()

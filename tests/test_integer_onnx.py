@@ -106,7 +106,7 @@ def test_hardware_gives_the_codes_of_onnxruntime(
 ) -> None:
     made = prequantized(figures, (12, 8, 4)[: len(figures) + 1], dtype=dtype, rows="N", seed=1)
     x = codes(made, 40)
-    in_hardware(made, x, ort.run(made, {"x": x})[0], tmp_path, simulator)
+    in_hardware(made, x, ort.run(made, {"x": x})[0], tmp_path, simulator, target_cycles=24)
 
 
 @needs_icarus
@@ -115,7 +115,7 @@ def test_more_hardware(figures: Sequence[str], tmp_path: Path) -> None:
     made = prequantized(figures, (8, 6, 6, 4)[: len(figures) + 1], rows="N", seed=2)
     x = codes(made, 30)
     expected = sigmoid_layer(made, x, half=True) if figures == ("F6",) else ort.run(made, {"x": x})[0]
-    in_hardware(made, x, expected, tmp_path, "icarus")
+    in_hardware(made, x, expected, tmp_path, "icarus", target_cycles=24)
 
 
 # --------------------------------------------------------------------------- sums beyond float32, sums that wrap

@@ -115,6 +115,7 @@ def test_what_is_found_is_equal_everywhere(kind: str) -> None:
         steps = random_steps(rng, kind)
         for attempt in (find, find_symmetric, find_even):
             found = attempt(steps)
+            assert "differs" not in str(found)
             if isinstance(found, Scale):
                 kinds.add((attempt, found.centre is not None, found.odd is not None))
                 every(found, steps)
@@ -203,11 +204,21 @@ def test_half_to_even(zero: int) -> None:
     every(found, steps)
 
 
+def test_ties_to_codes_of_both_parities() -> None:
+    x = np.arange(-400, 401)[:, None]
+    steps = tabulated(np.clip(np.array([0, 3, 1]) + round_shift(x * 24, 6, Rounding.ROUND), -120, 120), -400)
+    found = find(steps)
+    assert isinstance(found, Scale)
+    assert found.odd is not None
+    assert found.odd.tolist() == [0, 1, 1]
+    every(found, steps)
+
+
 @pytest.mark.parametrize("mode", [Rounding.HALF_UP, Rounding.HALF_DOWN])
 @pytest.mark.parametrize("centre", [0, 37])
 def test_half_away_and_toward_zero(mode: Rounding, centre: int) -> None:
     x = np.arange(-3000, 3001)[:, None]
-    values = np.clip(round_shift((x - centre) * 43, 9, mode), -128, 127)
+    values = np.clip(round_shift((x - centre) * 43, 9, mode), -240, 240)
     steps = tabulated(np.concatenate([values, values], axis=1), -3000)
     found = find_symmetric(steps)
     assert isinstance(found, Scale)
@@ -235,6 +246,15 @@ def test_sign_put_back_where_no_line_goes() -> None:
     assert not found.mirrored
     every(found, steps)
     assert find_symmetric(steps, 701) == "no code 701 to put a sign to"
+    # Intervals that end near 0: the lines change there all the same.
+    table = np.clip(round_shift(x * 2, 3, Rounding.DOWN), -200, 200)
+    steps = tabulated(np.concatenate([table, table, table], axis=1), -900)
+    steps = dense(np.array([-2, -900, -3]), np.array([900, 1, 3]), steps.table, -200)
+    found = find_symmetric(steps)
+    assert isinstance(found, Scale)
+    assert found.mirrored
+    assert not replace(found, centre=found.centre + 1).mirrored
+    every(found, steps)
 
 
 def float_steps(

@@ -76,6 +76,8 @@ QUANTIZERS = (
 )  # fmt: skip
 FLOAT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Activation)
 LINEAR = (MatMul, MatMulInteger)
+#: Inputs of more bits are not tried one by one.
+_WIDE = 20
 
 
 @dataclass(frozen=True)
@@ -220,25 +222,32 @@ class _Builder:
         self.value = after
 
     def _flush(self) -> list[tuple[str, Elementwise]]:
-        """Turns pending work up to its last quantizer into a Map; gives what follows that."""
+        """Turns pending work up to its last quantizer into a Map; gives what follows that.
+
+        What activations do behind the first quantizer of a wide input stays a function of few codes.
+        """
         ends = [i for i, (_, op) in enumerate(self.pending) if isinstance(op, QUANTIZERS)]
-        rest = self.pending
+        curved = any(isinstance(op, Activation) for _, op in self.pending[ends[0] :]) if ends else False
+        if curved and len(ends) > 1 and self.value.type.bits > _WIDE:
+            self._close(ends[0])
+        ends = [i for i, (_, op) in enumerate(self.pending) if isinstance(op, QUANTIZERS)]
         if ends:
-            end = ends[-1]
-            name, quantizer = self.pending[end]
-            assert isinstance(quantizer, QUANTIZERS)
-            rest = self.pending[end + 1 :]
-            narrowed, bounds = _bounded(quantizer, [op for _, op in rest])
-            assert isinstance(narrowed, QUANTIZERS)
-            rest = rest[bounds:]
-            self._map(name, [op for _, op in self.pending[:end]], narrowed)
-        self.pending = []
+            self._close(ends[-1])
+        rest, self.pending = self.pending, []
         if rest and (meaning := _dequantized(self.value, rest[0][1])) is not None:
             self.value = replace(self.value, decode=meaning)
             if self.layers:
                 self.layers[-1] = replace(self.layers[-1], result=self.value)
             rest = rest[1:]
         return rest
+
+    def _close(self, end: int) -> None:
+        """Makes a Map of the pending work up to the quantizer at `end`, and the bounds that follow it."""
+        name, quantizer = self.pending[end]
+        narrowed, bounds = _bounded(quantizer, [op for _, op in self.pending[end + 1 :]])
+        assert isinstance(narrowed, QUANTIZERS)
+        self._map(name, [op for _, op in self.pending[:end]], narrowed)
+        self.pending = self.pending[end + 1 + bounds :]
 
     def _map(self, name: str, ops: list[Elementwise], quantizer: Quantizer) -> None:
         result = Value(self.value.shape, code_type(quantizer), decoding(quantizer))

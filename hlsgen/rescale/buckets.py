@@ -12,6 +12,9 @@ from hlsgen.fixed import Array
 #: Fraction bits of starts and thresholds, and bits of the finer part, that are tried.
 _FRACTIONS = range(9)
 _RESTS = range(1, 15)
+#: Bits of a bucket's number in logic, and the cells without buckets, that are tried.
+_BUCKETS = (5, 4, 3, 6, 7)
+_MAX_CELLS = 512
 #: More than any input, and no threshold.
 _NONE = 1 << 58
 
@@ -57,7 +60,9 @@ def _solve(table: Array, step: int, grain: int, slack: int) -> tuple[Array, Arra
     widest = int(known.sum(axis=1).argmax())
     back = np.full(len(table), _NONE)  # -start
     back[widest] = 0
-    while back[widest] >= -max(step, grain):
+    for _ in range(2 * sum(table.shape)):  # the longest path, twice for the rounding to the grids
+        if back[widest] < -max(step, grain):
+            break
         level = np.where(known, table + back[:, None], 2 * _NONE).min(axis=0) // step * step
         tight = np.where(known, level - table + slack - 1, 2 * _NONE).min(axis=1) // grain * grain
         tight = np.minimum(back, tight)
@@ -67,7 +72,7 @@ def _solve(table: Array, step: int, grain: int, slack: int) -> tuple[Array, Arra
     return None
 
 
-def roundest(low: int, high: int) -> int:
+def _roundest(low: int, high: int) -> int:
     """The number of low + 1..high with the most trailing zeros."""
     z = max(z for z in range(64) if (high >> z << z) > low)
     return high >> z << z
@@ -132,3 +137,22 @@ def fit_constant(first: int, last: int, coarse: int) -> Fit:
     start = np.arange(first >> coarse, (last >> coarse) + 1) << coarse
     zero = np.zeros(1, np.int64)
     return Fit(first, last, coarse, 0, 0, 0, start, np.zeros(len(start), np.int64), zero + (1 << coarse), zero)
+
+
+def candidates(inner: Array, lo: int, hi: int) -> Iterator[Fit]:
+    """For one set with tables of its own, thresholds `inner` between lo and hi."""
+    if len(inner) == 0:
+        yield fit_constant(lo, hi, max(lo.bit_length(), hi.bit_length(), 1))
+        return
+    # Beyond first and last, less than the distance of thresholds away, the code is fixed.
+    gap = int(np.diff(inner).min()) if len(inner) > 1 else hi - lo + 1
+    bottom, top = int(inner[0]), int(inner[-1])
+    first = lo if lo > bottom - gap else _roundest(bottom - gap, bottom)
+    last = hi if hi < top + gap else _roundest(top, top + gap) - 1
+    if (last - first) // gap < _MAX_CELLS:
+        yield fit_flat(inner, first, last)
+    for bits in _BUCKETS:
+        coarse = next(c for c in range(64) if (last >> c) - (first >> c) < 1 << bits)
+        fit = fit_buckets(inner, first, last, coarse, False)
+        if fit is not None:
+            yield fit

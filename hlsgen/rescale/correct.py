@@ -7,19 +7,18 @@ the distance of thresholds, so that one comparison inside of it gives the code. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from hlsgen.fixed import Array, IntType
-from hlsgen.rescale.buckets import Fit, fit_buckets, fit_constant, fit_flat, roundest
+from hlsgen.rescale.buckets import Fit, candidates, fit_buckets, fit_constant
 from hlsgen.rescale.steps import Steps
 
-#: Bits of a bucket's and of a cell's number that are tried, of buckets first of all.
-_LOGIC_BUCKETS = (5, 4, 3, 6, 7)
+#: Bits of a bucket's number in memories, that are tried, and of a cell's number at most.
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
 _MAX_CELL = 9
+_MAX_STEPS = 1023
 #: Memories of fewer words or bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
@@ -96,7 +95,7 @@ class Correct:
         number = (lo >> self.coarse) + np.arange(len(self.start))[:, None]
         begin = np.clip(number << self.coarse, lo, hi + 1)
         end = np.clip((number + 1) << self.coarse, lo, hi + 1)
-        start = self.start[number & ((1 << self.bucket) - 1), sets]
+        start = np.asarray(self.start[number & ((1 << self.bucket) - 1), sets])
         cell = ((begin << self.fraction) - start) >> size
         if (end[-1] <= hi).any() or (((((end - 1) << self.fraction) - start) >> size) - cell >= 1 << self.cell).any():
             return None
@@ -159,39 +158,17 @@ def _bits(most: int) -> int:
     return max(1, most.bit_length())
 
 
-def _coarse(first: int, last: int, bits: int) -> int:
-    """The shortest buckets of which first..last needs at most 2^bits."""
-    return next(c for c in range(64) if (last >> c) - (first >> c) < 1 << bits)
-
-
-def _alone(steps: Steps, s: int) -> Iterator[Fit]:
-    """Candidates for one set with tables of its own."""
-    inner, lo, hi = steps.inner(s), int(steps.lo[s]), int(steps.hi[s])
-    if len(inner) == 0:
-        yield fit_constant(lo, hi, max(lo.bit_length(), hi.bit_length(), 1))
-        return
-    # Beyond these every y is as close to the next threshold as in the middle.
-    gap = int(np.diff(inner).min()) if len(inner) > 1 else hi - lo + 1
-    first = lo if lo > inner[0] - gap else roundest(int(inner[0]) - gap, int(inner[0]))
-    last = hi if hi < inner[-1] + gap else roundest(int(inner[-1]), int(inner[-1]) + gap) - 1
-    if (last - first) // gap < 1 << _MAX_CELL:
-        yield fit_flat(inner, first, last)
-    for bits in _LOGIC_BUCKETS:
-        fit = fit_buckets(inner, first, last, _coarse(first, last, bits), False)
-        if fit is not None:
-            yield fit
-
-
 def _single(steps: Steps, s: int) -> Fit | None:
     """The cheapest of the candidates that are equal."""
-    bits = IntType(int(steps.lo[s]), int(steps.hi[s])).bits
+    lo, hi = int(steps.lo[s]), int(steps.hi[s])
     one = Steps(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
     best: tuple[float, Fit] | None = None
-    for fit in _alone(steps, s):
-        if max(fit.cells(fit.fine)) >> _MAX_CELL:
+    for fit in candidates(steps.inner(s), lo, hi):
+        low, high = fit.cells(fit.fine)
+        if high - low >= 1 << _MAX_CELL:
             continue
         found = _build(one, [fit], False)
-        price = _luts(found, 0, bits, steps.steps.bit_length())
+        price = _luts(found, 0, IntType(lo, hi).bits, steps.steps.bit_length())
         if (best is None or price < best[0]) and equal(found, one):
             best = price, fit
     return None if best is None else best[1]
@@ -209,16 +186,18 @@ def find(steps: Steps, folded: bool = False) -> Correct | str:
         twice = inner[1:][inner[1:] == inner[:-1]]
         if len(twice):
             return f"set {s} rises by more than one code at input {twice[0]}"
+        if len(inner) > _MAX_STEPS:
+            return f"set {s} has more than {_MAX_STEPS} thresholds"
     if folded:
         return _find_folded(steps)
     fits = []
     for s in range(steps.sets):
         fit = _single(steps, s)
         if fit is None:
-            return f"the thresholds of set {s} do not lie evenly enough to look alike from {1 << max(_LOGIC_BUCKETS)} places"
+            return f"the thresholds of set {s} do not lie evenly enough to look alike from a few places"
         fits.append(fit)
     found = _build(steps, fits, False)
-    return found if equal(found, steps) else "the sets need tables of different shapes"
+    return found if equal(found, steps) else "the sets differ too much for the fraction bits of all"
 
 
 def _find_folded(steps: Steps) -> Correct | str:
@@ -240,14 +219,18 @@ def _find_folded(steps: Steps) -> Correct | str:
             if fit is None:
                 break
             fits.append(fit)
+        if len(fits) < steps.sets:
+            continue
         fine = min(fit.fine for fit in fits)
-        if len(fits) < steps.sets or max(max(fit.cells(fine)) for fit in fits) >> _MAX_CELL + 2:
+        if max(high - low for low, high in (fit.cells(fine) for fit in fits)) >= 4 << _MAX_CELL:
             continue
         found = _build(steps, fits, True)
         size = sum(words * bits for words, bits in memories(found, steps.steps.bit_length()))
         if (best is None or size < best[0]) and equal(found, steps):
             best = size, found
-    return "x" if best is None else best[1]
+    if best is None:
+        return "the thresholds of all sets do not lie evenly enough to look alike from the same few places"
+    return best[1]
 
 
 def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:
@@ -269,7 +252,7 @@ def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tupl
         if folds * words >= _BLOCK_WORDS and folds * words * bits >= _BLOCK_BITS:
             block += lanes * folds * words * bits
         else:
-            luts += lanes * folds * words * bits / 64
+            luts += lanes * folds * words * bits / 50
     return round(luts, 1), 0, block
 
 
@@ -283,6 +266,7 @@ def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
     luts = (every - even) * _bit(bucket) + (size - finer) * _bit(cell) + finer * _bit(code_bits)
     luts += found.count_bits * _table(cell) + (code_bits + 1) * _bit(bucket)
     luts += code_bits + 2 if found.rest_bits or found.folded else 0
+    luts += code_bits + size if found.rest_bits and found.folded else 0  # shift registers
     sides = 0.0
     for bound, occurs in ((found.first, found.below), (found.last + 1, found.beyond)):
         if occurs[s]:

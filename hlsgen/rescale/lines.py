@@ -108,16 +108,17 @@ def slopes(stairs: Stairs) -> list[Slopes]:
     A point (x, k) and a point (y, l) leave an offset between them iff k - l < slope * (x - y): a
     lower bound where x > y, an upper one where x < y. The pair that is missed most at a given slope
     consists of the worst point of either kind, so a bound is found as Newton's method finds the
-    root of a convex piecewise linear function: from one tangent, a pair, to the next, with growing
-    accuracy and in finitely many steps.
+    root of a convex piecewise linear function: from one tangent, a pair, to the next. A bound may
+    stop where the pair missed most is of the other kind; then the other bound goes beyond it, as what
+    misses a lower slope less cannot be what misses a greater one most.
     """
     x, y = stairs.x - stairs.origin, stairs.y - stairs.origin
     start = min(stairs.k.min(), stairs.l.min())
     k, l = stairs.k - start, stairs.l - start  # noqa: E741
     columns = np.arange(x.shape[1])
 
-    def tighten(i: Array, j: Array, sign: int, active: Array) -> tuple[Array, ...]:
-        """From the bound of the pair i, j to the tightest one, or to a pair that contradicts it."""
+    def tighten(i: Array, j: Array, sign: int, active: Array) -> tuple[Array, Array]:
+        """From the bound of the pair i, j to the tightest one, or as far as the other bound."""
         while True:
             p, q = sign * (k[i, columns] - l[j, columns]), sign * (x[i, columns] - y[j, columns])
             worst = np.where(stairs.at, k * q - x * p, -UNBOUNDED).argmax(axis=0)
@@ -127,19 +128,18 @@ def slopes(stairs: Stairs) -> list[Slopes]:
             missed = active & (rise * q - run * p > 0)
             better = missed & (run * sign > 0)
             if not better.any():
-                return i, j, missed & (run * sign < 0), worst, beside
+                return i, j
             i, j = np.where(better, worst, i), np.where(better, beside, j)
 
     # Every threshold inside is a pair of slope 0, which is too little.
     inside: Array = np.asarray(stairs.at[:-1].any(axis=0))
     begin = stairs.at.argmax(axis=0)
-    i, j, against, other_i, other_j = tighten(begin, begin, 1, inside)
+    i, j = tighten(begin, begin, 1, inside)
     # The flattest upper bound: the first point of the one kind and the last of the other.
     first = np.where(stairs.at, x, UNBOUNDED).argmin(axis=0)
     last = np.where(stairs.under, y, -UNBOUNDED).argmax(axis=0)
     bounded = stairs.at.any(axis=0) & stairs.under.any(axis=0) & (x[first, columns] < y[last, columns])
-    upper_i, upper_j, _, _, _ = tighten(first, last, -1, bounded)
-    upper_i, upper_j = np.where(against, other_i, upper_i), np.where(against, other_j, upper_j)
+    upper_i, upper_j = tighten(first, last, -1, bounded)
 
     def slope(i: Array, j: Array, c: int) -> tuple[Fraction, str]:
         a, b = int(i[c]), int(j[c])

@@ -115,11 +115,12 @@ def find_symmetric(steps: Steps, middle: int | None = None) -> Scale | str:
         middle = 0 if ready.low < 0 <= ready.high else (ready.low + ready.high + 1) // 2
     if not ready.low <= middle <= ready.high:
         return f"no code {middle} to put a sign to"
-    # In the middle of the inputs with the code `middle`; at an end where it is not between two others.
+    # In the middle of the inputs with the code `middle`, or near 0 where one end of these is unknown.
     place = middle - ready.base
     from_ = ready.table[place - 1] if place > 0 else ready.lo
     to = ready.table[place] if place < len(ready.table) else ready.hi + 1
-    centre = np.where(from_ <= ready.lo, ready.lo, np.where(to > ready.hi, ready.hi + 1, (from_ + to) >> 1))
+    known = (from_ > ready.lo) & (to <= ready.hi)
+    centre = np.where(known, (from_ + to) >> 1, np.clip(0, from_, to))
     sides = (
         ready.stairs(np.maximum(ready.lo, centre), ready.hi),
         ready.stairs(ready.lo, np.minimum(ready.hi, centre - 1)),

@@ -22,15 +22,15 @@ module hg_pair_scale #(
     parameter [8:0]     ZA      = 9'd3,
     parameter [8:0]     ZB      = 9'd5,
     parameter integer   M_W     = 8,
-    parameter [M_W-1:0] MA      = 8'd77,
-    parameter [M_W-1:0] MB      = 8'd55,
+    parameter [M_W-1:0] MA      = 3,
+    parameter [M_W-1:0] MB      = 1,
     parameter integer   R_W     = 8,
-    parameter [R_W-1:0] R       = 8'd9,
+    parameter [R_W-1:0] R       = 1,
     parameter integer   SHIFT   = 7,
     parameter integer   EVEN    = 1,
     parameter integer   OUT_W   = 8,
-    parameter [OUT_W:0] LOW     = 9'h180,
-    parameter [OUT_W:0] HIGH    = 9'h07f
+    parameter [OUT_W:0] LOW     = -128,
+    parameter [OUT_W:0] HIGH    = 127
 ) (
     input  wire                   clk,
     input  wire                   rst,
