@@ -43,10 +43,10 @@ class Case:
 
 
 FLAT = Case(32, 1, 12, True, 15, -8, 0.6, 20, shared=True)
-LOGIC = Case(32, 1, 14, True, 255, -128, 0.5, 0, shared=True)
-REST = Case(32, 1, 14, False, 127, 0, 0.7, 4, shared=True, rest=True)
-MEMORY = Case(32, 3, 12, True, 63, 0, 0.3, 0, shared=True)
-MEMORY_REST = Case(32, 3, 12, False, 40, -20, 0.9, 3, shared=True, rest=True)
+LOGIC = Case(32, 1, 12, True, 127, -64, 0.5, 0, shared=True)
+REST = Case(32, 1, 12, False, 63, 0, 0.7, 2, shared=True, rest=True)
+MEMORY = Case(16, 3, 10, True, 31, 0, 0.3, 0, shared=True)
+MEMORY_REST = Case(16, 3, 11, False, 31, -16, 0.7, 3, shared=True, rest=True)
 CASES = [
     Case(4, 1, 20, False, 100, 0, 0.7, 40, rest=True),
     Case(2, 3, 24, True, 255, -128, 0.8, 9, rest=True),

@@ -35,9 +35,9 @@ REAL: dict[str, tuple[Function, Function]] = {
         lambda x, a, b: x / (1 + mp.exp(-mp.sqrt(8 / mp.pi) * (x + mpf("0.044715") * x**3))),
         lambda x, a, b: x / (1 + np.exp(-np.sqrt(8 / Long(math.pi)) * (x + x**3 * 44715 / 1000000))),
     ),
-    "Elu": (lambda x, a, b: x if x >= 0 else a * mp.expm1(x), lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x))),
+    "Elu": (lambda x, a, b: x if x >= 0 else a * mp.expm1(max(x, -1000)), lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x))),
     "Selu": (
-        lambda x, a, b: b * (x if x >= 0 else a * mp.expm1(x)),
+        lambda x, a, b: b * (x if x >= 0 else a * mp.expm1(max(x, -1000))),
         lambda x, a, b: b * np.where(x >= 0, x, a * np.expm1(x)),
     ),
     "Softplus": (
@@ -58,9 +58,10 @@ LIMITS: dict[str, Callable[[float, float], tuple[float, float]]] = {
         math.pow(-math.inf, a) if a == int(a) else math.nan, math.pow(math.inf, a)
     ),
 }  # fmt: skip
-TIE = 1 + 2.0**-11
+#: Halfway between two float16; the even one is above.
+TIE = 1 + 3 * 2.0**-11
 PARAMETERS: dict[str, list[tuple[float, float]]] = {
-    "Elu": [(1.0, 0.0), (TIE, 0.0), (0.3, 0.0)],
+    "Elu": [(1.0, 0.0), (TIE, 0.0), (1.5, 0.0)],
     "Selu": [(1.67326319217681884765625, 1.05070102214813232421875), (TIE, 1.5)],
     "Pow": [(float(np.float32(a)), 0.0) for a in (2, 3, -1, -2, 0.5, -0.5, 1.5, 0.75, 0.1, 5, 0, 1, -75, 12.5)],
 }
@@ -113,7 +114,7 @@ def wrong(kind: str, x: Array, y: Array, alpha: float, beta: float, exactly: int
         good = (near - margin > low) & (near + margin < high)
     good[np.random.default_rng(len(x)).choice(len(x), min(exactly, len(x)), replace=False)] = False
     even = y.view(f"u{y.dtype.itemsize}") & 1 == 0
-    mp.prec = 700
+    mp.prec = 1600  # e^-1000 beside 1
     for i in np.flatnonzero(~good):
         value = REAL[kind][0](mpf(float(x[i])), mpf(alpha), mpf(beta))
         ends = [mpf(float(end)) for end in (low[i], high[i])]

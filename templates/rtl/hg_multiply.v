@@ -88,7 +88,7 @@ module hg_multiply #(
                     wire [2:0]     code = bits[2:0];
                     wire one = code[1] ^ code[0];
                     wire two = (code == 3'b011) || (code == 3'b100);
-                    wire neg = code[2] && (code != 3'b111);
+                    wire neg = code[2];
                     wire [X_W+1:0] times1 = {{2{x_in[X_W-1]}}, x_in};
                     wire [X_W+1:0] times2 = {x_in[X_W-1], x_in, 1'b0};
                     wire [X_W+1:0] term   = (times1 & {X_W+2{one}} | times2 & {X_W+2{two}}) ^ {X_W+2{neg}};
