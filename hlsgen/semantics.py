@@ -12,20 +12,23 @@ from hlsgen import activations
 from hlsgen.fixed import Array, IntType, fused_multiply_add, product_to_float32, round_float
 from hlsgen.ir import (
     Accumulator,
+    Affine,
+    CountScale,
+    Decode,
+    Fixed,
+    FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
     Activation,
     Add,
-    Affine,
     Bipolar,
     Cast,
     Convention,
-    CountScale,
-    Decode,
     Dequantize,
     Div,
     Elementwise,
-    Fixed,
     FixedAdd,
-    FloatBits,
     FloatQuant,
     Fma,
     IntQuant,
@@ -40,7 +43,6 @@ from hlsgen.ir import (
     Requantize,
     SignedBit,
     Trunc,
-    Whole,
 )
 
 #: Keys of -infinity and +infinity; NaN has key 0.

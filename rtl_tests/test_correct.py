@@ -42,11 +42,11 @@ class Case:
         return np.arange(self.folds * self.lanes).reshape(self.folds, self.lanes)
 
 
-FLAT = Case(32, 1, 12, True, 15, -8, 0.6, 20, shared=True)
-LOGIC = Case(32, 1, 12, True, 127, -64, 0.5, 0, shared=True)
-REST = Case(32, 1, 12, False, 63, 0, 0.7, 2, shared=True, rest=True)
+FLAT = Case(16, 1, 12, True, 15, -8, 0.6, 5, shared=True)
+LOGIC = Case(16, 1, 12, True, 127, -64, 0.5, 0, shared=True)
+REST = Case(16, 1, 13, False, 127, 0, 0.7, 2, shared=True, rest=True)
 MEMORY = Case(16, 3, 10, True, 31, 0, 0.3, 0, shared=True)
-MEMORY_REST = Case(16, 3, 11, False, 31, -16, 0.7, 3, shared=True, rest=True)
+MEMORY_REST = Case(16, 3, 11, False, 25, -12, 0.6, 3, shared=True, rest=True)
 CASES = [
     Case(4, 1, 20, False, 100, 0, 0.7, 40, rest=True),
     Case(2, 3, 24, True, 255, -128, 0.8, 9, rest=True),

@@ -11,7 +11,10 @@ from streams import Stream, pack
 from hlsgen.binding import pair as binding
 from hlsgen.binding.words import Bits
 from hlsgen.fixed import IntType
-from hlsgen.ir import Pair, PairOp
+from hlsgen.operations import (
+    Pair,
+    PairOp,
+)
 from hlsgen.quantized_add import Parameters
 from hlsgen.rescale.pair import PairAdd, PairScale
 

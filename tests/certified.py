@@ -65,7 +65,9 @@ CASES = {
     "indexed": Case(lambda: quantizer("Abs"), forced("indexed", lanes=3, **FIXED), ("hg_threshold", "hg_table")),
     "keys": Case(lambda: random_graphs.datapath(4), forced("thresholds"), ("hg_float_key", "hg_threshold")),
     "scale": Case(lambda: quantizer(bits=5), forced("scale", **FIXED), ("hg_scale",)),
-    "product of float32": Case(lambda: prequantized("F2", (2, 4)), forced("float-scale", target_cycles=8), ("hg_scale_f32",)),
+    "product of float32": Case(
+        lambda: prequantized("F2", (2, 4)), forced("float-scale", target_cycles=8), ("hg_scale_f32",)
+    ),
     "correct": Case("floor_ceil", forced("correct"), ("hg_correct",)),
     "many steps": Case(lambda: wide(), forced("shift", input="fixed:16,16"), ("hg_shift", "constants")),
     "every input": Case(lambda: swish(), forced("indexed", input="fixed:12,12"), ("hg_threshold", "hg_table")),

@@ -12,19 +12,22 @@ from hlsgen.activations import KINDS, LITERAL
 from hlsgen.fixed import IntType, Rounding, int_type
 from hlsgen.ir import (
     Accumulator,
+    Affine,
+    CountScale,
+    Decode,
+    Fixed,
+    FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
     Activation,
     Add,
-    Affine,
     Bipolar,
     Cast,
     Convention,
-    CountScale,
-    Decode,
     Dequantize,
     Div,
     Elementwise,
-    Fixed,
-    FloatBits,
     FloatQuant,
     Fma,
     IntQuant,
@@ -37,7 +40,6 @@ from hlsgen.ir import (
     Requantize,
     SignedBit,
     Trunc,
-    Whole,
 )
 from hlsgen.rescale.step import StepFunction
 from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode, quantize

@@ -24,13 +24,16 @@ from hlsgen.compiler import reopen
 from hlsgen.fixed import IntType, Rounding, int_type
 from hlsgen.ir import (
     Accumulator,
+    Affine,
+    Fixed,
+    Whole,
+)
+from hlsgen.operations import (
     Activation,
     Add,
-    Affine,
     Cast,
     Convention,
     Div,
-    Fixed,
     FloatQuant,
     IntQuant,
     Max,
@@ -42,7 +45,6 @@ from hlsgen.ir import (
     QuantizeLinear,
     Requantize,
     Trunc,
-    Whole,
 )
 from hlsgen.quantized_add import Parameters
 from hlsgen.rescale import Shift, compare, correct, rank, scale, table, thresholds

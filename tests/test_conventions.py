@@ -10,7 +10,10 @@ import pytest
 from numpy.typing import NDArray
 
 from hlsgen.fixed import IntType
-from hlsgen.ir import Convention, Requantize
+from hlsgen.operations import (
+    Convention,
+    Requantize,
+)
 from hlsgen.semantics import quantize
 
 Array = NDArray[Any]

@@ -20,7 +20,9 @@ from qonnx.custom_op.general.floatquant import compute_max_val, float_quant
 
 import hlsgen
 from hlsgen.fixed import Rounding
-from hlsgen.ir import FloatQuant
+from hlsgen.operations import (
+    FloatQuant,
+)
 from hlsgen.reference import encode_input
 from hlsgen.semantics import decode, decoding, quantize
 

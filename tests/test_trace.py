@@ -13,18 +13,20 @@ from numpy.typing import NDArray
 from hlsgen.activations import KINDS
 from hlsgen.fixed import IntType, Rounding
 from hlsgen.ir import (
+    FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
     Activation,
     Add,
     Cast,
     Div,
     Elementwise,
-    FloatBits,
     FloatQuant,
     IntQuant,
     Mul,
     QuantizeLinear,
     Quantizer,
-    Whole,
 )
 from hlsgen.rescale import trace as module
 from hlsgen.rescale.pieces import edges

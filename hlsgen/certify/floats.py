@@ -19,15 +19,17 @@ from hlsgen.certify.verilog import Cell, Memories, broken, two_complement
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
-    Add,
     Affine,
-    Bipolar,
     CountScale,
     Decode,
-    Div,
-    Elementwise,
     Fixed,
     FloatBits,
+)
+from hlsgen.operations import (
+    Add,
+    Bipolar,
+    Div,
+    Elementwise,
     IntQuant,
     Max,
     Min,

@@ -10,19 +10,21 @@ from hlsgen.fixed import Array
 from hlsgen.ir import (
     Accumulator,
     Affine,
-    Bipolar,
-    Convention,
     CountScale,
     Decode,
     Fixed,
-    FixedAdd,
     FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
+    Bipolar,
+    Convention,
+    FixedAdd,
     MultiThreshold,
     Pair,
     Quantizer,
     Requantize,
     Trunc,
-    Whole,
 )
 
 

@@ -16,14 +16,17 @@ import numpy as np
 from hlsgen.certify.known import decode_known, quantizer_known, requantize_fits
 from hlsgen.fixed import Array
 from hlsgen.ir import (
+    Decode,
+    FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
     Activation,
     Add,
     Cast,
-    Decode,
     Dequantize,
     Div,
     Elementwise,
-    FloatBits,
     FloatQuant,
     Fma,
     Max,
@@ -31,7 +34,6 @@ from hlsgen.ir import (
     Mul,
     Quantizer,
     Requantize,
-    Whole,
 )
 from hlsgen.rescale.step import StepFunction
 from hlsgen.semantics import (

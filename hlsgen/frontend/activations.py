@@ -8,7 +8,13 @@ import numpy as np
 
 from hlsgen.errors import fail
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import Activation, Elementwise, Shape
+from hlsgen.ir import (
+    Shape,
+)
+from hlsgen.operations import (
+    Activation,
+    Elementwise,
+)
 
 #: Operator -> (attribute, default) of alpha and beta, for those that have them.
 _ATTRIBUTES: dict[str, tuple[tuple[str, float], ...]] = {

@@ -15,7 +15,7 @@ from onnx import TensorProto, defs, helper
 from onnx.reference.op_run import OpRun
 from onnx.shape_inference import InferenceError
 
-from hlsgen import ir
+from hlsgen import operations
 from hlsgen.fixed import Array, IntType
 from hlsgen.quantized_add import BOUNDS, Parameters
 from hlsgen.semantics import quantize
@@ -118,7 +118,7 @@ class Requantize(OpRun):
         type_ = IntType(int(limits.min), int(limits.max))
         nothing = np.zeros((1,) * x.ndim, np.int64)
         zero = zero_point.astype(np.int64).reshape((1,) * x.ndim)
-        op = ir.Requantize(ir.Convention(rounding), whole[0], nothing, whole[1], zero, type_, str(zero_point.dtype))
+        op = operations.Requantize(operations.Convention(rounding), whole[0], nothing, whole[1], zero, type_, str(zero_point.dtype))
         return (quantize(op, x).astype(zero_point.dtype),)
 
 

@@ -13,7 +13,12 @@ import numpy as np
 
 from hlsgen.fixed import Array, Rounding
 from hlsgen.frontend.parameters import Inputs, Parameters
-from hlsgen.ir import FloatQuant, Shape
+from hlsgen.ir import (
+    Shape,
+)
+from hlsgen.operations import (
+    FloatQuant,
+)
 
 #: Most bits of a code besides its sign: float32 holds no more.
 MAX_CODE_BITS = 24

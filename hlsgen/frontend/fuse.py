@@ -16,18 +16,20 @@ from hlsgen.fixed import Array
 from hlsgen.frontend.qlinear import Operand, added, multiplied
 from hlsgen.frontend.tensors import Const
 from hlsgen.ir import (
-    Add,
-    Cast,
-    Dequantize,
     MatMul,
     MatMulInteger,
-    Max,
-    Mul,
     Op,
-    QuantizeLinear,
     Reshape,
     Step,
     Transpose,
+)
+from hlsgen.operations import (
+    Add,
+    Cast,
+    Dequantize,
+    Max,
+    Mul,
+    QuantizeLinear,
 )
 
 

@@ -15,15 +15,17 @@ from hlsgen.fixed import Array, IntType
 from hlsgen.frontend.tensors import DTYPES, Const
 from hlsgen.frontend.weights import in_front
 from hlsgen.ir import (
-    Convention,
-    Dequantize,
     MatMulInteger,
     Op,
-    QuantizeLinear,
-    Requantize,
     Reshape,
     Shape,
     Transpose,
+)
+from hlsgen.operations import (
+    Convention,
+    Dequantize,
+    QuantizeLinear,
+    Requantize,
 )
 
 Imported = list[tuple[Op, Shape]]

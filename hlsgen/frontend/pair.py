@@ -15,7 +15,14 @@ from hlsgen.frontend.integer import integers, quantize_linear, scale_of
 from hlsgen.frontend.qlinear import DOMAIN as MICROSOFT
 from hlsgen.frontend.qlinear import approximate
 from hlsgen.frontend.tensors import Const, attributes, label
-from hlsgen.ir import FixedAdd, Pair, PairOp, Shape
+from hlsgen.ir import (
+    Shape,
+)
+from hlsgen.operations import (
+    FixedAdd,
+    Pair,
+    PairOp,
+)
 
 _HINT = "Supported with two inputs: QuantizedAdd, QLinearAdd, QLinearMul, or Add or Mul between QDQ, of both inputs."
 

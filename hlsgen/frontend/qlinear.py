@@ -23,7 +23,19 @@ from hlsgen.frontend.integer import (
     scale_of,
 )
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import Activation, Add, Cast, FixedAdd, Fma, Mul, Op, QuantizeLinear, Shape
+from hlsgen.ir import (
+    Op,
+    Shape,
+)
+from hlsgen.operations import (
+    Activation,
+    Add,
+    Cast,
+    FixedAdd,
+    Fma,
+    Mul,
+    QuantizeLinear,
+)
 from hlsgen.quantized_add import Parameters, derive
 
 DOMAIN = "com.microsoft"

@@ -10,7 +10,17 @@ from hlsgen.errors import fail
 from hlsgen.fixed import int_type
 from hlsgen.frontend.floatquant import float_quant
 from hlsgen.frontend.parameters import Inputs, Parameters
-from hlsgen.ir import Bipolar, IntQuant, MultiThreshold, Quantizer, Shape, SignedBit, Trunc
+from hlsgen.ir import (
+    Shape,
+)
+from hlsgen.operations import (
+    Bipolar,
+    IntQuant,
+    MultiThreshold,
+    Quantizer,
+    SignedBit,
+    Trunc,
+)
 
 DOMAINS = frozenset(
     [

@@ -13,22 +13,24 @@ from hlsgen.frontend.activations import ACTIVATIONS, activation
 from hlsgen.frontend.tensors import DTYPES, Const, check_growth, evaluate, single_node
 from hlsgen.frontend.weights import in_front, integer_weights
 from hlsgen.ir import (
-    Activation,
-    Add,
     ArgMax,
-    Cast,
-    Div,
     HostOp,
     MatMul,
-    Max,
-    Min,
-    Mul,
     Op,
-    QuantizeLinear,
     Reshape,
     Shape,
     Transpose,
-)  # fmt: skip
+)
+from hlsgen.operations import (
+    Activation,
+    Add,
+    Cast,
+    Div,
+    Max,
+    Min,
+    Mul,
+    QuantizeLinear,
+)
 
 #: (operation, shape of its result)
 Imported = list[tuple[Op, Shape]]

@@ -14,7 +14,12 @@ from onnx.reference import ReferenceEvaluator
 
 from hlsgen.errors import Collector, fail, printable
 from hlsgen.fixed import Array
-from hlsgen.ir import Quantizer, Shape
+from hlsgen.ir import (
+    Shape,
+)
+from hlsgen.operations import (
+    Quantizer,
+)
 from hlsgen.semantics import decode, decoding, quantize
 
 #: No constant may grow beyond this many elements while it is computed, nor take more multiplications.

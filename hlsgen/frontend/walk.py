@@ -26,23 +26,25 @@ from hlsgen.frontend.tensors import (
     quantized,
 )
 from hlsgen.ir import (
+    HostOp,
+    MatMul,
+    MatMulInteger,
+    Model,
+    Op,
+    Shape,
+    Step,
+)
+from hlsgen.operations import (
     Bipolar,
     Cast,
     Dequantize,
     FixedAdd,
     FloatQuant,
-    HostOp,
     IntQuant,
-    MatMul,
-    MatMulInteger,
-    Model,
     MultiThreshold,
-    Op,
     QuantizeLinear,
     Requantize,
-    Shape,
     SignedBit,
-    Step,
     Trunc,
 )
 from hlsgen.semantics import quantize

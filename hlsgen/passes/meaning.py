@@ -6,7 +6,20 @@ import numpy as np
 
 from hlsgen.errors import HlsgenError, fail
 from hlsgen.fixed import Array, IntType, Rounding
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Elementwise, Fixed, FloatBits, IntQuant, Value, Whole
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    CountScale,
+    Decode,
+    Fixed,
+    FloatBits,
+    Value,
+    Whole,
+)
+from hlsgen.operations import (
+    Elementwise,
+    IntQuant,
+)
 from hlsgen.semantics import apply, constants, decode, decoding, quantize
 
 #: Most codes for which a function is checked by trying them all.

@@ -7,7 +7,15 @@ from typing import TypeVar
 import numpy as np
 
 from hlsgen.fixed import Array
-from hlsgen.ir import Decode, Elementwise, Reshape, Shape, Transpose
+from hlsgen.ir import (
+    Decode,
+    Reshape,
+    Shape,
+    Transpose,
+)
+from hlsgen.operations import (
+    Elementwise,
+)
 from hlsgen.semantics import constants, lead_axes, with_constants
 
 T = TypeVar("T", bound=Elementwise | Decode)

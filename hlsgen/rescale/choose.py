@@ -9,7 +9,9 @@ from typing import TypeVar
 
 from hlsgen.errors import HlsgenError, fail
 from hlsgen.fixed import Array, IntType
-from hlsgen.ir import Pair
+from hlsgen.operations import (
+    Pair,
+)
 from hlsgen.rescale import (
     compare,
     correct,
@@ -48,7 +50,7 @@ KINDS = {
     "shift": "power-of-two shift with one of seven roundings",
     "scale": "multiplication, addition, shift",
     "float-scale": "one float32 product, emulated in integers",
-    "correct": "coarse multiplication and one threshold from a memory",
+    "correct": "coarse guess from the high bits, corrected by one threshold from a memory",
     "compare": "comparators, one for every threshold",
     "thresholds": "binary search over thresholds in memory",
     "indexed": "binary search, and a table of the codes",

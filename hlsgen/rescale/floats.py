@@ -11,19 +11,22 @@ from hlsgen.errors import fail
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
-    Activation,
-    Add,
     Affine,
-    Bipolar,
-    Cast,
     CountScale,
     Decode,
+    Fixed,
+    FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
+    Activation,
+    Add,
+    Bipolar,
+    Cast,
     Dequantize,
     Div,
     Elementwise,
-    Fixed,
     FixedAdd,
-    FloatBits,
     FloatQuant,
     Fma,
     IntQuant,
@@ -37,7 +40,6 @@ from hlsgen.ir import (
     Requantize,
     SignedBit,
     Trunc,
-    Whole,
 )
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.thresholds import Thresholds

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hlsgen.fixed import Array, IntType, Rounding, round_shift
-from hlsgen.ir import Pair, PairOp, Whole
+from hlsgen.ir import (
+    Whole,
+)
+from hlsgen.operations import (
+    Pair,
+    PairOp,
+)
 from hlsgen.quantized_add import Parameters
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.table import Mode, Table

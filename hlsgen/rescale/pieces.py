@@ -11,6 +11,10 @@ from typing_extensions import assert_never
 from hlsgen.activations import turning_points
 from hlsgen.fixed import Array, Rounding
 from hlsgen.ir import (
+    FloatBits,
+    Whole,
+)
+from hlsgen.operations import (
     Activation,
     Add,
     Bipolar,
@@ -19,7 +23,6 @@ from hlsgen.ir import (
     Div,
     Elementwise,
     FixedAdd,
-    FloatBits,
     FloatQuant,
     Fma,
     IntQuant,
@@ -32,7 +35,6 @@ from hlsgen.ir import (
     Requantize,
     SignedBit,
     Trunc,
-    Whole,
 )
 from hlsgen.rescale.step import StepFunction
 from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, minifloat_argument, minifloat_exponent

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.fixed import Array, Rounding
-from hlsgen.ir import Accumulator, Add, Affine, Cast, IntQuant, Max, Mul, QuantizeLinear, Whole
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    Whole,
+)
+from hlsgen.operations import (
+    Add,
+    Cast,
+    IntQuant,
+    Max,
+    Mul,
+    QuantizeLinear,
+)
 from hlsgen.rescale.float_scale import FloatScale
 from hlsgen.rescale.float_scale import find as prove
 from hlsgen.rescale.step import StepFunction

@@ -8,7 +8,16 @@ from typing import TypeVar
 import numpy as np
 
 from hlsgen.fixed import Array, IntType
-from hlsgen.ir import Decode, Elementwise, FloatBits, Map, Quantizer, Shape
+from hlsgen.ir import (
+    Decode,
+    FloatBits,
+    Map,
+    Shape,
+)
+from hlsgen.operations import (
+    Elementwise,
+    Quantizer,
+)
 from hlsgen.semantics import apply, constants, decode, lead_axes, quantize, with_constants
 
 T = TypeVar("T", bound=Elementwise | Decode)
