@@ -69,7 +69,7 @@ def test_quantized_networks(
     form: str, activation: str, weight: str, gemm: bool, per_channel: bool, tmp_path: Path
 ) -> None:
     for seed, layers in enumerate([(16, 24, 12, 5), (40, 10)]):
-        path, x = quantize_mlp(tmp_path, form, activation, weight, per_channel, seed, layers, gemm=gemm, samples=500)
+        path, x = quantize_mlp(tmp_path, form, activation, weight, per_channel, seed, layers, gemm=gemm, samples=300)
         assert len(np.unique(agrees(path, x, tmp_path))) > 50
 
 
@@ -163,26 +163,26 @@ def test_an_integer_bias_with_a_scale_of_its_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize("first", [True, False])
 def test_binary_operators(op: str, dtype: str, first: bool, tmp_path: Path) -> None:
     """All codes with a constant on either side: a number, a row, a column, a matrix."""
-    for seed, shape in enumerate([(), (1,), (5,), (1, 5), (256, 1), (256, 5)]):
+    for seed, shape in enumerate([(), (1,), (2,), (1, 2), (256, 1), (256, 2)]):
         rng = np.random.default_rng(seed)
         sa, sb = np.exp(rng.uniform(-5, 0, 2)).astype(f32)
         own: list[Any] = ["x", sa, any_code(rng, dtype)]
         other: list[Any] = [any_code(rng, dtype, shape), sb, any_code(rng, dtype)]
         sy = f32(sa + sb) if op == "QLinearAdd" else f32(sa * sb * 100)
-        made = microsoft(op, [*(own + other if first else other + own), sy, any_code(rng, dtype)], dtype, [256, 5])
-        agrees(made, np.repeat(every(dtype), 5, axis=1), tmp_path)
+        made = microsoft(op, [*(own + other if first else other + own), sy, any_code(rng, dtype)], dtype, [256, 2])
+        agrees(made, np.repeat(every(dtype), 2, axis=1), tmp_path)
 
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("data, constant", [
-    ((256, 1), (1,)), ((256, 1), ()), ((256, 1), (256, 1)), ((2, 3, 4), (3, 1)), ((2, 3, 4), (1, 3, 1)),
+    ((64, 1), (1,)), ((64, 1), ()), ((64, 1), (64, 1)), ((2, 3, 4), (3, 1)), ((2, 3, 4), (1, 3, 1)),
 ])  # fmt: skip
 def test_sums_of_broadcast_operands(
     data: tuple[int, ...], constant: tuple[int, ...], first: bool, tmp_path: Path
 ) -> None:
     """The kernel exchanges the operands of some shapes, which changes the rounding."""
     rng = np.random.default_rng(9)
-    for _ in range(5):
+    for _ in range(2):
         sa, sb = np.exp(rng.uniform(-5, 0, 2)).astype(f32)
         own: list[Any] = ["x", sa, any_code(rng, "int8")]
         other: list[Any] = [any_code(rng, "int8", constant), sb, any_code(rng, "int8")]

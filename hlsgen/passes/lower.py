@@ -189,7 +189,19 @@ class _Builder:
         else:
             type_, meaning = IntType(0, KEY_POS_INF), FloatBits()
         self.source = self.value = Value(shape, type_, meaning)
+        if self.model.input_dtype in ("float16", "float64") and not self.head_end:
+            self._other_float(type_)
         return self.head_end, None
+
+    def _other_float(self, type_: IntType) -> None:
+        """The port gives float32; the model goes on in its own float type."""
+        dtype = self.model.input_dtype
+        if dtype == "float64" and (self.mode.kind == "float32" or type_.bits > 24):
+            raise fail(
+                "HG042", self.model.input_name, "a float64 input does not fit a float32 port.",
+                "Use --input codes, or fixed:W,I with W of at most 24.",
+            )  # fmt: skip
+        self.pending.append((self.model.input_name, Cast(dtype)))
 
     def _assume(self, step: Step, error: HlsgenError) -> None:
         """Goes on behind a wrong layer as if it gave 8-bit codes, to find what else is wrong."""
@@ -347,9 +359,8 @@ def _bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
         value = np.unique(bound.value)
         if value.dtype.kind not in "iu" or len(value) > 1:
             return op, count
-        lo, hi = op.type.lo, op.type.hi
-        limit = min(max(int(value[0]), lo), hi)
-        op = replace(op, type=IntType(limit, hi) if isinstance(bound, Max) else IntType(lo, limit))
+        end = max if isinstance(bound, Max) else min
+        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
     return op, len(following)
 
 
