@@ -58,8 +58,7 @@ def constants(case: Case) -> FloatScale:
     return FloatScale(mantissa, left, case.shift, offset, zero, case.u_w, case.low, case.high, case.dsp)
 
 
-def run(simulate: Callable[..., None], simulator: str, case: Case, x: Array) -> None:
-    found = constants(case)
+def run(simulate: Callable[..., None], simulator: str, case: Case, found: FloatScale, x: Array) -> None:
     table = np.random.default_rng(case.lanes).permutation(case.folds * case.lanes).reshape(case.folds, case.lanes)
     source = int_type(case.in_w, case.signed)
     result = int_type(max(abs(case.low) - 1, case.high).bit_length() + 1, True)
@@ -87,19 +86,43 @@ def test_scale_f32(simulate: Callable[..., None], simulator: str, case: Case) ->
     s = rng.integers(0, len(unit), x.shape)
     ties = (rng.integers(-40, 40, x.shape) + 0.5) * unit[s] - found.offset[s] + rng.integers(-1, 2, x.shape)
     inside = np.clip(np.rint(ties), bound.lo, bound.hi).astype(np.int64)
-    run(simulate, simulator, case, np.where(rng.random(x.shape) < 0.5, inside, x))
+    x = np.where(rng.random(x.shape) < 0.5, inside, x)
+    # What first saturates, and what is one less, of each set in turn in every lane.
+    ends = np.repeat([-(1 << case.u_w), -(1 << case.u_w) + 1, 1 << case.u_w], len(unit))[:, None]
+    ends = (ends >> np.tile(found.left, 3)[:, None]) - np.tile(found.offset, 3)[:, None]
+    x[: len(ends)] = np.clip(ends, bound.lo, bound.hi)
+    x[len(ends) : 2 * len(ends)] = np.roll(x[: len(ends)], 1, axis=0)
+    run(simulate, simulator, case, found, x)
 
 
 def test_every_input(simulate: Callable[..., None]) -> None:
     """16 bits into 16 lanes, with ties that float32 makes: the result is numpy's."""
-    case = Case(16, 1, 16, True, 10, 1, 18, 24, 31, 4, False, -400, 399)
+    case = Case(16, 1, 16, True, 10, 1, 18, 24, 28, 4, False, -8000, 7999)
     x = every(16, True, 16)
     found = constants(case)
     scale = np.ldexp(found.mantissa, found.left - case.shift).astype(np.float32)
     product = (x + found.offset).astype(np.float32) * scale
     code = np.clip(np.rint(product).astype(np.int64) + found.zero_point, case.low, case.high)
     assert (found.apply(x) == code).all()
-    run(simulate, "verilator", case, x)
+    exact = np.rint((x + found.offset) * scale.astype(np.float64)).astype(np.int64) + found.zero_point
+    assert (np.clip(exact, case.low, case.high) != code).sum() > 50
+    run(simulate, "verilator", case, found, x)
+
+
+def test_just_beyond_a_tie(simulate: Callable[..., None]) -> None:
+    """Products so little above the float32 tie beside 1/2 that only their lowest bits show it."""
+    rng, case = np.random.default_rng(1), Case(8, 1, 25, True, 0, 0, 24, 23, 46, 0, False, -8, 7)
+    tie, step = (1 << 45) + (1 << 21), 1 << 21
+    mantissa = rng.integers(1 << 22, 1 << 23, 400)
+    x = -(-tie // mantissa)
+    hit = ((x * mantissa > tie) & (x * mantissa < tie + step)).nonzero()[0][:8]
+    assert len(hit) == 8
+    zeros = np.zeros(8, np.int64)
+    found = FloatScale(mantissa[hit], zeros, 46, zeros, zeros, 24, case.low, case.high)
+    near = np.concatenate([sign * (x[hit] + d) for sign in (1, -1) for d in (0, -1, 1)]).reshape(-1, 8)
+    assert found.apply(near)[::3].tolist() == [[1] * 8, [-1] * 8]
+    assert found.apply(near)[1::3].tolist() == [[0] * 8, [0] * 8]
+    run(simulate, "icarus", case, found, np.tile(near, (5, 1)))
 
 
 @pytest.mark.parametrize("simulator, width, keep", [("icarus", 12, 5), ("icarus", 40, 24), ("verilator", 25, 24)])

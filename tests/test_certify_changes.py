@@ -267,17 +267,18 @@ def stairs(core: Path) -> tuple[dict[str, Any], dict[str, Any], list[Path]]:
     return certificate, layer, [core / "rtl" / name for name in layer["instances"][-1]["memories"]]
 
 
+@pytest.mark.parametrize("step", [-1, 1])
 @each("folded", "integer")
-def test_a_consistent_cheat(core: Path) -> None:
+def test_a_consistent_cheat(core: Path, step: int) -> None:
     """All thresholds of a layer moved by one, in memories and certificate, and all hashes made to agree."""
     certificate, layer, memories = stairs(core)
     parameters = layer["instances"][-1]["parameters"]
     width = parameters["IN_W"] + (1 if parameters["IN_SIGNED"] else 2)
     for path in memories:
-        words = [(int(word, 16) + 1) % (1 << width) for word in path.read_text().split()]
+        words = [(int(word, 16) + step) % (1 << width) for word in path.read_text().split()]
         path.write_text("".join(f"{word:x}\n" for word in words))
     for s in layer["sets"]:
-        s["thresholds"] = [t + 1 for t in s["thresholds"] if t + 1 <= s["interval"][1]]
+        s["thresholds"] = [t + step for t in s["thresholds"] if t + step <= s["interval"][1]]
     (core / "certificate.json").write_text(json.dumps(certificate))
     for path in memories:
         sign(core, f"rtl/{path.name}")

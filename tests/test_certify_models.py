@@ -103,6 +103,14 @@ def scales(rng: np.random.Generator, source: IntType) -> scale.Scale:
     return scale.Scale(ints(rng, -90, 90), addend, shift, low, high, odd, centre, below, bool(rng.random() < 0.3))
 
 
+def tables(rng: np.random.Generator, source: IntType) -> table.Table:
+    mode, bits = table.Mode(int(rng.integers(3))), int(rng.integers(1, 6))
+    entries = np.sort(rng.integers(-9, 9, (1 << bits, SETS)), axis=0)
+    center = ints(rng, -20, 40) * (mode != table.Mode.DIRECT) * int(rng.random() < 0.7)
+    even = bool(rng.random() < 0.5) and mode == table.Mode.HALF
+    return table.Table(mode, entries, center, even, int(rng.integers(-9, 9)) * (mode == table.Mode.HALF))
+
+
 def float_scales(rng: np.random.Generator, source: IntType) -> FloatScale:
     bits, left = int(rng.integers(6, 30)), ints(rng, 0, 6)
     mantissa = ints(rng, 1, 1 << int(rng.integers(2, 25)))
@@ -136,7 +144,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator, IntType], Any], tuple[int
     "hg_threshold": (on_steps("one way", thresholds.find), (1, 2)),
     "hg_compare": (on_steps("one way", compare.find), (1, 2)),
     "hg_rank": (on_steps("any", rank.find), (1,)),
-    "hg_table": (on_steps("any", lambda steps: table.find(steps, 2)), (1, 2)),
+    "hg_table": (tables, (1, 2)),
     "hg_correct": (on_steps("even", lambda steps: correct.find(steps, FOLDED[0])), (1, 2)),
     "hg_shift": (shifts, (1, 2)),
     "hg_scale": (scales, (1, 2)),

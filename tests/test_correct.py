@@ -140,6 +140,14 @@ def test_requantizer_needs_no_finer_part() -> None:
     check(steps, True, np.random.default_rng(0))
 
 
+def test_uneven_low_bits_are_a_finer_part() -> None:
+    """As float32 sums beyond 2^24 have them: still one LUT for each bit of start and cell."""
+    result = check(even(np.random.default_rng(3), -(2**31), 2**31 - 1, 255, 4, 64), False, np.random.default_rng(0))
+    assert 7 <= result.rest_bits <= 12
+    assert result.latency == 4
+    assert max(result.bucket.max(), result.cell.max()) <= 5
+
+
 def test_refusals() -> None:
     lo, hi = np.array([0, 0]), np.array([999, 999])
     twice = rising(np.array([[10, 500, 500], [10, 500, 900]]).T, lo, hi)
@@ -170,7 +178,7 @@ def test_proof_sees_every_change(noise: int, folded: bool) -> None:
             changed[index] = not changed[index] if name == "sure" else changed[index] + 1
             other = replace(result, **{name: changed})
             same = np.array_equal(other.apply(x), steps.apply(x))
-            # Jumps below zero cells: the proof may refuse what is equal, never the other way.
+            # The proof may refuse what is equal, never the other way.
             assert same or not equal(other, steps), (name, index)
             wrong += not same
     assert wrong > 60

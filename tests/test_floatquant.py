@@ -34,7 +34,7 @@ FLAGS = {"has_inf": 0, "has_nan": 1, "has_subnormal": 1, "saturation": 1, "round
 FORMATS: list[tuple[int, int, int, float | None]] = [
     (4, 3, 7, 448), (5, 2, 15, 57344), (2, 1, 1, None), (3, 2, 3, None), (2, 3, 1, None), (4, 3, 7, None),
     (4, 3, 8, 240), (5, 2, 16, None), (1, 0, 0, None), (1, 3, 1, None), (3, 0, 3, None), (2, 1, 1, 5), (4, 3, 7, 445),
-    (3, 4, -5, None), (3, 4, 90, None), (3, 4, -60, None), (2, 10, 1, None), (1, 20, 3, None), (1, 23, 0, None),
+    (3, 4, -5, None), (3, 4, 90, None), (3, 4, 111, None), (3, 4, -60, None), (2, 10, 1, None), (1, 20, 3, None), (1, 23, 0, None),
     (5, 5, 15, 40000), (4, 1, 30, 2.0**-16),
 ]  # fmt: skip
 

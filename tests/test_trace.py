@@ -156,3 +156,18 @@ def test_wide_intervals_of_integers() -> None:
         x = np.concatenate([steps.corners(), middle, np.clip(edge.reshape(-1, 1), lo, hi)])
         assert (steps.apply(x) == f.evaluate(x)).all()
         assert steps.steps > 400
+
+
+def test_as_many_steps_as_fit() -> None:
+    """In several sets and pieces; one code more is refused."""
+    sets, scale, zero = 5, np.float32([0.1, 1, 3, 1e9, 1e-20]), np.zeros(5, np.float32)
+    lo, hi = np.zeros(sets, np.int64), np.full(sets, KEY_POS_INF)
+    for top, fits in ((MAX_STEPS, True), (MAX_STEPS + 1, False)):
+        end = IntQuant(scale, zero, IntType(0, top), Rounding.ROUND)
+        f = StepFunction("f", FloatBits(), (), end, np.arange(sets), lo, hi, IntType(0, KEY_POS_INF), end.type)
+        steps = trace(f)
+        assert isinstance(steps, Steps) == fits
+        if isinstance(steps, Steps):
+            x = np.concatenate([steps.corners(), np.random.default_rng(0).integers(0, KEY_POS_INF, (50000, sets))])
+            assert steps.steps == MAX_STEPS
+            assert (steps.apply(x) == f.evaluate(x)).all()

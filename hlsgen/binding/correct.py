@@ -17,8 +17,8 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
     bits = source.bits
     low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if source.signed else (0, (1 << bits) - 1)
     # Bounds that no input passes are those of the type.
-    first = np.where(found.below, found.first, low)[sets]
-    last = np.where(found.beyond, found.last, high)[sets]
+    first = np.where(found.below[table].any(axis=0), found.first[sets], low)
+    last = np.where(found.beyond[table].any(axis=0), found.last[sets], high)
     shapes = found.bucket | found.cell << 8 | found.coarse << 16 | found.fine << 24
     return Binding(
         "hg_correct",
@@ -37,8 +37,9 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
 def _memories(found: Correct, table: Array, result: IntType, name: str) -> Iterator[tuple[str, str]]:
     codes = (1 << result.bits) - 1
     counts = found.count | (found.sure.astype(np.int64) << found.count_bits)
-    rest = np.zeros((codes + 1, found.rest.shape[1]), np.int64)
-    rest[(found.low + np.arange(len(found.rest))) & codes] = found.rest
+    rest = np.zeros((codes + 1 if found.rest_bits else 0, found.rest.shape[1]), np.int64)
+    if found.rest_bits:
+        rest[(found.low + np.arange(len(found.rest))) & codes] = found.rest
     for lane in range(table.shape[1]):
         sets = table[:, lane]
         size, cell = int(found.size[sets[0]]), int(found.cell[sets[0]])

@@ -82,7 +82,7 @@ module hg_multiply #(
                 localparam integer AT = (STYLE == 1) ? 2 * (FROM + e) : position(FROM + e);
                 wire [Y_W-1:0]      so_far = chain[e*Y_W +: Y_W];
                 wire signed [Y_W+X_W+1:0] high = $signed({{X_W+2{so_far[Y_W-1]}}, so_far}) >>> AT;
-                wire signed [X_W+1:0] sum;
+                wire [X_W+1:0] sum;
                 if (STYLE == 1) begin : booth
                     wire [M_W+2:0] bits = {{2{m_in[M_W-1]}}, m_in, 1'b0} >> AT;
                     wire [2:0]     code = bits[2:0];
