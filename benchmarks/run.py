@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import TensorProto, helper, numpy_helper
 from rich.console import Console
 from rich.table import Table
 
@@ -121,17 +122,45 @@ print(json.dumps({"LUT": lut, "FF": sum(n for c, n in cells.items() if c.startsw
 """
 
 
+def requantizer() -> onnx.ModelProto:
+    """int32 -> int8 of 16 channels: Cast, Mul, QuantizeLinear."""
+    rng = np.random.default_rng(5)
+    scale = (rng.integers(2**14, 2**15, 16) * 2.0 ** -rng.integers(37, 41, 16)).astype(np.float32)
+    constants = {"s": scale, "one": np.float32(1), "zero": np.int8(0)}
+    nodes = [
+        helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
+        helper.make_node("Mul", ["f", "s"], ["g"]),
+        helper.make_node("QuantizeLinear", ["g", "one", "zero"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes, "requantizer", [helper.make_tensor_value_info("x", TensorProto.INT32, [1, 16])],
+        [helper.make_tensor_value_info("y", TensorProto.INT8, [1, 16])],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
 def size() -> None:
-    """Six-input tables of the IntQuant 16 -> 4 bits of 16 channels, and of the digits network."""
+    """Six-input tables of quantizers of 16 channels in every realization, and of the digits network."""
     g = Graph((1, 16))
     rng = np.random.default_rng(0)
     g.quant(rng.uniform(0.5, 2, (1, 16)) * 200, 0.0, 4.0, signed=1, narrow=0, rounding_mode="ROUND")
-    table = Table("design", "LUT", "FF", "LUTRAM", "BRAM", title="Yosys synth_xilinx (xc7, no DSP)")
+    table = Table("design", "LUT", "FF", "LUTRAM", "BRAM", title="Yosys synth_xilinx (xc7, no DSP), with ports")
     with tempfile.TemporaryDirectory() as temporary:
-        onnx.save(g.model(), f"{temporary}/model.onnx")
-        hlsgen.build(f"{temporary}/model.onnx", f"{temporary}/quant", hlsgen.Options(input="fixed:16,16", lanes=16))
+        onnx.save(g.model(), f"{temporary}/quant.onnx")
+        onnx.save(requantizer(), f"{temporary}/requant.onnx")
         hlsgen.build(model_path("digits"), f"{temporary}/digits", hlsgen.Options(target_cycles=64))
-        for label, folder in (("IntQuant 16 -> 4, 16 channels", "quant"), ("digits, 64 cycles", "digits")):
+        rows = [("digits, 64 cycles", "digits")]
+        for label, name, port in (("IntQuant 16 -> 4", "quant", "fixed:16,16"), ("int32 -> int8", "requant", None)):
+            for kind in (None, "float-scale", "correct", "compare", "thresholds", "rank"):
+                folder = f"{name}-{kind}"
+                options = hlsgen.Options(input=port, lanes=16, realize={"": kind} if kind else {})
+                try:
+                    hlsgen.build(f"{temporary}/{name}.onnx", f"{temporary}/{folder}", options)
+                except hlsgen.HlsgenError:
+                    continue
+                rows.append((f"{label}, 16 channels, {kind or 'chosen'}", folder))
+        for label, folder in rows:
             files = (Path(temporary) / folder / "files.f").read_text().split()
             sources = [str(Path(temporary) / folder / f) for f in files]
             command = [sys.executable, "-c", SYNTH, "top", *sources]

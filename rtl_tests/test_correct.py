@@ -30,6 +30,8 @@ class Case:
     noise: int
     #: All lanes have the same functions.
     shared: bool = False
+    #: Each set has an interval of its own; the first one is that of its middle thresholds.
+    inside: bool = False
     #: What is expected: finer parts of thresholds, inputs beyond the buckets of the first set.
     rest: bool = False
     beyond: bool = True
@@ -59,6 +61,8 @@ CASES = [
     Case(1, 4, 32, True, 31, 3, 0.1, 1000, rest=True),
     Case(2, 1, 1, False, 1, 0, 1.0, 0, beyond=False),
     Case(2, 2, 1, True, 1, -1, 1.0, 0, beyond=False),
+    Case(1, 5, 12, True, 63, -32, 0.6, 0, inside=True, beyond=False),
+    Case(4, 1, 12, False, 63, -32, 0.6, 0, inside=True, beyond=False),
     Case(2, 1, 9, True, 255, -128, 0.8, 0),
 ]
 
@@ -75,8 +79,13 @@ def functions(case: Case) -> Steps:
     origin = bounds.lo + (bounds.hi - bounds.lo - span) * rng.uniform(0.2, 0.8, sets)
     table = np.ceil(origin + span * (np.arange(case.steps)[:, None] + 0.5) / case.steps).astype(np.int64)
     table = np.clip(table + rng.integers(-case.noise, case.noise + 1, table.shape), bounds.lo, bounds.hi + 1)
+    lo, hi = np.full(sets, bounds.lo), np.full(sets, bounds.hi)
+    if case.inside:
+        lo, hi = np.sort(rng.integers(bounds.lo, bounds.hi + 1, (2, sets)), axis=0)
+        lo[0], hi[0] = table[case.steps // 4, 0], table[case.steps // 2, 0]
+        table = np.clip(table, lo, hi + 1)
     values = np.broadcast_to(case.base + np.arange(case.steps + 1)[:, None], (case.steps + 1, sets))
-    return Steps("f", np.full(sets, bounds.lo), np.full(sets, bounds.hi), table, values)
+    return Steps("f", lo, hi, table, values)
 
 
 def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:
@@ -86,6 +95,8 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     assert (found.rest_bits > 0, bool(found.beyond[0])) == (case.rest, case.beyond)
     result = IntType(case.base, case.base + case.steps)
     bound = binding.bind(found, case.table, domain(case), result, "c")
+    channel = case.table[np.arange(len(x)) % case.folds]
+    x = np.clip(x, steps.lo[channel], steps.hi[channel])
     code = np.empty_like(x)
     for fold, sets in enumerate(case.table):
         part = x[fold :: case.folds]

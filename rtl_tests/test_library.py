@@ -24,6 +24,15 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_axis_in": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
     "hg_axis_out": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
+    "hg_correct": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
+        {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0},
+    ),
+    "hg_correct_lane": (
+        {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "COARSE": 40},
+        {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0},
+    ),
+    "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
     "hg_dot": ({"SIMD": 1, "X_W": 1, "W_W": 1, "W_BIPOLAR": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (

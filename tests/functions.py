@@ -12,9 +12,11 @@ Array = Any
 f32 = np.float32
 _erf, _erfc = np.vectorize(math.erf), np.vectorize(math.erfc)
 
-#: Name: operator, constants, function in float64; None: exact in float32, operation by operation.
+#: Name: operator, constants (and attributes), function in float64; None: exact in float32, operation by operation.
 FUNCTIONS: dict[str, tuple[str, list[Any], Callable[[Array], Array] | None]] = {
     "Relu": ("Relu", [], None), "LeakyRelu": ("LeakyRelu", [], None), "Abs": ("Abs", [], None),
+    "LeakyRelu 0.3": ("LeakyRelu", [{"alpha": 0.3}], None), "Elu 0.7": ("Elu", [{"alpha": 0.7}], None),
+    "HardSigmoid 0.3, 0.4": ("HardSigmoid", [{"alpha": 0.3, "beta": 0.4}], None),
     "Sqrt": ("Sqrt", [], None), "HardSigmoid": ("HardSigmoid", [], None), "HardSwish": ("HardSwish", [], None),
     "Neg": ("Neg", [], None), "Clip": ("Clip", [f32(-1), f32(2)], None), "PRelu": ("PRelu", [f32(0.3)], None),
     "Floor": ("Floor", [], None), "Ceil": ("Ceil", [], None), "Round": ("Round", [], None),

@@ -21,7 +21,7 @@ from hlsgen import reference
 Array = NDArray[Any]
 f32 = np.float32
 ACTIVATIONS = [
-    "Tanh", "Sigmoid", "Gelu", "Elu", "LeakyRelu", "HardSigmoid", "HardSwish", "Exp", "Sqrt", "Abs", "Pow 2", "Pow 3",
+    "Tanh", "Sigmoid", "Gelu", "Elu", "LeakyRelu 0.3", "HardSigmoid", "HardSwish", "Exp", "Sqrt", "Abs", "Pow 2", "Pow 3",
     "Pow 0.5",
 ]  # fmt: skip
 ROUNDINGS = ["ROUND", "FLOOR", "CEIL", "HALF_UP"]
@@ -33,9 +33,10 @@ def quant(g: Graph, scale: float, bits: int, signed: bool, zero: float = 0.0, ro
 
 def activate(g: Graph, name: str) -> None:
     op, constants, _ = FUNCTIONS[name]
+    attributes = constants[-1] if constants and isinstance(constants[-1], dict) else {}
     if name in HALF:
         g.then("Relu")
-    g.then(op, *constants)
+    g.then(op, *(c for c in constants if c is not attributes), **attributes)
 
 
 def made(g: Graph, shape: tuple[int, ...]) -> onnx.ModelProto:
@@ -63,7 +64,7 @@ def reach(name: str, low: float, high: float) -> float:
         "Abs": np.abs,
         "Sqrt": np.sqrt,
         "HardSigmoid": lambda x: np.clip(x / 5 + 0.5, 0, 1),
-        "LeakyRelu": lambda x: np.where(x > 0, x, x / 100),
+        "LeakyRelu 0.3": lambda x: np.where(x > 0, x, 0.3 * x),
         "HardSwish": lambda x: x * np.clip(x / 6 + 0.5, 0, 1),
     }
     return float(np.abs((exact or literal[name])(x)).max())

@@ -138,18 +138,21 @@ def test_int32_input(scale: float, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("scale", [2.0**-18, 3e-6])
 def test_wide_layers(scale: float, tmp_path: Path) -> None:
-    """Sums above 2^24, where Cast rounds: the thresholds stand behind the rounding."""
-    rng = np.random.default_rng(1)
-    weight = rng.choice([-128, 127, 127, 126], (3000, 4)).astype(np.int8)
+    """Sums above 2^24, where Cast rounds: on both sides of the thresholds, which stand behind that rounding."""
+    weight = np.repeat(np.array([[127, -127], [1, -1]], np.int8), [2990, 10], axis=0)
     made = chain(
         ("MatMulInteger", weight), FLOAT, ("Mul", f32(scale)), ("QuantizeLinear", ONE, ZERO), source="int8",
         shape=["N", 3000],
     )  # fmt: skip
-    x = codes(made, 300)
-    x[2:] = np.where(rng.random((298, 3000)) < rng.uniform(0, 1, (298, 1)), 127, x[2:])
-    sums = ort.matmul_integer(x, weight)
-    assert np.abs(sums).max() > 2**24
-    agrees(made, x, tmp_path)
+    middle = np.round((np.arange(70, 127, 7) + 0.5) / scale).astype(np.int64)
+    wanted = np.concatenate([(middle[:, None] + np.arange(-6, 7)).ravel(), [2**24 + d for d in range(5)]])
+    wanted = np.concatenate([wanted, -wanted])
+    x = np.zeros((len(wanted), 3000), np.int64)
+    x[:, :2990] = (wanted // 127 + np.arange(2990)[:, None]).T // 2990
+    x[:, 2990:] = (wanted % 127 + np.arange(10)[:, None]).T // 10
+    assert same(x @ weight[:, 0].astype(np.int64), wanted)
+    y = agrees(made, x.astype(np.int8), tmp_path)
+    assert not same(y[:, 0], np.clip(np.rint(wanted * np.float64(f32(scale))), -128, 127))
 
 
 @pytest.mark.parametrize("bias", [2**31 - 1 - 1000, -(2**31) + 500, 2**30])
@@ -326,13 +329,14 @@ def test_quantizers_of_half_precision(opset: int, tmp_path: Path) -> None:
 
 
 def test_dequantizers_of_half_precision(tmp_path: Path) -> None:
+    """The product is rounded to float16."""
     x = np.arange(-128, 128).astype(np.int8).reshape(-1, 1)
-    for after in ((), (("Relu",),)):
+    for after, scale, zero in product(((), (("Relu",),)), (0.03, 0.47, 11.3), (np.int8(4), np.int8(-128))):
         made = chain(
-            ("DequantizeLinear", f16(0.03), np.int8(4)), *after, ("QuantizeLinear", f16(0.011), np.uint8(60)),
-            source="int8", shape=["N", 1], opset=19,
+            ("DequantizeLinear", f16(scale), zero), *after, ("QuantizeLinear", f16(scale / 150), np.uint16(60)),
+            source="int8", shape=["N", 1], opset=21,
         )  # fmt: skip
-        assert len(np.unique(agrees(made, x, tmp_path))) > 50
+        assert len(np.unique(agrees(made, x, tmp_path))) > 100
 
 
 def test_arithmetic_of_half_precision(tmp_path: Path) -> None:

@@ -100,20 +100,25 @@ def test_hardware_of_quantized_networks(
 # --------------------------------------------------------------------------- biases
 
 
-def layer(bias: Callable[[Any, Array], str], activation: str = "uint8") -> tuple[onnx.ModelProto, dict[str, Any]]:
+def layer(
+    bias: Callable[[Any, Array], str], activation: str = "uint8", *then: str, zero_point: int | None = None
+) -> tuple[onnx.ModelProto, dict[str, Any]]:
     """DQ Gemm Q of 20 x 16 with int8 weights; `bias` adds the bias to the graph, given the weights' scales."""
     rng = np.random.default_rng(7)
     zero = np.array(120 if activation == "uint8" else -8, activation)
+    if zero_point is None:
+        zero_point = 131 if activation == "uint8" else 3
     known = {
         "sa": f32(0.0173), "za": zero, "sb": np.exp(rng.uniform(-6, -4, 16)).astype(f32), "sy": f32(0.0437),
-        "zy": np.array(131 if activation == "uint8" else 3, activation),
-        "weight": rng.integers(-128, 128, (20, 16)).astype(np.int8),
+        "zy": np.array(zero_point, activation), "weight": rng.integers(-128, 128, (20, 16)).astype(np.int8),
     }  # fmt: skip
     graph = Graph()
     graph.then("DequantizeLinear", known["sa"], zero)
     weight = dequantized(graph, known["weight"], known["sb"], np.zeros(16, np.int8), axis=1)
     graph.nodes.append(helper.make_node("Gemm", [graph.last, weight, bias(graph, known["sb"])], ["sum"]))
     graph.last = "sum"
+    for op in then:
+        graph.then(op)
     graph.then("QuantizeLinear", known["sy"], known["zy"])
     return finished(graph, activation, ["N", 20]), known
 
@@ -145,6 +150,28 @@ def test_an_integer_bias_in_units_of_the_sum(activation: str, tmp_path: Path) ->
     agrees(made, codes(made, 3000), tmp_path)
 
 
+@pytest.mark.parametrize("activation, lowest", [("uint8", 0), ("int8", -128)])
+def test_relu_behind_a_layer(activation: str, lowest: int, tmp_path: Path) -> None:
+    """It vanishes where saturation does the same. Elsewhere onnxruntime has no integer layer: then the file's own
+    operations count, and its float32 sums may decide a tie otherwise."""
+    values = np.round(BIAS * 5000).astype(np.int32)
+
+    def bias(graph: Any, sb: Array) -> str:
+        return dequantized(graph, values, f32(0.0173) * sb, axis=0)
+
+    made, _ = layer(bias, activation, "Relu", zero_point=lowest)
+    agrees(made, codes(made, 3000), tmp_path)
+    made, known = layer(bias, activation, "Relu", zero_point=lowest + 50)
+    x = codes(made, 3000)
+    sums = ort.matmul_integer(x, known["weight"], int(known["za"]))
+    product = f32(known["sa"]) * known["sb"]
+    real = (sums * (np.float64(known["sa"]) * known["sb"].astype(np.float64))).astype(f32)
+    real = np.maximum(real + values.astype(f32) * product, 0)
+    y = evaluated(made, x, tmp_path)
+    assert same(y, ort.quantize_linear(real, known["sy"], lowest + 50, lowest, lowest + 255))
+    assert (y != ort.run(made, {"x": x})[0]).mean() < 1e-4
+
+
 def test_an_integer_bias_with_a_scale_of_its_own(tmp_path: Path) -> None:
     """Its scale counts. onnxruntime's fused layer takes the codes alone; without optimization it does not."""
     values = np.round(BIAS * 5000).astype(np.int32)
@@ -153,6 +180,25 @@ def test_an_integer_bias_with_a_scale_of_its_own(tmp_path: Path) -> None:
     y = evaluated(made, x, tmp_path)
     assert (y != ort.run(made, {"x": x}, ort.OFF)[0]).mean() < 1e-4
     assert np.abs(y.astype(int) - ort.run(made, {"x": x})[0]).max() > 10
+
+
+def test_weights_with_a_scale_for_each_input(tmp_path: Path) -> None:
+    """Whole ratios along the summed axis: onnxruntime has no integer layer for that (it makes one that it then refuses
+    to run). The exact sum, rounded once, is divided, as the file says; float32 sums decide some ties otherwise."""
+    rng = np.random.default_rng(16)
+    graph, weight = Graph(), any_code(rng, "int8", (12, 5))
+    scale = f32(0.02) * 2.0 ** rng.integers(0, 3, 12).astype(f32)
+    graph.then("DequantizeLinear", f32(0.05), np.int8(0))
+    name = dequantized(graph, weight, scale, np.zeros(12, np.int8), axis=0)
+    graph.nodes.append(helper.make_node("MatMul", [graph.last, name], ["sum"]))
+    graph.last = "sum"
+    made = finished(graph.then("QuantizeLinear", f32(0.31), np.int8(0)), "int8", ["N", 12])
+    x = codes(made, 3000) // np.int8(4)
+    sums = x.astype(np.int64) @ (weight * np.round(scale / f32(0.02)).astype(np.int64)[:, None])
+    real = (sums * (np.float64(f32(0.05)) * np.float64(f32(0.02)))).astype(f32)
+    y = evaluated(made, x, tmp_path)
+    assert same(y, ort.quantize_linear(real, f32(0.31), 0, -128, 127))
+    assert 0 < (y != ort.run(made, {"x": x}, ort.OFF)[0]).mean() < 0.003
 
 
 # --------------------------------------------------------------------------- QLinear operators of one tensor
