@@ -73,6 +73,19 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_replay": ({"WIDTH": 1, "LENGTH": 1, "REPEAT": 1}, {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4}),
     "hg_reset": ({}, {"ACTIVE_LOW": 1}),
+    "hg_multiply": (
+        {"X_W": 1, "M_W": 1, "STYLE": 0, "STAGES": 1},
+        {"X_W": 4, "M_W": 7, "STYLE": 2, "STAGES": 3, "M": "7'h4d"},
+    ),
+    "hg_scale": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 32, "M_W": 24, "R_W": 40, "SHIFT": 31, "MODE": 1, "STYLE": 0, "STAGES": 2},
+        {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "M_W": 3, "R_W": 5, "SHIFT": 2, "MODE": 3, "SYMMETRIC": 2},
+    ),
+    "hg_scale_f32": (
+        {"LANES": 1, "FOLDS": 1, "IN_W": 32, "U_W": 33, "STYLE": 0, "STAGES": 2},
+        {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "U_W": 6, "M_W": 5, "SHIFT": 9},
+    ),
+    "hg_significant": ({"W": 25, "KEEP": 24}, {"W": 9, "KEEP": 4}),
     "hg_shift": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "B_W": 40, "SHIFT": 0, "MODE": 2},
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -12,7 +14,7 @@ import numpy as np
 import onnx
 import ort
 import pytest
-from integer_models import FIGURES, chain, codes, compiled, evaluated, in_hardware, prequantized, same
+from integer_models import EXAMPLE, FIGURES, chain, codes, compiled, evaluated, in_hardware, prequantized, same
 from onnx import TensorProto, numpy_helper
 from paths import needs_icarus
 
@@ -72,6 +74,25 @@ def test_run_is_the_same_function(tmp_path: Path) -> None:
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "build")
     x = codes(made, 50)
     assert same(hlsgen.run(tmp_path / "build", x), np.concatenate([ort.run(made, {"x": row[None]})[0] for row in x]))
+
+
+def test_the_script_writes_them(tmp_path: Path) -> None:
+    """The command line of examples/prequantized."""
+
+    def script(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, str(EXAMPLE), *arguments], cwd=tmp_path, capture_output=True, text=True)
+
+    assert (
+        script("F2", "F4", "--sizes", "9", "8", "4", "--dtype", "uint8", "--relu-last", "-o", "a.onnx").returncode == 0
+    )
+    wanted = prequantized(("F2", "F4"), (9, 8, 4), dtype="uint8", relu_first=False)
+    assert (tmp_path / "a.onnx").read_bytes() == wanted.SerializeToString()
+    assert script("--all", "set").returncode == 0
+    written = list((tmp_path / "set").glob("*.onnx"))
+    assert len(written) == 118
+    assert {path.name[:2] for path in written} == set(FIGURES)
+    for wrong in (["F7"], ["F1", "F3"], ["F1", "--sizes", "4"], ["F1", "--one-mul", "--two-muls"]):
+        assert script(*wrong).returncode == 2
 
 
 def sigmoid_layer(made: onnx.ModelProto, x: Array, half: bool) -> Array:
