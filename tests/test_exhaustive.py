@@ -22,12 +22,13 @@ Array = NDArray[Any]
 LANES = 16
 
 
-def core(tmp_path: Path, lanes: int, input_: str, *quant: Any, **attributes: Any) -> NativeCore:
-    """A stand-alone IntQuant, built and compiled; channels on the last axis."""
+def core(tmp_path: Path, lanes: int, input_: str, *quant: Any, kind: str = "", **attributes: Any) -> NativeCore:
+    """A stand-alone IntQuant, built (as that kind of realization) and compiled; channels on the last axis."""
     g = Graph((1, lanes))
     g.quant(*quant, **attributes)
     onnx.save(g.model(), tmp_path / "model.onnx")
-    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(input=input_, lanes=lanes))
+    options = hlsgen.Options(input=input_, lanes=lanes, realize={"": kind} if kind else {})
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", options)
     return NativeCore(build, tmp_path / "out", tmp_path / "native")
 
 
@@ -52,9 +53,9 @@ def test_every_16_bit_input_in_every_rounding_mode(mode: Rounding, tmp_path: Pat
 
 
 @pytest.mark.parametrize("mode", list(Rounding))
-def test_powers_of_two_become_shifts(mode: Rounding, tmp_path: Path) -> None:
-    with core(tmp_path, 4, "fixed:16,8", 0.125, 2.0, 8.0, signed=1, narrow=1, rounding_mode=mode.name) as native:
-        assert [type(r).__name__ for r in native.build.schedule.realizations.values()] == ["Shift"]
+def test_powers_of_two_can_be_shifts(mode: Rounding, tmp_path: Path) -> None:
+    attributes = {"signed": 1, "narrow": 1, "rounding_mode": mode.name}
+    with core(tmp_path, 4, "fixed:16,8", 0.125, 2.0, 8.0, kind="shift", **attributes) as native:
         codes = every_code(16, 4)
         expected = int_quant(
             (codes / 256).astype(np.float32), np.float32(0.125), np.float32(2), np.float32(8), 1, 1, mode.name
@@ -65,7 +66,7 @@ def test_powers_of_two_become_shifts(mode: Rounding, tmp_path: Path) -> None:
 def test_wide_codes_go_through_float_units(tmp_path: Path) -> None:
     """16 bits with a scale that is no power of two: float32 hardware, every input."""
     with core(tmp_path, 2, "fixed:16,2", np.array([[3e-5, 0.00011]]), 0.7, 16.0, signed=1, narrow=0) as native:
-        assert [type(r).__name__ for r in native.build.schedule.realizations.values()] == ["FloatUnits"]
+        assert [c.name for c in native.build.schedule.choices.values()] == ["float-units"]
         codes = every_code(16, 2)
         assert np.array_equal(native.run(codes), reference.run_layers(native.build.graph, codes)[-1])
 
@@ -79,7 +80,9 @@ def test_floats_around_every_threshold(tmp_path: Path) -> None:
     """float32 input: 4096 floats on both sides of each threshold, and the ends of the range."""
     with core(tmp_path, LANES, "float32", 0.3, 0.0, 4.0, signed=1, narrow=0, rounding_mode="HALF_UP") as native:
         build = native.build
-        table = next(iter(build.schedule.realizations.values())).table[:, 0]  # type: ignore[union-attr]
+        steps = next(iter(build.schedule.choices.values())).steps
+        assert steps is not None
+        table = steps.table[:, 0]
         points = [*table, KEY_NEG_INF, 0x7FFFFFFF, KEY_POS_INF - 4096]
         for point in points:
             keys = all_keys(max(int(point) - 4096, KEY_NEG_INF), min(int(point) + 4096, KEY_POS_INF + 1), LANES)
