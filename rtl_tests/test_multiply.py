@@ -27,7 +27,7 @@ CONSTANTS = [
     (6, 4, -8, 1),
     (6, 4, 7, 5),
     (4, 1, -1, 1),
-    (12, 25, 11184811, 4),
+    (9, 25, 11184811, 4),
     (5, 8, 0b01010101, 1),
 ]
 
@@ -48,7 +48,7 @@ def test_multiply(simulate: Callable[..., None], simulator: str, case: tuple[int
         x, m = (a.ravel() for a in np.meshgrid(np.arange(1 << x_w), np.arange(1 << m_w)))
         x, m = x - (x >> (x_w - 1) << x_w), m - (m >> (m_w - 1) << m_w)
     else:
-        x, m = (integers(rng, bits, True, (1500,)) for bits in (x_w, m_w))
+        x, m = (integers(rng, bits, True, (500,)) for bits in (x_w, m_w))
     run(simulate, simulator, {"X_W": x_w, "M_W": m_w, "STYLE": style, "STAGES": stages}, x, m)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import onnx
 import ort
+import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from paths import ROOT
@@ -37,6 +38,9 @@ def _example() -> ModuleType:
 _module = _example()
 Graph, prequantized, multiplier_and_shift = _module.Graph, _module.prequantized, _module.multiplier_and_shift
 FIGURES = tuple(_module.FIGURES)
+#: Nodes for `chain`.
+ONE = np.float32(1)
+FLOAT, QUANTIZE = ("Cast", {"to": TensorProto.FLOAT}), ("QuantizeLinear", ONE, np.int8(0))
 
 
 def typed(dtype: Any) -> int:
@@ -102,6 +106,23 @@ def frames(made: onnx.ModelProto | Path, x: Array) -> Array:
     """What onnxruntime makes of samples, one at a time."""
     session = ort.session(made)
     return np.concatenate([session.run(None, {session.get_inputs()[0].name: sample[None]})[0] for sample in x])
+
+
+def agrees(
+    made: onnx.ModelProto | Path, x: Array, directory: Path, level: Any = ort.DEFAULT, **options: Any
+) -> Array:  # fmt: skip
+    """hlsgen's result, after comparing its numbers, shape and type with onnxruntime's."""
+    y, z = evaluated(made, x, directory, **options), ort.run(made, {"x": x}, level)[0]
+    assert y.dtype == z.dtype
+    assert same(y, z)
+    return y
+
+
+def refused(made: onnx.ModelProto, directory: Path, code: str) -> None:
+    """Asserts a diagnostic of that code."""
+    with pytest.raises(hlsgen.HlsgenError) as error:
+        compiled(made, directory)
+    assert code in [d.code for d in error.value.diagnostics]
 
 
 def in_hardware(

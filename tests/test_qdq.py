@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,9 @@ import numpy as np
 import onnx
 import ort
 import pytest
-from functions import FUNCTIONS, HALF
 from integer_models import (
     Graph,
+    agrees,
     chain,
     codes,
     compiled,
@@ -22,7 +21,6 @@ from integer_models import (
     finished,
     frames,
     in_hardware,
-    model,
     quantize_mlp,
     same,
 )
@@ -39,23 +37,9 @@ TYPES = [("uint8", "int8"), ("uint8", "uint8"), ("int8", "int8")]
 SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
 
 
-def every(dtype: str) -> Array:
-    """All codes of an 8-bit type, as a column."""
-    info = np.iinfo(dtype)
-    return np.arange(info.min, info.max + 1).astype(dtype).reshape(256, 1)
-
-
 def any_code(rng: np.random.Generator, dtype: str, shape: Any = ()) -> Array:
     info = np.iinfo(dtype)
     return np.asarray(rng.integers(info.min, info.max + 1, shape)).astype(dtype)
-
-
-def agrees(made: onnx.ModelProto | Path, x: Array, directory: Path, level: Any = ort.DEFAULT) -> Array:
-    """hlsgen's result, after comparing its numbers, shape and type with onnxruntime's."""
-    y, z = evaluated(made, x, directory), ort.run(made, {"x": x}, level)[0]
-    assert y.dtype == z.dtype
-    assert same(y, z)
-    return y
 
 
 # --------------------------------------------------------------------------- networks of onnxruntime's quantizer
@@ -199,130 +183,6 @@ def test_weights_with_a_scale_for_each_input(tmp_path: Path) -> None:
     y = evaluated(made, x, tmp_path)
     assert same(y, ort.quantize_linear(real, f32(0.31), 0, -128, 127))
     assert 0 < (y != ort.run(made, {"x": x}, ort.OFF)[0]).mean() < 0.003
-
-
-# --------------------------------------------------------------------------- QLinear operators of one tensor
-
-
-@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
-@pytest.mark.parametrize("dtype", ["int8", "uint8"])
-@pytest.mark.parametrize("first", [True, False])
-def test_binary_operators(op: str, dtype: str, first: bool, tmp_path: Path) -> None:
-    """All codes with a constant on either side: a number, a row, a column, a matrix."""
-    for seed, shape in enumerate([(), (1,), (2,), (1, 2), (256, 1), (256, 2)]):
-        rng = np.random.default_rng(seed)
-        sa, sb = np.exp(rng.uniform(-5, 0, 2)).astype(f32)
-        own: list[Any] = ["x", sa, any_code(rng, dtype)]
-        other: list[Any] = [any_code(rng, dtype, shape), sb, any_code(rng, dtype)]
-        sy = f32(sa + sb) if op == "QLinearAdd" else f32(sa * sb * 100)
-        made = microsoft(op, [*(own + other if first else other + own), sy, any_code(rng, dtype)], dtype, [256, 2])
-        agrees(made, np.repeat(every(dtype), 2, axis=1), tmp_path)
-
-
-@pytest.mark.parametrize("first", [True, False])
-@pytest.mark.parametrize("data, constant, seeds", [
-    ((64, 1), (1,), (27393, 29995)), ((64, 1), (), (27393, 29995)), ((64, 1), (64, 1), (2298, 17182)),
-    ((16, 8), (16, 1), (8379, 8781)), ((2, 8, 4), (1, 8, 1), (5855, 9293)), ((4, 16), (16,), (2298, 4644)),
-])  # fmt: skip
-def test_sums_of_broadcast_operands(
-    data: tuple[int, ...], constant: tuple[int, ...], seeds: tuple[int, ...], first: bool, tmp_path: Path
-) -> None:
-    """The kernel exchanges the operands of some shapes. Of thousands of parameters, these are where it matters."""
-    for seed in seeds:
-        rng = np.random.default_rng(seed)
-        sa, sb = (f32(np.round(v, 3)) for v in rng.uniform(0.001, 0.1, 2))
-        sy = f32((float(sa) + float(sb)) * 2.0 ** rng.uniform(-1, 1))
-        za, zb, zy = (any_code(rng, "int8") for _ in range(3))
-        x, c = any_code(rng, "int8", data), any_code(rng, "int8", constant)
-        args = x, sa, int(za), c, sb, int(zb), sy, int(zy), -128, 127
-        assert not same(ort.qlinear_add(*args), ort.qlinear_add(*args, swap=True))
-        own, other = ["x", sa, za], [c, sb, zb]
-        agrees(microsoft("QLinearAdd", [*(own + other if first else other + own), sy, zy], "int8", data), x, tmp_path)
-
-
-def microsoft(op: str, inputs: list[Any], dtype: str, shape: Any, output: str | None = None, **attributes: Any) -> Any:
-    """One node of onnxruntime's own domain; inputs are "x", "" or constants."""
-    names = [part if isinstance(part, str) else f"c{i}" for i, part in enumerate(inputs)]
-    constants = {n: part for n, part in zip(names, inputs, strict=True) if not isinstance(part, str)}
-    node = helper.make_node(op, names, ["y"], domain="com.microsoft", **attributes)
-    return model([node], {"x": (dtype, shape)}, output or dtype, **constants)
-
-
-@pytest.mark.parametrize("activation, weight", TYPES)
-@pytest.mark.parametrize("alpha", [1.0, 0.3])
-def test_gemm(activation: str, weight: str, alpha: float, tmp_path: Path) -> None:
-    """alpha scales the bias as well; transposed weights, scales of each column, float results."""
-    rng = np.random.default_rng(10)
-    for trans, columns, bias, real in product([0, 1], [False, True], [None, (5,), (1, 5), ()], [False, True]):
-        if real and bias == ():
-            continue
-        n = (5,) if columns else ()
-        matrix = any_code(rng, weight, (5, 12) if trans else (12, 5))
-        constant = "" if bias is None else rng.integers(-5000, 5000, bias).astype(np.int32)
-        made = microsoft(
-            "QGemm",
-            ["x", f32(0.03), any_code(rng, activation), matrix, np.exp(rng.uniform(-4, -2, n)).astype(f32),
-             any_code(rng, weight, n), constant, *([] if real else [f32(0.07), any_code(rng, activation)])],
-            activation, ["N", 12], "float32" if real else None, transB=trans, alpha=alpha,
-        )  # fmt: skip
-        agrees(made, codes(made, 60), tmp_path)
-
-
-@pytest.mark.parametrize("activation, weight", TYPES)
-def test_products_with_float_results(activation: str, weight: str, tmp_path: Path) -> None:
-    rng = np.random.default_rng(11)
-    for columns, bias in product([(), (5,)], [[], [rng.normal(size=5).astype(f32)]]):
-        made = microsoft(
-            "MatMulIntegerToFloat",
-            ["x", any_code(rng, weight, (12, 5)), f32(0.03), np.exp(rng.uniform(-4, -2, columns)).astype(f32),
-             any_code(rng, activation), any_code(rng, weight, columns), *bias],
-            activation, ["N", 12], "float32",
-        )  # fmt: skip
-        agrees(made, codes(made, 60), tmp_path)
-
-
-@pytest.mark.parametrize("op, attributes", [
-    ("QLinearSigmoid", {}), ("QLinearLeakyRelu", {}), ("QLinearLeakyRelu", {"alpha": 0.1}),
-])  # fmt: skip
-def test_tables_of_onnxruntime(op: str, attributes: dict[str, float], tmp_path: Path) -> None:
-    for seed in range(12):
-        rng, dtype = np.random.default_rng(seed), ["int8", "uint8"][seed % 2]
-        sx, sy = np.exp(rng.uniform(-4, -2, 2)).astype(f32)
-        output = f32(1 / 300) if op == "QLinearSigmoid" else sy
-        parts = ["x", sx, any_code(rng, dtype), output, any_code(rng, dtype)]
-        agrees(microsoft(op, parts, dtype, [256, 1], **attributes), every(dtype), tmp_path)
-
-
-# --------------------------------------------------------------------------- DequantizeLinear, one operator, QuantizeLinear
-
-
-def spread(y: Array) -> float:
-    finite = y[np.isfinite(y)].astype(float)
-    return float(np.ptp(finite))
-
-
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_code_through_an_operator(name: str, tmp_path: Path) -> None:
-    """256 codes, six random scales. Smooth functions are correctly rounded here; onnxruntime's are not, which could
-    move a code that lies within an ulp or so of a rounding boundary: none of these does."""
-    op, constants, function = FUNCTIONS[name]
-    wrong = 0
-    for seed in range(6):
-        rng, dtype, output = np.random.default_rng(seed), ["int8", "uint8"][seed % 2], ["int8", "uint8"][seed // 2 % 2]
-        zero = any_code(rng, dtype) if name not in HALF else np.array(np.iinfo(dtype).min, dtype)
-        sx, point = f32(np.exp(rng.uniform(-4.5, -2.5))), any_code(rng, output)
-        first = ("DequantizeLinear", sx, zero), (op, *constants)
-        real = ort.run(chain(*first, source=dtype, shape=[256, 1], opset=20), {"x": every(dtype)})[0]
-        sy = f32(max(spread(real), 1e-3) / rng.uniform(150, 300))
-        made = chain(*first, ("QuantizeLinear", sy, point), source=dtype, shape=[256, 1], opset=20)
-        y, z = evaluated(made, every(dtype), tmp_path), ort.run(made, {"x": every(dtype)})[0]
-        if function is not None:
-            info = np.iinfo(output)
-            with np.errstate(all="ignore"):
-                exact = function(ort.dequantize_linear(every(dtype), sx, int(zero)).astype(np.float64)).astype(f32)
-            assert same(y, ort.quantize_linear(exact, sy, int(point), info.min, info.max))
-        wrong += int((y != z).sum())
-    assert wrong == 0
 
 
 # --------------------------------------------------------------------------- what stands between quantizer and layer

@@ -118,7 +118,9 @@ class Requantize(OpRun):
         type_ = IntType(int(limits.min), int(limits.max))
         nothing = np.zeros((1,) * x.ndim, np.int64)
         zero = zero_point.astype(np.int64).reshape((1,) * x.ndim)
-        op = operations.Requantize(operations.Convention(rounding), whole[0], nothing, whole[1], zero, type_, str(zero_point.dtype))
+        op = operations.Requantize(
+            operations.Convention(rounding), whole[0], nothing, whole[1], zero, type_, str(zero_point.dtype)
+        )
         return (quantize(op, x).astype(zero_point.dtype),)
 
 

@@ -163,8 +163,8 @@ def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) ->
         return [("pair", lambda: found if isinstance(found, str) else (found, pair.cost(found, table, source, result)))]
     return [
         ("shift", attempt(partial(shift.find, f), shift.cost)),
-        ("scale", on_steps(scale.find, partial(scale.cost, dsp=dsp))),
-        ("float-scale", on_steps(partial(product.find, f), partial(float_scale.cost, dsp=dsp))),
+        ("scale", on_steps(partial(scale.find, dsp=dsp), partial(scale.cost, dsp=dsp))),
+        ("float-scale", on_steps(partial(product.find, f, dsp=dsp), partial(float_scale.cost, dsp=dsp))),
         ("correct", on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
         ("compare", on_steps(compare.find, compare.cost)),
         ("thresholds", on_steps(thresholds.find, thresholds.cost)),

@@ -24,13 +24,14 @@ from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
 
 
-def find(f: StepFunction, steps: Steps) -> FloatScale | str:
+def find(f: StepFunction, steps: Steps, dsp: bool = False) -> FloatScale | str:
     """A product with a float32 scale, a sum before and a zero point behind it, proven equal to the steps."""
     parts = candidate(f)
     if parts is None:
         return "the chain is not one product of an integer sum, rounded half to even"
     scale, offset, zero = (np.broadcast_to(part, f.sets) for part in parts)
-    return prove(steps, np.ascontiguousarray(scale), np.ascontiguousarray(offset), np.ascontiguousarray(zero))
+    scale, offset, zero = map(np.ascontiguousarray, (scale, offset, zero))
+    return prove(steps, scale, offset, zero, dsp=dsp)
 
 
 def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:

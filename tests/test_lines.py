@@ -1,0 +1,123 @@
+"""hlsgen.rescale.lines: slopes and offsets of lines through staircases, against all pairs of points."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from test_scaling import dense, every, random_steps, tabulated
+
+from hlsgen.rescale.lines import Slopes, Stairs, slopes
+from hlsgen.rescale.multiplier import digits
+from hlsgen.rescale.scale import Scale, find_floor
+
+
+def brute(stairs: Stairs, c: int) -> tuple[Fraction, Fraction | None]:
+    """The bounds of the slope, from all pairs of points."""
+    above, below = Fraction(-1), None
+    upper, lower = stairs.at[:, c], stairs.under[:, c]
+    for x, k in np.stack([stairs.x[upper, c], stairs.k[upper, c]], axis=1).tolist():
+        for y, k_y in np.stack([stairs.y[lower, c], stairs.l[lower, c]], axis=1).tolist():
+            if x > y:
+                above = max(above, Fraction(k - k_y, x - y))
+            elif x < y:
+                bound = Fraction(k_y - k, y - x)
+                below = bound if below is None else min(below, bound)
+    return above, below
+
+
+@pytest.mark.parametrize("kind", ["straight", "jitter", "jump", "short"])
+def test_floor_exists_exactly_where_a_line_does(kind: str) -> None:
+    """All pairs of points give the bounds; all inputs show equality."""
+    rng = np.random.default_rng(len(kind))
+    seen = set()
+    for _ in range(250):
+        steps = random_steps(rng, kind)
+        falling = steps.values[0] > steps.values[-1]
+        table = np.where(falling, 1 - steps.table[::-1], steps.table)
+        lo, hi = np.where(falling, -steps.hi, steps.lo), np.where(falling, -steps.lo, steps.hi)
+        all_codes = np.stack([steps.first, steps.last])
+        stairs = Stairs.of(table, int(steps.values.min()), lo, hi, int(all_codes.min()), int(all_codes.max()))
+        bounds = slopes(stairs)
+        straight = True
+        for c, bound in enumerate(bounds):
+            above, below = brute(stairs, c)
+            if below is None or above < below:
+                assert (bound.above, bound.below) == (above, below)
+            else:
+                straight = False
+                assert not bound.exist
+                assert bound.above <= above
+                assert bound.below is not None
+                assert bound.below >= below
+        found = find_floor(steps)
+        assert isinstance(found, Scale) == straight, found
+        seen.add(straight)
+        if isinstance(found, Scale):
+            every(found, steps)
+    assert True in seen
+    assert False in seen or kind == "short"
+
+
+def test_the_least_shift() -> None:
+    """No smaller shift has a multiplier in all sets."""
+    rng = np.random.default_rng(3)
+    tried = 0
+    for _ in range(120):
+        steps = random_steps(rng, "straight")
+        found = find_floor(steps)
+        if isinstance(found, str) or (steps.values[0] > steps.values[-1]).any() or not 0 < found.shift < 9:
+            continue
+        tried += 1
+        stairs = Stairs.of(steps.table, steps.base, steps.lo, steps.hi, found.low, found.high)
+        fitting = np.zeros(steps.sets, np.bool_)
+        for multiplier in range(16 << found.shift):
+            least, most = stairs.offsets(np.full(steps.sets, multiplier), found.shift - 1)
+            fitting |= least <= most
+        assert not fitting.all()
+    assert tried > 20
+
+
+@pytest.mark.parametrize("parity", [None, 0, 1])
+def test_the_addends_are_all_there_are(parity: int | None) -> None:
+    """Those of the interval give the function, those beside it do not."""
+    rng = np.random.default_rng(4)
+    lo, hi = np.full(1, -25), np.full(1, 25)
+    x = np.arange(-25, 26)[:, None]
+    counts = set()
+    for _ in range(300):
+        shift, low = int(rng.integers(1, 6)), int(rng.integers(-3, 3))
+        multiplier, addend = rng.integers(0, 2 << shift, 1), rng.integers(-99, 99, 1)
+        odd = None if parity is None else np.array([parity])
+        found = Scale(multiplier, addend, shift, low, low + int(rng.integers(1, 4)), odd)
+        wanted = found.apply(x)
+        if wanted.min() != found.low or wanted.max() != found.high:
+            continue
+        steps = tabulated(wanted, -25)
+        stairs = Stairs.of(steps.table, steps.base, lo, hi, found.low, found.high)
+        least, most = stairs.offsets(multiplier, shift, odd)
+        assert least <= addend <= most
+        counts.add(int(most[0] - least[0]))
+        for r in range(int(least[0]) - 2, int(most[0]) + 3):
+            same = (replace(found, addend=np.array([r])).apply(x) == wanted).all()
+            assert same == (least <= r <= most)
+    assert {0, 1, 2} <= counts
+
+
+def test_digits() -> None:
+    assert [digits(value) for value in (0, 1, 7, 8, 21, 0b110111, 255)] == [0, 1, 2, 1, 3, 3, 2]
+    # The first set leaves only 81 / 4096; the others have a choice then: 64 or 65, 67 or 68.
+    ends = np.zeros(3, np.int64), np.array([200, 100, 100])
+    found = find_floor(dense(*ends, np.array([[50, 1, 1], [101, 65, 62], [151, 201, 201]])))
+    assert isinstance(found, Scale)
+    assert found.shift == 12
+    assert found.multiplier.tolist() == [81, 64, 68]
+
+
+def test_bounds_know_their_multipliers() -> None:
+    bound = Slopes(Fraction(1, 4), Fraction(1, 2))
+    assert [bound.multipliers(n) for n in (1, 2, 3)] == [(1, 0), (2, 1), (3, 3)]
+    assert [bound.multipliers(n, closed=True) for n in (1, 2, 3)] == [(1, 1), (1, 2), (2, 4)]
+    assert Slopes(Fraction(-1), Fraction(1, 3)).multipliers(0) == (0, 0)
