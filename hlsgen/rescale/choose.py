@@ -39,7 +39,7 @@ from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
 from hlsgen.rescale.table import Table
 from hlsgen.rescale.thresholds import Thresholds
-from hlsgen.rescale.trace import trace
+from hlsgen.rescale.trace import MAX_STEPS, trace
 
 #: Realizations that are one module.
 Single = Shift | Thresholds | Compare | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
@@ -62,6 +62,8 @@ KINDS = {
 #: What a DSP block and a block memory of 18 Kbit count in LUT, by preference.
 _WEIGHTS = {"lut": (200.0, 150.0), "dsp": (20.0, 100.0)}
 BLOCK_BITS = 18 * 1024
+#: Most thresholds of all channels together that are written into memories.
+MAX_WIDE = 1 << 20
 
 
 #: LUT, DSP blocks, bits of block memory.
@@ -105,7 +107,10 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
     steps = trace(f)
     trials: list[Trial] = []
     best: tuple[float, str, Realization] | None = None
-    for name, attempt in _candidates(f, steps, table, wish.prefer == "dsp"):
+    candidates = _candidates(f, steps, table, wish.prefer == "dsp")
+    if isinstance(steps, str):
+        candidates = [c for c in candidates if c[0] not in _WIDE] + _wide_candidates(f, table, wish.prefer == "dsp")
+    for name, attempt in candidates:
         if wish.forced not in (None, name):
             continue
         result = attempt()
@@ -118,12 +123,6 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
         score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
         if best is None or score < best[0]:
             best = score, name, found
-    if best is None and wish.forced in (None, "float-units"):
-        try:
-            best = 0.0, "float-units", floats.build(f)
-            trials.append(Trial("float-units", "", *floats.cost(best[2], table)))
-        except HlsgenError as error:
-            trials.append(Trial("float-units", error.diagnostics[0].message))
     if best is None:
         reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
         raise fail(
@@ -140,6 +139,26 @@ def _changing(_: Steps) -> Rank | str:
 R = TypeVar("R", bound=Realization)
 #: A realization and its price, or why there is none.
 Attempt = Callable[[], "tuple[Realization, tuple[float, int, int]] | str"]
+
+
+#: Realizations that functions of very many steps can have.
+_WIDE = ("float-scale", "thresholds", "float-units")
+
+
+def _wide_candidates(f: StepFunction, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:
+    """For functions of more steps than a certificate lists: 16-bit codes of a few channels."""
+    most = min((1 << 16) - 1, MAX_WIDE // f.sets)
+    steps = trace(f, max(most, MAX_STEPS))
+    kept = [c for c in _candidates(f, steps, table, dsp) if c[0] in _WIDE]
+
+    def units() -> tuple[Realization, Price] | str:
+        try:
+            found = floats.build(f)
+        except HlsgenError as error:
+            return error.diagnostics[0].message
+        return found, floats.cost(found, table)
+
+    return [*kept, ("float-units", units)]
 
 
 def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:

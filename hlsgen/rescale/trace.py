@@ -20,26 +20,26 @@ MAX_EVALUATIONS = 1 << 25
 SHORT = 1 << 12
 
 
-def trace(f: StepFunction) -> Steps | str:
-    """The steps of f, exactly; or why they cannot be written down.
+def trace(f: StepFunction, most: int = MAX_STEPS) -> Steps | str:
+    """The steps of f, exactly, at most so many; or why they cannot be written down.
 
     Monotone pieces are bisected. What is not known to be monotone is evaluated on every input.
     """
     cuts = edges(f)
     if cuts is not None and len(cuts) == 2:
-        dense = _dense(f)
+        dense = _dense(f, most)
         if dense is not None:
             return dense
     length = int((f.hi - f.lo).max()) + 1
     if length <= SHORT or (cuts is None and length * f.sets <= MAX_EVALUATIONS):
-        return _steps(f, _exhaustive(f))
+        return _steps(f, _exhaustive(f), most)
     if cuts is None:
         return (
             f"it is not known where the function is monotone, and {length} inputs of {f.sets} channels are too "
             f"many to try ({MAX_EVALUATIONS})"
         )
-    runs = _bisected(f, cuts)
-    return runs if isinstance(runs, str) else _steps(f, runs)
+    runs = _bisected(f, cuts, most)
+    return runs if isinstance(runs, str) else _steps(f, runs, most)
 
 
 def bisect(f: StepFunction, codes: Array) -> Array:
@@ -66,11 +66,11 @@ def _bisect(f: StepFunction, codes: Array, falling: Array) -> Array:
     return low
 
 
-def _dense(f: StepFunction) -> Steps | None:
+def _dense(f: StepFunction, most: int) -> Steps | None:
     """Steps of a monotone function, one for every code in between."""
     first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
-    if high - low > MAX_STEPS:
+    if high - low > most:
         return None
     codes = np.arange(low, max(high, low + 1) + 1)
     table = bisect(f, codes[1:])
@@ -100,7 +100,7 @@ def _exhaustive(f: StepFunction) -> Runs:
     return runs
 
 
-def _bisected(f: StepFunction, cuts: Array) -> Runs | str:
+def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
     """The same for a function that is monotone between cuts.
 
     Stretches of monotone pieces are halved until their ends have one code, or are neighbours.
@@ -113,8 +113,8 @@ def _bisected(f: StepFunction, cuts: Array) -> Runs | str:
         # Every stretch that is left has a step of its own.
         left = first != last
         column, low, high, first, last = (a[left] for a in (column, low, high, first, last))
-        if count + len(column) > MAX_STEPS * f.sets:
-            return f"it has more than {MAX_STEPS} steps"
+        if count + len(column) > most * f.sets:
+            return f"it has more than {most} steps"
         near = high - low == 1
         found.append((column[near], high[near], last[near]))
         count += int(near.sum())
@@ -142,7 +142,7 @@ def _at(f: StepFunction, column: Array, x: Array) -> Array:
     return np.concatenate(results) if results else np.zeros(0, np.int64)
 
 
-def _steps(f: StepFunction, runs: Runs) -> Steps | str:
+def _steps(f: StepFunction, runs: Runs, most: int) -> Steps | str:
     """Steps from runs: neighbours of the same code joined, all sets of one length."""
     joined = []
     for starts, codes in runs:
@@ -150,14 +150,14 @@ def _steps(f: StepFunction, runs: Runs) -> Steps | str:
         joined.append((starts[keep], codes[keep]))
     low, high = (int(end(codes.min() if end is min else codes.max() for _, codes in joined)) for end in (min, max))
     one_way = all((np.diff(codes) > 0).all() or (np.diff(codes) < 0).all() for _, codes in joined)
-    if one_way and high - low <= MAX_STEPS:
+    if one_way and high - low <= most:
         joined = [
             _every_code(starts, codes, low, max(high, low + 1), int(f.hi[s]))
             for s, (starts, codes) in enumerate(joined)
         ]
     size = max(len(codes) for _, codes in joined) - 1
-    if size > MAX_STEPS:
-        return f"it has {size} steps; at most {MAX_STEPS}"
+    if size > most:
+        return f"it has {size} steps; at most {most}"
     size = max(size, 1)
     table = np.empty((size, f.sets), np.int64)
     values = np.empty((size + 1, f.sets), np.int64)
