@@ -110,6 +110,8 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
     candidates = _candidates(f, steps, table, wish.prefer == "dsp")
     if isinstance(steps, str):
         candidates = [c for c in candidates if c[0] not in _WIDE] + _wide_candidates(f, table, wish.prefer == "dsp")
+    elif wish.forced == "float-units":
+        candidates.append(("float-units", partial(_units, f, table)))
     for name, attempt in candidates:
         if wish.forced not in (None, name):
             continue
@@ -145,20 +147,21 @@ Attempt = Callable[[], "tuple[Realization, tuple[float, int, int]] | str"]
 _WIDE = ("float-scale", "thresholds", "float-units")
 
 
+def _units(f: StepFunction, table: Array) -> tuple[Realization, Price] | str:
+    try:
+        found = floats.build(f)
+    except HlsgenError as error:
+        return error.diagnostics[0].message
+    return found, floats.cost(found, table)
+
+
 def _wide_candidates(f: StepFunction, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:
     """For functions of more steps than a certificate lists: 16-bit codes of a few channels."""
     most = min((1 << 16) - 1, MAX_WIDE // f.sets)
     steps = trace(f, max(most, MAX_STEPS))
     kept = [c for c in _candidates(f, steps, table, dsp) if c[0] in _WIDE]
 
-    def units() -> tuple[Realization, Price] | str:
-        try:
-            found = floats.build(f)
-        except HlsgenError as error:
-            return error.diagnostics[0].message
-        return found, floats.cost(found, table)
-
-    return [*kept, ("float-units", units)]
+    return [*kept, ("float-units", partial(_units, f, table))]
 
 
 def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:
