@@ -16,13 +16,32 @@ import numpy as np
 from hlsgen.binding.words import Bits
 from hlsgen.elaborate import Design, Instance
 from hlsgen.fixed import Array, IntType
-from hlsgen.ir import Layer, Linear, Map, Relabel, Winner
+from hlsgen.ir import (
+    Concatenation,
+    Convolution,
+    Layer,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Winner,
+    sources_of,
+)
+from hlsgen.reach import reach
 from hlsgen.render import constant
 from hlsgen.rescale import Choice, FloatUnits, Steps, specialize
 from hlsgen.schedule import Schedule
 
 #: Version of the file's form.
-FORMAT = 1
+FORMAT = 2
+#: What the layers are called.
+KINDS: dict[type[Layer], str] = {
+    Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
+    Concatenation: "concatenation", Merge: "merge", Packing: "pair", Winner: "argmax",
+}  # fmt: skip
 
 
 def emit(design: Design, schedule: Schedule, model: dict[str, str], rtl: dict[str, bytes]) -> str:
@@ -40,19 +59,22 @@ def _layers(design: Design, schedule: Schedule) -> Iterator[dict[str, Any]]:
     instances = {instance.name: instance for instance in design.instances}
     chains: dict[str, list[Instance]] = {}
     plumbing: list[Instance] = []
+    last = ""
     for stage in schedule.stages[1:-1]:
         plumbing.append(instances[stage.name])
         if stage.layer:
-            chains.setdefault(stage.layer, []).extend(plumbing)
+            last = stage.layer
+            chains.setdefault(last, []).extend(plumbing)
             plumbing = []
+    chains.setdefault(last, []).extend(plumbing)
     for i, layer in enumerate(schedule.graph.layers):
         if isinstance(layer, Relabel):
             continue
         yield {
             "layer": layer.name,
-            "kind": {Map: "quantizer", Linear: "linear", Winner: "argmax"}[type(layer)],
+            "kind": KINDS[type(layer)],
             "instances": [_instance(design, x) for x in chains[layer.name]],
-            "input": _type(layer.source.type),
+            "inputs": [_type(source.type) for source in sources_of(layer)],
             "output": _type(layer.result.type),
             **_meaning(schedule, i, layer),
         }
@@ -78,11 +100,11 @@ def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
     if isinstance(layer, Linear):
         rows, columns = layer.weight.shape
         return {"rows": rows, "columns": columns, "lo": layer.lo.tolist(), "hi": layer.hi.tolist()}
+    if isinstance(layer, Convolution):
+        return {"weights": list(layer.weight.shape), "lo": layer.lo.tolist(), "hi": layer.hi.tolist()}
     if not isinstance(layer, Map):
         return {}
-    before = schedule.graph.layers[i - 1] if i else None
-    interval = (before.lo, before.hi) if isinstance(before, Linear) else ()
-    f = specialize(layer, schedule.orders[i], *interval)
+    f = specialize(layer, schedule.orders[i + 1], *(reach(schedule.graph, layer.inputs[0]) or (None, None)))
     choice = schedule.choices[layer.name]
     form, span = _form(choice), period(f.index)
     sets = []

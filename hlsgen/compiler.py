@@ -20,11 +20,12 @@ from hlsgen import certificate
 from hlsgen.elaborate import Design, elaborate
 from hlsgen.emit import project, verilog
 from hlsgen.errors import Collector, Diagnostic, fail
+from hlsgen.folding import Targets
 from hlsgen.frontend import import_model, parse_datatype, self_contained
 from hlsgen.ir import Graph
 from hlsgen.passes import InputMode, lower
 from hlsgen.render import identifier
-from hlsgen.schedule import Schedule, Targets, plan
+from hlsgen.schedule import Schedule, plan
 
 Progress = Callable[[int, int, str], None]
 

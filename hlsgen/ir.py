@@ -1,7 +1,9 @@
 """The two forms of a model: `Model`, what the file says in float32, and `Graph`, integers.
 
-`Model` is a straight sequence of steps between one input and one output tensor. `Graph` is what
-becomes hardware: layers over integer codes, with float work before and after it left to the host.
+`Model` is a list of steps, each of which takes the results of earlier ones. `Graph` is what becomes
+hardware: layers over integer codes, with float work before and after it left to the host. In both,
+value 0 is the input and value i + 1 the result of step or layer i; inputs are named by these numbers.
+Images have their channels last: (..., height, width, channels), signals are images of height 1.
 Everything is a frozen dataclass over raw numbers; arrays are numpy and are never written to.
 """
 
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from enum import Enum
 
 import numpy as np
 
@@ -16,6 +19,55 @@ from hlsgen.fixed import Array, IntType
 from hlsgen.operations import Elementwise, Quantizer
 
 Shape = tuple[int, ...]
+
+# --------------------------------------------------------------------------- windows
+
+
+@dataclass(frozen=True)
+class Window:
+    """The places of a kernel on an image; all pairs are (height, width), pads top, left, bottom, right.
+
+    The size of the result is what fits: floor((size + pads - reach) / stride) + 1.
+    """
+
+    kernel: tuple[int, int]
+    strides: tuple[int, int] = (1, 1)
+    dilations: tuple[int, int] = (1, 1)
+    pads: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+    @property
+    def taps(self) -> int:
+        return self.kernel[0] * self.kernel[1]
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Rows and columns from the first to the last tap."""
+        return (self.kernel[0] - 1) * self.dilations[0] + 1, (self.kernel[1] - 1) * self.dilations[1] + 1
+
+    def size(self, height: int, width: int) -> tuple[int, int]:
+        """(height, width) of the result; less than 1 if the kernel does not fit."""
+        top, left, bottom, right = self.pads
+        rows, columns = self.reach
+        across = (width + left + right - columns) // self.strides[1] + 1
+        return (height + top + bottom - rows) // self.strides[0] + 1, across
+
+
+class Reduction(Enum):
+    """What a pool does with the elements of a window."""
+
+    MAX = "max"
+    SUM = "sum"
+
+
+class Joint(Enum):
+    """An operation on two computed tensors, element by element, in the dtype of both."""
+
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    MAX = "max"
+    MIN = "min"
+
 
 # --------------------------------------------------------------------------- other model steps
 
@@ -54,6 +106,86 @@ class MatMulInteger:
     zero_point: Array
 
 
+@dataclass(frozen=True, eq=False)
+class Conv:
+    """Convolution of (n, height, width, channels); the real weights are weight * scale.
+
+    weight int64 (outputs, kernel height, kernel width, channels / groups), scale float32 (outputs,).
+    Padding is with the real value 0.
+    """
+
+    weight: Array
+    scale: Array
+    window: Window
+    groups: int
+
+
+@dataclass(frozen=True, eq=False)
+class ConvInteger:
+    """Convolution of (x - zero_point) in int32; padding is with the zero point.
+
+    weight as in Conv, its own zero point taken off; zero_point int64 (channels,).
+    """
+
+    weight: Array
+    zero_point: Array
+    window: Window
+    groups: int
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Largest element or sum of every window of (n, height, width, channels), channel by channel.
+
+    Padding does not count: it is below all elements, or 0.
+    """
+
+    kind: Reduction
+    window: Window
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """(n, height, width, channels) with every row and column repeated: nearest-neighbour upsampling."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """x[start:stop:step] in every axis, steps positive."""
+
+    ranges: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Pad:
+    """A border of (n, height, width, channels), top, left, bottom, right, of one real value."""
+
+    pads: tuple[int, int, int, int]
+    value: float
+
+
+@dataclass(frozen=True)
+class Concat:
+    """All inputs one behind the other along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """left op right, of two computed tensors of one shape and dtype."""
+
+    kind: Joint
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Two tensors of 8-bit integers in one, a + 256 * b as uint16: what a `Pair` takes."""
+
+
 @dataclass(frozen=True)
 class ArgMax:
     """Index of the first largest element along the last axis; `keepdims`, int64."""
@@ -69,21 +201,26 @@ class HostOp:
     model: bytes
 
 
-Op = Elementwise | Reshape | Transpose | MatMul | MatMulInteger | ArgMax | HostOp
+#: Steps that compute on images.
+Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
+Op = (
+    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Join | Pack | ArgMax | HostOp
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Step:
-    """One operation of a `Model`: ONNX node name, operator, shape of its result."""
+    """One operation of a `Model`: ONNX node name, operator, shape of its result, values it takes."""
 
     name: str
     op: Op
     shape: Shape
+    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Model:
-    """What the file says: steps between one input and one output.
+    """What the file says: steps between one input and one output, the result of the last step.
 
     With a `second_input`, of the same shape and dtype, the first step is a `Pair` of both.
 
@@ -179,6 +316,7 @@ class Map:
     quantizer: Quantizer
     source: Value
     result: Value
+    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,6 +334,93 @@ class Linear:
     result: Value
     lo: Array
     hi: Array
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """Exact sums of weights and codes of a window, (n, height, width, channels) to (n, ..., outputs).
+
+    weight int64 (outputs, kernel height, kernel width, channels / groups); output o uses the channels
+    of group o // (outputs / groups). `pad`: the code outside of the image. `binary`, `lo`, `hi` as in
+    Linear.
+    """
+
+    name: str
+    weight: Array
+    window: Window
+    groups: int
+    pad: int
+    binary: bool
+    source: Value
+    result: Value
+    lo: Array
+    hi: Array
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """Largest code or exact sum of codes of every window, channel by channel; `pad` as in Convolution."""
+
+    name: str
+    kind: Reduction
+    window: Window
+    pad: int
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rearrange:
+    """Repeat, Slice or Pad of codes; `pad`: the code of the border."""
+
+    name: str
+    op: Repeat | Slice | Pad
+    pad: int
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenation:
+    """Codes of all sources one behind the other along an axis."""
+
+    name: str
+    axis: int
+    sources: tuple[Value, ...]
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """Elementwise function of two tensors of codes of one shape.
+
+    Each is decoded, goes through its own operations, `kind` joins them, `ops` follow, `quantizer`
+    ends it.
+    """
+
+    name: str
+    kind: Joint
+    branches: tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
+    ops: tuple[Elementwise, ...]
+    quantizer: Quantizer
+    sources: tuple[Value, Value]
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """code = a mod 256 + 256 * (b mod 256): both operands of a `Pair`; sources are 8-bit integers as such."""
+
+    name: str
+    sources: tuple[Value, Value]
+    result: Value
+    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +431,7 @@ class Relabel:
     op: Reshape | Transpose
     source: Value
     result: Value
+    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,15 +441,25 @@ class Winner:
     name: str
     source: Value
     result: Value
+    inputs: tuple[int, ...]
 
 
-Layer = Map | Linear | Relabel | Winner
+Layer = (
+    Map | Linear | Convolution | Pooling | Rearrange | Concatenation | Merge | Packing | Relabel | Winner
+)  # fmt: skip
+
+
+def sources_of(layer: Layer) -> tuple[Value, ...]:
+    """The values that a layer takes, as `inputs` numbers them."""
+    return layer.sources if isinstance(layer, Concatenation | Merge | Packing) else (layer.source,)
 
 
 @dataclass(frozen=True, eq=False)
 class Graph:
     """The integer network: `head` on the host, `layers` in hardware, `tail` on the host.
 
+    `output` is the result of the last layer, or the input if there is none. Steps of head and tail
+    follow each other.
     `encode` is the quantizer that the host applies at the end of the head to make the input
     codes; None if the input goes to hardware as fixed point or float32 bits.
     """

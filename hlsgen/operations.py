@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
+from typing import get_args
 
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.quantized_add import Parameters
@@ -261,3 +262,7 @@ Quantizer = (
     IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd
 )  # fmt: skip
 Elementwise = Float | Quantizer
+
+#: The classes of these unions, for isinstance.
+FLOATS = get_args(Float)
+QUANTIZERS = get_args(Quantizer)

@@ -5,7 +5,7 @@ Arrays have the frames in front: (frames, *shape). Codes are int64.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -18,6 +18,8 @@ from hlsgen.errors import fail
 from hlsgen.fixed import Array
 from hlsgen.ir import (
     ArgMax,
+    Concatenation,
+    Convolution,
     Fixed,
     FloatBits,
     Graph,
@@ -25,16 +27,26 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
-    MatMul,
-    MatMulInteger,
+    Merge,
+    Packing,
+    Pad,
+    Pooling,
+    Rearrange,
     Relabel,
+    Repeat,
     Reshape,
+    Slice,
     Step,
     Transpose,
     Whole,
     Winner,
 )
-from hlsgen.semantics import apply, decode, float_to_key, quantize
+from hlsgen.operations import FLOATS, QUANTIZERS
+from hlsgen.semantics import apply, decode, float_to_key, join, quantize
+from hlsgen.spatial import convolved, padded, pooled
+
+#: Elements that a function is evaluated on at a time.
+_CHUNK = 1 << 22
 
 
 def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
@@ -114,11 +126,14 @@ def encode_input(graph: Graph, x: Array) -> Array:
             raise AssertionError(graph.input.decode)
 
 
-def run_layer(layer: Layer, codes: Array) -> Array:
-    """Codes (frames, *source.shape) -> codes (frames, *result.shape)."""
+def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
+    """Codes (frames, *shape) of each source -> codes (frames, *result.shape)."""
+    codes = sources[0]
     match layer:
         case Map():
-            return _map(layer, codes)
+            return _chunked(lambda x: _map(layer, x), codes)
+        case Merge():
+            return _chunked(lambda x, y: _merge(layer, x, y), *sources)
         case Linear():
             if layer.binary:
                 # Agreements of two bits a and b: 1 - a - b + 2ab.
@@ -127,6 +142,16 @@ def run_layer(layer: Layer, codes: Array) -> Array:
                 ones = codes.sum(axis=-1, keepdims=True)
                 return np.asarray(columns - ones - layer.weight.sum(axis=1) + 2 * both)
             return _matmul(codes, layer.weight)
+        case Convolution():
+            return np.concatenate([convolved(layer, codes[i : i + 1]) for i in range(len(codes))])
+        case Pooling():
+            return pooled(layer, codes)
+        case Rearrange():
+            return _moved(layer, codes)
+        case Concatenation():
+            return np.concatenate(sources, axis=layer.axis + 1)
+        case Packing():
+            return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
         case Relabel():
             return _rearrange(layer.op, codes, layer.result.shape)
         case Winner():
@@ -136,15 +161,44 @@ def run_layer(layer: Layer, codes: Array) -> Array:
             assert_never(layer)
 
 
-def _map(layer: Map, codes: Array) -> Array:
-    chunk = max(1, (1 << 22) // max(1, int(np.prod(codes.shape[1:]))))
-    parts = []
-    for start in range(0, len(codes), chunk):
-        x = decode(layer.source.decode, codes[start : start + chunk])
-        for op in layer.ops:
-            x = apply(op, x)
-        parts.append(quantize(layer.quantizer, x))
+def _chunked(function: Callable[..., Array], *codes: Array) -> Array:
+    """A function frame by frame, some at a time."""
+    size = max(1, _CHUNK // max(1, int(np.prod(codes[0].shape[1:]))))
+    parts = [function(*(c[start : start + size] for c in codes)) for start in range(0, len(codes[0]), size)]
     return np.concatenate(parts)
+
+
+def _map(layer: Map, codes: Array) -> Array:
+    x = decode(layer.source.decode, codes)
+    for op in layer.ops:
+        x = apply(op, x)
+    return quantize(layer.quantizer, x)
+
+
+def _merge(layer: Merge, *codes: Array) -> Array:
+    ends = []
+    for source, ops, x in zip(layer.sources, layer.branches, codes, strict=True):
+        x = decode(source.decode, x)
+        for op in ops:
+            x = apply(op, x)
+        ends.append(x)
+    x = join(layer.kind, *ends)
+    for op in layer.ops:
+        x = apply(op, x)
+    return quantize(layer.quantizer, x)
+
+
+def _moved(layer: Rearrange, codes: Array) -> Array:
+    match layer.op:
+        case Repeat(rows, columns):
+            return codes.repeat(rows, axis=-3).repeat(columns, axis=-2)
+        case Slice(ranges):
+            cuts = (slice(None), *(slice(*r) for r in ranges))
+            return codes[cuts]
+        case Pad(pads):
+            return padded(codes, pads, layer.pad)
+        case _:
+            assert_never(layer.op)
 
 
 def _matmul(codes: Array, weight: Array) -> Array:
@@ -157,11 +211,10 @@ def _matmul(codes: Array, weight: Array) -> Array:
 
 def run_layers(graph: Graph, codes: Array) -> list[Array]:
     """The codes behind every layer, in order."""
-    results = []
+    values = [codes]
     for layer in graph.layers:
-        codes = run_layer(layer, codes)
-        results.append(codes)
-    return results
+        values.append(run_layer(layer, [values[i] for i in layer.inputs]))
+    return values[1:]
 
 
 def decode_output(graph: Graph, codes: Array) -> Array:
@@ -178,9 +231,7 @@ def decode_output(graph: Graph, codes: Array) -> Array:
 def evaluate(graph: Graph, x: Array) -> Array:
     """Model input -> model output through the integer graph."""
     codes = encode_input(graph, frames_of(graph, x))
-    for layer in graph.layers:
-        codes = run_layer(layer, codes)
-    return decode_output(graph, codes)
+    return decode_output(graph, [codes, *run_layers(graph, codes)][-1])
 
 
 def run_step(step: Step, x: Array) -> Array:
@@ -193,10 +244,9 @@ def run_step(step: Step, x: Array) -> Array:
             return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
         case HostOp():
             return np.stack([_host(op.model, frame) for frame in x])
-        case MatMul() | MatMulInteger():
-            raise AssertionError("a linear layer is never left to the host")
         case _:
-            return apply(op, x)
+            assert isinstance(op, (*FLOATS, *QUANTIZERS)), "only elementwise operations are left to the host"
+            return apply(op, x)  # type: ignore[arg-type]
 
 
 def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:

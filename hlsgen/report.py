@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hlsgen.compiler import Build
-from hlsgen.emit.project import host_steps, layer_table
+from hlsgen.emit.layers import layer_table
+from hlsgen.emit.project import host_steps
 from hlsgen.stages import (
     FloatStage,
     KeyStage,
@@ -63,3 +64,5 @@ def _lut(stage: Stage) -> float:
             return 0.0  # counted by its choice
         case WinnerStage():
             return lanes * x * 1.5
+        case _:
+            return float(stage.source.bits + stage.result.bits)

@@ -17,6 +17,7 @@ from hlsgen.ir import (
     Decode,
     Fixed,
     FloatBits,
+    Joint,
     Whole,
 )
 from hlsgen.operations import (
@@ -94,6 +95,24 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return activations.evaluate(kind, x, alpha, beta)
             case _:
                 return decode(decoding(op), quantize(op, x))
+
+
+def join(kind: Joint, x: Array, y: Array) -> Array:
+    """Two tensors of one dtype, element by element; integers wrap, NaN stays."""
+    with np.errstate(all="ignore"):
+        match kind:
+            case Joint.ADD:
+                return np.asarray(x + y)
+            case Joint.SUB:
+                return np.asarray(x - y)
+            case Joint.MUL:
+                return np.asarray(x * y)
+            case Joint.MAX:
+                return np.maximum(x, y)
+            case Joint.MIN:
+                return np.minimum(x, y)
+            case _:
+                assert_never(kind)
 
 
 def quantize(op: Quantizer, x: Array) -> Array:

@@ -1,10 +1,11 @@
-"""The pipeline that carries a frame: streams and the units between them. Pure data."""
+"""The network of units that carries a frame, and the streams between them. Pure data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from hlsgen.fixed import Array, IntType
+from hlsgen.ir import Reduction, Window
 from hlsgen.rescale import Single
 from hlsgen.rescale.floats import Unit
 
@@ -15,15 +16,33 @@ FLOAT_WORD = IntType(0, 0xFFFFFFFF)
 
 @dataclass(frozen=True)
 class Stream:
-    """`beats` a frame of `lanes` elements of a type."""
+    """`beats` a frame of `lanes` elements of a type.
+
+    Every `group` elements (the channels of a pixel, or the whole frame) begin a new beat; lanes behind
+    the last element of a group hold anything.
+    """
 
     type: IntType
     lanes: int
     beats: int
+    group: int
 
     @property
     def bits(self) -> int:
         return self.type.bits * self.lanes
+
+    @property
+    def group_beats(self) -> int:
+        return -(-self.group // self.lanes)
+
+    @property
+    def groups(self) -> int:
+        return self.beats // self.group_beats
+
+
+def stream_of(type_: IntType, lanes: int, elements: int, group: int) -> Stream:
+    """The stream of a frame of so many elements."""
+    return Stream(type_, lanes, elements // group * -(-group // lanes), group)
 
 
 @dataclass(frozen=True)
@@ -81,6 +100,120 @@ class MatrixStage:
         return 1 + (terms - 1).bit_length() // TREE_LEVELS
 
 
+@dataclass(frozen=True, eq=False)
+class ConvStage:
+    """hg_conv or, if `depthwise`, hg_dwconv, on images of height x width pixels.
+
+    A pixel is `groups` * `folds` words of `simd` elements. Every group of a window is sent `repeat`
+    times: (kernel row, kernel column, fold), one word a cycle; each time gives one word of `pe` results.
+    weight int64 (words, pe, simd), or (words, pe) if depthwise (simd = pe, each element its own sum), in
+    order of use: group, repeat, kernel row, kernel column, fold. `depth`: words in the buffer.
+    `mode` as in hg_dot / hg_mvu.
+    """
+
+    weight: Array
+    window: Window
+    height: int
+    width: int
+    groups: int
+    folds: int
+    repeat: int
+    pe: int
+    simd: int
+    mode: int
+    depthwise: bool
+    pad: int
+    depth: int
+
+    @property
+    def period(self) -> int:
+        """Cycles of a window."""
+        return self.groups * self.repeat * self.window.taps * self.folds
+
+
+@dataclass(frozen=True)
+class PoolStage:
+    """hg_pool: `folds` words a pixel, each the maximum or sum over the window, one tap a cycle."""
+
+    kind: Reduction
+    window: Window
+    height: int
+    width: int
+    folds: int
+    pad: int
+    depth: int
+
+    @property
+    def period(self) -> int:
+        return self.folds * self.window.taps
+
+
+@dataclass(frozen=True)
+class ForkStage:
+    """hg_fork: the same stream to several takers."""
+
+    count: int
+
+
+@dataclass(frozen=True)
+class FifoStage:
+    """hg_fifo."""
+
+    depth: int
+
+
+@dataclass(frozen=True)
+class JoinStage:
+    """hg_join: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
+    None; or, packed, a in the low and b in the high bits."""
+
+    factors: tuple[int, int] | None
+    zeros: tuple[int, int] = (0, 0)
+    packed: bool = False
+
+
+@dataclass(frozen=True)
+class ConcatStage:
+    """hg_concat: beats[0] beats of the first stream, then beats[1] of the second, and again.
+
+    The streams' types may differ from the result's: every element is extended.
+    """
+
+    beats: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class SliceStage:
+    """hg_take: of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
+    of rows, columns and beats keep."""
+
+    sizes: tuple[int, int, int]
+    rows: tuple[int, int, int]
+    columns: tuple[int, int, int]
+    beats: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class PadStage:
+    """hg_pad: a border of pixels (top, left, bottom, right) around images of height x width pixels of
+    `folds` beats."""
+
+    height: int
+    width: int
+    folds: int
+    pads: tuple[int, int, int, int]
+    value: int
+
+
+@dataclass(frozen=True)
+class GatherStage:
+    """hg_gather: stores blocks of `block` beats and sends, for each, the beats that nested loops address:
+    the sum of counter * stride over `loops` (extent, stride), the outermost first."""
+
+    block: int
+    loops: tuple[tuple[int, int], ...]
+
+
 @dataclass(frozen=True)
 class WinnerStage:
     """hg_argmax."""
@@ -88,19 +221,31 @@ class WinnerStage:
     beats: int
 
 
-Work = Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | WinnerStage
+Work = (
+    Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ForkStage
+    | FifoStage | JoinStage | ConcatStage | SliceStage | PadStage | GatherStage | WinnerStage
+)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """A unit between two streams. `layer`: name of the model node it works for, "" for plumbing.
+    """A unit between streams: `inputs` and `outputs` are their names, `sources` the streams it takes, all
+    its outputs carry `result`.
 
-    `position`: index of the graph's layer whose result this stage delivers, -1 if none.
+    `layer`: name of the model node it works for, "" for plumbing. `position`: index of the graph's
+    layer whose result this stage delivers, -1 if none.
     """
 
     name: str
     unit: Work
-    source: Stream
+    inputs: tuple[str, ...]
+    sources: tuple[Stream, ...]
+    outputs: tuple[str, ...]
     result: Stream
     layer: str = ""
     position: int = -1
+
+    @property
+    def source(self) -> Stream:
+        """The stream that it takes, the first one of several."""
+        return self.sources[0]

@@ -52,16 +52,37 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_f32_scale": ({"PIPE": 1, "W": 64, "M_W": 48}, {"PIPE": 1, "W": 4, "M_W": 3}),
     "hg_f32_to_code": ({"MODE": 7, "OUT_W": 1, "OUT_SIGNED": 0}, {"PIPE": 1, "OUT_W": 5}),
     "hg_f32_unit": ({"OP": 2, "LANES": 2, "FOLDS": 3}, {"OP": 3, "LANES": 1, "FOLDS": 2}),
-    "hg_fifo": ({"WIDTH": 1, "DEPTH": 2}, {"WIDTH": 3, "DEPTH": 5}),
+    "hg_concat": (
+        {"UNIT_A": 1, "UNIT_B": 1, "UNIT_OUT": 1, "LANES": 1, "BEATS_A": 1, "BEATS_B": 1},
+        {"A_SIGNED": 0, "UNIT_B": 3, "B_SIGNED": 1, "BEATS_A": 5, "BEATS_B": 1},
+    ),
+    "hg_fifo": ({"WIDTH": 1, "DEPTH": 1}, {"WIDTH": 3, "DEPTH": 600}),
+    "hg_fork": ({"WIDTH": 1, "COUNT": 1}, {"WIDTH": 3, "COUNT": 3}),
+    "hg_gather": (
+        {"WIDTH": 1, "BLOCK": 1, "DIMS": 1, "EXTENTS": "32'd3", "STRIDES": "32'd0"},
+        {"WIDTH": 3, "BLOCK": 7, "DIMS": 1, "EXTENTS": "32'd3", "STRIDES": "32'd2"},
+    ),
+    "hg_join": (
+        {"LANES": 1, "A_W": 1, "A_SIGNED": 0, "B_W": 1, "B_SIGNED": 0, "OUT_W": 2, "MODE": 2},
+        {"LANES": 1, "A_W": 3, "OUT_W": 12, "MODE": 1, "STYLE": 1},
+    ),
     "hg_float_key": ({}, {"LANES": 3}),
     "hg_mvu": (
         {"SIMD": 7, "PE": 3, "ROW_FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1},
     ),
+    "hg_pad": (
+        {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},
+        {"FOLDS": 1, "TOP": 0, "BOTTOM": 4},
+    ),
     "hg_popcount": ({"SIMD": 1, "EVERY": 0}, {"SIMD": 31, "EVERY": 1}),
     "hg_rank": (
         {"LANES": 1, "IN_W": 1, "OUT_W": 1, "LEVELS": 1, "CHUNKS": "8'h01", "STATES": "8'h01", "TABLE_W": 2},
         {"LANES": 3, "LOW": 1, "LEVELS": 3, "CHUNKS": "24'h010302", "STATES": "24'h030201", "TABLE_W": 32},
+    ),
+    "hg_take": (
+        {"WIDTH": 1, "HEIGHT": 1, "COLUMNS": 1, "FOLDS": 1, "Y0": 0, "Y1": 1, "X1": 1},
+        {"FOLDS": 5, "C0": 1, "C1": 5, "CS": 3, "X0": 3, "XS": 1},
     ),
     "hg_table": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "MODE": 1, "ADDR_W": 9, "C_W": 40, "SUM": "3'h5"},
@@ -104,7 +125,45 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "SIGNED": 0, "PRODUCT": 1, "M_W": 30, "R_W": 3, "SHIFT": 28, "EVEN": 0},
         {"LANES": 3, "PRODUCT": 1, "M_W": 4, "R_W": 40, "SHIFT": 1},
     ),
-    "hg_width": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"UNIT": 3, "IN": 3, "OUT": 5}),
+    "hg_conv": (
+        {"SIMD": 1, "PE": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
+        | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 1, "EVERY": 0},
+        {"SIMD": 3, "PE": 3, "DW": 2, "PL": 2, "SH": 2, "OUT_H": 2, "GROUPS": 2, "X_W": 3, "X_SIGNED": 1, "PAD": "3'h5"}
+        | {"DEPTH": 64, "STYLE": 1},
+    ),
+    "hg_dwconv": (
+        {"PE": 1, "HEIGHT": 1, "KH": 1, "PT": 0, "OUT_H": 1, "GROUPS": 1, "REPEAT": 1, "DEPTH": 3, "MODE": 1, "W_W": 1},
+        {"PE": 3, "SH": 3, "SW": 2, "OUT_H": 2, "OUT_W": 3, "X_W": 1, "ACC_W": 5, "DEPTH": 30, "STYLE": 2},
+    ),
+    "hg_mac": (
+        {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
+        {"SIMD": 1, "PE": 3, "SHARED": 0, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
+    ),
+    "hg_pool": (
+        {"LANES": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "GROUPS": 1, "DEPTH": 1, "X_W": 1, "ACC_W": 1},
+        {"LANES": 3, "SH": 4, "OUT_H": 1, "GROUPS": 1, "X_W": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 7},
+    ),
+    "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
+    "hg_window": (
+        {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
+        | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1},
+        {"PT": 7, "PL": 8, "OUT_H": 12, "OUT_W": 14, "PAD": "4'h9", "GROUPS": 3},
+    ),
+    "hg_window_flow": (
+        {"HEIGHT": 1, "WIDTH": 1, "SPAN_X": 0, "SPAN_Y": 0, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "DEPTH": 1}
+        | {"PIXEL": 1, "ROW_W": 2, "COLUMN_W": 2},
+        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2},
+    ),
+    "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "SHIFT": 3, "OFFSET": 4}),
+    "hg_window_walk": (
+        {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
+        | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "ADDR_W": 1, "ROW_W": 2, "COLUMN_W": 2},
+        {"SW": 3, "OUT_W": 2, "GROUPS": 3, "DEPTH": 32},
+    ),
+    "hg_width": (
+        {"UNIT": 1, "IN": 1, "OUT": 1},
+        {"UNIT": 3, "IN": 3, "OUT": 5, "IN_GROUP": 7, "OUT_GROUP": 14},
+    ),
 }
 
 

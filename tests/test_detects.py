@@ -87,7 +87,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
     [
         ("rtl/hg_threshold.v", r">= \$signed\(word_reg", r"> $signed(word_reg"),
         ("rtl/hg_replay.v", r"assign s_ready = fill_reg != FULL;", r"assign s_ready = 1'b1;"),
-        ("rtl/hg_mvu.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
+        ("rtl/hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
         ("rtl/hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
         ("rtl/hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
         # Resets that leave something of the frame before.

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from hlsgen.fixed import Array, IntType
+
+#: Words that are written at a time.
+_CHUNK = 4096
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,19 @@ def signed_bits(values: Array) -> int:
 
 def words(table: Array, bits: int) -> str:
     """$readmemh text: a word for each row of (words, lanes), lane 0 in the low bits."""
-    mask, lanes = (1 << bits) - 1, table.shape[1]
-    digits = -(-lanes * bits // 4)
+    digits = -(-table.shape[1] * bits // 4)
+    if bits > 32:
+        return "".join(f"{_word(row, bits):0{digits}x}\n" for row in table.tolist())
     lines = []
-    for row in table.tolist():
-        word = 0
-        for lane, value in enumerate(row):
-            word |= (value & mask) << (lane * bits)
-        lines.append(f"{word:0{digits}x}")
+    for start in range(0, len(table), _CHUNK):
+        part = table[start : start + _CHUNK].astype(np.int64)
+        planes = ((part[:, :, None] >> np.arange(bits)) & 1).astype(np.uint8).reshape(len(part), -1)
+        packed = np.packbits(planes, axis=1, bitorder="little")[:, ::-1]
+        text, size = np.ascontiguousarray(packed).tobytes().hex(), 2 * packed.shape[1]
+        lines += [text[n + size - digits : n + size] for n in range(0, len(text), size)]
     return "\n".join(lines) + "\n"
+
+
+def _word(row: list[int], bits: int) -> int:
+    mask = (1 << bits) - 1
+    return sum((value & mask) << (lane * bits) for lane, value in enumerate(row))

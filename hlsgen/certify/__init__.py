@@ -22,7 +22,7 @@ from hlsgen.errors import Collector, Diagnostic, fail
 from hlsgen.fixed import Array
 from hlsgen.frontend import import_model, parse_datatype
 from hlsgen.ir import Graph
-from hlsgen.layout import stream_orders
+from hlsgen.layout import lay_out
 from hlsgen.passes import InputMode, lower
 from hlsgen.render import library_text
 
@@ -73,7 +73,7 @@ def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, list[Array]]:
     assert model is not None
     graph = lower(model, _mode(options.get("input")), problems)
     problems.finish()
-    return graph, stream_orders(graph)
+    return graph, lay_out(graph).orders
 
 
 def _mode(text: object) -> InputMode | None:

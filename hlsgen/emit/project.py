@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import yaml
 
 from hlsgen import reference
 from hlsgen.elaborate import Design
+from hlsgen.emit.layers import layer_table
 from hlsgen.emit.report import report
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
@@ -21,23 +22,16 @@ from hlsgen.ir import (
     FloatBits,
     Graph,
     HostOp,
-    Layer,
-    Linear,
-    Map,
     Op,
-    Relabel,
     Step,
     Whole,
-    Winner,
 )
 from hlsgen.layout import axes_of
 from hlsgen.render import library_text
-from hlsgen.rescale import Choice
 from hlsgen.schedule import Schedule
 from hlsgen.simulation.beats import pack, to_text, to_wire
 from hlsgen.simulation.vectors import stimuli
-from hlsgen.stages import MatrixStage, Stage, Stream
-from hlsgen.timing import busy
+from hlsgen.stages import Stage, Stream
 
 SAMPLE_FRAMES = 8
 SAMPLE_SEED = 1
@@ -127,7 +121,7 @@ def _port(schedule: Schedule, stage: Stage, which: int) -> dict[str, Any]:
         "signed": stream.type.signed,
         "lanes": stream.lanes,
         "beats": stream.beats,
-        "elements": len(order),
+        "group": stream.group,
         "channels": shape[-1] if shape else 1,
         "order": _order(order),
     }
@@ -263,49 +257,3 @@ def _host_op(op: Op) -> dict[str, Any]:
         else:
             row[name] = [value.lo, value.hi] if isinstance(value, IntType) else value
     return row
-
-
-def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
-    """One row a layer: what became of it."""
-    rows = []
-    for position, layer in enumerate(schedule.graph.layers):
-        stages = [s for s in schedule.stages if s.layer == layer.name]
-        rows.append(_layer_row(schedule, position, layer, stages))
-    return rows
-
-
-def _layer_row(schedule: Schedule, position: int, layer: Layer, stages: list[Stage]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": layer.name,
-        "input": str(layer.source.type),
-        "output": str(layer.result.type),
-        "shape": list(layer.result.shape),
-        "cycles": max((busy(s) for s in stages), default=0),
-        "instance": stages[-1].name if stages else None,
-    }
-    match layer:
-        case Linear():
-            unit = stages[-1].unit
-            assert isinstance(unit, MatrixStage)
-            rows, columns = layer.weight.shape
-            row |= {
-                "kind": "popcount" if layer.binary else "linear", "rows": rows, "columns": columns,
-                "pe": unit.pe, "simd": unit.simd, "macs": rows * columns * unit.vectors,
-                "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
-            }  # fmt: skip
-        case Map():
-            choice = schedule.choices[layer.name]
-            row |= {"kind": "quantizer", "realization": describe_choice(choice), "lanes": stages[-1].source.lanes}
-            row |= {"tried": [asdict(trial) for trial in choice.trials]}
-        case Relabel():
-            row |= {"kind": "rename", "instance": None}
-        case Winner():
-            row |= {"kind": "argmax"}
-    return row
-
-
-def describe_choice(choice: Choice) -> str:
-    """A realization in a few words."""
-    steps = choice.steps
-    what = f", {steps.steps} steps x {steps.sets} sets" if steps is not None else ""
-    return f"{choice.name}{what}"

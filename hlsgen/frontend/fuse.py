@@ -1,8 +1,8 @@
 """QDQ layers as integer layers, the way onnxruntime runs them.
 
 DequantizeLinear, MatMul or Gemm with an int32 bias, QuantizeLinear is a QLinearMatMul with one
-multiplication by fl(fl(sa * sb) / sy); DequantizeLinear, Add or Mul, QuantizeLinear of 8 bits is a
-QLinearAdd or QLinearMul. Elsewhere the chain is evaluated as the file has it.
+multiplication by fl(fl(sa * sb) / sy), with Conv likewise a QLinearConv; DequantizeLinear, Add or Mul,
+QuantizeLinear of 8 bits is a QLinearAdd or QLinearMul. Elsewhere the chain is evaluated as the file has it.
 """
 
 from __future__ import annotations
@@ -12,25 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hlsgen.errors import HlsgenError
 from hlsgen.fixed import Array
+from hlsgen.frontend import pair
+from hlsgen.frontend.nodes import pruned
 from hlsgen.frontend.qlinear import Operand, added, multiplied
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import (
-    MatMul,
-    MatMulInteger,
-    Op,
-    Reshape,
-    Step,
-    Transpose,
-)
-from hlsgen.operations import (
-    Add,
-    Cast,
-    Dequantize,
-    Max,
-    Mul,
-    QuantizeLinear,
-)
+from hlsgen.ir import Conv, ConvInteger, Join, Joint, MatMul, MatMulInteger, Op, Pack, Reshape, Shape, Step, Transpose
+from hlsgen.operations import Add, Cast, Dequantize, Max, Mul, QuantizeLinear
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,58 +31,189 @@ class Source:
     dtype: str
 
 
-def fuse(steps: Sequence[Step], sources: Mapping[int, Source], fixed_point: bool = False) -> tuple[Step, ...]:
-    """The steps with every such pattern replaced. `sources` by index of the step."""
+#: Steps that follow each other, the first taking the values `inputs`.
+Chain = list[tuple[str, Op, Shape]]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What replaces the steps that end with a QuantizeLinear."""
+
+    inputs: tuple[int, ...]
+    chain: Chain
+
+
+def fuse(
+    steps: Sequence[Step], sources: Mapping[int, Source], output: int, fixed_point: bool = False
+) -> tuple[Step, ...]:  # fmt: skip
+    """The steps on which value `output` depends, with every such pattern replaced. `sources` by index of the step."""
+    net = _Net(steps, sources, fixed_point)
     result: list[Step] = []
-    i = 0
-    while i < len(steps):
-        found = _layer(steps, i, sources) or _elementwise(steps, i, sources, fixed_point)
+    numbers = {0: 0}
+    for i, step in enumerate(steps):
+        found = net.ending_with(i) if isinstance(step.op, QuantizeLinear) else None
         if found is None:
-            result.append(steps[i])
-            i += 1
+            result.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
         else:
-            result += found[0]
-            i = found[1]
-    return tuple(result)
+            inputs = tuple(numbers[j] for j in found.inputs)
+            for name, op, shape in found.chain:
+                result.append(Step(name, op, shape, inputs))
+                inputs = (len(result),)
+        numbers[i + 1] = len(result)
+    return tuple(pruned(result, numbers[output])[0])
 
 
-def _layer(steps: Sequence[Step], i: int, sources: Mapping[int, Source]) -> tuple[list[Step], int] | None:
-    """The integer layer that begins with step i, and the index behind it."""
-    first = steps[i].op
-    if not isinstance(first, Dequantize) or not _plain(first.scale, first.zero_point):
-        return None
-    j = i + 1
-    while j < len(steps) and isinstance(steps[j].op, Reshape | Transpose) and j not in sources:
-        j += 1  # a Flatten has a source: onnxruntime does not move DequantizeLinear behind it
-    if j >= len(steps) or not isinstance(layer := steps[j].op, MatMul):
-        return None
-    kinds = sources[i].dtype, _kind(sources.get(j))
-    if not _codes_are(layer.weight, sources.get(j)):
-        return None
-    product = first.scale.ravel()[0] * layer.scale
-    moved, at, shape = list(steps[i + 1 : j]), steps[j], steps[j].shape
-    zero = np.full(layer.weight.shape[1], first.zero_point.ravel()[0])
-    body: list[Op] = [MatMulInteger(layer.weight, zero)]
-    j += 1
-    if j < len(steps) and (bias := _int32(steps[j].op, sources.get(j), product)) is not None:
-        body.append(Add(bias.reshape((1,) * (len(shape) - 1) + (-1,))))
-        j += 1
-    relu = j < len(steps) and isinstance(bound := steps[j].op, Max) and not bound.value.any()
-    j += int(relu)
-    if j >= len(steps) or not isinstance(last := steps[j].op, QuantizeLinear):
-        return None
-    if (*kinds, last.dtype) not in _LAYERS or not _plain(last.scale, last.zero_point):
-        return None
-    if relu and last.zero_point.ravel()[0] != last.type.lo:
-        return None
-    factor = (product / last.scale.ravel()[0]).reshape((1,) * (len(shape) - 1) + (-1,))
-    body += [Cast("float32"), Mul(factor), replace(last, scale=np.ones_like(last.scale))]
-    names = [at.name] * (len(body) - 1) + [steps[j].name]
-    return [*moved, *(Step(name, op, shape) for name, op in zip(names, body, strict=True))], j + 1
+class _Net:
+    """Steps with their users; walks from a QuantizeLinear back to what it rounds."""
+
+    def __init__(self, steps: Sequence[Step], sources: Mapping[int, Source], fixed_point: bool) -> None:
+        self.steps, self.sources, self.fixed_point = steps, sources, fixed_point
+        self.users = [0] * (len(steps) + 1)
+        for step in steps:
+            for j in step.inputs:
+                self.users[j] += 1
+
+    def before(self, i: int) -> int:
+        """The step before step i if that is its only user, else -1."""
+        inputs = self.steps[i].inputs
+        return inputs[0] - 1 if len(inputs) == 1 and inputs[0] and self.users[inputs[0]] == 1 else -1
+
+    def dequantized(self, value: int) -> int:
+        """The step of a DequantizeLinear of one scale that gives the value (others may use it), else -1."""
+        op = self.steps[value - 1].op if value else None
+        return value - 1 if isinstance(op, Dequantize) and _plain(op.scale, op.zero_point) else -1
+
+    def ending_with(self, i: int) -> Found | None:
+        last = self.steps[i].op
+        assert isinstance(last, QuantizeLinear)
+        if not _plain(last.scale, last.zero_point):
+            return None
+        return self._layer(i, last) or self._elementwise(i, last) or self._branches(i, last)
+
+    def _layer(self, i: int, last: QuantizeLinear) -> Found | None:
+        """An integer layer: DequantizeLinear, MatMul or Conv, int32 bias, Relu, QuantizeLinear."""
+        j = self.before(i)
+        relu = j >= 0 and isinstance(bound := self.steps[j].op, Max) and not bound.value.any()
+        j = self.before(j) if relu else j
+        bias = j if j >= 0 and isinstance(self.steps[j].op, Add) and j in self.sources else -1
+        j = self.before(j) if bias >= 0 else j
+        after: list[int] = []
+        while j >= 0 and isinstance(self.steps[j].op, Transpose | Reshape):
+            after.insert(0, j)
+            j = self.before(j)
+        if j < 0 or not isinstance(layer := self.steps[j].op, MatMul | Conv) or not self._codes_are(layer, j):
+            return None
+        at = self.steps[j]
+        moved: list[Step] = []
+        value = at.inputs[0]
+        while value and isinstance(self.steps[value - 1].op, Reshape | Transpose) and value - 1 not in self.sources:
+            if self.users[value] > 1:
+                return None
+            moved.insert(0, self.steps[value - 1])  # Flatten has a source: onnxruntime does not move behind it
+            value = self.steps[value - 1].inputs[0]
+        first = self.dequantized(value)
+        if first < 0:
+            return None
+        data = self.steps[first].op
+        assert isinstance(data, Dequantize)
+        kinds = self.sources[first].dtype, _kind(self.sources.get(j)), last.dtype
+        if kinds not in _LAYERS or (relu and last.zero_point.ravel()[0] != last.type.lo):
+            return None
+        product = data.scale.ravel()[0] * layer.scale
+        zero = int(data.zero_point.ravel()[0])
+        body: list[Op] = [_integer(layer, zero)]
+        one = (1,) * (len(at.shape) - 1)
+        if bias >= 0:
+            codes = _int32(self.sources[bias], product)
+            if codes is None:
+                return None
+            body.append(Add(codes.reshape(*one, -1)))
+        factor = (product / last.scale.ravel()[0]).reshape(*one, -1)
+        whole = replace(
+            last, scale=np.ones((1,) * len(at.shape), np.float32), zero_point=last.zero_point.reshape(*one, 1)
+        )
+        body += [Cast("float32"), Mul(factor), whole]
+        chain: Chain = [(s.name, s.op, s.shape) for s in moved]
+        names = [at.name] * (len(body) - 1) + [self.steps[i].name]
+        chain += [(name, op, at.shape) for name, op in zip(names, body, strict=True)]
+        chain += [(self.steps[k].name, self.steps[k].op, self.steps[k].shape) for k in after]
+        return Found(self.steps[first].inputs, chain)
+
+    def _codes_are(self, layer: MatMul | Conv, j: int) -> bool:
+        """Whether the weights are codes with one scale a row: no ratios of scales within."""
+        source = self.sources.get(j)
+        const = source.const if source is not None else None
+        if const is None or const.codes is None or const.zero_point is None:
+            return False
+        real, weight = const.codes - const.zero_point, layer.weight
+        if isinstance(layer, Conv):
+            real = real.reshape(*real.shape[:2], *(1,) * (4 - real.ndim), *real.shape[2:])  # signals have one row
+            return bool(np.array_equal(real.transpose(0, 2, 3, 1), weight))
+        return any(np.array_equal(form, weight) for form in (real, real.T))
+
+    def _elementwise(self, i: int, last: QuantizeLinear) -> Found | None:
+        """DequantizeLinear, Add or Mul of a constant that was dequantized, QuantizeLinear."""
+        j = self.before(i)
+        if j < 0 or not isinstance(op := self.steps[j].op, Add | Mul) or j not in self.sources:
+            return None
+        first = self.dequantized(self.steps[j].inputs[0])
+        source = self.sources[j]
+        const = source.const
+        if first < 0 or const is None or const.codes is None or const.scale is None or const.zero_point is None:
+            return None
+        scale, zero = const.scale, const.zero_point
+        if not self.sources[first].dtype == const.kind == last.dtype or last.dtype not in ("int8", "uint8"):
+            return None
+        if len(np.unique(scale)) > 1 or len(np.unique(zero)) > 1:
+            return None
+        head = self.steps[first].op
+        assert isinstance(head, Dequantize)
+        name, shape = self.steps[i].name, self.steps[j].shape
+        data = Operand(head.scale, head.zero_point)
+        constant = Operand(scale.ravel()[:1], zero.ravel()[:1].astype(np.int64))
+        if isinstance(op, Add):
+            ops = added(name, shape, data, const.codes, constant, last, source.position, self.fixed_point)
+        else:
+            ops = multiplied(name, shape, data, const.codes, constant, last)
+        names = [self.steps[j].name] * (len(ops) - 1) + [name]
+        return Found(self.steps[first].inputs, [(n, o, shape) for n, o in zip(names, ops, strict=True)])
+
+    def _branches(self, i: int, last: QuantizeLinear) -> Found | None:
+        """DequantizeLinear of two tensors, Add or Mul, QuantizeLinear."""
+        j = self.before(i)
+        if j < 0 or not isinstance(op := self.steps[j].op, Join) or op.kind not in (Joint.ADD, Joint.MUL):
+            return None
+        ends = [self.dequantized(value) for value in self.steps[j].inputs]
+        if (
+            min(ends) < 0
+            or {self.sources[e].dtype for e in ends} != {last.dtype}
+            or last.dtype not in ("int8", "uint8")
+        ):
+            return None
+        operands: list[tuple[Array, Const | None]] = []
+        for e in ends:
+            head = self.steps[e].op
+            assert isinstance(head, Dequantize)
+            operands.append((head.scale.reshape(-1), Const(head.zero_point.reshape(-1).astype(last.dtype))))
+        name, shape = self.steps[i].name, self.steps[j].shape
+        kind = "QLinearAdd" if op.kind is Joint.ADD else "QLinearMul"
+        try:
+            found = pair.exact(name, kind, operands, last, last.dtype, self.fixed_point)
+        except HlsgenError:
+            return None
+        inputs = tuple(self.steps[e].inputs[0] for e in ends)
+        return Found(inputs, [(self.steps[j].name, Pack(), shape), (name, found, shape)])
 
 
 #: Types of data, weights and result that onnxruntime has an integer layer for.
 _LAYERS = {("uint8", "int8", "uint8"), ("uint8", "uint8", "uint8"), ("int8", "int8", "int8")}
+
+
+def _integer(layer: MatMul | Conv, zero: int) -> MatMulInteger | ConvInteger:
+    if isinstance(layer, MatMul):
+        return MatMulInteger(layer.weight, np.full(layer.weight.shape[1], zero))
+    channels = layer.weight.shape[3] * layer.groups
+    return ConvInteger(layer.weight, np.full(channels, zero), layer.window, layer.groups)
 
 
 def _kind(source: Source | None) -> str:
@@ -101,19 +221,10 @@ def _kind(source: Source | None) -> str:
     return source.const.kind if source is not None and source.const is not None else ""
 
 
-def _codes_are(weight: Array, source: Source | None) -> bool:
-    """Whether the weights are codes with one scale a row: no ratios of scales within."""
-    const = source.const if source is not None else None
-    if const is None or const.codes is None or const.zero_point is None:
-        return False
-    real = const.codes - const.zero_point
-    return any(np.array_equal(form, weight) for form in (real, real.T))
-
-
-def _int32(op: Op, source: Source | None, product: Array) -> Array | None:
+def _int32(source: Source, product: Array) -> Array | None:
     """The codes of an int32 bias in units of the sum, one each row. Any other bias is added in float, as the
     file has it (onnxruntime takes the codes for granted, whatever their scale)."""
-    if not isinstance(op, Add) or source is None or _kind(source) != "int32" or source.const is None:
+    if _kind(source) != "int32" or source.const is None:
         return None
     codes, scale, zero = source.const.codes, source.const.scale, source.const.zero_point
     if codes is None or scale is None or zero is None or zero.any() or codes.shape[-1:] != (codes.size,):
@@ -121,35 +232,6 @@ def _int32(op: Op, source: Source | None, product: Array) -> Array | None:
     if codes.size not in (1, product.size) or (scale.ravel() != product).any():
         return None
     return np.asarray(codes.ravel().astype(np.int32))
-
-
-def _elementwise(
-    steps: Sequence[Step], i: int, sources: Mapping[int, Source], fixed_point: bool
-) -> tuple[list[Step], int] | None:
-    if i + 2 >= len(steps):
-        return None
-    first, op, last = (s.op for s in steps[i : i + 3])
-    source = sources.get(i + 1)
-    if not isinstance(first, Dequantize) or not isinstance(op, Add | Mul) or not isinstance(last, QuantizeLinear):
-        return None
-    const = source.const if source is not None else None
-    if source is None or const is None or const.codes is None or const.scale is None or const.zero_point is None:
-        return None
-    scale, zero = const.scale, const.zero_point
-    if not sources[i].dtype == const.kind == last.dtype or last.dtype not in ("int8", "uint8"):
-        return None
-    parts = (first.scale, first.zero_point, last.scale, last.zero_point)
-    if not _plain(*parts) or len(np.unique(scale)) > 1 or len(np.unique(zero)) > 1:
-        return None
-    name, shape = steps[i + 2].name, steps[i + 1].shape
-    data = Operand(first.scale, first.zero_point)
-    constant = Operand(scale.ravel()[:1], zero.ravel()[:1].astype(np.int64))
-    if isinstance(op, Add):
-        ops = added(name, shape, data, const.codes, constant, last, source.position, fixed_point)
-    else:
-        ops = multiplied(name, shape, data, const.codes, constant, last)
-    names = [steps[i + 1].name] * (len(ops) - 1) + [name]
-    return [Step(n, o, shape) for n, o in zip(names, ops, strict=True)], i + 3
 
 
 def _plain(*parts: Array) -> bool:

@@ -158,8 +158,8 @@ def dequantized(name: str, const: Const, inputs: Inputs, attrs: dict[str, Any]) 
 
 def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Imported:
     """MatMulInteger: data, weights (columns, rows), zero points of both."""
-    _eight_bits(name, dtype)
-    weight = _weights(name, inputs[1])
+    eight_bits(name, dtype)
+    weight = integer_tensor(name, inputs[1])
     rank = weight.ndim
     while weight.ndim > 2 and weight.shape[0] == 1:
         weight = weight[0]
@@ -167,7 +167,7 @@ def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Impor
         raise fail("HG023", name, f"weights of shape {list(weight.shape)}; a matrix is needed.")
     if not shape or shape[-1] != len(weight):
         raise fail("HG023", name, f"weights for {len(weight)} columns, data of shape {list(shape)}.")
-    own = _zero(name, inputs[3], "the weights' zero point")
+    own = zero_of(name, inputs[3], "the weights' zero point")
     if own.size not in (1, weight.shape[1]):
         raise fail("HG023", name, f"the weights' zero point of shape {list(own.shape)}.", "One, or one per column.")
     sums = _sums(name, (weight - own.reshape(1, -1)).T, inputs[2], shape)
@@ -176,7 +176,7 @@ def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Impor
 
 
 def _sums(name: str, weight: Array, zero: Const | None, shape: Shape) -> MatMulInteger:
-    data_zero = _zero(name, zero, "the data's zero point").reshape(-1)
+    data_zero = zero_of(name, zero, "the data's zero point").reshape(-1)
     rows = shape[-2] if len(shape) > 1 else 1
     if data_zero.size != 1 and (data_zero.size != rows or (data_zero != data_zero[0]).any()):
         raise fail(
@@ -186,18 +186,18 @@ def _sums(name: str, weight: Array, zero: Const | None, shape: Shape) -> MatMulI
     return MatMulInteger(np.ascontiguousarray(weight), np.full(weight.shape[1], data_zero[0]))
 
 
-def _eight_bits(name: str, dtype: str) -> None:
+def eight_bits(name: str, dtype: str) -> None:
     if dtype not in ("int8", "uint8", "int16", "uint16"):
         raise fail("HG026", name, f"integer layer of {dtype} data.", "Supported: int8, uint8, int16, uint16.")
 
 
-def _weights(name: str, const: Const | None) -> Array:
+def integer_tensor(name: str, const: Const | None) -> Array:
     if const is None:
         raise fail("HG020", name, "the weights are not a constant.", "They must be an initializer.")
     return integers(name, const, "the weight", _SHORT)[0]
 
 
-def _zero(name: str, const: Const | None, what: str) -> Array:
+def zero_of(name: str, const: Const | None, what: str) -> Array:
     if const is None:
         return np.zeros(1, np.int64)
     values, _ = integers(name, const, what, _SHORT)
@@ -208,8 +208,8 @@ def _zero(name: str, const: Const | None, what: str) -> Array:
 
 def _conv_integer(name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
     """ConvInteger as a fully connected layer: its kernel covers the whole input, or is of one point."""
-    _eight_bits(name, dtype)
-    weight = _weights(name, inputs[1])
+    eight_bits(name, dtype)
+    weight = integer_tensor(name, inputs[1])
     fits = weight.ndim == len(shape) >= 3 and shape[0] == 1 and attrs.get("group", 1) == 1
     plain = not any(attrs.get("pads", ())) and attrs.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
     if not fits or not plain or weight.shape[1] != shape[1]:
@@ -217,7 +217,7 @@ def _conv_integer(name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: di
             "HG010", name, f"ConvInteger with weights {list(weight.shape)} of data {list(shape)}.",
             "Supported so far: one group without padding, as a fully connected layer.",
         )  # fmt: skip
-    own = _zero(name, inputs[3], "the weights' zero point")
+    own = zero_of(name, inputs[3], "the weights' zero point")
     weight = weight - own.reshape(-1, *(1,) * (weight.ndim - 1))
     rows, points = len(weight), shape[2:]
     if weight.shape[2:] == points:

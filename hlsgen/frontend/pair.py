@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import onnx
@@ -22,6 +21,7 @@ from hlsgen.operations import (
     FixedAdd,
     Pair,
     PairOp,
+    QuantizeLinear,
 )
 
 _HINT = "Supported with two inputs: QuantizedAdd, QLinearAdd, QLinearMul, or Add or Mul between QDQ, of both inputs."
@@ -72,10 +72,18 @@ def _direct(
     if len(where) != 2:
         raise fail("HG015", name, "an input is a parameter.", _HINT)
     parts = [constants.get(i) if i else None for i in node.input]
+    op = of_parameters(name, node.op_type, parts, dtype, shape, fixed_point)
+    return Found(frozenset([index]), name, node.output[0], op, (node.input[0], node.input[3]), op.dtype)
+
+
+def of_parameters(
+    name: str, op_type: str, parts: list[Const | None], dtype: str, shape: Shape, fixed_point: bool
+) -> Pair:  # fmt: skip
+    """QLinearAdd or QLinearMul of two tensors of that dtype; `parts`: the node's inputs, None at both tensors."""
+    parts = [*parts, None, None]
     quantizer = quantize_linear(name, shape, [None, *parts[6:8]], {})
-    operands = [(scale_of(name, parts[i + 1]), parts[i + 2]) for i in where]
-    op = _exact(name, node.op_type, operands, quantizer, dtype, shape, fixed_point)
-    return Found(frozenset([index]), name, node.output[0], op, (node.input[0], node.input[3]), quantizer.dtype)
+    operands = [(scale_of(name, parts[i + 1]), parts[i + 2]) for i in (0, 3)]
+    return exact(name, op_type, operands, quantizer, dtype, fixed_point)
 
 
 def fixed_add(name: str, node: onnx.NodeProto) -> Pair:
@@ -110,16 +118,17 @@ def _between(
         for position, _ in ends:
             own = [constants.get(i) if i else None for i in graph.node[position].input]
             operands.append((scale_of(label(node), own[1]), own[2] if len(own) > 2 else None))
-        op = _exact(label(node), f"QLinear{node.op_type}", operands, quantizer, dtype, shape, fixed_point)
+        op = exact(label(node), f"QLinear{node.op_type}", operands, quantizer, dtype, fixed_point)
         nodes = frozenset([n, after[0], *(e[0] for e in ends)])
         return Found(nodes, label(node), last.output[0], op, (ends[0][1], ends[1][1]), quantizer.dtype)
     raise fail("HG015", ", ".join(names), "two inputs that no operation joins.", _HINT)
 
 
-def _exact(
-    name: str, op_type: str, operands: list[tuple[Array, Const | None]], quantizer: Any, dtype: str, shape: Shape,
+def exact(
+    name: str, op_type: str, operands: list[tuple[Array, Const | None]], quantizer: QuantizeLinear, dtype: str,
     fixed_point: bool,
 ) -> Pair:  # fmt: skip
+    """QLinearAdd or QLinearMul; an operand is (scale, zero point)."""
     if quantizer.dtype != dtype:
         raise fail("HG026", name, f"{dtype} inputs and {quantizer.dtype} output.", "Use one type.")
     scales, zeros = [], []

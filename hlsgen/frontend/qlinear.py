@@ -63,7 +63,7 @@ def import_qlinear(
         case "QLinearMatMul":
             data, weight, out = inputs[0:3], inputs[3:6], inputs[6:8]
             steps = matmul_integer(name, shape, dtype, [None, weight[0], data[2], weight[2]])
-            return _rescaled(name, steps, _product(name, data[1], weight[1]), out)
+            return rescaled(name, steps, scale_product(name, data[1], weight[1]), out)
         case "QGemm":
             return _gemm(name, shape, dtype, inputs, attrs)
         case "MatMulIntegerToFloat":
@@ -81,7 +81,7 @@ def import_qlinear(
             return [(first, shape), (function, shape), (last, shape)]
 
 
-def _product(name: str, a: Const | None, b: Const | None, alpha: float = 1.0) -> Array:
+def scale_product(name: str, a: Const | None, b: Const | None, alpha: float = 1.0) -> Array:
     """fl32(fl32(alpha * scale of the data) * scale of the weights)."""
     left, right = scale_of(name, a, "the data's scale"), scale_of(name, b, "the weights' scale")
     if left.size != 1:
@@ -89,7 +89,7 @@ def _product(name: str, a: Const | None, b: Const | None, alpha: float = 1.0) ->
     return np.asarray(np.float32(alpha) * left.astype(np.float32).reshape(()) * right.astype(np.float32))
 
 
-def _rescaled(name: str, steps: Imported, product: Array, out: Inputs) -> Imported:
+def rescaled(name: str, steps: Imported, product: Array, out: Inputs) -> Imported:
     """Behind int32 sums: one multiplication by fl32(product / output scale), then QuantizeLinear of scale 1."""
     shape = steps[-1][1]
     output = scale_of(name, out[0], "the output's scale").astype(np.float32)
@@ -113,9 +113,9 @@ def _gemm(name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, 
         bias, _ = integers(name, inputs[6], "the bias", ["int32"])
         bias = bias.reshape(-1) if bias.ndim < 2 or bias.shape[0] == 1 else bias
         steps.append((Add(placed(name, bias.astype(np.int32), result, -1, "the bias")), result))
-    product = _product(name, inputs[1], inputs[4], attrs.get("alpha", 1.0))
+    product = scale_product(name, inputs[1], inputs[4], attrs.get("alpha", 1.0))
     if inputs[7] is not None:
-        return _rescaled(name, steps, product, inputs[7:9])
+        return rescaled(name, steps, product, inputs[7:9])
     factor = placed(name, product, result, -1, "the weights' scale")
     return [*steps, (Cast("float32"), result), (Mul(factor), result)]
 
@@ -124,7 +124,7 @@ def _to_float(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Imported:
     """MatMulIntegerToFloat: A, B, their scales, their zero points, float32 bias."""
     steps = matmul_integer(name, shape, dtype, [None, inputs[1], inputs[4], inputs[5]])
     result = steps[-1][1]
-    factor = placed(name, _product(name, inputs[2], inputs[3]), result, -1, "the weights' scale")
+    factor = placed(name, scale_product(name, inputs[2], inputs[3]), result, -1, "the weights' scale")
     steps += [(Cast("float32"), result), (Mul(factor), result)]
     if inputs[6] is not None:
         steps.append((Add(placed(name, inputs[6].array.reshape(-1), result, -1, "the bias")), result))

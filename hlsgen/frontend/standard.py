@@ -126,7 +126,7 @@ def _constant(value: float, shape: Shape, dtype: str = "float32") -> Array:
     return np.full((1,) * len(shape), value, dtype)
 
 
-def _operand(name: str, shape: Shape, const: Const | None, what: str, dtype: str = "float32") -> Array:
+def operand(name: str, shape: Shape, const: Const | None, what: str, dtype: str = "float32") -> Array:
     """A constant of that dtype that broadcasts to `shape` without growing it, with its rank."""
     if const is None:
         raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
@@ -159,7 +159,7 @@ def _operand(name: str, shape: Shape, const: Const | None, what: str, dtype: str
 def _arithmetic(
     op: str, name: str, shape: Shape, inputs: list[Const | None], position: int, dtype: str
 ) -> list[Op]:  # fmt: skip
-    value = _operand(name, shape, inputs[1 - position], "the other operand", dtype)
+    value = operand(name, shape, inputs[1 - position], "the other operand", dtype)
     match op:
         case "Add":
             return [Add(value)]
@@ -186,14 +186,14 @@ def _extreme(
     op_type: str, name: str, shape: Shape, inputs: list[Const | None], position: int, dtype: str
 ) -> list[Op]:  # fmt: skip
     """Max or Min of the data and constants."""
-    bounds = [_operand(name, shape, const, "an operand", dtype) for i, const in enumerate(inputs) if i != position]
+    bounds = [operand(name, shape, const, "an operand", dtype) for i, const in enumerate(inputs) if i != position]
     return [Max(bound) if op_type == "Max" else Min(bound) for bound in bounds]
 
 
 def _clip(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], dtype: str) -> list[Op]:
     def bound(i: int, key: str) -> Array | None:
         if len(inputs) > i and inputs[i] is not None:
-            return _operand(name, shape, inputs[i], key, dtype)
+            return operand(name, shape, inputs[i], key, dtype)
         return _constant(attrs[key], shape, dtype) if key in attrs else None
 
     low, high = bound(1, "min"), bound(2, "max")
@@ -217,7 +217,7 @@ def _batch_norm(name: str, shape: Shape, inputs: list[Const | None], attrs: dict
         const = inputs[i]
         if const is not None and const.array.size != shape[1]:
             raise fail("HG023", name, f"{what} has {const.array.size} values for {shape[1]} channels.")
-        arrays.append(_operand(name, form, Const(const.array.reshape(form)) if const else None, what))
+        arrays.append(operand(name, form, Const(const.array.reshape(form)) if const else None, what))
     gamma, beta, mean, var = arrays
     epsilon = np.float32(attrs.get("epsilon", 1e-5))
     with np.errstate(all="ignore"):
@@ -284,7 +284,7 @@ def _gemm(name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, 
     if alpha != 1:
         steps.append((Mul(_constant(float(alpha), result)), result))
     if len(inputs) > 2 and inputs[2] is not None:
-        steps.append((Add(beta * _operand(name, result, inputs[2], "C")), result))
+        steps.append((Add(beta * operand(name, result, inputs[2], "C")), result))
     return steps
 
 

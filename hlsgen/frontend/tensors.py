@@ -26,7 +26,7 @@ from hlsgen.semantics import decode, decoding, quantize
 MAX_ELEMENTS = 1 << 24
 MAX_PRODUCTS = 1 << 32
 #: Most elements of a tensor of the network.
-MAX_TENSOR = 1 << 20
+MAX_TENSOR = 1 << 22
 #: numpy has 64; a tensor of hardware needs none of them.
 MAX_RANK = 16
 

@@ -9,10 +9,11 @@ import onnx
 
 from hlsgen.errors import Collector, fail, stuck
 from hlsgen.fixed import IntType
-from hlsgen.frontend import dialect, integer, pair, qlinear, qonnx, standard
+from hlsgen.frontend import conv, dialect, integer, joining, pair, qlinear, qonnx, spatial, standard
 from hlsgen.frontend.fuse import Source, fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
+from hlsgen.frontend.nodes import constant_linear, name_all, result_dtype, with_outputs
 from hlsgen.frontend.tensors import (
     FOLDED,
     Const,
@@ -25,29 +26,8 @@ from hlsgen.frontend.tensors import (
     label,
     quantized,
 )
-from hlsgen.ir import (
-    HostOp,
-    MatMul,
-    MatMulInteger,
-    Model,
-    Op,
-    Shape,
-    Step,
-)
-from hlsgen.operations import (
-    Bipolar,
-    Cast,
-    Dequantize,
-    FixedAdd,
-    FloatQuant,
-    IntQuant,
-    MultiThreshold,
-    QuantizeLinear,
-    Requantize,
-    SignedBit,
-    Trunc,
-)
-from hlsgen.semantics import quantize
+from hlsgen.ir import Concat, Conv, ConvInteger, Join, MatMul, MatMulInteger, Model, Pack, Shape, Step
+from hlsgen.operations import QUANTIZERS, Add, QuantizeLinear
 
 #: Oldest opset of the default domain: before it, arithmetic broadcasts by other rules.
 MIN_OPSET = 7
@@ -57,69 +37,18 @@ REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
 #: What may follow integer data.
 INTEGER_OPERATORS = (
     REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC | {"QuantizedAdd", "Requantize"}
+    | conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS | joining.OPERATORS
     | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK", "Relu", "Max", "Min", "Clip", "Neg", "Abs", "Sign"}
 )  # fmt: skip
 
+#: Domains of custom operators on images.
+IMAGE_DOMAINS = qonnx.DOMAINS - {""} | {"qonnx.custom_op.channels_last", qlinear.DOMAIN}
+#: Steps that hardware does; what comes before the first of them can be left to the host.
+HARDWARE = (*QUANTIZERS, MatMul, MatMulInteger, Conv, ConvInteger, Concat, Join, Pack)
+
 _LATER = {
-    "Conv": "Convolutions are not supported yet.",
-    "QLinearConv": "Convolutions are not supported yet.",
-    "MaxPool": "Pooling is not supported yet.",
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
 }
-
-
-def _name_all(graph: onnx.GraphProto) -> None:
-    """Gives every node a name of its own: nameless and equal ones by what they compute."""
-    taken = {n.name for n in graph.node}
-    seen = {""}
-    for i, node in enumerate(graph.node):
-        if node.name in seen:
-            node.name = ""
-            name = label(node)
-            node.name = name if name not in taken else f"{name} ({i})"
-        seen.add(node.name)
-
-
-def _with_outputs(node: onnx.NodeProto, used: list[str]) -> onnx.NodeProto:
-    """The node without the names of outputs that nothing uses."""
-    kept = onnx.NodeProto()
-    kept.CopyFrom(node)
-    del kept.output[:]
-    kept.output.extend(o if o in used else "" for o in node.output)
-    while not kept.output[-1]:
-        del kept.output[-1]
-    return kept
-
-
-def _constant_linear(op_type: str, name: str, data: Const, inputs: list[Const | None], attrs: dict[str, Any]) -> Const:
-    if op_type == "DequantizeLinear":
-        return integer.dequantized(name, data, inputs, attrs)
-    op = integer.quantize_linear(name, data.array.shape, inputs, attrs)
-    return Const(quantize(op, data.array).astype(op.dtype))
-
-
-def _named(name: str, steps: standard.Imported) -> list[Step]:
-    """The steps of a node. What rescales the sums of an integer layer gets a name of its own."""
-    linear = any(isinstance(op, MatMulInteger) for op, _ in steps)
-    after = f"{name} (rescaled)"
-    return [Step(after if linear and isinstance(op, QuantizeLinear) else name, op, shape) for op, shape in steps]
-
-
-def result_dtype(ops: list[Op], dtype: str) -> str:
-    """The dtype of the last step's result, the first working on data of that dtype."""
-    for op in ops:
-        match op:
-            case Cast() | QuantizeLinear() | Requantize() | FixedAdd():
-                dtype = op.dtype
-            case Dequantize():
-                dtype = str(op.scale.dtype)
-            case MatMulInteger():
-                dtype = "int32"
-            case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | FloatQuant() | MatMul() | HostOp():
-                dtype = "float32"
-            case _:
-                pass
-    return dtype
 
 
 class Walk:
@@ -130,7 +59,7 @@ class Walk:
         self.functions = {(f.domain, f.name) for f in proto.functions}
         self.kinds: list[tuple[str, str]] = []
         self.folded = 0
-        _name_all(self.graph)
+        name_all(self.graph)
         self.versions = {o.domain: o.version for o in proto.opset_import}
         self.opset = max(
             1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), onnx.defs.onnx_opset_version())
@@ -177,7 +106,7 @@ class Walk:
             dtype = input_dtype(source)
         self.tensors[source.name] = Dynamic(known, dtype, 0)
         if joined:
-            self.steps.append(Step(joined.name, joined.op, shape))
+            self.steps.append(Step(joined.name, joined.op, shape, (0,)))
             self.tensors[joined.output] = Dynamic(known, joined.dtype, 1)
         needed = self._needed(output.name)
         for i, node in enumerate(self.graph.node):
@@ -193,13 +122,12 @@ class Walk:
             )
         if not isinstance(result, Dynamic) or any(d.severity == "error" for d in self.problems.items):
             return None
-        if result.index != len(self.steps):
-            self.problems.error("HG015", output.name, "the graph branches.", "Supported: a straight sequence of nodes.")
-            return None
+        assert result.index is not None
+        steps = fuse(self.steps, self.sources, result.index, self.fixed_point)
         return Model(
             self.name, source.name, shape, dtype, batched,
             (IntType(0, 65535), 0) if joined else declared_type(self.graph, source),
-            fuse(self.steps, self.sources, self.fixed_point), output.name, result.dtype,
+            steps, output.name, result.dtype,
             joined.inputs[1] if joined else None,
         )  # fmt: skip
 
@@ -275,12 +203,40 @@ class Walk:
             if quantizer:
                 shape = dynamic[0][1].shape or ()
                 qonnx.import_quantizer(node.op_type, name, shape, constants[1:], attrs, self._version(node))
-            raise fail(
-                "HG015", name, f"{node.op_type} of {len(dynamic)} computed tensors.",
-                "The graph must be a straight sequence of nodes.",
-            )  # fmt: skip
+            self._join_branches(node, name, tensors, attrs)
+            return
         position, data = dynamic[0]
         self._step(node, name, position, data, constants, attrs, quantizer)
+
+    def _join_branches(
+        self, node: onnx.NodeProto, name: str, tensors: list[Tensor | None], attrs: dict[str, Any]
+    ) -> None:  # fmt: skip
+        """A node of several computed tensors."""
+        dynamic = [t for t in tensors if isinstance(t, Dynamic)]
+        found = joining.import_joining(node, name, tensors, attrs, self.fixed_point)
+        check_size(name, found.shape)
+        if any(t.index is None for t in dynamic):
+            self.tensors[node.output[0]] = Dynamic(found.shape, dynamic[0].dtype, None)
+            return
+        ends = [self._append(name, t.index, steps) for t, steps in zip(dynamic, found.before, strict=True)]
+        self.steps.append(Step(name, found.op, found.shape, tuple(ends)))
+        index = self._append(name, len(self.steps), found.after)
+        ops = [*(op for op, _ in found.before[0]), found.op, *(op for op, _ in found.after)]
+        shape = found.after[-1][1] if found.after else found.shape
+        self.tensors[node.output[0]] = Dynamic(shape, result_dtype(ops, dynamic[0].dtype), index)
+
+    def _append(self, name: str, index: int | None, steps: standard.Imported) -> int:
+        """Adds steps that follow value `index`; gives the value behind them.
+
+        What rescales the sums of an integer layer gets a name of its own.
+        """
+        assert index is not None
+        linear = any(isinstance(op, MatMulInteger | ConvInteger) for op, _ in steps)
+        for op, shape in steps:
+            own = f"{name} (rescaled)" if linear and isinstance(op, QuantizeLinear) else name
+            self.steps.append(Step(own, op, shape, (index,)))
+            index = len(self.steps)
+        return index
 
     def _step(
         self, node: onnx.NodeProto, name: str, position: int, data: Dynamic, constants: list[Const | None],
@@ -288,72 +244,98 @@ class Walk:
     ) -> None:  # fmt: skip
         assert data.shape is not None
         used = [o for o in node.output if o in self.used]
-        if len(used) != 1:
-            raise fail(
-                "HG015",
-                name,
-                f"{len(used)} of its outputs are used.",
-                "The graph must be a straight sequence of nodes.",
-            )
-        which = list(node.output).index(used[0])
         if not data.dtype.startswith("float") and not quantizer and node.op_type not in INTEGER_OPERATORS:
             raise fail(
                 "HG026", name, f"{node.op_type} of {data.dtype} data.", "Cast it to float32 first (operator Cast)."
             )
-        if quantizer:
-            if position != 0:
-                raise fail("HG020", name, "a parameter of the quantizer is computed from the input.")
-            op = qonnx.import_quantizer(node.op_type, name, data.shape, constants[1:], attrs, self._version(node))
-            steps: standard.Imported = [(op, data.shape)]
-        elif node.op_type in integer.OPERATORS:
-            steps = integer.import_integer(node.op_type, name, data.shape, constants, attrs, position, data.dtype)
-        elif node.op_type in qlinear.OPERATORS:
-            steps = qlinear.import_qlinear(
-                node.op_type, name, data.shape, constants, attrs, position, data.dtype, self.fixed_point
-            )
-        elif node.domain == dialect.DOMAIN and node.op_type == "Requantize":
-            steps = [(integer.requantize(name, data.shape, data.dtype, constants, attrs), data.shape)]
-        elif node.domain == dialect.DOMAIN:
-            steps = [(pair.with_constant(name, node, data.shape, data.dtype, constants, position), data.shape)]
-        else:
-            steps = standard.import_standard(
-                _with_outputs(node, used), name, data.shape, constants, attrs, self.opset, position, data.dtype
-            )
+        found = self._import(node, name, position, data, constants, attrs, quantizer, used)
+        if isinstance(found, dict):
+            for output, steps in found.items():
+                if output in self.used:
+                    self._result(node, name, output, data, steps)
+            return
+        if len(used) != 1:
+            raise fail("HG010", name, f"{len(used)} outputs of {node.op_type} are used.", "Supported: one of them.")
+        self._note_source(node, position, constants, attrs, data.dtype, found)
+        self._result(node, name, used[0], data, found)
+
+    def _result(
+        self, node: onnx.NodeProto, name: str, output: str, data: Dynamic, steps: standard.Imported
+    ) -> None:  # fmt: skip
+        """Adds the steps of one output."""
+        assert data.shape is not None
         for _, result in steps:
             check_size(name, result)
-        if data.index is None:
-            index = None
-        elif data.index != len(self.steps) and steps:
-            raise fail(
-                "HG015", name, f"{node.input[position]!r} is used by more than one node.",
-                "The graph must be a straight sequence of nodes.",
-            )  # fmt: skip
-        else:
-            self.steps.extend(_named(name, steps))
-            self._note_source(node, position, constants, attrs, data.dtype, len(steps))
-            index = len(self.steps) if steps else data.index
+        index = None if data.index is None else self._append(name, data.index, steps)
         shape = steps[-1][1] if steps else data.shape
         dtype = result_dtype([op for op, _ in steps], data.dtype)
+        which = list(node.output).index(output)
         if node.op_type in ("ArgMax", "ArgMin") or (node.op_type == "TopK" and which == 1):
             dtype = "int64"
         elif (node.op_type, which) == ("Dropout", 1):
             raise fail("HG010", name, "the mask output of Dropout is used.", "Export the model in evaluation mode.")
-        self.tensors[used[0]] = Dynamic(shape, dtype, index)
+        self.tensors[output] = Dynamic(shape, dtype, index)
+
+    def _import(
+        self, node: onnx.NodeProto, name: str, position: int, data: Dynamic, constants: list[Const | None],
+        attrs: dict[str, Any], quantizer: bool, used: list[str],
+    ) -> standard.Imported | dict[str, standard.Imported]:  # fmt: skip
+        """The steps of a node of one computed tensor; of each output by name, where it has several."""
+        shape, op_type, dtype = data.shape, node.op_type, data.dtype
+        assert shape is not None
+        if quantizer:
+            if position != 0:
+                raise fail("HG020", name, "a parameter of the quantizer is computed from the input.")
+            op = qonnx.import_quantizer(op_type, name, shape, constants[1:], attrs, self._version(node))
+            return [(op, shape)]
+        if op_type in conv.CONV_OPERATORS:
+            return conv.import_conv(node, name, shape, constants, attrs, self.opset, position, dtype)
+        if op_type in spatial.SPATIAL_OPERATORS and self._in_hardware(data):
+            steps = spatial.import_spatial(node, name, shape, constants, attrs, self.opset, dtype)
+            if op_type != "Split":
+                return steps
+            return {o: s for o, s in zip(node.output, steps, strict=True) if o}
+        if op_type in integer.OPERATORS:
+            return integer.import_integer(op_type, name, shape, constants, attrs, position, dtype)
+        if op_type in qlinear.OPERATORS:
+            return qlinear.import_qlinear(op_type, name, shape, constants, attrs, position, dtype, self.fixed_point)
+        if node.domain == dialect.DOMAIN and op_type == "Requantize":
+            return [(integer.requantize(name, shape, dtype, constants, attrs), shape)]
+        if node.domain == dialect.DOMAIN:
+            return [(pair.with_constant(name, node, shape, dtype, constants, position), shape)]
+        return standard.import_standard(
+            with_outputs(node, used), name, shape, constants, attrs, self.opset, position, dtype
+        )
+
+    def _in_hardware(self, data: Dynamic) -> bool:
+        """Whether a quantizer or an integer layer comes before; what comes earlier is left to the host."""
+        if not data.dtype.startswith("float"):
+            return True
+        wanted = {data.index}
+        for i in reversed(range(len(self.steps))):
+            if i + 1 in wanted:
+                if isinstance(self.steps[i].op, HARDWARE):
+                    return True
+                wanted.update(self.steps[i].inputs)
+        return False
 
     def _note_source(
         self, node: onnx.NodeProto, position: int, constants: list[Const | None], attrs: dict[str, Any], dtype: str,
-        count: int,
+        steps: standard.Imported,
     ) -> None:  # fmt: skip
-        """Remembers what the steps of QDQ layers were made from."""
-        last = len(self.steps) - 1
-        if node.op_type in ("DequantizeLinear", "Flatten"):
-            self.sources[last] = Source(None, position, dtype)
-        elif node.op_type in ("Add", "Mul", "MatMul"):
-            self.sources[last - count + 1] = Source(constants[1 - position], position, dtype)
-        elif node.op_type == "Gemm" and attrs.get("beta", 1.0) == attrs.get("alpha", 1.0) == 1.0:
-            self.sources[last - count + 1] = Source(constants[1], position, dtype)
-            if count == 2:
-                self.sources[last] = Source(constants[2], position, dtype)
+        """Remembers what the steps of QDQ layers are made from, before they are added."""
+        start = len(self.steps)
+        linear = {i: op for i, (op, _) in enumerate(steps) if isinstance(op, MatMul | Conv)}
+        if node.op_type in ("DequantizeLinear", "Flatten") and steps:
+            self.sources[start + len(steps) - 1] = Source(None, position, dtype)
+        elif node.op_type in ("Add", "Mul") and steps:
+            self.sources[start] = Source(constants[1 - position], position, dtype)
+        elif linear and not (
+            node.op_type == "Gemm" and (attrs.get("alpha", 1.0), attrs.get("beta", 1.0)) != (1.0, 1.0)
+        ):
+            self.sources[start + min(linear)] = Source(constants[1 - position], position, dtype)
+            if isinstance(steps[-1][0], Add):
+                self.sources[start + len(steps) - 1] = Source(constants[2], position, dtype)
 
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
         if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {
@@ -376,7 +358,7 @@ class Walk:
     ) -> None:
         data = constants[0] if constants else None
         if node.op_type in ("QuantizeLinear", "DequantizeLinear") and data is not None:
-            self._set(node, [_constant_linear(node.op_type, name, data, constants, attrs)])
+            self._set(node, [constant_linear(node.op_type, name, data, constants, attrs)])
             return
         if not quantizer:
             self._set(node, fold(node, constants, self.opset))
@@ -397,6 +379,9 @@ class Walk:
             )  # fmt: skip
         if is_qonnx:
             return
+        images = conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS
+        if node.domain in IMAGE_DOMAINS and node.op_type in images:
+            return
         if node.domain in qonnx.DOMAINS - {""}:
             raise fail(
                 "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
@@ -404,7 +389,7 @@ class Walk:
             )  # fmt: skip
         if node.domain == dialect.DOMAIN and node.op_type in ("QuantizedAdd", "Requantize"):
             return
-        if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS | qlinear.SHARED:
+        if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS | qlinear.SHARED | joining.OPERATORS:
             return
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
@@ -414,7 +399,10 @@ class Walk:
                 f"operator {node.op_type} of domain {node.domain!r}.",
                 f"QONNX domains: {known}.",
             )
-        known_here = standard.OPERATORS | integer.OPERATORS | FOLDED | {"Shape", "QLinearMatMul"}
+        known_here = (
+            standard.OPERATORS | integer.OPERATORS | conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS
+            | joining.OPERATORS | FOLDED | {"Shape", "QLinearMatMul"}
+        )  # fmt: skip
         if node.op_type not in known_here:
             raise fail(
                 "HG010", name, f"operator {node.op_type} is not supported.",

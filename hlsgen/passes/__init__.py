@@ -1,5 +1,6 @@
 """Model -> Graph: float steps become integer layers."""
 
-from hlsgen.passes.lower import InputMode, lower
+from hlsgen.passes.lower import lower
+from hlsgen.passes.mode import InputMode
 
 __all__ = ["InputMode", "lower"]

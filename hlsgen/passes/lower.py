@@ -2,372 +2,266 @@
 
 Elementwise float work between two integer tensors becomes one `Map`, whatever it consists of:
 it is a function of one integer per channel. Reshapes and transposes move in front of it. A linear
-layer becomes exact integer sums, see docs/numeric-contract.md.
+layer becomes exact integer sums, see docs/numeric-contract.md. What two branches do to each other
+becomes a `Merge`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.errors import Collector, HlsgenError, fail, stuck
 from hlsgen.fixed import IntType
 from hlsgen.ir import (
-    Accumulator,
     Affine,
     ArgMax,
+    Concat,
+    Conv,
+    ConvInteger,
     Decode,
     Fixed,
     FloatBits,
     Graph,
     HostOp,
-    Layer,
-    Linear,
-    Map,
+    Join,
     MatMul,
     MatMulInteger,
     Model,
-    Op,
-    Relabel,
+    Pack,
+    Pad,
+    Pool,
+    Repeat,
     Reshape,
+    Slice,
     Step,
     Transpose,
     Value,
     Whole,
     Winner,
 )
-from hlsgen.operations import (
-    Activation,
-    Add,
-    Bipolar,
-    Cast,
-    Dequantize,
-    Div,
-    Elementwise,
-    FixedAdd,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Pair,
-    QuantizeLinear,
-    Quantizer,
-    Requantize,
-    SignedBit,
-    Trunc,
-)
-from hlsgen.passes.meaning import (
-    MAX_ACCUMULATOR_BITS,
-    column_meaning,
-    grid,
-    order_kept,
-    too_wide,
-    whole_zero,
-    zero_shift,
-)
-from hlsgen.passes.relabel import relabel
+from hlsgen.operations import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
+from hlsgen.passes.held import Held, Layers, bounded
+from hlsgen.passes.images import concatenation, convolution, padding, pooling, rearrangement
+from hlsgen.passes.linear import linear, linear_integer
+from hlsgen.passes.meaning import order_kept
+from hlsgen.passes.mode import InputMode, default_mode
+from hlsgen.passes.pools import behind_quantizers
 from hlsgen.semantics import KEY_POS_INF, code_type, decoding
 
-QUANTIZERS = (
-    IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear, Requantize, FloatQuant, Pair, FixedAdd,
-)  # fmt: skip
-FLOAT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Activation)
-LINEAR = (MatMul, MatMulInteger)
-#: Inputs of more bits are not tried one by one.
-_WIDE = 20
-
-
-@dataclass(frozen=True)
-class InputMode:
-    """What the hardware's input port carries: "codes", "fixed" or "float32"."""
-
-    kind: str
-    type: IntType | None = None
-    fraction: int = 0
+LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
+IMAGES = (Pool, Repeat, Slice, Pad)
+HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Join, Pack)
 
 
 def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
     linear layer, else codes. Raises HlsgenError."""
+    model = behind_quantizers(model)
     steps = model.steps
-    hardware = [i for i, s in enumerate(steps) if isinstance(s.op, (*QUANTIZERS, *LINEAR))]
-    if not hardware:
+    if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
         raise fail(
             "HG036", model.name, "the model has no quantizer and no linear layer.",
             "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
         )  # fmt: skip
-    first, last = hardware[0], hardware[-1]
-    for step in [s for s in steps[first : last + 1] if isinstance(s.op, (HostOp, ArgMax))]:
+    parts = _Parts(steps)
+    core = [steps[i] for i in parts.core]
+    for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
-    mode = mode or _default_mode(model, steps[first].op, problems)
-    builder = _Builder(model, mode, first, problems)
-    builder.check_layers(steps[first : last + 1])
+    first = steps[parts.first].op if parts.first >= 0 else None
+    mode = mode or default_mode(model, first, isinstance(first, LINEAR), problems)
+    builder = _Builder(model, mode, parts, problems)
+    builder.check_layers()
     problems.finish()
-    return builder.build(last + _bounded(steps[last].op, [s.op for s in steps[last + 1 :]])[1])
+    return builder.build()
 
 
-def _default_mode(model: Model, first: object, problems: Collector) -> InputMode:
-    linear = any(isinstance(s.op, LINEAR) for s in model.steps)
-    if model.input_type:
-        return InputMode("fixed", *model.input_type)
-    if isinstance(first, LINEAR):
-        problems.warn(
-            "HG090", model.input_name, "the input has no quantizer and no declared type; taken as 8-bit integers.",
-            "Say what it is with --input fixed:W,I or ufixed:W,I.",
-        )  # fmt: skip
-        return InputMode("fixed", IntType(-128, 127), 0)
-    return InputMode("codes" if linear else "float32")
+class _Parts:
+    """Which steps are head, core and tail; `first`: the first step of hardware, -1 if the input branches before it."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
+        for i, step in enumerate(steps):
+            for j in set(step.inputs):
+                users[j].append(i)
+        self.users = users
+        self.head: list[int] = []
+        value = 0
+        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, HARDWARE):
+            self.head.append(users[value][0])
+            value = users[value][0] + 1
+        self.first = users[value][0] if len(users[value]) == 1 else -1
+        self.tail: list[int] = []
+        at = len(steps) - 1
+        while not isinstance(steps[at].op, HARDWARE):
+            self.tail.insert(0, at)
+            at = steps[at].inputs[0] - 1
+        last = steps[at].op
+        _, bounds = bounded(last, [steps[i].op for i in self.tail])
+        self.tail = self.tail[bounds:]
+        outside = {*self.head, *self.tail}
+        self.core = [i for i in range(len(steps)) if i not in outside]
 
 
-class _Builder:
-    """Walks the hardware steps. `value` is the last tensor of codes, `pending` what follows it."""
+class _Builder(Layers):
+    """Walks the steps of the core; `held` says what is known of every value of the model."""
 
-    def __init__(self, model: Model, mode: InputMode, first: int, problems: Collector) -> None:
-        self.model, self.mode, self.first, self.problems = model, mode, first, problems
-        self.layers: list[Layer] = []
-        self.pending: list[tuple[str, Elementwise]] = []
+    def __init__(self, model: Model, mode: InputMode, parts: _Parts, problems: Collector) -> None:
+        super().__init__(problems)
+        self.model, self.mode, self.parts = model, mode, parts
+        self.held: dict[int, Held] = {}
 
-    def check_layers(self, steps: tuple[Step, ...]) -> None:
+    def check_layers(self) -> None:
         """Problems that can be seen before anything is built, all of them."""
-        if self.mode.kind == "codes" and isinstance(steps[0].op, LINEAR):
+        if self.parts.first < 0:
+            if self.mode.kind == "codes":
+                self.problems.error(
+                    "HG032", self.model.input_name, "several operations use the input, and no quantizer comes first.",
+                    "Put one quantizer in front, or say --input fixed:W,I or float32.",
+                )  # fmt: skip
+            return
+        step = self.model.steps[self.parts.first]
+        if self.mode.kind == "codes" and not isinstance(step.op, QUANTIZERS):
             self.problems.error(
-                "HG032", steps[0].name, "the layer's input is not quantized.",
+                "HG032", step.name, "the layer's input is not quantized.",
                 "Put a quantizer in front, or say --input fixed:W,I.",
             )  # fmt: skip
-        if self.mode.kind == "float32" and isinstance(steps[0].op, LINEAR):
+        if self.mode.kind == "float32" and not isinstance(step.op, QUANTIZERS):
             self.problems.error(
-                "HG042", steps[0].name, "float32 input goes straight into a linear layer.",
+                "HG042", step.name, "float32 input goes straight into a linear layer.",
                 "Use --input fixed:W,I, or put a quantizer in front of the layer.",
             )  # fmt: skip
 
-    def build(self, last: int) -> Graph:
-        model, steps = self.model, self.model.steps
-        start, encode = self._start()
-        core_end = last + 1
-        for step in steps[start:core_end]:
+    def build(self) -> Graph:
+        model, steps, parts = self.model, self.model.steps, self.parts
+        encode, head, core = self._start()
+        for i in core:
             try:
-                self._step(step)
+                self._step(i, steps[i])
             except HlsgenError as error:
-                self._assume(step, error)
+                self._assume(i, steps[i], error)
         self.problems.finish()
-        rest = steps[core_end:]
+        rest = [steps[i] for i in parts.tail]
+        end = self.flushed(self.held[rest[0].inputs[0] if rest else len(steps)])
+        if end.branches:
+            raise fail(
+                "HG030", end.branches.name, "two branches are joined at the end without a quantizer behind.",
+                "Put a quantizer behind the operation.",
+            )  # fmt: skip
+        leftover, is_index = list(end.pending), False
         winner = next((i for i, s in enumerate(rest) if isinstance(s.op, ArgMax)), None)
-        is_index = False
-        leftover = self._flush()
-        if winner is not None and self._winner(rest[: winner + 1], leftover):
-            rest, leftover, is_index = rest[winner + 1 :], [], True
-        tail = [Step(name, op, self.value.shape) for name, op in leftover] + list(rest)
+        if winner is not None:
+            found = self._winner(end, rest[: winner + 1])
+            if found is not None:
+                end, rest, leftover, is_index = found, rest[winner + 1 :], [], True
+        output = self.delivered(end)
+        tail = [Step(name, op, output.shape, ()) for name, op in leftover] + rest
         return Graph(
-            model, tuple(steps[: self.head_end]), encode, self.source, tuple(self.layers), self.value, tuple(tail),
+            model, tuple(steps[i] for i in head), encode, self.values[0], tuple(self.layers), output, tuple(tail),
             is_index, tuple(str(w) for w in self.problems.warnings),
         )  # fmt: skip
 
-    def _start(self) -> tuple[int, Quantizer | None]:
-        """Sets the input value; gives the first step that hardware does and the host's quantizer."""
-        steps, first = self.model.steps, self.first
+    def _start(self) -> tuple[Quantizer | None, list[int], list[int]]:
+        """Sets the input value; gives the host's quantizer, the steps of its head, and those of the core."""
+        model, parts = self.model, self.parts
+        steps, head, core = model.steps, parts.head, parts.core
         if self.mode.kind == "codes":
-            op, bounds = _bounded(steps[first].op, [s.op for s in steps[first + 1 :]])
+            run = [parts.first]
+            while len(parts.users[run[-1] + 1]) == 1 and parts.users[run[-1] + 1][0] in core:
+                run.append(parts.users[run[-1] + 1][0])
+            op, bounds = bounded(steps[run[0]].op, [steps[i].op for i in run[1:]])
             assert isinstance(op, QUANTIZERS)
-            self.source = self.value = Value(steps[first].shape, code_type(op), decoding(op))
-            self.head_end = first
-            return first + 1 + bounds, op
-        host = [i for i, s in enumerate(steps[:first]) if isinstance(s.op, (HostOp, ArgMax))]
-        self.head_end = host[-1] + 1 if host else 0
-        shape = steps[self.head_end - 1].shape if self.head_end else self.model.input_shape
+            value = Value(steps[run[0]].shape, code_type(op), decoding(op))
+            self.values.append(value)
+            self.held[run[bounds] + 1] = Held(0, value)
+            return op, head, [i for i in core if i not in run[: bounds + 1]]
+        host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
+        cut = host[-1] + 1 if host else 0
+        shape = steps[head[cut - 1]].shape if cut else model.input_shape
         meaning: Decode
         if self.mode.kind == "fixed":
             assert self.mode.type is not None
             type_, meaning = self.mode.type, Fixed(self.mode.fraction)
-            if np.dtype(self.model.input_dtype).kind in "iu" and not self.mode.fraction and not self.head_end:
-                dtype = "uint16" if self.model.second_input else self.model.input_dtype
+            if np.dtype(model.input_dtype).kind in "iu" and not self.mode.fraction and not cut:
+                dtype = "uint16" if model.second_input else model.input_dtype
                 meaning = Whole(dtype, np.zeros((1,) * len(shape), np.int64))
         else:
             type_, meaning = IntType(0, KEY_POS_INF), FloatBits()
-        self.source = self.value = Value(shape, type_, meaning)
-        if self.model.input_dtype in ("float16", "float64") and not self.head_end:
-            self._other_float(type_)
-        return self.head_end, None
+        value = Value(shape, type_, meaning)
+        self.values.append(value)
+        pending = self._other_float(type_) if not cut else ()
+        self.held[head[cut - 1] + 1 if cut else 0] = Held(0, value, pending)
+        return None, head[:cut], [*head[cut:], *core]
 
-    def _other_float(self, type_: IntType) -> None:
+    def _other_float(self, type_: IntType) -> tuple[tuple[str, Elementwise], ...]:
         """The port gives float32; the model goes on in its own float type."""
         dtype = self.model.input_dtype
+        if dtype not in ("float16", "float64"):
+            return ()
         if dtype == "float64" and (self.mode.kind == "float32" or type_.bits > 24):
             raise fail(
                 "HG042", self.model.input_name, "a float64 input does not fit a float32 port.",
                 "Use --input codes, or fixed:W,I with W of at most 24.",
             )  # fmt: skip
-        self.pending.append((self.model.input_name, Cast(dtype)))
+        return ((self.model.input_name, Cast(dtype)),)
 
-    def _assume(self, step: Step, error: HlsgenError) -> None:
+    def _assume(self, i: int, step: Step, error: HlsgenError) -> None:
         """Goes on behind a wrong layer as if it gave 8-bit codes, to find what else is wrong."""
         with self.problems.catching():
             raise error
-        self.pending = []
-        self.value = Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0)))
+        self.values.append(Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0))))
+        self.held[i + 1] = Held(len(self.values) - 1, self.values[-1])
+        self.layers.append(None)  # keeps the numbers; nothing is built from it
 
-    def _step(self, step: Step) -> None:
-        op = step.op
-        if isinstance(op, (Reshape, Transpose)):
-            self._relabel(step.name, op, step.shape)
-        elif isinstance(op, LINEAR):
-            rest = self._flush()
-            if rest:
-                self._absorb(step.name, rest)
-            if isinstance(op, MatMul):
-                self._linear(step.name, op, step.shape)
-            else:
-                self._linear_integer(step.name, op, step.shape)
-        else:
-            assert isinstance(op, (*QUANTIZERS, *FLOAT))
-            self.pending.append((step.name, op))
+    def _step(self, i: int, step: Step) -> None:
+        held = [self.held[j] for j in step.inputs]
+        found = self._apply(step, held)
+        if len(self.parts.users[i + 1]) > 1 and any(isinstance(op, QUANTIZERS) for _, op in found.pending):
+            found = self.flushed(found)  # all users share one function
+        self.held[i + 1] = found
 
-    def _relabel(self, name: str, op: Reshape | Transpose, shape: tuple[int, ...]) -> None:
-        before = self.value
-        if isinstance(op, Reshape) and before.shape == shape:
-            return
-        after = Value(shape, before.type, relabel(before.decode, op, before.shape, shape))
-        self.pending = [(n, relabel(p, op, before.shape, shape)) for n, p in self.pending]
-        self.layers.append(Relabel(name, op, before, after))
-        self.value = after
+    def _apply(self, step: Step, held: list[Held]) -> Held:
+        op, name, first = step.op, step.name, held[0]
+        match op:
+            case Reshape() | Transpose():
+                return self.relabelled(name, first, op, step.shape)
+            case MatMul():
+                return linear(self, name, op, self.settled(name, first), step.shape)
+            case MatMulInteger():
+                return linear_integer(self, name, op, self.settled(name, first), step.shape)
+            case Conv() | ConvInteger():
+                return convolution(self, name, op, self.settled(name, first), step.shape)
+            case Pool():
+                return pooling(self, name, op, self.settled(name, first), step.shape)
+            case Pad():
+                return padding(self, name, op, self.settled(name, first), step.shape)
+            case Repeat() | Slice():
+                return rearrangement(self, name, op, first, step.shape)
+            case Concat():
+                return concatenation(self, name, op, [self.settled(name, h) for h in held], step.shape)
+            case Join():
+                return self.joined(name, op, held[0], held[1])
+            case Pack():
+                return self.packed(name, held[0], held[1], step.shape)
+            case HostOp() | ArgMax():
+                raise AssertionError("host operations end hardware")
+            case _:
+                return first.then(name, op)
 
-    def _flush(self) -> list[tuple[str, Elementwise]]:
-        """Turns pending work up to its last quantizer into a Map; gives what follows that.
-
-        What activations do behind the first quantizer of a wide input stays a function of few codes.
-        """
-        ends = [i for i, (_, op) in enumerate(self.pending) if isinstance(op, QUANTIZERS)]
-        curved = any(isinstance(op, Activation) for _, op in self.pending[ends[0] :]) if ends else False
-        if curved and len(ends) > 1 and self.value.type.bits > _WIDE:
-            self._close(ends[0])
-        ends = [i for i, (_, op) in enumerate(self.pending) if isinstance(op, QUANTIZERS)]
-        if ends:
-            self._close(ends[-1])
-        rest, self.pending = self.pending, []
-        if rest and (meaning := _dequantized(self.value, rest[0][1])) is not None:
-            self.value = replace(self.value, decode=meaning)
-            if self.layers:
-                self.layers[-1] = replace(self.layers[-1], result=self.value)
-            rest = rest[1:]
-        return rest
-
-    def _close(self, end: int) -> None:
-        """Makes a Map of the pending work up to the quantizer at `end`, and the bounds that follow it."""
-        name, quantizer = self.pending[end]
-        narrowed, bounds = _bounded(quantizer, [op for _, op in self.pending[end + 1 :]])
-        assert isinstance(narrowed, QUANTIZERS)
-        self._map(name, [op for _, op in self.pending[:end]], narrowed)
-        self.pending = self.pending[end + 1 + bounds :]
-
-    def _map(self, name: str, ops: list[Elementwise], quantizer: Quantizer) -> None:
-        result = Value(self.value.shape, code_type(quantizer), decoding(quantizer))
-        self.layers.append(Map(name, tuple(ops), quantizer, self.value, result))
-        self.value = result
-
-    def _absorb(self, name: str, rest: list[tuple[str, Elementwise]]) -> None:
-        """Float work between a quantizer and a linear layer, if it keeps the codes on a grid.
-
-        Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
-        integer function; anything else is an error.
-        """
-        ops = [op for _, op in rest]
-        quantizer = grid(self.value, ops)
-        if quantizer is None:
-            for node, op in rest:
-                self.problems.error(
-                    "HG030", node, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
-                    "Its result is no multiple of one scale: quantize it again before the layer.",
-                )  # fmt: skip
-            self.problems.finish()
-            return
-        last = self.layers[-1] if self.layers else None
-        if isinstance(last, Map):
-            self.layers.pop()
-            self.value = last.source
-            ops = [*last.ops, last.quantizer, *ops]
-        self._map(rest[-1][0], ops, quantizer)
-
-    def _linear(self, name: str, op: MatMul, shape: tuple[int, ...]) -> None:
-        scale, zero = column_meaning(name, self.value)
-        shift = zero_shift(name, zero)
-        ratio = scale / scale.min()
-        if (ratio != np.round(ratio)).any() or ratio.max() > 1 << 16:
-            raise fail("HG034", name, "the input's scale differs along the summed axis.", "Use one scale per tensor.")
-        source, columns = self.value.type, op.weight.shape[1]
-        reach = max(abs(source.lo), abs(source.hi), float(np.abs(zero).max())) * 2.0**shift
-        wide = float(np.abs(op.weight).max()) * float(ratio.max()) * reach * columns
-        if wide >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
-            raise too_wide(name, int(np.log2(wide)) + 2)
-        weight = op.weight * ratio.astype(np.int64)
-        offset = -(weight @ np.round(zero * 2.0**shift).astype(np.int64))
-        real = float(scale.min()) * 2.0**-shift * op.scale.astype(np.float64)
-        binary = source == IntType(0, 1) and bool((zero == 0.5).all()) and bool((np.abs(weight) == 1).all())
-        if binary:
-            meaning = Accumulator(2, np.full(len(weight), -columns), real)
-            weight = (weight > 0).astype(np.int64)
-            lo, hi = np.zeros(len(weight), np.int64), np.full(len(weight), columns)
-        else:
-            ends = weight * source.lo, weight * source.hi
-            lo, hi = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
-            meaning = Accumulator(1 << shift, offset, real)
-        bound = max(abs(int(x)) for x in (lo.min(), hi.max())) * meaning.factor + int(np.abs(meaning.offset).max())
-        if bound >= 1 << MAX_ACCUMULATOR_BITS:
-            raise too_wide(name, bound.bit_length() + 1)
-        result = Value(shape, IntType(int(lo.min()), int(hi.max())), meaning)
-        self.layers.append(Linear(name, weight, binary, self.value, result, lo, hi))
-        self.value = result
-
-    def _linear_integer(self, name: str, op: MatMulInteger, shape: tuple[int, ...]) -> None:
-        """Exact sums of codes; what the zero points add is a constant of each row."""
-        zero = op.zero_point - whole_zero(name, self.value)
-        ends = op.weight * self.value.type.lo, op.weight * self.value.type.hi
-        lo, hi = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
-        wide = max(abs(int(lo.min())), abs(int(hi.max()))).bit_length() + 1
-        if wide > MAX_ACCUMULATOR_BITS:
-            raise too_wide(name, wide)
-        offset = -(op.weight * zero).sum(axis=1)
-        result = Value(shape, IntType(int(lo.min()), int(hi.max())), Whole("int32", offset))
-        self.layers.append(Linear(name, op.weight, False, self.value, result, lo, hi))
-        self.value = result
-
-    def _winner(self, steps: tuple[Step, ...], leftover: list[tuple[str, Elementwise]]) -> bool:
-        """Adds an ArgMax in hardware if comparing codes is proven to compare the real values."""
+    def _winner(self, end: Held, steps: list[Step]) -> Held | None:
+        """An ArgMax in hardware if comparing codes is proven to compare the real values."""
         between = [s.op for s in steps[:-1]]
-        if not all(isinstance(op, FLOAT) for op in between):
-            return False
-        ops: list[Elementwise] = [op for _, op in leftover] + [op for op in between if isinstance(op, FLOAT)]
-        if not order_kept(self.value, ops):
-            return False
+        if not all(isinstance(op, FLOATS) for op in between):
+            return None
+        ops: list[Elementwise] = [op for _, op in end.pending] + [op for op in between if isinstance(op, FLOATS)]
+        if not order_kept(end.value, ops):
+            return None
         name, shape = steps[-1].name, steps[-1].shape
-        count = self.value.shape[-1]
-        meaning = Affine(np.float32(1), np.float32(0))
-        result = Value(shape, IntType(0, count - 1), meaning)
-        self.layers.append(Winner(name, self.value, result))
-        self.value = result
-        return True
+        result = Value(shape, IntType(0, end.value.shape[-1] - 1), Affine(np.float32(1), np.float32(0)))
+        return self.add(Winner(name, end.value, result, (end.index,)))
 
-
-def _bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
-    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
-    for count, bound in enumerate(following):
-        if not isinstance(op, QuantizeLinear | Requantize) or not isinstance(bound, Max | Min):
-            return op, count
-        value = np.unique(bound.value)
-        if value.dtype.kind not in "iu" or len(value) > 1:
-            return op, count
-        end = max if isinstance(bound, Max) else min
-        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
-    return op, len(following)
-
-
-def _dequantized(value: Value, op: Elementwise) -> Affine | None:
-    """What the codes mean behind a DequantizeLinear that follows them directly."""
-    if not isinstance(op, Dequantize) or not isinstance(value.decode, Whole) or op.scale.dtype != np.float32:
-        return None
-    if value.decode.offset.any() or value.type.bits > 25:
-        return None
-    return Affine(op.scale, op.zero_point.astype(np.float32))
+    def delivered(self, end: Held) -> Value:
+        """The output, which must be the last value."""
+        assert end.index == len(self.values) - 1, "the output is not the last layer"
+        return replace(end.value)

@@ -13,6 +13,7 @@ from hlsgen.ir import (
     Decode,
     Fixed,
     FloatBits,
+    Joint,
     Value,
     Whole,
 )
@@ -20,7 +21,7 @@ from hlsgen.operations import (
     Elementwise,
     IntQuant,
 )
-from hlsgen.semantics import apply, constants, decode, decoding, quantize
+from hlsgen.semantics import apply, constants, decode, decoding, join, quantize
 
 #: Most codes for which a function is checked by trying them all.
 EXHAUSTIVE = 1 << 20
@@ -123,6 +124,32 @@ def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     real = decode(value.decode, codes)
     for op in ops:
         real = apply(op, real)
+    return _grid(real, value)
+
+
+def grid_of_pair(
+    kind: Joint, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]], ops: list[Elementwise]
+) -> IntQuant | None:  # fmt: skip
+    """The same for what two tensors give together, tried on all pairs of codes."""
+    values = []
+    for (value, own), axis in ((left, 0), (right, 1)):
+        codes = _all_codes(value)
+        if codes is None or not all(_uniform(op) for op in own) or not _uniform(value.decode):
+            return None
+        real = decode(value.decode, codes)
+        for op in own:
+            real = apply(op, real)
+        values.append(np.expand_dims(real, 1 - axis))
+    if values[0].size * values[1].size > EXHAUSTIVE or not all(_uniform(op) for op in ops):
+        return None
+    both = join(kind, *values)
+    real = both.reshape(-1, *both.shape[2:])
+    for op in ops:
+        real = apply(op, real)
+    return _grid(real, left[0])
+
+
+def _grid(real: Array, value: Value) -> IntQuant | None:
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 from hlsgen.errors import HlsgenError, fail
 from hlsgen.fixed import Array, IntType
-from hlsgen.operations import (
-    Pair,
-)
+from hlsgen.operations import Pair
 from hlsgen.rescale import (
     compare,
     correct,
@@ -31,6 +29,7 @@ from hlsgen.rescale.correct import Correct
 from hlsgen.rescale.float_scale import FloatScale
 from hlsgen.rescale.floats import FloatUnits
 from hlsgen.rescale.indexed import Indexed
+from hlsgen.rescale.merge import Found
 from hlsgen.rescale.pair import PairAdd, PairScale
 from hlsgen.rescale.rank import Rank
 from hlsgen.rescale.scale import Scale
@@ -40,6 +39,7 @@ from hlsgen.rescale.steps import Steps
 from hlsgen.rescale.table import Table
 from hlsgen.rescale.thresholds import Thresholds
 from hlsgen.rescale.trace import MAX_STEPS, trace
+from hlsgen.rescale.way import Way
 
 #: Realizations that are one module.
 Single = Shift | Thresholds | Compare | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
@@ -91,12 +91,16 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was taken, the steps it was proven on (None: too many to list), and all that was tried."""
+    """What was taken, the steps it was proven on (None: too many to list), and all that was tried.
+
+    For two streams `way` says how they are joined, and the realization is of what follows.
+    """
 
     name: str
     realization: Realization
     steps: Steps | None
     trials: tuple[Trial, ...]
+    way: Way | None = None
 
 
 def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
@@ -104,34 +108,58 @@ def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
 
     Each finder gives a realization that it has proven, or the reason why there is none. Raises HG037.
     """
-    steps = trace(f)
+    return _chosen(f.name, [_Task.of(f, table, wish)], wish)
+
+
+def realize_join(found: Found, table: Array, wish: Wish = Wish()) -> Choice:
+    """The cheapest way of two streams and what follows it; `table` from found.index. Raises HG037."""
+    tasks = []
+    for way in found.ways:
+        if isinstance(way.function, StepFunction):
+            task = _Task.of(way.function, table, wish)
+        else:
+            task = _Task(None, way.function, None, way.type, found.result, table, wish)
+        tasks.append(replace(task, way=way))
+    return _chosen(found.name, tasks, wish)
+
+
+def _chosen(name: str, tasks: list[_Task], wish: Wish) -> Choice:
     trials: list[Trial] = []
-    best: tuple[float, str, Realization] | None = None
-    candidates = _candidates(f, steps, table, wish.prefer == "dsp")
-    if isinstance(steps, str):
-        candidates = [c for c in candidates if c[0] not in _WIDE] + _wide_candidates(f, table, wish.prefer == "dsp")
-    elif wish.forced == "float-units":
-        candidates.append(("float-units", partial(_units, f, table)))
-    for name, attempt in candidates:
-        if wish.forced not in (None, name):
-            continue
-        result = attempt()
-        if isinstance(result, str):
-            trials.append(Trial(name, result))
-            continue
-        found, (lut, dsp, memory) = result
-        trials.append(Trial(name, "", round(float(lut), 1), int(dsp), int(memory)))
-        per_dsp, per_block = _WEIGHTS[wish.prefer]
-        score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
-        if best is None or score < best[0]:
-            best = score, name, found
+    best: tuple[float, str, Realization, _Task] | None = None
+    per_dsp, per_block = _WEIGHTS[wish.prefer]
+    for task in tasks:
+        before, of = ((0.0, 0, 0), "") if task.way is None else (task.way.cost(task.table, task.dsp), f" of {task.way}")
+        for kind, attempt in task.candidates():
+            if wish.forced not in (None, kind):
+                continue
+            result = attempt()
+            if isinstance(result, str):
+                trials.append(Trial(kind + of, result))
+                continue
+            found, price = result
+            lut, dsp, memory = (x + y for x, y in zip(price, before, strict=True))
+            trials.append(Trial(kind + of, "", round(float(lut), 1), int(dsp), int(memory)))
+            score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
+            if best is None or score < best[0]:
+                best = score, kind + of, found, task
     if best is None:
-        reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
-        raise fail(
-            "HG037", f.name, f"no hardware was found for this function. {reasons}.",
-            "Use a narrower quantizer in front of it, or fewer bits behind it.",
+        raise _impossible(name, trials, wish)
+    _, kind, realization, task = best
+    return Choice(kind, realization, task.listed, tuple(trials), task.way)
+
+
+def _impossible(name: str, trials: list[Trial], wish: Wish) -> HlsgenError:
+    reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
+    if wish.forced is not None:
+        reasons = reasons or "it is none for functions of this kind"
+        return fail(
+            "HG037", name, f"the realization {wish.forced!r} is impossible here. {reasons}.",
+            "Leave --realize out for this quantizer: then all that are possible are tried.",
         )  # fmt: skip
-    return Choice(best[1], best[2], None if isinstance(steps, str) else steps, tuple(trials))
+    return fail(
+        "HG037", name, f"no hardware was found for this function. {reasons}.",
+        "Use a narrower quantizer in front of it, or fewer bits behind it.",
+    )  # fmt: skip
 
 
 def _changing(_: Steps) -> Rank | str:
@@ -140,11 +168,93 @@ def _changing(_: Steps) -> Rank | str:
 
 R = TypeVar("R", bound=Realization)
 #: A realization and its price, or why there is none.
-Attempt = Callable[[], "tuple[Realization, tuple[float, int, int]] | str"]
+Attempt = Callable[[], "tuple[Realization, Price] | str"]
 
 
-#: Realizations that functions of very many steps can have.
-_WIDE = ("float-scale", "thresholds", "float-units")
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Functions that want hardware: f itself, unless only its steps are known; the steps, a table of all
+    codes, or why there are too many steps to list; then the `wide` ones, unless they are too many even so."""
+
+    f: StepFunction | None
+    steps: Steps | Table | str
+    wide: Steps | None
+    source: IntType
+    result: IntType
+    table: Array
+    wish: Wish
+    way: Way | None = None
+
+    @staticmethod
+    def of(f: StepFunction, table: Array, wish: Wish) -> _Task:
+        """Of more steps than a certificate lists, with 16-bit codes, a few channels are looked at."""
+        steps = trace(f, MAX_STEPS, min((1 << 16) - 1, MAX_WIDE // f.sets))
+        if isinstance(steps, Steps) and steps.steps > MAX_STEPS:
+            reason = f"it has {steps.steps} steps; at most {MAX_STEPS}"
+            return _Task(f, reason, steps, f.input_type, f.output_type, table, wish)
+        return _Task(f, steps, None, f.input_type, f.output_type, table, wish)
+
+    @property
+    def dsp(self) -> bool:
+        return self.wish.prefer == "dsp"
+
+    @property
+    def listed(self) -> Steps | None:
+        return self.steps if isinstance(self.steps, Steps) else None
+
+    def priced(self, find: Callable[[], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
+        def run() -> tuple[Realization, Price] | str:
+            found = find()
+            return found if isinstance(found, str) else (found, price(found, self.table, self.source, self.result))
+
+        return run
+
+    def on_steps(
+        self, find: Callable[[Steps], R | str], price: Callable[[R, Array, IntType, IntType], Price], wide: bool = False
+    ) -> Attempt:
+        """A realization of the steps; with `wide` it may have very many."""
+
+        def found() -> R | str:
+            steps = self.wide or self.steps if wide else self.steps
+            if isinstance(steps, Steps):
+                return find(steps)
+            return steps if isinstance(steps, str) else "only a table of all codes is known"
+
+        return self.priced(found, price)
+
+    def both(self, f: StepFunction) -> tuple[Realization, Price] | str:
+        found = pair.find(f)
+        return found if isinstance(found, str) else (found, pair.cost(found, self.table, self.source, self.result))
+
+    def candidates(self) -> list[tuple[str, Attempt]]:
+        """All that may be tried, by name."""
+        f, folds, dsp = self.f, len(self.table), self.dsp
+        if isinstance(self.steps, Table):
+            known = self.steps
+            return [("table", self.priced(lambda: known, table_.cost))]
+        if f is not None and isinstance(f.quantizer, Pair):
+            return [("pair", partial(self.both, f))]
+        found: list[tuple[str, Attempt]] = [
+            ("scale", self.on_steps(partial(scale.find, dsp=dsp), partial(scale.cost, dsp=dsp))),
+            ("correct", self.on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
+            ("compare", self.on_steps(compare.find, compare.cost)),
+            ("thresholds", self.on_steps(thresholds.find, thresholds.cost, wide=True)),
+            ("rank", self.on_steps(rank.find if folds == 1 else _changing, rank.cost)),
+            ("table", self.on_steps(partial(table_.find, folds=folds), table_.cost)),
+            ("indexed", self.on_steps(partial(indexed.find, folds=folds), indexed.cost)),
+        ]
+        if f is None:
+            return found
+        product_ = self.on_steps(partial(product.find, f, dsp=dsp), partial(float_scale.cost, dsp=dsp), wide=True)
+        found = [
+            ("shift", self.priced(partial(shift.find, f), shift.cost)),
+            found[0],
+            ("float-scale", product_),
+            *found[1:],
+        ]
+        if isinstance(self.steps, str) or self.wish.forced == "float-units":
+            found.append(("float-units", partial(_units, f, self.table)))
+        return found
 
 
 def _units(f: StepFunction, table: Array) -> tuple[Realization, Price] | str:
@@ -153,44 +263,3 @@ def _units(f: StepFunction, table: Array) -> tuple[Realization, Price] | str:
     except HlsgenError as error:
         return error.diagnostics[0].message
     return found, floats.cost(found, table)
-
-
-def _wide_candidates(f: StepFunction, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:
-    """For functions of more steps than a certificate lists: 16-bit codes of a few channels."""
-    most = min((1 << 16) - 1, MAX_WIDE // f.sets)
-    steps = trace(f, max(most, MAX_STEPS))
-    kept = [c for c in _candidates(f, steps, table, dsp) if c[0] in _WIDE]
-
-    return [*kept, ("float-units", partial(_units, f, table))]
-
-
-def _candidates(f: StepFunction, steps: Steps | str, table: Array, dsp: bool) -> list[tuple[str, Attempt]]:
-    source, result, folds = f.input_type, f.output_type, len(table)
-
-    def attempt(find: Callable[[], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
-        def run() -> tuple[Realization, Price] | str:
-            found = find()
-            return found if isinstance(found, str) else (found, price(found, table, source, result))
-
-        return run
-
-    def on_steps(find: Callable[[Steps], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
-        def found() -> R | str:
-            return steps if isinstance(steps, str) else find(steps)
-
-        return attempt(found, price)
-
-    if isinstance(f.quantizer, Pair):
-        found = pair.find(f)
-        return [("pair", lambda: found if isinstance(found, str) else (found, pair.cost(found, table, source, result)))]
-    return [
-        ("shift", attempt(partial(shift.find, f), shift.cost)),
-        ("scale", on_steps(partial(scale.find, dsp=dsp), partial(scale.cost, dsp=dsp))),
-        ("float-scale", on_steps(partial(product.find, f, dsp=dsp), partial(float_scale.cost, dsp=dsp))),
-        ("correct", on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
-        ("compare", on_steps(compare.find, compare.cost)),
-        ("thresholds", on_steps(thresholds.find, thresholds.cost)),
-        ("rank", on_steps(rank.find if folds == 1 else _changing, rank.cost)),
-        ("table", on_steps(partial(table_.find, folds=folds), table_.cost)),
-        ("indexed", on_steps(partial(indexed.find, folds=folds), indexed.cost)),
-    ]

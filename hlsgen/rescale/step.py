@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -75,28 +76,37 @@ def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | No
 
     `lo`, `hi`: reachable interval of each element of the last axis, default the source's type.
     """
-    shape = layer.source.shape
     source = layer.source.type
-    low = _spread(np.asarray(source.lo) if lo is None else lo, shape, 0)
-    high = _spread(np.asarray(source.hi) if hi is None else hi, shape, 0)
-    items: list[Elementwise | Decode] = [layer.source.decode, *layer.ops, layer.quantizer]
+    ends = [np.asarray(source.lo) if lo is None else lo, np.asarray(source.hi) if hi is None else hi]
+    items = [layer.source.decode, *layer.ops, layer.quantizer]
+    chosen, (low, high), index = distinct(items, ends, layer.source.shape, order)
+    return StepFunction(
+        layer.name, chosen[0], tuple(chosen[1:-1]), chosen[-1], index,  # type: ignore[arg-type]
+        low, high, source, layer.result.type,
+    )  # fmt: skip
+
+
+def distinct(
+    items: Sequence[Elementwise | Decode], ends: Sequence[Array], shape: Shape, order: Array
+) -> tuple[list[Elementwise | Decode], list[Array], Array]:
+    """The sets of constants of a tensor's elements: `items` with constants (lead..., sets), `ends`, integers
+    that broadcast to the tensor, as int64 (sets,), and the set of each stream position."""
+    numbers = [_spread(end, shape, 0) for end in ends]
     wide: list[tuple[int, str, Array]] = []
     for number, item in enumerate(items):
         for name, value in constants(item).items():
             wide.append((number, name, _spread(value, shape, lead_axes(item))))
-    varying = [w[2] for w in wide if w[2].shape[-1] > 1]
-    varying += [a for a in (low, high) if a.size > 1]
+    varying = [w[2] for w in wide if w[2].shape[-1] > 1] + [a for a in numbers if a.size > 1]
     index, chosen = _distinct(varying, order)
+
+    def taken(value: Array) -> Array:
+        return np.asarray(value[..., chosen] if value.shape[-1] > 1 else np.repeat(value, len(chosen), -1))
+
     new: list[dict[str, Array]] = [{} for _ in items]
     for number, name, value in wide:
-        new[number][name] = value[..., chosen] if value.shape[-1] > 1 else np.repeat(value, len(chosen), -1)
+        new[number][name] = taken(value)
     specialized = [with_constants(item, values) for item, values in zip(items, new, strict=True)]
-    lo_sets = low[chosen] if low.size > 1 else np.repeat(low, len(chosen))
-    hi_sets = high[chosen] if high.size > 1 else np.repeat(high, len(chosen))
-    return StepFunction(
-        layer.name, specialized[0], tuple(specialized[1:-1]), specialized[-1], index,  # type: ignore[arg-type]
-        lo_sets.astype(np.int64), hi_sets.astype(np.int64), source, layer.result.type,
-    )  # fmt: skip
+    return specialized, [taken(a).astype(np.int64) for a in numbers], index
 
 
 def _spread(value: Array, shape: Shape, lead: int) -> Array:

@@ -20,26 +20,36 @@ MAX_EVALUATIONS = 1 << 25
 SHORT = 1 << 12
 
 
-def trace(f: StepFunction, most: int = MAX_STEPS) -> Steps | str:
-    """The steps of f, exactly, at most so many; or why they cannot be written down.
+def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> Steps | str:
+    """The steps of f, exactly, at most `most`, or, where these are too few, `wide`; or why they cannot be
+    written down.
 
     Monotone pieces are bisected. What is not known to be monotone is evaluated on every input.
     """
     cuts = edges(f)
-    if cuts is not None and len(cuts) == 2:
-        dense = _dense(f, most)
-        if dense is not None:
-            return dense
+    limits = [most] if wide <= most else [most, wide]
     length = int((f.hi - f.lo).max()) + 1
-    if length <= SHORT or (cuts is None and length * f.sets <= MAX_EVALUATIONS):
-        return _steps(f, _exhaustive(f), most)
-    if cuts is None:
+    every = length <= SHORT or (cuts is None and length * f.sets <= MAX_EVALUATIONS)
+    if cuts is None and not every:
         return (
             f"it is not known where the function is monotone, and {length} inputs of {f.sets} channels are too "
             f"many to try ({MAX_EVALUATIONS})"
         )
-    runs = _bisected(f, cuts, most)
-    return runs if isinstance(runs, str) else _steps(f, runs, most)
+    known: Runs | None = None
+    for limit in limits:
+        dense = _dense(f, limit) if cuts is not None and len(cuts) == 2 else None
+        if dense is not None:
+            return dense
+        if every:
+            known = known or _exhaustive(f)
+            found = _steps(f, known, limit)
+        else:
+            assert cuts is not None
+            runs = _bisected(f, cuts, limit)
+            found = runs if isinstance(runs, str) else _steps(f, runs, limit)
+        if not isinstance(found, str):
+            break
+    return found
 
 
 def bisect(f: StepFunction, codes: Array) -> Array:

@@ -20,12 +20,12 @@ def to_wire(codes: Array, decode: Decode) -> Array:
 def pack(codes: Array, order: Array, stream: Stream) -> Array:
     """(frames, *shape) int64 -> uint8 (frames * beats, bytes), little-endian words of the stream.
 
-    Lanes behind the last element of a frame are 0.
+    Lanes behind the last element of a group are 0.
     """
     frames = len(codes)
-    flat = codes.reshape(frames, -1)[:, order]
-    padded: Array = np.zeros((frames, stream.beats * stream.lanes), np.int64)
-    padded[:, : flat.shape[1]] = flat
+    flat = codes.reshape(frames, -1)[:, order].reshape(-1, stream.group)
+    padded: Array = np.zeros((len(flat), stream.group_beats * stream.lanes), np.int64)
+    padded[:, : stream.group] = flat
     rows = padded.reshape(frames * stream.beats, stream.lanes)
     bits = stream.type.bits
     if bits in (8, 16, 32):
@@ -41,7 +41,7 @@ def unpack(data: Array, order: Array, stream: Stream, shape: tuple[int, ...]) ->
     values = (planes.reshape(len(data), stream.lanes, bits).astype(np.int64) << np.arange(bits)).sum(axis=2)
     if stream.type.signed:
         values -= (values >> (bits - 1)) << bits
-    flat = values.reshape(-1, stream.beats * stream.lanes)[:, : len(order)]
+    flat = values.reshape(-1, stream.group_beats * stream.lanes)[:, : stream.group].reshape(-1, len(order))
     result: Array = np.empty_like(flat)
     result[:, order] = flat
     return result.reshape(-1, *shape)

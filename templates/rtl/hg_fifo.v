@@ -2,9 +2,13 @@
 //
 // Purpose     decouples the rates of two units.
 // Parameters  WIDTH  bits of a beat
-//             DEPTH  beats it can hold, at least 2
-// Latency     1 cycle; full throughput
-// Contract    beats leave in order and unchanged; s_ready does not depend on m_ready.
+//             DEPTH  beats it can hold, at least 1
+// Latency     1 cycle; full throughput. Beat k is offered 1 cycle after it was taken or after beat
+//             k-1 left; s_ready is 1 from the cycle after beat k-DEPTH left (of DEPTH 1: a beat
+//             every other cycle).
+// Contract    beats leave in order and unchanged; s_ready does not depend on m_ready. A small memory
+//             is read in the cycle in which it is needed (distributed RAM), a large one a cycle
+//             ahead (block RAM), with the same timing.
 `default_nettype none
 module hg_fifo #(
     parameter integer WIDTH = 8,
@@ -23,6 +27,7 @@ module hg_fifo #(
     localparam integer CW = $clog2(DEPTH + 1);
     localparam [AW-1:0] LAST = DEPTH[AW-1:0] - 1'b1;
     localparam [CW-1:0] FULL = DEPTH[CW-1:0];
+    localparam integer LARGE = (DEPTH >= 512 || (DEPTH > 64 && DEPTH * WIDTH > 16384)) ? 1 : 0;
 
     reg [WIDTH-1:0] mem [0:DEPTH-1];
     reg [AW-1:0]    write_reg, read_reg;
@@ -30,17 +35,33 @@ module hg_fifo #(
 
     wire push = s_valid && s_ready;
     wire pop  = m_valid && m_ready;
+    wire [AW-1:0] read_inc  = (read_reg == LAST) ? {AW{1'b0}} : read_reg + 1'b1;
+    wire [AW-1:0] read_next = pop ? read_inc : read_reg;
 
     assign s_ready = count_reg != FULL;
     assign m_valid = count_reg != {CW{1'b0}};
-    assign m_data  = mem[read_reg];
+
+    generate
+        if (LARGE != 0) begin : ahead
+            // The word that is offered in the next cycle; what is just being written goes past.
+            reg [WIDTH-1:0] word_reg, past_reg;
+            reg             goes_past_reg;
+            always @(posedge clk) begin
+                word_reg      <= mem[read_next];
+                past_reg      <= s_data;
+                goes_past_reg <= push && write_reg == read_next;
+            end
+            assign m_data = goes_past_reg ? past_reg : word_reg;
+        end else begin : at_once
+            assign m_data = mem[read_reg];
+        end
+    endgenerate
+
+    always @(posedge clk) if (push) mem[write_reg] <= s_data;
 
     always @(posedge clk) begin
-        if (push) begin
-            mem[write_reg] <= s_data;
-            write_reg <= (write_reg == LAST) ? {AW{1'b0}} : write_reg + 1'b1;
-        end
-        if (pop) read_reg <= (read_reg == LAST) ? {AW{1'b0}} : read_reg + 1'b1;
+        if (push) write_reg <= (write_reg == LAST) ? {AW{1'b0}} : write_reg + 1'b1;
+        read_reg <= read_next;
         if (push && !pop) count_reg <= count_reg + 1'b1;
         else if (pop && !push) count_reg <= count_reg - 1'b1;
         if (rst) begin

@@ -1,18 +1,31 @@
 // hg_width: stream width converter between beats of IN and beats of OUT elements.
 //
-// Purpose     regroups a stream of elements; any ratio, integer or not (a gearbox).
-// Parameters  UNIT  bits of an element
-//             IN    elements of an input beat
-//             OUT   elements of an output beat
-// Latency     an output beat leaves 1 cycle after the input beat that completes it; one beat a
-//             cycle on the side that moves more beats.
-// Contract    elements keep their order, first element in the low bits; a frame must be a
-//             multiple of IN and of OUT elements (nothing is flushed).
+// Purpose     regroups a stream of elements; any ratio, integer or not (a gearbox). Both sides may
+//             divide it into groups, each of which begins a new beat.
+// Parameters  UNIT       bits of an element
+//             IN         elements of an input beat
+//             OUT        elements of an output beat
+//             IN_GROUP   elements of a group of the input: in its last beat, lanes behind the last
+//                        element are ignored; IN is as good as any multiple of it
+//             OUT_GROUP  elements of a group of the output: such lanes of its last beat are 0
+// Latency     an output beat is offered 1 cycle after the beat with its last element was taken, or
+//             1 cycle after the beat before it was taken. s_ready is 1 in a cycle if and only if
+//             count <= ROOM, where count = elements taken - elements sent before this cycle; both
+//             in whole beats, so m_ready of this cycle does not matter. With
+//               STEP = gcd(IN, OUT) if no group ends within a beat, or if the groups are equal;
+//                      gcd(IN, OUT, IN_GROUP, OUT_GROUP) otherwise
+//               ROOM = OUT if STEP is IN or OUT, else 2 * OUT - STEP
+//             Equal groups that end within a beat count as if rounded up to a multiple of STEP, on
+//             both sides (the last beats have that many elements more).
+// Contract    elements keep their order, first element in the low bits; a frame must be whole beats
+//             and groups on both sides (nothing is flushed).
 `default_nettype none
 module hg_width #(
-    parameter integer UNIT = 1,
-    parameter integer IN   = 6,
-    parameter integer OUT  = 4
+    parameter integer UNIT      = 1,
+    parameter integer IN        = 6,
+    parameter integer OUT       = 4,
+    parameter integer IN_GROUP  = IN,
+    parameter integer OUT_GROUP = OUT
 ) (
     input  wire                clk,
     input  wire                rst,
@@ -37,26 +50,73 @@ module hg_width #(
         end
     endfunction
 
+    localparam integer BOTH  = gcd(IN, OUT);
+    localparam integer WHOLE = (IN_GROUP % IN == 0 && OUT_GROUP % OUT == 0) ? 1 : 0;
+    localparam integer EQUAL = (WHOLE == 0 && IN_GROUP == OUT_GROUP) ? 1 : 0;
+    localparam integer STEP  = (WHOLE != 0 || EQUAL != 0) ? BOTH : gcd(BOTH, gcd(IN_GROUP, OUT_GROUP));
+    localparam integer ROUND = (EQUAL != 0) ? (STEP - IN_GROUP % STEP) % STEP : 0;
+    // Beats of a group, and elements of its last beat: taken or sent, and real.
+    localparam integer IN_BEATS  = (IN_GROUP + IN - 1) / IN;
+    localparam integer OUT_BEATS = (OUT_GROUP + OUT - 1) / OUT;
+    localparam integer IN_TAIL   = IN_GROUP + ROUND - (IN_BEATS - 1) * IN;
+    localparam integer OUT_TAIL  = OUT_GROUP + ROUND - (OUT_BEATS - 1) * OUT;
+    localparam integer OUT_REAL  = OUT_TAIL - ROUND;
+
     // The store holds whole elements, the oldest in the low bits. It accepts an input beat
     // whenever fewer than two output beats are complete, so neither side waits for the other.
-    localparam integer STEP = gcd(IN, OUT);
     localparam integer ROOM = (STEP == IN || STEP == OUT) ? OUT : 2 * OUT - STEP;
     localparam integer CAPACITY = ROOM + IN;
     localparam integer CW = $clog2(CAPACITY + 1);
-    localparam [CW-1:0] IN_C   = IN[CW-1:0];
-    localparam [CW-1:0] OUT_C  = OUT[CW-1:0];
-    localparam [CW-1:0] ROOM_C = ROOM[CW-1:0];
+    localparam [CW-1:0] IN_C       = IN[CW-1:0];
+    localparam [CW-1:0] OUT_C      = OUT[CW-1:0];
+    localparam [CW-1:0] IN_TAIL_C  = IN_TAIL[CW-1:0];
+    localparam [CW-1:0] OUT_TAIL_C = OUT_TAIL[CW-1:0];
+    localparam [CW-1:0] ROOM_C     = ROOM[CW-1:0];
 
     reg [CAPACITY*UNIT-1:0] store_reg;
     reg [CW-1:0]            count_reg;
 
     wire pop  = m_valid && m_ready;
     wire push = s_valid && s_ready;
-    wire [CW-1:0] kept = pop ? count_reg - OUT_C : count_reg;
-    wire [CAPACITY*UNIT-1:0] shifted = pop ? store_reg >> (OUT * UNIT) : store_reg;
 
-    assign m_valid = count_reg >= OUT_C;
-    assign m_data  = store_reg[OUT*UNIT-1:0];
+    // Which beat of a group comes next, where that matters.
+    wire in_last, out_last;
+    generate
+        if (IN_TAIL == IN || IN_BEATS == 1) begin : in_alike
+            assign in_last = 1'b1;
+        end else begin : in_beats
+            localparam integer W = $clog2(IN_BEATS);
+            localparam [W-1:0] LAST = IN_BEATS[W-1:0] - 1'b1;
+            reg [W-1:0] beat_reg;
+            assign in_last = beat_reg == LAST;
+            always @(posedge clk) begin
+                if (push) beat_reg <= in_last ? {W{1'b0}} : beat_reg + 1'b1;
+                if (rst) beat_reg <= {W{1'b0}};
+            end
+        end
+        if (OUT_REAL == OUT || OUT_BEATS == 1) begin : out_alike
+            assign out_last = 1'b1;
+        end else begin : out_beats
+            localparam integer W = $clog2(OUT_BEATS);
+            localparam [W-1:0] LAST = OUT_BEATS[W-1:0] - 1'b1;
+            reg [W-1:0] beat_reg;
+            assign out_last = beat_reg == LAST;
+            always @(posedge clk) begin
+                if (pop) beat_reg <= out_last ? {W{1'b0}} : beat_reg + 1'b1;
+                if (rst) beat_reg <= {W{1'b0}};
+            end
+        end
+    endgenerate
+
+    wire [CW-1:0] more = in_last ? IN_TAIL_C : IN_C;
+    wire [CW-1:0] less = out_last ? OUT_TAIL_C : OUT_C;
+    wire [CW-1:0] kept = pop ? count_reg - less : count_reg;
+    wire [CAPACITY*UNIT-1:0] rest = out_last ? store_reg >> (OUT_TAIL * UNIT) : store_reg >> (OUT * UNIT);
+    wire [CAPACITY*UNIT-1:0] shifted = pop ? rest : store_reg;
+    wire [OUT*UNIT-1:0] real_lanes = ~({OUT*UNIT{1'b1}} << (OUT_REAL * UNIT));
+
+    assign m_valid = count_reg >= less;
+    assign m_data  = store_reg[OUT*UNIT-1:0] & (out_last ? real_lanes : {OUT*UNIT{1'b1}});
     assign s_ready = count_reg <= ROOM_C;
 
     reg [CAPACITY*UNIT-1:0] store_next;
@@ -69,7 +129,7 @@ module hg_width #(
 
     always @(posedge clk) begin
         store_reg <= push ? store_next : shifted;
-        count_reg <= push ? kept + IN_C : kept;
+        count_reg <= push ? kept + more : kept;
         if (rst) count_reg <= {CW{1'b0}};
     end
 endmodule

@@ -40,8 +40,8 @@ def record(name: str, value: object) -> None:
 
 
 def differs(port, beat: int, actual: int, expected: int) -> bool:
-    """Whether two words differ in the elements of a frame; the last beat may hold fewer."""
-    used = min(port["lanes"], port["elements"] - beat % port["beats"] * port["lanes"])
+    """Whether two words differ in the elements of a frame; the last beat of a group may hold fewer."""
+    used = min(port["lanes"], port["group"] - beat % -(-port["group"] // port["lanes"]) * port["lanes"])
     return (actual ^ expected) & ((1 << used * port["bits"]) - 1) != 0
 
 
@@ -167,7 +167,8 @@ class Core:
             value = (word >> (lane * bits)) & ((1 << bits) - 1)
             return value - (1 << bits) if port["signed"] and value >> (bits - 1) else value
 
-        position = (beat % beats) * lanes + lane
+        part = -(-port["group"] // lanes)
+        position = beat % beats // part * port["group"] + beat % part * lanes + lane
         where = {
             "test": test, "layer": port["layer"], "frame": beat // beats, "beat": beat % beats,
             "element": port["order"][position] if port["order"] and position < len(port["order"]) else position,

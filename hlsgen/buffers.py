@@ -1,0 +1,226 @@
+"""Depths of all buffers: enough for a frame every `bottleneck` cycles, and not more where a branch waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from hlsgen.flow import INPUT, MOST_FRAMES, Network
+from hlsgen.stages import ConvStage, FifoStage, PoolStage, Stage
+from hlsgen.timing import busy
+from hlsgen.windows import least_depth
+
+#: Beats that may be simulated to find smaller depths; all that is needed for correct ones is not counted.
+EFFORT = 2_000_000
+#: hg_fifo with less does not carry a beat a cycle.
+LEAST_FIFO = 2
+#: Frames of the run without limits, if they never become alike.
+OPEN_FRAMES = 6
+#: How much more memory may be spent to keep the first frame from waiting.
+FIRST_FRAME_SHARE = 0.25
+#: How often depths are doubled before the network is taken to be as fast as it can be.
+GROWTH = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """Stages with depths, without FIFOs that do nothing; what they take, by simulation.
+
+    `bottleneck`: the least interval that any depths could give. `critical`: FIFOs that would, with a depth
+    less by one, give a longer latency or interval, or a deadlock.
+    """
+
+    stages: list[Stage]
+    latency: int
+    interval: int
+    bottleneck: int
+    critical: tuple[str, ...]
+
+
+@dataclass
+class _Search:
+    """Simulations of variants of a network; a depth of 0 leaves a FIFO out."""
+
+    stages: Sequence[Stage]
+    work: int = 0
+    known: dict[tuple[int, ...], tuple[int, int] | None] = field(default_factory=dict)
+
+    def variant(self, depths: dict[str, int]) -> list[Stage]:
+        return with_depths(self.stages, depths)
+
+    def measured(self, depths: dict[str, int], limit: tuple[int, int] | None = None) -> tuple[int, int] | None:
+        """(latency, interval), None if it blocks or, as far as is certain, is slower than the limit."""
+        key = tuple(depths.values())
+        if key not in self.known:
+            network = Network(self.variant(depths))
+            network.feed(1)
+            found = _result(network)
+            if found and not (limit and found[0] > limit[0]):
+                network.feed(2)
+                while not network.steady() and network.frames < MOST_FRAMES and not network.blocked():
+                    network.feed(1)
+            self.work += sum(len(wire.taken) for wire in network.wires.values())
+            self.known[key] = _result(network) if network.frames > 1 else None
+        return self.known[key]
+
+    def as_fast(self, depths: dict[str, int], limit: tuple[int, int]) -> tuple[int, int] | None:
+        """What it takes if that is not more than the limit."""
+        found = self.measured(depths, limit)
+        return found if found and found[0] <= limit[0] and found[1] <= limit[1] else None
+
+
+def size(stages: Sequence[Stage], effort: int = EFFORT) -> Sized:
+    """Chooses the depths of all FIFOs and of the memories of windows; those given do not matter.
+
+    The same stages always give the same depths. Raises ValueError if no depths let frames through.
+    """
+    bottleneck = max(busy(stage) for stage in stages)
+    ideal, interval, first_held = _open(stages)
+    least = {s.name: least_depth(s.unit) for s in stages if isinstance(s.unit, ConvStage | PoolStage)}
+    least |= {s.name: LEAST_FIFO for s in stages if isinstance(s.unit, FifoStage)}
+    wanted = _occupancy(stages, max(bottleneck, interval), least)
+    search = _Search(stages)
+    depths, found = _grow(search, wanted, max(bottleneck, interval))
+    if found[0] > ideal:
+        depths, found = _first_frame(search, depths, found, first_held)
+    search.work = 0
+    depths, found = _narrow_windows(search, depths, least, found, effort)
+    depths, found = _narrow_fifos(search, depths, found, effort)
+    depths, found, critical = _check(search, depths, found, 2 * effort)
+    return Sized(search.variant(depths), found[0], found[1], bottleneck, critical)
+
+
+def with_depths(stages: Sequence[Stage], depths: dict[str, int]) -> list[Stage]:
+    """The stages with other depths; a FIFO of depth 0 is left out."""
+    result, renamed = [], dict[str, str]()
+    for stage in stages:
+        inputs = tuple(renamed.get(name, name) for name in stage.inputs)
+        unit, depth = stage.unit, depths.get(stage.name)
+        if isinstance(unit, FifoStage) and depth == 0:
+            renamed[stage.outputs[0]] = inputs[0]
+        elif isinstance(unit, ConvStage | PoolStage | FifoStage) and depth is not None:
+            result.append(replace(stage, unit=replace(unit, depth=depth), inputs=inputs))
+        else:
+            result.append(replace(stage, inputs=inputs))
+    return result
+
+
+def _bits(stages: Sequence[Stage], depths: dict[str, int]) -> int:
+    """Size of all buffers together."""
+    return sum(depths.get(stage.name, 0) * stage.source.bits for stage in stages)
+
+
+def _open(stages: Sequence[Stage]) -> tuple[int, int, dict[str, int]]:
+    """(latency, interval, what is held for the first frame) with endless buffers."""
+    network = Network(stages, unlimited=True)
+    network.feed(1)
+    held = network.flow().occupancy
+    network.feed(2)
+    found = _result(network)
+    if found is None:
+        raise ValueError("; ".join(map(str, network.blocked())))
+    return *found, held
+
+
+def _occupancy(stages: Sequence[Stage], interval: int, least: dict[str, int]) -> dict[str, int]:
+    """What endless buffers hold when a frame comes every `interval` cycles."""
+    network = Network(stages, unlimited=True)
+    network.feed(3, interval)
+    while not network.steady() and network.frames < OPEN_FRAMES:
+        network.feed(1, interval)
+    held = network.flow().occupancy
+    return {name: max(depth, held[name]) for name, depth in least.items()}
+
+
+def _result(network: Network) -> tuple[int, int] | None:
+    if network.blocked():
+        return None
+    ends = network.ends()
+    return ends[0] - network.wires[INPUT].taken[0], ends[-1] - ends[-2] if len(ends) > 1 else 0
+
+
+def _grow(search: _Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:
+    """Doubles depths until the interval is the goal, if need be GROWTH times; the latency is as it comes."""
+    best = search.measured(depths)
+    chosen = depths
+    for _ in range(GROWTH):
+        if best and best[1] <= goal:
+            break
+        depths = {name: 2 * depth for name, depth in depths.items()}
+        found = search.measured(depths)
+        if found and (best is None or found[1] < best[1]):
+            best, chosen = found, depths
+    if best is None:
+        raise ValueError("the network blocks with buffers of any depth")
+    return chosen, best
+
+
+def _first_frame(
+    search: _Search, depths: dict[str, int], limit: tuple[int, int], held: dict[str, int]
+) -> tuple[dict[str, int], tuple[int, int]]:
+    """Adds what the first frame needs in order not to wait, or, where that is too much, a share of the depth."""
+    all_of_it = {name: max(depth, held[name]) for name, depth in depths.items()}
+    some = {name: min(all_of_it[name], int(depth * (1 + FIRST_FRAME_SHARE)) + 1) for name, depth in depths.items()}
+    affordable = _bits(search.stages, all_of_it) <= (1 + FIRST_FRAME_SHARE) * _bits(search.stages, depths)
+    more = all_of_it if affordable else some
+    found = search.as_fast(more, (limit[0] - 1, limit[1]))
+    return (more, found) if found else (depths, limit)
+
+
+def _narrow_windows(
+    search: _Search, depths: dict[str, int], least: dict[str, int], limit: tuple[int, int], effort: int
+) -> tuple[dict[str, int], tuple[int, int]]:
+    """Takes off what the memories of windows have beyond the least: from all, or from the largest by quarters."""
+    bits = {s.name: s.source.bits for s in search.stages if isinstance(s.unit, ConvStage | PoolStage)}
+    fewer = {**depths, **{name: least[name] for name in bits}}
+    found = search.as_fast(fewer, limit)
+    if found:
+        return fewer, found
+    for name in sorted(bits, key=lambda n: -bits[n] * (depths[n] - least[n])):
+        excess = depths[name] - least[name]
+        for kept in range(min(4, excess)):
+            if 2 * search.work < effort:
+                fewer = {**depths, name: least[name] + kept * excess // 4}
+                found = search.as_fast(fewer, limit)
+                if found:
+                    depths, limit = fewer, found
+                    break
+    return depths, limit
+
+
+def _narrow_fifos(
+    search: _Search, depths: dict[str, int], limit: tuple[int, int], effort: int
+) -> tuple[dict[str, int], tuple[int, int]]:
+    """The smallest depth of each FIFO, the one with the most bits first, that costs no cycle; 0 if it does nothing."""
+    bits = {s.name: s.result.bits for s in search.stages if isinstance(s.unit, FifoStage)}
+    for name in sorted(bits, key=lambda n: -bits[n] * depths[n]):
+        low, high, step = 0, depths[name], 1  # low is too small, or not looked at
+        while high - low > 1 and high > LEAST_FIFO and search.work < effort:
+            # The depths that come in are about right: first by 1, 2, 4 ..., then bisection.
+            depth = (low + high) // 2 if low else max(LEAST_FIFO, high - step)
+            found = search.as_fast({**depths, name: depth}, limit)
+            low, high, limit = (low, depth, found) if found else (depth, high, limit)
+            step *= 2
+        if high == LEAST_FIFO and search.work < effort:
+            found = search.as_fast({**depths, name: 0}, limit)
+            high, limit = (0, found) if found else (high, limit)
+        depths = {**depths, name: high}
+    return depths, limit
+
+
+def _check(
+    search: _Search, depths: dict[str, int], limit: tuple[int, int], effort: int
+) -> tuple[dict[str, int], tuple[int, int], tuple[str, ...]]:
+    """Which FIFOs of these cannot be smaller by one; any that can is."""
+    critical: list[str] = []
+    for stage in search.stages:
+        if not isinstance(stage.unit, FifoStage) or not depths[stage.name]:
+            continue
+        while search.work < effort and depths[stage.name] > 1:
+            fewer = {**depths, stage.name: depths[stage.name] - 1}
+            found = search.as_fast(fewer, limit)
+            if found is None:
+                critical.append(stage.name)
+                break
+            depths, limit, critical = fewer, found, []
+    return depths, limit, tuple(critical)

@@ -1,0 +1,287 @@
+"""Every beat of every stream, to the cycle: what RTL simulation of a network of stages would show.
+
+Cycle 0 is the one in which the outside offers the first input beat; all units are empty then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen import motion
+from hlsgen.fixed import Array
+from hlsgen.motion import ENDLESS, Motion, Wire
+from hlsgen.stages import (
+    ConcatStage,
+    ConvStage,
+    FifoStage,
+    FloatStage,
+    ForkStage,
+    GatherStage,
+    JoinStage,
+    KeyStage,
+    MatrixStage,
+    PadStage,
+    PoolStage,
+    Port,
+    RescaleStage,
+    SliceStage,
+    Stage,
+    WidthStage,
+    WinnerStage,
+    Work,
+)
+from hlsgen.timing import latency
+from hlsgen.windows import Buffer, matrix, span, window_words, windows
+
+#: Names of the streams outside.
+INPUT, OUTPUT = "input", "output"
+#: Frames after which `measure` gives up waiting for the same times in every frame.
+MOST_FRAMES = 24
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A stage that waits for ever: for a beat on a stream, or, if that is `full`, for one to be taken from it."""
+
+    stage: str
+    stream: str
+    full: bool
+
+    def __str__(self) -> str:
+        return f"{self.stage} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What happened. `offered` and `taken`: for each stream int64 (beats,), cycles.
+
+    `occupancy`: for each FIFO the most beats that it held, for each unit with windows the most words from
+    the oldest that is kept to the newest: the depth with which nothing would have been otherwise.
+    `ends`: cycle of the last output beat of each frame. `deadlock`: stages that wait for each other
+    in a circle, empty if all frames came through.
+    """
+
+    offered: dict[str, Array]
+    taken: dict[str, Array]
+    occupancy: dict[str, int]
+    ends: tuple[int, ...]
+    deadlock: tuple[Blocked, ...]
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the first beat that is taken to the last output beat of the first frame."""
+        return self.ends[0] - int(self.taken[INPUT][0])
+
+    @property
+    def interval(self) -> int:
+        """Cycles between the last output beats of the last two frames."""
+        return self.ends[-1] - self.ends[-2]
+
+
+def simulate(
+    stages: Sequence[Stage], frames: int, *, pace: int | None = None, unlimited: bool = False,
+    ready: Sequence[bool] = (),
+) -> Flow:  # fmt: skip
+    """Runs frames through the stages.
+
+    pace: cycles a frame for the source, None: it always has a beat. unlimited: FIFOs and the memories of
+    windows have room for everything. ready: of which cycles the sink takes a beat, repeated; empty: of all.
+    """
+    network = Network(stages, unlimited, ready)
+    network.feed(frames, pace)
+    return network.flow()
+
+
+def measure(stages: Sequence[Stage]) -> tuple[int, int]:
+    """(latency, interval) with a source that always has a beat and a sink that takes at once.
+
+    Frames are run until they are alike on every stream, at most MOST_FRAMES. Raises ValueError if the
+    network blocks.
+    """
+    network = Network(stages)
+    network.feed(3)
+    while network.blocked() == () and not network.steady() and network.frames < MOST_FRAMES:
+        network.feed(1)
+    if network.blocked():
+        raise ValueError("; ".join(map(str, network.blocked())))
+    ends = network.ends()
+    return ends[0] - network.wires[INPUT].taken[0], ends[-1] - ends[-2]
+
+
+class Network:
+    """Wires between units, and how far each of them has come."""
+
+    def __init__(self, stages: Sequence[Stage], unlimited: bool = False, ready: Sequence[bool] = ()) -> None:
+        self.stages, self.frames = tuple(stages), 0
+        self.reach = 2  # frames that have to be alike to be alike for ever
+        self.buffers: dict[str, Buffer] = {}
+        self.wires = {INPUT: Wire(INPUT, False)}
+        for n, stage in enumerate(stages):
+            for name in stage.outputs or (OUTPUT,):
+                self.wires[name] = Wire(name, n == 0 or _has_enable(stage.unit))
+        first = [[self.wires[name] for name in stage.inputs] for stage in stages]
+        first[0] = [self.wires[INPUT]]
+        self.ins = [*first, [], [self.wires[stages[-1].outputs[0] if stages[-1].outputs else OUTPUT]]]
+        self.outs = [[self.wires[name] for name in stage.outputs or (OUTPUT,)] for stage in stages]
+        self.outs += [first[0], []]
+        for unit, (ins, outs) in enumerate(zip(self.ins, self.outs, strict=True)):
+            for wire in ins:
+                wire.consumer = unit
+            for wire in outs:
+                wire.producer = unit
+        self.sink = self.ins[-1][0]
+        motions = [self._motion(n, stage, unlimited) for n, stage in enumerate(stages)]
+        motions += [motion.source(self.wires[INPUT]), motion.sink(self.sink, ready)]
+        self.steps: list[Callable[[], None]] = [m.__next__ for m in motions]
+
+    @property
+    def beats(self) -> tuple[int, int]:
+        """Beats of a frame that come in and go out."""
+        return self.stages[0].source.beats, self.stages[-1].result.beats
+
+    def feed(self, frames: int, pace: int | None = None) -> None:
+        """Runs more frames through."""
+        beats, start = self.beats[0], self.frames
+        due = self.wires[INPUT].due
+        for frame in range(start, start + frames):
+            due.extend(frame * pace + k * pace // beats for k in range(beats)) if pace else due.extend([0] * beats)
+        self.frames += frames
+        self._settle()
+
+    def _settle(self) -> None:
+        """Lets units move until nothing does."""
+        steps, ins, outs = self.steps, self.ins, self.outs
+        queue = deque([len(steps) - 2])
+        queued = [False] * len(steps)
+        while queue:
+            unit = queue.popleft()
+            queued[unit] = False
+            steps[unit]()
+            for wire in ins[unit]:
+                if len(wire.taken) != wire.known_taken:
+                    wire.known_taken = len(wire.taken)
+                    if not queued[wire.producer]:
+                        queued[wire.producer] = True
+                        queue.append(wire.producer)
+            for wire in outs[unit]:
+                if len(wire.due) != wire.known_due:
+                    wire.known_due = len(wire.due)
+                    if not queued[wire.consumer]:
+                        queued[wire.consumer] = True
+                        queue.append(wire.consumer)
+
+    def ends(self) -> tuple[int, ...]:
+        """Cycle of the last output beat of each frame that is through."""
+        return tuple(self.sink.taken[self.beats[1] - 1 :: self.beats[1]])
+
+    def blocked(self) -> tuple[Blocked, ...]:
+        """Stages that wait for each other, each for what the next one does; nobody if all frames are through."""
+        if len(self.sink.taken) == self.frames * self.beats[1]:
+            return ()
+        way: dict[int, Blocked] = {}
+        unit = self.sink.producer
+        while unit not in way and unit < len(self.stages):
+            name = self.stages[unit].name
+            starving = [wire for wire in self.ins[unit] if len(wire.due) == len(wire.taken)]
+            full = [wire for wire in self.outs[unit] if len(wire.due) > len(wire.taken)]
+            if starving and not (full and isinstance(self.stages[unit].unit, FifoStage | WidthStage)):
+                way[unit], unit = Blocked(name, starving[0].name, False), starving[0].producer
+            elif full:
+                way[unit], unit = Blocked(name, full[0].name, True), full[0].consumer
+            else:
+                way[unit] = Blocked(name, self.ins[unit][0].name, False)
+        found = list(way)
+        return tuple(way[unit] for unit in found[found.index(unit) if unit in way else 0 :])
+
+    def steady(self) -> bool:
+        """Whether the last frames moved alike on every stream, so many that all others will too.
+
+        What a beat waits for lies back no more beats than there is room for in a buffer.
+        """
+        ends = self.ends()
+        if len(ends) < self.reach + 1:
+            return False
+        interval = ends[-1] - ends[-2]
+        for wire in self.wires.values():
+            count = len(wire.taken) // self.frames
+            late, early = wire.taken[-self.reach * count :], wire.taken[-(self.reach + 1) * count : -count]
+            if any(a - b != interval for a, b in zip(late, early, strict=True)):
+                return False
+        return True
+
+    def flow(self) -> Flow:
+        taken = {name: np.array(wire.taken, np.int64) for name, wire in self.wires.items()}
+        offered = {name: _offered(wire, taken[name]) for name, wire in self.wires.items()}
+        held = {}
+        for n, stage in enumerate(self.stages):
+            into, out = self.ins[n][0], self.outs[n][0]
+            if isinstance(stage.unit, FifoStage):
+                gone = np.searchsorted(taken[out.name], taken[into.name])
+                held[stage.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
+            elif stage.name in self.buffers:
+                held[stage.name] = span(self.buffers[stage.name], taken[into.name], out)
+        return Flow(offered, taken, held, self.ends(), self.blocked())
+
+    def _motion(self, n: int, stage: Stage, unlimited: bool) -> Motion:
+        unit, (wire, *more), (result, *others) = stage.unit, self.ins[n], self.outs[n]
+        match unit:
+            case Port() if n:
+                return motion.fifo(wire, result, 2)
+            case FifoStage():
+                if not unlimited:
+                    self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                return motion.fifo(wire, result, ENDLESS if unlimited else unit.depth)
+            case Port() | KeyStage() | RescaleStage() | FloatStage():
+                return motion.pipeline(wire, result, latency(unit))
+            case WinnerStage():
+                return motion.pipeline(wire, result, latency(unit), unit.beats)
+            case JoinStage():
+                return motion.join(wire, more[0], result, latency(unit))
+            case WidthStage():
+                return motion.width(wire, result, *motion.width_beats(stage.source, stage.result))
+            case MatrixStage():
+                return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
+            case ConvStage() | PoolStage():
+                folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
+                step = unit.window.taps * (1 if isinstance(unit, PoolStage) else unit.folds)
+                needs, keeps = window_words(unit.window, unit.height, unit.width, folds)
+                depth = ENDLESS if unlimited else unit.depth
+                if not unlimited:
+                    self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                buffer = Buffer(needs, keeps, unit.height * unit.width * folds, depth, unit.period)
+            case GatherStage():
+                period, step = math.prod(extent for extent, _ in unit.loops), 1
+                buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
+            case ForkStage():
+                return motion.fork(wire, [result, *others])
+            case ConcatStage():
+                return motion.route([wire, *more], result, [0] * unit.beats[0] + [1] * unit.beats[1])
+            case SliceStage():
+                return motion.take(wire, result, motion.kept_beats(unit))
+            case PadStage():
+                return motion.route([wire], result, motion.pad_beats(unit))
+            case _:
+                assert_never(unit)
+        if not isinstance(unit, GatherStage):
+            self.buffers[stage.name] = buffer
+        return windows(wire, result, buffer, step - 1 + latency(unit), step)
+
+
+def _has_enable(unit: Work) -> bool:
+    """Whether a unit behind the input stands still while its output beat waits."""
+    plain = Port | FifoStage | WidthStage | ForkStage | ConcatStage | SliceStage | PadStage
+    return not isinstance(unit, plain)
+
+
+def _offered(wire: Wire, taken: Array) -> Array:
+    """Cycle in which each beat is offered, as far as it is known."""
+    due: Array = np.array(wire.due[: len(taken) + 1], np.int64)
+    before = taken[: len(due) - 1]
+    due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
+    return due

@@ -1,0 +1,104 @@
+"""Nodes that take several computed tensors: arithmetic of two branches, Concat."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import onnx
+
+from hlsgen.errors import fail
+from hlsgen.frontend import dialect, pair
+from hlsgen.frontend.integer import Imported, dequantize_linear, quantize_linear
+from hlsgen.frontend.tensors import Const, Dynamic
+from hlsgen.ir import Concat, Join, Joint, Op, Pack, Reshape, Shape
+from hlsgen.operations import Pair
+
+_JOINTS = {
+    "Add": Joint.ADD, "Sum": Joint.ADD, "Sub": Joint.SUB, "Mul": Joint.MUL, "Max": Joint.MAX, "Min": Joint.MIN,
+}  # fmt: skip
+OPERATORS = frozenset([*_JOINTS, "Concat", "QLinearAdd", "QLinearMul", "QLinearConcat", "QuantizedAdd"])
+_HINT = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat and their QLinear forms."
+
+
+@dataclass(frozen=True)
+class Joined:
+    """`before`: steps of each computed input, in order; `op` takes all of them; `after` follows it."""
+
+    op: Op
+    shape: Shape
+    before: list[Imported]
+    after: Imported = field(default_factory=list)
+
+
+def import_joining(
+    node: onnx.NodeProto, name: str, tensors: list[Const | Dynamic | None], attrs: dict[str, Any], fixed_point: bool
+) -> Joined:  # fmt: skip
+    """The steps of a node with two or more computed inputs, whose shapes are known."""
+    dynamic = [t for t in tensors if isinstance(t, Dynamic)]
+    constants = [t if isinstance(t, Const) else None for t in tensors]
+    op_type = node.op_type
+    if op_type not in OPERATORS:
+        raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors.", _HINT)
+    if len({t.dtype for t in dynamic}) > 1:
+        raise fail(
+            "HG026", name, f"{op_type} of types {', '.join(t.dtype for t in dynamic)}.", "Cast them to one type."
+        )
+    if op_type in ("Concat", "QLinearConcat"):
+        return _concat(op_type, name, dynamic, constants, attrs)
+    if len(dynamic) != 2 or (any(c is not None for c in constants[:2]) and op_type in _JOINTS):
+        raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors and constants.", "Join two at a time.")
+    shape = max((t.shape or () for t in dynamic), key=len)
+    before = [_same(name, t, shape) for t in dynamic]
+    if op_type in _JOINTS:
+        return Joined(Join(_JOINTS[op_type]), shape, before)
+    return Joined(Pack(), shape, before, [(_pair(node, name, dynamic, constants, shape, fixed_point), shape)])
+
+
+def _same(name: str, tensor: Dynamic, shape: Shape) -> Imported:
+    """Steps that give the tensor this shape; axes of length 1 in front may be missing."""
+    own = tensor.shape or ()
+    if own == shape:
+        return []
+    if (1,) * (len(shape) - len(own)) + own != shape:
+        raise fail(
+            "HG023", name, f"computed tensors of shapes {list(own)} and {list(shape)}.",
+            "They must be equal: a computed tensor is not broadcast.",
+        )  # fmt: skip
+    return [(Reshape(), shape)]
+
+
+def _pair(
+    node: onnx.NodeProto, name: str, dynamic: list[Dynamic], constants: list[Const | None], shape: Shape,
+    fixed_point: bool,
+) -> Pair:  # fmt: skip
+    if node.op_type == "QuantizedAdd" and node.domain == dialect.DOMAIN:
+        if dynamic[0].dtype != "int8":
+            raise fail("HG026", name, f"QuantizedAdd of {dynamic[0].dtype} data.", "It takes int8.")
+        return pair.fixed_add(name, node)
+    return pair.of_parameters(name, node.op_type, constants, dynamic[0].dtype, shape, fixed_point)
+
+
+def _concat(
+    op_type: str, name: str, dynamic: list[Dynamic], constants: list[Const | None], attrs: dict[str, Any]
+) -> Joined:  # fmt: skip
+    shapes = [t.shape or () for t in dynamic]
+    rank = len(shapes[0])
+    axis = int(attrs.get("axis", 0))
+    axis += rank if axis < 0 else 0
+    if not 0 <= axis < rank or any(len(s) != rank for s in shapes):
+        raise fail("HG023", name, f"shapes {[list(s) for s in shapes]}, axis {axis}.")
+    if len({s[:axis] + s[axis + 1 :] for s in shapes}) > 1:
+        raise fail("HG023", name, f"shapes {[list(s) for s in shapes]} differ in more than axis {axis}.")
+    shape = (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
+    if op_type == "Concat":
+        if any(c is not None for c in constants):
+            raise fail("HG015", name, "Concat of computed tensors and constants.", "Supported: computed tensors.")
+        return Joined(Concat(axis), shape, [[] for _ in dynamic])
+    # QLinearConcat: y_scale, y_zero_point, then (x, scale, zero point) of every input.
+    before: list[Imported] = []
+    for i, tensor in enumerate(dynamic):
+        own = [None, *constants[3 + 3 * i : 5 + 3 * i]]
+        before.append([(dequantize_linear(name, shapes[i], own, {}, tensor.dtype), shapes[i])])
+    after = [(quantize_linear(name, shape, [None, *constants[:2]], {}), shape)]
+    return Joined(Concat(axis), shape, before, list(after))

@@ -1,0 +1,101 @@
+"""What a graph's nodes are before they become steps: their names, outputs, dtypes, order of dependence."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import onnx
+
+from hlsgen.frontend import integer
+from hlsgen.frontend.tensors import Const, label
+from hlsgen.ir import Conv, ConvInteger, HostOp, MatMul, MatMulInteger, Op, Pack, Step
+from hlsgen.operations import (
+    Bipolar,
+    Cast,
+    Dequantize,
+    FixedAdd,
+    FloatQuant,
+    IntQuant,
+    MultiThreshold,
+    Pair,
+    QuantizeLinear,
+    Requantize,
+    SignedBit,
+    Trunc,
+)
+from hlsgen.semantics import quantize
+
+
+def name_all(graph: onnx.GraphProto) -> None:
+    """Gives every node a name of its own: nameless and equal ones by what they compute."""
+    taken = {n.name for n in graph.node}
+    seen = {""}
+    for i, node in enumerate(graph.node):
+        if node.name in seen:
+            node.name = ""
+            name = label(node)
+            node.name = name if name not in taken else f"{name} ({i})"
+        seen.add(node.name)
+
+
+def with_outputs(node: onnx.NodeProto, used: list[str]) -> onnx.NodeProto:
+    """The node without the names of outputs that nothing uses."""
+    kept = onnx.NodeProto()
+    kept.CopyFrom(node)
+    del kept.output[:]
+    kept.output.extend(o if o in used else "" for o in node.output)
+    while not kept.output[-1]:
+        del kept.output[-1]
+    return kept
+
+
+def constant_linear(op_type: str, name: str, data: Const, inputs: list[Const | None], attrs: dict[str, Any]) -> Const:
+    if op_type == "DequantizeLinear":
+        return integer.dequantized(name, data, inputs, attrs)
+    op = integer.quantize_linear(name, data.array.shape, inputs, attrs)
+    return Const(quantize(op, data.array).astype(op.dtype))
+
+
+def result_dtype(ops: list[Op], dtype: str) -> str:
+    """The dtype of the last step's result, the first working on data of that dtype."""
+    for op in ops:
+        match op:
+            case Cast() | QuantizeLinear() | Requantize() | FixedAdd() | Pair():
+                dtype = op.dtype
+            case Dequantize():
+                dtype = str(op.scale.dtype)
+            case MatMulInteger() | ConvInteger():
+                dtype = "int32"
+            case Pack():
+                dtype = "uint16"
+            case (
+                IntQuant()
+                | Bipolar()
+                | SignedBit()
+                | Trunc()
+                | MultiThreshold()
+                | FloatQuant()
+                | MatMul()
+                | Conv()
+                | HostOp()
+            ):
+                dtype = "float32"
+            case _:
+                pass
+    return dtype
+
+
+def pruned(steps: list[Step], output: int) -> tuple[list[Step], dict[int, int]]:
+    """The steps on which value `output` depends, and the new number of every value that is left."""
+    wanted = {output}
+    for i in reversed(range(len(steps))):
+        if i + 1 in wanted:
+            wanted.update(steps[i].inputs)
+    numbers = {0: 0}
+    kept: list[Step] = []
+    for i, step in enumerate(steps):
+        if i + 1 in wanted:
+            kept.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
+            numbers[i + 1] = len(kept)
+    return kept, numbers

@@ -1,0 +1,229 @@
+"""What is known of a tensor while layers are made: its codes, and the operations on them that are still to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlsgen.errors import Collector, fail
+from hlsgen.fixed import IntType
+from hlsgen.ir import (
+    Affine,
+    Join,
+    Joint,
+    Layer,
+    Map,
+    Merge,
+    Op,
+    Packing,
+    Relabel,
+    Reshape,
+    Shape,
+    Transpose,
+    Value,
+    Whole,
+)
+from hlsgen.operations import (
+    QUANTIZERS,
+    Activation,
+    Dequantize,
+    Elementwise,
+    Max,
+    Min,
+    QuantizeLinear,
+    Quantizer,
+    Requantize,
+)
+from hlsgen.passes.meaning import grid, grid_of_pair
+from hlsgen.passes.relabel import relabel
+from hlsgen.semantics import code_type, decoding
+
+#: Inputs of more bits are not tried one by one.
+_WIDE = 20
+Pending = tuple[tuple[str, Elementwise], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Codes of value `index` of the graph, read as `value`, and the operations that follow.
+
+    With `branches`, the operations follow what these give together; `index` is -1 and `value` has the
+    shape alone. `shared`: other steps use the codes as well.
+    """
+
+    index: int
+    value: Value
+    pending: Pending = ()
+    branches: Branches | None = None
+    shared: bool = False
+
+    def then(self, name: str, op: Elementwise) -> Held:
+        return replace(self, pending=(*self.pending, (name, op)))
+
+    @property
+    def ops(self) -> list[Elementwise]:
+        return [op for _, op in self.pending]
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """Two tensors, without quantizers among their operations, and what joins them."""
+
+    name: str
+    kind: Joint
+    left: Held
+    right: Held
+
+
+class Layers:
+    """The layers of a graph in the making; `values[0]` is the input, `values[i + 1]` the result of layer i."""
+
+    def __init__(self, problems: Collector) -> None:
+        self.problems = problems
+        self.values: list[Value] = []
+        self.layers: list[Layer] = []
+
+    def add(self, layer: Layer) -> Held:
+        self.layers.append(layer)
+        self.values.append(layer.result)
+        return Held(len(self.layers), layer.result)
+
+    def relabelled(self, name: str, held: Held, op: Reshape | Transpose, shape: Shape) -> Held:
+        """The tensor reshaped or transposed, in front of what is still to be done."""
+        before = held.value.shape
+        if isinstance(op, Reshape) and before == shape:
+            return held
+        pending = tuple((n, relabel(p, op, before, shape)) for n, p in held.pending)
+        value = replace(held.value, shape=shape, decode=relabel(held.value.decode, op, before, shape))
+        if held.branches is not None:
+            left, right = (self.relabelled(name, h, op, shape) for h in (held.branches.left, held.branches.right))
+            return replace(held, value=value, pending=pending, branches=replace(held.branches, left=left, right=right))
+        source = held.value
+        return replace(self.add(Relabel(name, op, source, value, (held.index,))), pending=pending)
+
+    def flushed(self, held: Held) -> Held:
+        """The tensor with a layer for its operations up to the last quantizer.
+
+        What activations do behind the first quantizer of a wide input stays a function of few codes.
+        """
+        ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
+        if ends and held.branches is not None:
+            return self.flushed(self._merged(held, held.branches, ends[0]))
+        curved = any(isinstance(op, Activation) for op in held.ops[ends[0] :]) if ends else False
+        if curved and len(ends) > 1 and held.value.type.bits > _WIDE:
+            held = self._closed(held, ends[0])
+            ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
+        if ends:
+            held = self._closed(held, ends[-1])
+        if held.pending and (meaning := _dequantized(held.value, held.ops[0])) is not None:
+            held = replace(held, value=replace(held.value, decode=meaning), pending=held.pending[1:])
+        return held
+
+    def _closed(self, held: Held, end: int) -> Held:
+        """With a Map for the operations up to the quantizer at `end`, and the bounds that follow it."""
+        quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
+        assert isinstance(quantizer, QUANTIZERS)
+        made = self.mapped(held.pending[end][0], held, held.ops[:end], quantizer)
+        return replace(made, pending=held.pending[end + 1 + bounds :])
+
+    def mapped(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
+        result = Value(held.value.shape, code_type(quantizer), decoding(quantizer))
+        return self.add(Map(name, tuple(ops), quantizer, held.value, result, (held.index,)))
+
+    def _merged(self, held: Held, both: Branches, end: int) -> Held:
+        quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
+        assert isinstance(quantizer, QUANTIZERS)
+        made = self._merge(held.pending[end][0], held, both, held.ops[:end], quantizer)
+        return replace(made, pending=held.pending[end + 1 + bounds :])
+
+    def _merge(
+        self, name: str, held: Held, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
+    ) -> Held:  # fmt: skip
+        left, right = both.left, both.right
+        result = Value(held.value.shape, code_type(quantizer), decoding(quantizer))
+        branches = tuple(left.ops), tuple(right.ops)
+        sources, inputs = (left.value, right.value), (left.index, right.index)
+        return self.add(Merge(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
+
+    def settled(self, name: str, held: Held) -> Held:
+        """The tensor as codes alone, for a layer of that name.
+
+        Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
+        integer function; anything else is an error.
+        """
+        held = self.flushed(held)
+        if held.branches is not None:
+            return self._settled_pair(name, held, held.branches)
+        if not held.pending:
+            return held
+        quantizer = grid(held.value, held.ops)
+        if quantizer is None:
+            for node, op in held.pending:
+                self.problems.error(
+                    "HG030", node, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
+                    "Its result is no multiple of one scale: quantize it again before the layer.",
+                )  # fmt: skip
+            self.problems.finish()
+            raise AssertionError
+        return self.refined(held.pending[-1][0], held, held.ops, quantizer)
+
+    def refined(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
+        """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
+        last = self.layers[-1] if self.layers else None
+        if isinstance(last, Map) and held.index == len(self.layers) and not held.shared:
+            self.layers.pop()
+            self.values.pop()
+            before = Held(last.inputs[0], last.source)
+            return self.mapped(name, before, [*last.ops, last.quantizer, *ops], quantizer)
+        return self.mapped(name, held, ops, quantizer)
+
+    def _settled_pair(self, name: str, held: Held, both: Branches) -> Held:
+        quantizer = grid_of_pair(
+            both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), held.ops
+        )
+        if quantizer is None:
+            raise fail(
+                "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
+                "Its result is no multiple of one scale: quantize it before the layer.",
+            )  # fmt: skip
+        return self._merge(both.name, held, both, held.ops, quantizer)
+
+    def joined(self, name: str, op: Join, left: Held, right: Held) -> Held:
+        """Both tensors joined; what they are made of must be codes and operations without quantizers."""
+        left, right = (self.flushed(h) for h in (left, right))
+        left, right = (self.settled(name, h) if h.branches else h for h in (left, right))
+        return Held(-1, left.value, (), Branches(name, op.kind, left, right))
+
+    def packed(self, name: str, left: Held, right: Held, shape: Shape) -> Held:
+        """Two tensors of 8-bit integers, as one."""
+        left, right = (self.flushed(h) for h in (left, right))
+        for held in (left, right):
+            whole = held.value.decode
+            if held.pending or held.branches or not isinstance(whole, Whole) or whole.offset.any():
+                raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
+        result = Value(shape, IntType(0, 65535), Whole("uint16", np.zeros((1,) * len(shape), np.int64)))
+        return self.add(Packing(name, (left.value, right.value), result, (left.index, right.index)))
+
+
+def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
+    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
+    for count, bound in enumerate(following):
+        if not isinstance(op, QuantizeLinear | Requantize) or not isinstance(bound, Max | Min):
+            return op, count
+        value = np.unique(bound.value)
+        if value.dtype.kind not in "iu" or len(value) > 1:
+            return op, count
+        end = max if isinstance(bound, Max) else min
+        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
+    return op, len(following)
+
+
+def _dequantized(value: Value, op: Elementwise) -> Affine | None:
+    """What the codes mean behind a DequantizeLinear that follows them directly."""
+    if not isinstance(op, Dequantize) or not isinstance(value.decode, Whole) or op.scale.dtype != np.float32:
+        return None
+    if value.decode.offset.any() or value.type.bits > 25:
+        return None
+    return Affine(op.scale, op.zero_point.astype(np.float32))

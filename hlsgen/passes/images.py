@@ -1,0 +1,227 @@
+"""Layers on images (n, height, width, channels): convolutions, pools, and what moves pixels and channels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from hlsgen.errors import fail
+from hlsgen.fixed import Array, IntType
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    Concat,
+    Concatenation,
+    Conv,
+    ConvInteger,
+    Convolution,
+    CountScale,
+    Decode,
+    Fixed,
+    Linear,
+    Pad,
+    Pool,
+    Pooling,
+    Rearrange,
+    Reduction,
+    Repeat,
+    Shape,
+    Slice,
+    Value,
+    Whole,
+    Window,
+)
+from hlsgen.operations import Elementwise
+from hlsgen.passes.held import Held, Layers
+from hlsgen.passes.linear import Sums, real_sums, whole_sums
+from hlsgen.passes.meaning import column_meaning, grid, whole_zero, zero_shift
+from hlsgen.semantics import constants, decode, lead_axes, with_constants
+
+T = TypeVar("T", bound=Elementwise | Decode)
+
+
+def convolution(layers: Layers, name: str, op: Conv | ConvInteger, held: Held, shape: Shape) -> Held:
+    """Exact sums; padding is with the code that means 0. A kernel of one point is a linear layer."""
+    window, weight = op.window, op.weight
+    rows, columns = len(weight), weight[0].size
+    repeats = window.taps, op.groups
+    if isinstance(op, Conv):
+        held, pad = _with_zero(layers, name, held, window)
+        scale, zero = (_by_row(part, rows, *repeats) for part in column_meaning(name, held.value))
+        sums = real_sums(name, held.value, weight.reshape(rows, columns), op.scale, scale, zero)
+    else:
+        own = np.broadcast_to(op.zero_point - whole_zero(name, held.value), op.zero_point.shape)
+        pad = _one_zero(name, held.value, own.astype(np.float64)) if any(window.pads) else 0
+        sums = whole_sums(name, held.value, weight.reshape(rows, columns), _by_row(own, rows, *repeats))
+    result = Value(shape, sums.type, _of_channels(sums))
+    if window.taps == 1 and op.groups == 1 and window.strides == (1, 1) and not any(window.pads):
+        return layers.add(Linear(name, sums.weight, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)))
+    kernel = sums.weight.reshape(weight.shape)
+    return layers.add(
+        Convolution(
+            name, kernel, window, op.groups, pad, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)
+        )
+    )  # fmt: skip
+
+
+def _of_channels(sums: Sums) -> Accumulator | Whole:
+    """The meaning with constants of rank 4: one value for each channel."""
+    meaning = sums.meaning
+    if isinstance(meaning, Whole):
+        return Whole(meaning.dtype, _channels(meaning.offset))
+    return Accumulator(meaning.factor, _channels(meaning.offset), _channels(meaning.scale))
+
+
+def _channels(values: Array) -> Array:
+    return np.asarray(values).reshape(1, 1, 1, -1)
+
+
+def _by_row(values: Array, rows: int, taps: int, groups: int) -> Array:
+    """What every row of a kernel meets: (rows or 1, taps * channels of a group) from (channels,)."""
+    values = np.asarray(values).reshape(-1)
+    if (values == values[0]).all():
+        return values[:1].reshape(1, 1)
+    own = np.tile(values.reshape(groups, 1, -1), (1, taps, 1)).reshape(groups, -1)
+    return np.repeat(own, rows // groups, axis=0)
+
+
+def _with_zero(layers: Layers, name: str, held: Held, window: Window) -> tuple[Held, int]:
+    """The codes, and the one of them that means 0 if there is padding; new codes if none does."""
+    if not any(window.pads):
+        return held, 0
+    _, zero = column_meaning(name, held.value)
+    if (zero == zero[0]).all() and zero[0] == np.round(zero[0]) and held.value.type.lo <= zero[0] <= held.value.type.hi:
+        return held, int(zero[0])
+    quantizer = grid(held.value, [])
+    if quantizer is None:
+        raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use a whole zero point.")
+    type_ = IntType(min(0, quantizer.type.lo), max(0, quantizer.type.hi))
+    return layers.refined(f"{name} (input)", held, [], replace(quantizer, type=type_)), 0
+
+
+def _one_zero(name: str, value: Value, zero: Array) -> int:
+    """The code of padding, which must be the same for all channels. Raises HG034."""
+    first = float(zero.reshape(-1)[0])
+    if (zero != first).any() or first != np.round(first) or not value.type.lo <= first <= value.type.hi:
+        raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use one whole zero point.")
+    return int(first)
+
+
+def pooling(layers: Layers, name: str, op: Pool, held: Held, shape: Shape) -> Held:
+    """Largest codes, if codes rise with the values; or exact sums of codes."""
+    value, inputs = held.value, (held.index,)
+    if op.kind is Reduction.MAX:
+        _rising(name, value)
+        result = Value(shape, value.type, _spatial(name, value.decode))
+        return layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, inputs))
+    held, pad = _with_zero(layers, name, held, op.window)
+    value, inputs = held.value, (held.index,)
+    scale, zero = column_meaning(name, value)
+    shift, count = zero_shift(name, zero), op.window.taps
+    offset = -count * np.round(zero * 2.0**shift).astype(np.int64)
+    meaning = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
+    result = Value(shape, IntType(count * value.type.lo, count * value.type.hi), meaning)
+    return layers.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+
+
+def _rising(name: str, value: Value) -> None:
+    scale = getattr(value.decode, "scale", 1.0)
+    if (np.asarray(scale) < 0).any():
+        raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
+
+
+def _spatial(name: str, item: T) -> T:
+    """The item, whose constants must not differ between pixels. Raises HG034."""
+    for value in constants(item).values():
+        own = value.shape[lead_axes(item) :]
+        if any(size > 1 for size in own[:-1]):
+            raise fail("HG034", name, "its input's scale or zero point differs between pixels.", "Use one per channel.")
+    return item
+
+
+def padding(layers: Layers, name: str, op: Pad, held: Held, shape: Shape) -> Held:
+    """A border of the code that means the value."""
+    value = held.value
+    _, zero = column_meaning(name, value)
+    scale = np.asarray(getattr(value.decode, "scale", 1.0), np.float64).ravel()[0]
+    code = float(np.round(op.value / scale + zero[0]))
+    real = decode(value.decode, np.full((1,) * len(shape), int(code)))
+    if (real != op.value).any():
+        raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
+    type_ = IntType(min(value.type.lo, int(code)), max(value.type.hi, int(code)))
+    result = Value(shape, type_, _spatial(name, value.decode))
+    return layers.add(Rearrange(name, op, int(code), value, result, (held.index,)))
+
+
+def rearrangement(layers: Layers, name: str, op: Repeat | Slice, held: Held, shape: Shape) -> Held:
+    """Repeat or Slice of codes, in front of what is still to be done."""
+    held = layers.flushed(held)
+    if held.branches is not None:
+        held = layers.settled(name, held)
+
+    def moved(item: T) -> T:
+        return _spatial(name, item) if isinstance(op, Repeat) else _sliced(item, op)
+
+    result = Value(shape, held.value.type, moved(held.value.decode))
+    pending = tuple((n, moved(p)) for n, p in held.pending)
+    made = layers.add(Rearrange(name, op, 0, held.value, result, (held.index,)))
+    return replace(made, pending=pending)
+
+
+def _sliced(item: T, op: Slice) -> T:
+    lead = lead_axes(item)
+    new = {}
+    for key, value in constants(item).items():
+        rank = value.ndim - lead
+        cuts = [
+            slice(*r) if value.shape[lead + n] > 1 else slice(None)
+            for n, r in enumerate(op.ranges[len(op.ranges) - rank :])
+        ]
+        new[key] = value[(slice(None),) * lead + tuple(cuts)]
+    return with_constants(item, new)
+
+
+def concatenation(layers: Layers, name: str, op: Concat, held: list[Held], shape: Shape) -> Held:
+    """All codes in one tensor; what they mean may differ from part to part."""
+    values = [h.value for h in held]
+    type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
+    result = Value(shape, type_, _together(name, values, op.axis))
+    sources, inputs = tuple(values), tuple(h.index for h in held)
+    return layers.add(Concatenation(name, op.axis, sources, result, inputs))
+
+
+def _together(name: str, values: list[Value], axis: int) -> Decode:
+    """One meaning for parts along an axis. Raises HG034."""
+    items = [_affine(v.decode) for v in values]
+    first = items[0]
+    kinds = {(type(i), getattr(i, "dtype", ""), getattr(i, "factor", 0)) for i in items}
+    if len(kinds) > 1:
+        raise fail("HG034", name, "it joins codes of different kinds.", "Quantize all inputs in the same way.")
+    parts: dict[str, Array] = {}
+    for key in constants(first):
+        arrays = [np.asarray(constants(i)[key]) for i in items]
+        same = all(a.size == 1 and a.ravel()[0] == arrays[0].ravel()[0] for a in arrays)
+        parts[key] = arrays[0] if same else np.concatenate(
+            [_along(a, v.shape, axis) for a, v in zip(arrays, values, strict=True)], axis
+        )  # fmt: skip
+    return with_constants(first, parts)
+
+
+def _along(array: Array, shape: Shape, axis: int) -> Array:
+    """With the tensor's rank, and its length along the axis."""
+    array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+    wanted: list[int] = list(array.shape)
+    wanted[axis] = shape[axis]
+    return np.broadcast_to(array, wanted)
+
+
+def _affine(item: Decode) -> Decode:
+    match item:
+        case Fixed(fraction):
+            return Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
+        case CountScale(scale, bias) if not bias:
+            return Affine(np.array([scale], np.float32), np.zeros(1, np.float32))
+        case _:
+            return item

@@ -1,0 +1,488 @@
+"""Layers become units: streams, widths, forks, and what lies between."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.errors import fail
+from hlsgen.fixed import Array, IntType
+from hlsgen.folding import Folding, Targets, divisors, is_depthwise, work_of
+from hlsgen.ir import (
+    Concatenation,
+    Convolution,
+    FloatBits,
+    Graph,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pad,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Repeat,
+    Slice,
+    Winner,
+)
+from hlsgen.layout import Layout, axes_of, block, common_axes, nest, vectors
+from hlsgen.reach import reach
+from hlsgen.rescale import Choice, FloatUnits, Indexed, merge, realize, realize_join, specialize
+from hlsgen.rescale.floats import Compare, ToCode
+from hlsgen.stages import (
+    FLOAT_WORD,
+    ConcatStage,
+    ConvStage,
+    FifoStage,
+    FloatStage,
+    ForkStage,
+    GatherStage,
+    JoinStage,
+    KeyStage,
+    MatrixStage,
+    PadStage,
+    PoolStage,
+    Port,
+    RescaleStage,
+    SliceStage,
+    Stage,
+    Stream,
+    WidthStage,
+    WinnerStage,
+    Work,
+    stream_of,
+)
+from hlsgen.weights import folded, folded_depthwise, padded
+
+#: Lanes that the names of threshold files can tell apart.
+MAX_LANES = 9999
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A stream by name."""
+
+    wire: str
+    stream: Stream
+
+    @property
+    def elements(self) -> int:
+        return self.stream.groups * self.stream.group
+
+
+class Planner:
+    """Appends stages layer by layer. `flows` has what still can be taken of each value of the graph."""
+
+    def __init__(self, graph: Graph, layout: Layout, folding: Folding, targets: Targets) -> None:
+        self.graph, self.layout, self.folding, self.targets = graph, layout, folding, targets
+        self.stages: list[Stage] = []
+        self.choices: dict[str, Choice] = {}
+        self.flows: dict[int, list[Flow]] = {}
+        self.root = list(range(len(graph.layers) + 1))
+        for i, layer in enumerate(graph.layers):
+            if isinstance(layer, Relabel):
+                self.root[i + 1] = self.root[layer.inputs[0]]
+        self.users = [0] * len(self.root)
+        for layer in graph.layers:
+            for j in layer.inputs if not isinstance(layer, Relabel) else ():
+                self.users[self.root[j]] += 1
+        self.users[self.root[-1]] += 1
+        works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
+        self.target = targets.cycles or max((w.cycles(*folding[n]) for w, n in works), default=1)
+        self._input()
+
+    # ----------------------------------------------------------------- streams
+
+    def _append(
+        self, name: str, unit: Work, sources: list[Flow], result: Stream, layer: str = "", position: int = -1
+    ) -> Flow:  # fmt: skip
+        inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
+        self.stages.append(Stage(name, unit, inputs, streams, (name,), result, layer, position))
+        return Flow(name, result)
+
+    def _deliver(self, value: int, flow: Flow) -> None:
+        """The value is on that stream: forked, if several take it."""
+        count = self.users[value]
+        if count <= 1:
+            self.flows[value] = [flow]
+            return
+        name = f"{flow.wire}_fork"
+        outputs = tuple(f"{name}_{k}" for k in range(count))
+        self.stages.append(Stage(name, ForkStage(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
+        self.flows[value] = [Flow(wire, flow.stream) for wire in outputs]
+
+    def _take(self, i: int, n: int, name: str) -> Flow:
+        """The n-th input of layer i, in the order in which it wants it."""
+        value = self.graph.layers[i].inputs[n]
+        flow = self.flows[self.root[value]].pop(0)
+        wanted = self.layout.wanted.get((i, n))
+        if wanted is None:
+            return flow
+        return self._reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}")
+
+    def _reordered(self, flow: Flow, given: Array, wanted: Array, name: str) -> Flow:
+        """The stream in another order, through a buffer. Raises HG035."""
+        position: Array = np.empty_like(given)
+        position[given] = np.arange(len(given))
+        address = position[wanted]
+        lanes = max(x for x in divisors(math.gcd(flow.stream.lanes, len(given))) if _together(address, x))
+        flow = self._converted(flow, lanes, len(given), f"{name}_width")
+        beats = address[::lanes] // lanes
+        length = block(beats, len(beats))
+        loops = nest(beats[:length])
+        if loops is None:
+            raise fail(
+                "HG035", name, "a Transpose or Reshape puts the elements of a layer's input in an order that no "
+                "buffer can make.", "Move the Transpose out of the network.",
+            )  # fmt: skip
+        return self._append(name, GatherStage(length, loops), [flow], flow.stream)
+
+    def _converted(self, flow: Flow, lanes: int, group: int, name: str, *, zeros: bool = False) -> Flow:
+        """The stream with so many lanes and groups of so many elements; `zeros`: its pad lanes must be 0."""
+        own = flow.stream
+        dense = own.group % lanes == 0 and group % lanes == 0
+        if own.lanes == lanes and (dense or own.group == group) and not (zeros and group % lanes):
+            return Flow(flow.wire, replace(own, group=group))
+        result = stream_of(own.type, lanes, flow.elements, group)
+        return self._append(name, WidthStage(), [flow], result)
+
+    def _dense(self, flow: Flow, lanes: int, group: int, name: str) -> Flow:
+        """With no more than so many lanes, and none of them empty."""
+        return self._converted(flow, max(d for d in divisors(group) if d <= lanes), group, name)
+
+    # ----------------------------------------------------------------- ends
+
+    def _input(self) -> None:
+        graph = self.graph
+        lanes, group = self._input_lanes()
+        stream = stream_of(graph.input.type, lanes, graph.input.size, group)
+        if isinstance(graph.input.decode, FloatBits):
+            stream = replace(stream, type=FLOAT_WORD)
+        self._deliver(0, self._append("s_axis", Port(), [Flow("input", stream)], stream))
+
+    def _input_lanes(self) -> tuple[int, int]:
+        """(lanes, group) of the input: what the first layer takes that is no function."""
+        size = self.graph.input.size
+        first = next((x for x in self.graph.layers if not isinstance(x, Map | Relabel)), None)
+        match first:
+            case Linear():
+                simd = self.folding[first.name][1]
+                return max(d for d in divisors(first.weight.shape[1]) if d <= simd), size
+            case Convolution():
+                pe, simd = self.folding[first.name]
+                channels = first.source.shape[-1] if is_depthwise(first) else first.weight.shape[3]
+                wanted = pe if is_depthwise(first) else simd
+                return max(d for d in divisors(channels) if d <= wanted), size
+            case _:
+                pass
+        least = -(-size // self.target) if self.folding else 1
+        lanes = self.targets.lanes or (-(-size // self.targets.cycles) if self.targets.cycles else least)
+        if not 1 <= lanes <= MAX_LANES:
+            raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
+        if first is None:
+            return min(lanes, size), size
+        return max(d for d in divisors(first.result.shape[-1] if isinstance(first, Merge | Packing)
+                                       else self._channels(first)) if d <= lanes), size  # fmt: skip
+
+    @staticmethod
+    def _channels(layer: object) -> int:
+        source = layer.sources[0] if isinstance(layer, Concatenation) else getattr(layer, "source", None)
+        assert source is not None
+        return int(source.shape[-1])
+
+    def finish(self) -> list[Stage]:
+        flow = self.flows[self.root[-1]].pop(0)
+        if flow.stream.group % flow.stream.lanes and flow.stream.groups > 1:
+            flow = self._dense(flow, flow.stream.lanes, flow.stream.group, "m_axis_width")
+        self._append("m_axis", Port(), [flow], flow.stream)
+        return self.stages
+
+    # ----------------------------------------------------------------- layers
+
+    def add(self, i: int) -> None:
+        """The stages of layer i."""
+        layer = self.graph.layers[i]
+        number = sum(not isinstance(before, Relabel) for before in self.graph.layers[:i])
+        match layer:
+            case Relabel():
+                return
+            case Map():
+                flow = self._map(i, layer, f"q{number}")
+            case Linear():
+                flow = self._linear(i, layer, f"mv{number}")
+            case Convolution():
+                flow = self._convolution(i, layer, f"conv{number}")
+            case Pooling():
+                flow = self._pooling(i, layer, f"pool{number}")
+            case Rearrange():
+                flow = self._rearrange(i, layer, f"move{number}")
+            case Concatenation():
+                flow = self._concatenation(i, layer, f"cat{number}")
+            case Merge():
+                flow = self._merge(i, layer, f"add{number}")
+            case Packing():
+                flow = self._packing(i, layer, f"pack{number}")
+            case Winner():
+                flow = self._winner(i, layer, f"top{number}")
+            case _:
+                assert_never(layer)
+        self._deliver(i + 1, flow)
+
+    def _winner(self, i: int, layer: Winner, name: str) -> Flow:
+        count = layer.source.shape[-1]
+        flow = self._take(i, 0, name)
+        flow = self._dense(flow, flow.stream.lanes, count, f"{name}_width")
+        beats = count // flow.stream.lanes
+        result = stream_of(layer.result.type, 1, layer.result.size, 1)
+        return self._append(name, WinnerStage(beats), [flow], result, layer.name, i)
+
+    def _map(self, i: int, layer: Map, name: str) -> Flow:
+        flow = self._take(i, 0, name)
+        interval = reach(self.graph, layer.inputs[0]) or (None, None)
+        f = specialize(layer, self.layout.orders[i + 1], *interval)
+        table = fold_table(f.index, flow.stream)
+        choice = realize(f, table, self.targets.wish(layer.name))
+        self.choices[layer.name] = choice
+        if isinstance(choice.realization, FloatUnits):
+            return self._float_units(i, layer, name, choice.realization, table, flow)
+        if f.is_float:
+            keys = replace(flow.stream, type=layer.source.type)
+            flow = self._append(f"{name}_key", KeyStage(), [flow], keys, layer.name)
+        return self._rescale(i, layer.name, name, choice, table, flow, layer.result.type)
+
+    def _rescale(
+        self, i: int, layer: str, name: str, choice: Choice, table: Array, flow: Flow, type_: IntType
+    ) -> Flow:  # fmt: skip
+        found = choice.realization
+        assert not isinstance(found, FloatUnits)
+        result = replace(flow.stream, type=type_)
+        if isinstance(found, Indexed):
+            index = replace(flow.stream, type=found.index)
+            flow = self._append(f"{name}_search", RescaleStage(found.search, table), [flow], index, layer)
+            found = found.codes
+        return self._append(name, RescaleStage(found, table), [flow], result, layer, i)
+
+    def _float_units(self, i: int, layer: Map, name: str, found: FloatUnits, table: Array, flow: Flow) -> Flow:
+        plain = flow.stream
+        word, end = replace(plain, type=FLOAT_WORD), replace(plain, type=layer.result.type)
+        for n, unit in enumerate(found.units):
+            last = n == len(found.units) - 1
+            to, position = (end, i) if last else (word, -1)
+            match unit:
+                case Compare(thresholds):
+                    flow = self._append(f"{name}_{n}_key", KeyStage(), [flow], word, layer.name)
+                    count = IntType(thresholds.base, thresholds.base + len(thresholds.table))
+                    to = to if last else replace(plain, type=count)
+                    step: Work = RescaleStage(thresholds, table)
+                case ToCode(output=output):
+                    to = to if last else replace(plain, type=output)
+                    step = FloatStage(unit, table)
+                case _:
+                    step = FloatStage(unit, table)
+            flow = self._append(f"{name}_{n}", step, [flow], to, layer.name, position)
+        return flow
+
+    def _linear(self, i: int, layer: Linear, name: str) -> Flow:
+        pe, simd = self.folding[layer.name]
+        rows, columns = layer.weight.shape
+        found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
+        assert found is not None
+        weight = layer.weight[:, found[1]]
+        mode = _mode(layer, weight)
+        flow = self._converted(self._take(i, 0, name), simd, columns, f"{name}_width", zeros=mode > 0)
+        unit = MatrixStage(padded(weight, pe, simd, mode), mode, pe, simd, layer.source.size // columns)
+        result = stream_of(layer.result.type, pe, layer.result.size, rows)
+        return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _convolution(self, i: int, layer: Convolution, name: str) -> Flow:
+        pe, simd = self.folding[layer.name]
+        height, width, channels = layer.source.shape[-3:]
+        rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
+        found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
+        assert found is not None
+        flow = self._take(i, 0, name)
+        if is_depthwise(layer):
+            mode = 1 if (np.abs(layer.weight) == 1).all() else 0
+            flow = self._converted(flow, pe, channels, f"{name}_width")
+            unit = ConvStage(
+                folded_depthwise(layer.weight, pe, mode), layer.window, height, width, -(-channels // pe), 1, 1, pe, pe,
+                mode, True, layer.pad, 0,
+            )  # fmt: skip
+            result = stream_of(layer.result.type, pe, layer.result.size, channels)
+            return self._append(name, unit, [flow], result, layer.name, i)
+        weight = layer.weight if layer.groups > 1 else layer.weight[:, :, :, found[1]]
+        mode = _mode(layer, weight)
+        if mode == 1 and layer.pad and columns % simd:
+            mode = 0
+        flow = self._converted(flow, simd, columns, f"{name}_width", zeros=mode > 0)
+        unit = ConvStage(
+            folded(weight, layer.groups, pe, simd, mode), layer.window, height, width, layer.groups,
+            -(-columns // simd), -(-rows // pe), pe, simd, mode, False, layer.pad, 0,
+        )  # fmt: skip
+        result = stream_of(layer.result.type, pe, layer.result.size, rows)
+        return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _pooling(self, i: int, layer: Pooling, name: str) -> Flow:
+        height, width, channels = layer.source.shape[-3:]
+        flow = self._take(i, 0, name)
+        places = layer.result.size // channels * layer.window.taps
+        lanes = [flow.stream.lanes, *divisors(channels)]
+        fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
+        lane = fits[0] if fits else channels
+        flow = self._converted(flow, lane, channels, f"{name}_width")
+        folds = flow.stream.group_beats
+        unit = PoolStage(layer.kind, layer.window, height, width, folds, layer.pad, 0)
+        result = stream_of(layer.result.type, lane, layer.result.size, channels)
+        return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _rearrange(self, i: int, layer: Rearrange, name: str) -> Flow:
+        flow = self._take(i, 0, name)
+        match layer.op:
+            case Repeat(rows, columns):
+                height, width, channels = layer.source.shape[-3:]
+                flow = self._converted(flow, min(flow.stream.lanes, channels), channels, f"{name}_width")
+                folds = flow.stream.group_beats
+                result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
+                if rows == 1:
+                    unit: Work = GatherStage(folds, ((columns, 0), (folds, 1)))
+                else:
+                    loops = ((rows, 0), (width, folds), (columns, 0), (folds, 1))
+                    unit = GatherStage(width * folds, loops)
+                return self._append(name, unit, [flow], result, layer.name, i)
+            case Pad(pads):
+                height, width, channels = layer.source.shape[-3:]
+                flow = self._converted(flow, min(flow.stream.lanes, channels), channels, f"{name}_width")
+                flow = self._extended(flow, layer.result.type, name)
+                unit = PadStage(height, width, flow.stream.group_beats, pads, layer.pad)
+                result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
+                return self._append(name, unit, [flow], result, layer.name, i)
+            case Slice(ranges):
+                return self._slice(i, layer, name, flow, ranges)
+            case _:
+                assert_never(layer.op)
+
+    def _extended(self, flow: Flow, type_: IntType, name: str) -> Flow:
+        """With elements of another type: a function that changes nothing."""
+        if (flow.stream.type.bits, flow.stream.type.signed) == (type_.bits, type_.signed):
+            return flow
+        raise fail("HG034", name, "the border's code is outside of the input's type.", "Pad with a quantized value.")
+
+    def _slice(
+        self, i: int, layer: Rearrange, name: str, flow: Flow, ranges: tuple[tuple[int, int, int], ...]
+    ) -> Flow:  # fmt: skip
+        shape = layer.source.shape
+        axes = axes_of(self.layout.of_input(self.graph, i), shape)
+        assert axes is not None
+        levels = [(shape[a], *ranges[a]) for a in axes if shape[a] > 1]
+        merged: list[tuple[int, int, int, int]] = []
+        for size, start, stop, step in levels:
+            if merged and (start, stop, step) == (0, size, 1):
+                # Full in the inner axis: whole pieces of the outer one, if that keeps neighbours.
+                outer = merged[-1]
+                if outer[3] == 1:
+                    merged[-1] = (outer[0] * size, outer[1] * size, outer[2] * size, 1)
+                    continue
+            merged.append((size, start, stop, step))
+        if len(merged) > 3:
+            raise fail("HG010", layer.name, "it cuts in more than three axes.", "Cut in several steps.")
+        merged = [(1, 0, 1, 1)] * (3 - len(merged)) + merged
+        size, start, stop, step = merged[-1]
+        common = math.gcd(size, start, stop) if step == 1 else 1
+        flow = self._dense(flow, math.gcd(common, flow.stream.lanes), flow.elements, f"{name}_width")
+        lanes = flow.stream.lanes
+        merged[-1] = (size // lanes, start // lanes, stop // lanes, step)
+        rows, columns, beats = ((m[1], m[2], m[3]) for m in merged)
+        unit = SliceStage((merged[0][0], merged[1][0], merged[2][0]), rows, columns, beats)
+        result = stream_of(layer.result.type, lanes, layer.result.size, layer.result.size)
+        return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _concatenation(self, i: int, layer: Concatenation, name: str) -> Flow:
+        shapes = [s.shape for s in layer.sources]
+        orders = [self.layout.of_input(self.graph, i, n) for n in range(len(shapes))]
+        axes = common_axes(orders, shapes)
+        assert axes is not None
+        inner = [math.prod(s[a] for a in axes[axes.index(layer.axis) :]) for s in shapes]
+        flows = [self._take(i, n, name) for n in range(len(shapes))]
+        lanes = max(d for d in divisors(math.gcd(*inner)) if d <= max(f.stream.lanes for f in flows))
+        flows = [
+            self._waiting(self._converted(f, lanes, size, f"{name}_width{n}"), f"{name}_wait{n}")
+            for n, (f, size) in enumerate(zip(flows, inner, strict=True))
+        ]
+        flow, done = flows[0], inner[0]
+        for n, (other, size) in enumerate(zip(flows[1:], inner[1:], strict=True), 1):
+            last = n == len(flows) - 1
+            result = stream_of(layer.result.type, lanes, flow.elements + other.elements, done + size)
+            unit = ConcatStage((done // lanes, size // lanes))
+            own = name if last else f"{name}_{n}"
+            flow = self._append(own, unit, [flow, other], result, layer.name, i if last else -1)
+            done += size
+        return flow
+
+    def _waiting(self, flow: Flow, name: str) -> Flow:
+        """Behind a FIFO, for a stream that waits for another one; its depth comes later."""
+        return self._append(name, FifoStage(2), [flow], flow.stream)
+
+    def _both(self, i: int, name: str) -> list[Flow]:
+        """Two inputs in the same beats."""
+        a, b = (self._take(i, n, name) for n in (0, 1))
+        if a.stream.lanes > b.stream.lanes and b.stream.group % b.stream.lanes == 0:
+            a = self._converted(a, b.stream.lanes, b.stream.group, f"{name}_width0")
+        b = self._converted(b, a.stream.lanes, a.stream.group, f"{name}_width1")
+        return [self._waiting(flow, f"{name}_wait{n}") for n, flow in enumerate((a, b))]
+
+    def _packing(self, i: int, layer: Packing, name: str) -> Flow:
+        flows = self._both(i, name)
+        result = replace(flows[0].stream, type=layer.result.type)
+        return self._append(name, JoinStage(None, packed=True), flows, result, layer.name, i)
+
+    def _merge(self, i: int, layer: Merge, name: str) -> Flow:
+        flows = self._both(i, name)
+        first, second = (reach(self.graph, j) for j in layer.inputs)
+        found = merge.find(layer, self.layout.orders[i + 1], (first, second))
+        if isinstance(found, str):
+            raise fail(
+                "HG037", layer.name, f"no hardware was found for this function of two tensors. {found}.",
+                "Quantize both tensors to fewer bits before they are joined.",
+            )  # fmt: skip
+        table = fold_table(found.index, flows[0].stream)
+        choice = realize_join(found, table, self.targets.wish(layer.name))
+        self.choices[layer.name] = choice
+        way = choice.way
+        assert way is not None
+        for n, own in enumerate(way.tables):
+            if own is not None:
+                result = replace(flows[n].stream, type=way.operands[n])
+                flows[n] = self._append(f"{name}_table{n}", RescaleStage(own, table), [flows[n]], result, layer.name)
+        joined = replace(flows[0].stream, type=way.type)
+        unit = JoinStage(way.factors, way.zeros, way.packed)
+        flow = self._append(f"{name}_join", unit, flows, joined, layer.name)
+        return self._rescale(i, layer.name, name, choice, table, flow, layer.result.type)
+
+
+def _mode(layer: Linear | Convolution, weight: Array) -> int:
+    """MODE of hg_mvu and hg_conv: 2 agreements are counted, 1 bipolar weights, 0 any."""
+    return 2 if layer.binary else 1 if (np.abs(weight) == 1).all() else 0
+
+
+def _together(address: Array, lanes: int) -> bool:
+    """Whether beats of so many elements stay together."""
+    if len(address) % lanes:
+        return False
+    table = address.reshape(-1, lanes)
+    return bool((table[:, 0] % lanes == 0).all() and (table == table[:, :1] + np.arange(lanes)).all())
+
+
+def fold_table(index: Array, stream: Stream) -> Array:
+    """(folds, lanes): the set that each lane of beat b uses is row b mod folds; empty lanes take set 0."""
+    table: Array = np.zeros((stream.groups, stream.group_beats * stream.lanes), np.int64)
+    table[:, : stream.group] = index.reshape(stream.groups, stream.group)
+    table = table.reshape(stream.beats, stream.lanes)
+    for folds in divisors(stream.beats):
+        if folds < stream.beats and (table[folds : 2 * folds] != table[:folds]).any():
+            continue
+        if (table.reshape(-1, folds, stream.lanes) == table[:folds]).all():
+            return table[:folds]
+    return table

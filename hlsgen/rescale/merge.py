@@ -1,0 +1,55 @@
+"""Functions of two streams: one integer of both codes, and the steps over it that follow.
+
+That integer is a weighted sum, a product, the sum or product of two tables, or both codes side by
+side. Each way is proven by trying all pairs of codes, or, where these are too many, by arithmetic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlsgen.fixed import Array, IntType
+from hlsgen.ir import Merge
+from hlsgen.rescale import exact
+from hlsgen.rescale.operands import Reach, specialize
+from hlsgen.rescale.tried import Pairs
+from hlsgen.rescale.way import Way, plain
+
+#: Most pairs of codes, of all sets, that are tried.
+MAX_PAIRS = 1 << 25
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """`index` (elements,): function set of each element of the stream. `ways`: at least one."""
+
+    name: str
+    index: Array
+    sources: tuple[IntType, IntType]
+    result: IntType
+    ways: tuple[Way, ...]
+
+
+def find(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> Found | str:
+    """All ways that are worth a try, or why there is none.
+
+    `order` as of the stream of the result, `reach` as in `operands.specialize`.
+    """
+    f = specialize(layer, order, reach)
+    ways, reasons = [], []
+    arithmetic = exact.find(f)
+    if isinstance(arithmetic, str):
+        reasons.append(arithmetic)
+    else:
+        function = arithmetic.function
+        ways.append(plain(f, arithmetic.factors, arithmetic.zeros, function.input_type, function))
+    if f.pairs <= MAX_PAIRS:
+        pairs = Pairs(f)
+        for way in pairs.ways(ways[0] if ways else None):
+            if isinstance(way, str):
+                reasons.append(way)
+            else:
+                ways.append(way)
+    else:
+        reasons.append(f"{f.pairs} pairs of codes are too many to try; at most {MAX_PAIRS}")
+    return Found(f.name, f.index, f.input_types, f.output_type, tuple(ways)) if ways else "; ".join(reasons)

@@ -1,0 +1,41 @@
+"""Weights in the order in which folded units use them, with rows and columns that fill the last fold."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.fixed import Array
+
+#: Weight of an empty column: what it meets is 0, and a 0 and a 1 do not agree (mode 2).
+_EMPTY = {0: 0, 1: 1, 2: 1}
+
+
+def padded(weight: Array, pe: int, simd: int, mode: int) -> Array:
+    """(rows, columns) with both made whole multiples of PE and SIMD."""
+    rows, columns = weight.shape
+    result = np.full((-(-rows // pe) * pe, -(-columns // simd) * simd), _EMPTY[mode], np.int64)
+    result[:rows, :columns] = weight
+    return result
+
+
+def folded(weight: Array, groups: int, pe: int, simd: int, mode: int) -> Array:
+    """(outputs, kernel height, kernel width, channels of a group) -> (words, pe, simd).
+
+    Words in order of use: group, fold of the rows, tap, fold of the columns.
+    """
+    outputs, height, width, columns = weight.shape
+    rows, taps = outputs // groups, height * width
+    row_folds, folds = -(-rows // pe), -(-columns // simd)
+    whole = np.full((groups, row_folds * pe, taps, folds * simd), _EMPTY[mode], np.int64)
+    whole[:, :rows, :, :columns] = weight.reshape(groups, rows, taps, columns)
+    parts = whole.reshape(groups, row_folds, pe, taps, folds, simd)
+    return np.ascontiguousarray(parts.transpose(0, 1, 3, 4, 2, 5)).reshape(-1, pe, simd)
+
+
+def folded_depthwise(weight: Array, pe: int, mode: int) -> Array:
+    """(channels, kernel height, kernel width, 1) -> (words, pe): fold of the channels, tap."""
+    channels, height, width, _ = weight.shape
+    folds = -(-channels // pe)
+    whole = np.full((folds * pe, height * width), _EMPTY[mode], np.int64)
+    whole[:channels] = weight.reshape(channels, -1)
+    return np.ascontiguousarray(whole.reshape(folds, pe, -1).transpose(0, 2, 1)).reshape(-1, pe)

@@ -1,0 +1,231 @@
+"""Many units with any number of ports in one simulation, recorded cycle by cycle.
+
+`simulate` drives every input with its words and every output with a ready of its own, in phases that
+each begin with a reset and differ in how often a source pauses and a sink stalls. What happened is
+checked afterwards, in numpy. The stimulus is fixed beforehand, so both simulators have to show the same
+in every cycle.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from lanes import tool_environment
+from streams import RTL, memory
+
+Array = npt.NDArray[np.int64]
+
+#: Chances that a source pauses and that a sink stalls, the same for all ports; None: chosen at random for
+#: each port, so that each of them is the slowest one somewhere.
+PHASES: tuple[tuple[float, float] | None, ...] = (
+    (0.0, 0.0), (0.5, 0.0), (0.0, 0.5), (0.4, 0.4), (0.1, 0.8), None, None, None, None,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A module; `inputs`: words of each port, `widths`: bits of the data of every port.
+
+    Ports are named by what stands before _data, _valid and _ready; "m[i]" is bit i of m_valid and
+    m_ready, with m_data in common.
+    """
+
+    module: str
+    parameters: Mapping[str, object]
+    inputs: Mapping[str, Sequence[int]]
+    widths: Mapping[str, int]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [port for port in self.widths if port not in self.inputs]
+
+
+@dataclass(frozen=True)
+class Port:
+    """What a port showed in each cycle of a phase: valid, ready, and the data where it is valid (else 0)."""
+
+    valid: npt.NDArray[np.bool_]
+    ready: npt.NDArray[np.bool_]
+    data: npt.NDArray[np.object_]
+
+    @property
+    def taken(self) -> Array:
+        """The cycle in which each beat is taken."""
+        return np.flatnonzero(self.valid & self.ready)
+
+    @property
+    def words(self) -> list[int]:
+        """The beats that are taken."""
+        return list(self.data[self.taken])
+
+    @property
+    def offered(self) -> Array:
+        """The cycle in which each beat is first offered, also one that is not taken any more."""
+        fresh = np.concatenate([[True], (self.valid & self.ready)[:-1] | ~self.valid[:-1]])
+        return np.flatnonzero(self.valid & fresh)
+
+    @property
+    def enabled(self) -> npt.NDArray[np.bool_]:
+        """Of an output: it is free or taken."""
+        return self.ready | ~self.valid
+
+    def holds_still(self) -> bool:
+        """A beat that is offered stays as it is until it is taken."""
+        waits = (self.valid & ~self.ready)[:-1]
+        return bool(np.all(self.valid[1:][waits]) and np.all((self.data[1:] == self.data[:-1])[waits]))
+
+
+Trace = dict[str, Port]
+
+
+def simulate(
+    units: Sequence[Unit], folder: Path, cycles: int = 500, simulators: Sequence[str] = ("icarus", "verilator")
+) -> list[list[Trace]]:
+    """The traces of every phase, for each unit; asserts that the simulators agree."""
+    rng = np.random.default_rng(len(units))
+    sources = [(n, port) for n, unit in enumerate(units) for port in unit.inputs]
+    sinks = [(n, port) for n, unit in enumerate(units) for port in unit.outputs]
+    for n, port in sources:
+        (folder / f"u{n}_{port}.mem").write_text(memory([*units[n].inputs[port], 0]))
+    control, starts = [], []
+    for phase in PHASES:
+        # Two to three cycles of reset, whatever sources and sinks do meanwhile.
+        before, ports = int(rng.integers(2, 4)), len(sources) + len(sinks)
+        chances = [phase[0]] * len(sources) + [phase[1]] * len(sinks) if phase else rng.choice([0, 0.2, 0.8], ports)
+        bits = rng.random((before + cycles, ports)) >= chances
+        starts.append(len(control) + before)
+        for k, row in enumerate(bits):
+            control.append(sum(int(bit) << (place + 1) for place, bit in enumerate(row)) | int(k < before))
+    (folder / "control.mem").write_text(memory(control))
+    (folder / "bench.v").write_text(_bench(units, sources, sinks, len(control)))
+    shown = [_run(simulator, folder) for simulator in simulators]
+    assert all(len(lines) == len(control) for lines in shown)
+    phases = [slice(start, start + cycles) for start in starts]
+    read = [[_read(units, [int(line, 16) for line in lines[phase]]) for phase in phases] for lines in shown]
+    for other in read[1:]:
+        assert all(
+            np.array_equal(getattr(one[port], what), getattr(two[port], what))
+            for first, second in zip(read[0], other, strict=True)
+            for one, two in zip(first, second, strict=True)
+            for port in one
+            for what in ("valid", "ready", "data")
+        ), "the simulators differ"
+    return [[phase[n] for phase in read[0]] for n in range(len(units))]
+
+
+def _name(port: str) -> str:
+    """Of the signals of a port: "m[1]" is m1."""
+    return port.replace("[", "").replace("]", "")
+
+
+def _bench(units: Sequence[Unit], sources: list[tuple[int, str]], sinks: list[tuple[int, str]], cycles: int) -> str:
+    bits = 1 + len(sources) + len(sinks)
+    lines = [
+        "module clock; reg clk = 0; always #1 clk = !clk; bench bench (clk); endmodule",
+        "module bench (input clk);",
+        f"reg [{bits - 1}:0] controls [0:{cycles - 1}];",
+        'initial $readmemh("control.mem", controls);',
+        "integer cycle = 0;",
+        "integer noise = 1;",
+        f"wire [{bits - 1}:0] control = controls[cycle];",
+        "wire rst = control[0];",
+    ]
+    shown = []
+    for n, unit in enumerate(units):
+        ports = [f".clk(clk), .rst(rst), .{port}_data(u{n}_{port}_data)" for port in unit.inputs]
+        outputs: dict[str, list[str]] = {}
+        for port, width in unit.widths.items():
+            name, wire = f"u{n}_{_name(port)}", "reg" if port in unit.inputs else "wire"
+            lines.append(f"wire [{width - 1}:0] {name}_data; {wire} {name}_valid; wire {name}_ready;")
+            shown += [f"{{{width}{{{name}_valid}}}} & {name}_data", f"{name}_ready", f"{name}_valid"]
+            outputs.setdefault(port.split("[")[0], []).append(name)
+        ports = [".clk(clk)", ".rst(rst)"]
+        for port, names in outputs.items():
+            ports.append(f".{port}_data({names[0]}_data)")
+            ports += [f".{port}_{what}({{{', '.join(f'{x}_{what}' for x in reversed(names))}}})" for what in _SIGNALS]
+            lines += [f"assign {name}_data = {names[0]}_data;" for name in names[1:]]
+        values = ", ".join(f".{name}({value})" for name, value in unit.parameters.items())
+        lines.append(f"{unit.module} #({values}) u{n} ({', '.join(ports)});")
+    for place, (n, port) in enumerate([*sources, *sinks], 1):
+        name, width = f"u{n}_{_name(port)}", units[n].widths[port]
+        if place > len(sources):
+            lines.append(f"assign {name}_ready = control[{place}];")
+            continue
+        count = len(units[n].inputs[port])
+        lines += [
+            f"reg [{width - 1}:0] {name}_words [0:{count}];",
+            f'initial $readmemh("{name}.mem", {name}_words);',
+            f"integer {name}_place = 0;",
+            f"wire {name}_taken = {name}_valid && {name}_ready;",
+            f"assign {name}_data = {name}_valid ? {name}_words[{name}_place] : {{{width}{{noise[{place % 32}]}}}};",
+            "always @(posedge clk) begin",
+            f"if ({name}_taken) {name}_place <= {name}_place + 1;",
+            f"if ({name}_taken || {name}_valid !== 1'b1)",
+            f"{name}_valid <= control[{place}] && {name}_place + ({name}_taken === 1'b1 ? 1 : 0) < {count};",
+            f"if (rst) begin {name}_place <= 0; {name}_valid <= control[{place}]; end",
+            "end",
+        ]
+    lines += [
+        "always @(posedge clk) begin",
+        f'$display("%h", {{{", ".join(reversed(shown))}}});',
+        "noise <= noise * 1664525 + 1013904223;",
+        "cycle <= cycle + 1;",
+        f"if (cycle == {cycles - 1}) $finish;",
+        "end",
+        "endmodule",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+_SIGNALS = ("valid", "ready")
+_MAIN = """#include "Vbench.h"
+int main(int argc, char** argv) {
+    VerilatedContext context;
+    context.commandArgs(argc, argv);
+    Vbench bench(&context);
+    while (!context.gotFinish()) {
+        bench.clk = !bench.clk;
+        bench.eval();
+        context.timeInc(1);
+    }
+    bench.final();
+}
+"""
+
+
+def _run(simulator: str, folder: Path) -> list[str]:
+    """The lines that the bench prints."""
+    environment = tool_environment()
+    if simulator == "icarus":
+        build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "clock", "-o", "bench.vvp", "bench.v"]
+        command = ["vvp", "-n", "bench.vvp"]
+    else:
+        # The wheel's makefile is configured without the compiler's option to include a header.
+        environment["MAKEFLAGS"] = f"{environment.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
+        (folder / "main.cpp").write_text(_MAIN)
+        build = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-lint", "-Wno-STMTDLY"]
+        build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O1", "-y", str(RTL), "--top-module", "bench"]
+        build += ["-Mdir", "obj", "-o", "bench", "bench.v", "main.cpp"]
+        command = ["obj/bench", "+verilator+rand+reset+2", "+verilator+seed+7"]
+    for words in (build, command):
+        done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return [line for line in done.stdout.splitlines() if line and not line.startswith("-") and ".v:" not in line]
+
+
+def _read(units: Sequence[Unit], rows: list[int]) -> list[Trace]:
+    place, traces = 0, []
+    for unit in units:
+        trace: Trace = {}
+        for port, width in unit.widths.items():
+            data = np.array([row >> place & ((1 << width) - 1) for row in rows], object)
+            ready, valid = (np.array([bool(row >> (place + width + k) & 1) for row in rows]) for k in (0, 1))
+            trace[port] = Port(valid, ready, data)
+            place += width + 2
+        traces.append(trace)
+    return traces

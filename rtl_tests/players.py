@@ -1,0 +1,105 @@
+"""Many units in one simulation: a generated bench plays stimuli of every cycle and writes what it sees."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lanes import tool_environment
+from streams import RTL, memory
+
+Stimulus = tuple[int, int, int]  # rst, s_valid, m_ready
+
+PLAYER = """
+module player_{k} (input wire clk);
+    reg [2:0] stimuli [0:{cycles}-1];
+    reg [{in_w}-1:0] words [0:{words}-1];
+    initial $readmemh("s{k}.mem", stimuli);
+    initial $readmemh("x{k}.mem", words);
+    integer cycle, place, file;
+    initial begin cycle = 0; place = 0; file = $fopen("out{k}.txt", "w"); end
+    wire [2:0] now = stimuli[cycle];
+    wire [{in_w}-1:0] word = words[place];
+    wire s_ready, m_valid;
+    wire [{out_w}-1:0] m_data;
+    {module} #({parameters}) dut (
+        .clk(clk), .rst(now[2]), .s_data(now[1] ? word : ~word), .s_valid(now[1]), .s_ready(s_ready),
+        .m_data(m_data), .m_valid(m_valid), .m_ready(now[0])
+    );
+    always @(posedge clk) begin
+        if (cycle < {cycles}) $fwrite(file, "%b%b %h\\n", s_ready, m_valid, m_data);
+        if (!now[2] && now[1] && s_ready && place < {words}-1) place <= place + 1;
+        if (cycle < {cycles}-1) cycle <= cycle + 1;
+        else if (cycle == {cycles}-1) begin $fclose(file); cycle <= cycle; end
+    end
+endmodule
+"""
+
+
+MAIN = """
+#include "Vplayers.h"
+#include "verilated.h"
+int main() {
+    VerilatedContext context;
+    Vplayers top(&context);
+    for (int edge = 0; edge < 2 * %d; ++edge) { top.clk = edge & 1; top.eval(); context.timeInc(5); }
+    top.final();
+    return 0;
+}
+"""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A module with one input and one output stream, its memory files, and what happens to it.
+
+    `words` go in one after the other, those taken during a reset excepted; the last one again and again.
+    """
+
+    module: str
+    parameters: dict[str, object]
+    memories: dict[str, str]
+    in_w: int
+    out_w: int
+    words: Sequence[int]
+    stimuli: Sequence[Stimulus]
+
+
+def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[tuple[str, str, str]]]:
+    """What each player saw before every clock edge: s_ready, m_valid and m_data (hexadecimal)."""
+    text = []
+    for k, player in enumerate(players):
+        for name, content in player.memories.items():
+            (folder / name).write_text(content)
+        (folder / f"x{k}.mem").write_text(memory(player.words))
+        (folder / f"s{k}.mem").write_text(memory(4 * a + 2 * b + c for a, b, c in player.stimuli))
+        sizes = {"in_w": player.in_w, "out_w": player.out_w, "words": len(player.words), "cycles": len(player.stimuli)}
+        parameters = ", ".join(f".{name}({value})" for name, value in player.parameters.items())
+        text.append(PLAYER.format(k=k, module=player.module, parameters=parameters, **sizes))
+    cycles = max(len(player.stimuli) for player in players) + 2
+    names = "".join(f"player_{k} p{k}(clk); " for k in range(len(players)))
+    text.append(f"module players (input wire clk); {names} endmodule")
+    if simulator == "icarus":
+        clock = f"reg clk = 0; always #5 clk = !clk; initial #{10 * cycles} $finish;"
+        text.append(f"module bench; {clock} players players (clk); endmodule")
+        build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "bench", "-o", "bench.vvp", "bench.v"]
+        run = ["vvp", "bench.vvp"]
+    else:
+        (folder / "main.cpp").write_text(MAIN % cycles)
+        build = ["verilator", "--cc", "--exe", "--build", "-Wno-fatal", "-Wno-lint", "-j", "2", "-y", str(RTL)]
+        build += ["-CFLAGS", "-O0", "--top-module", "players", "-o", "bench", "bench.v", "main.cpp"]
+        run = ["obj_dir/bench"]
+    (folder / "bench.v").write_text("\n".join(text))
+    environment = tool_environment()
+    environment["MAKEFLAGS"] = f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
+    for command in (build, run):
+        done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    seen = []
+    for k in range(len(players)):
+        lines = (folder / f"out{k}.txt").read_text().split("\n")[:-1]
+        seen.append([(line[0], line[1], line[3:]) for line in lines])
+    return seen

@@ -1,0 +1,202 @@
+"""hg_fork, hg_join, hg_concat, hg_take, hg_pad: every beat, and what happens in every cycle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from bench import Trace, Unit, simulate
+from streams import integers, pack
+
+BEATS = 600
+rng = np.random.default_rng(11)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A unit, the words of its outputs, and what has to hold of a phase."""
+
+    unit: Unit
+    words: list[int]
+    rules: Callable[[Trace], None]
+
+
+def before(taken: np.ndarray) -> np.ndarray:
+    """Beats taken before each cycle."""
+    return np.cumsum(taken) - taken
+
+
+def fork(width: int, count: int) -> Case:
+    words = [int(word) for word in rng.integers(0, 1 << width, BEATS)]
+    outputs = [f"m[{k}]" for k in range(count)]
+
+    def rules(trace: Trace) -> None:
+        s, m = trace["s"], [trace[port] for port in outputs]
+        assert len({len(port.offered) for port in m} | {len(s.offered)}) == 1
+        assert all(np.array_equal(port.offered, s.offered) for port in m)
+        latest = np.max([port.taken[: len(s.taken)] for port in m], axis=0)
+        assert np.array_equal(s.taken, latest)
+        assert min(len(port.taken) for port in m) == len(s.taken)
+
+    widths = {"s": width, **dict.fromkeys(outputs, width)}
+    return Case(Unit("hg_fork", {"WIDTH": width, "COUNT": count}, {"s": words}, widths), words, rules)
+
+
+def join(
+    mode: int, lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], k: tuple[int, int], **more: int
+) -> Case:
+    """Types are (bits, signed); k are the factors or the zero points."""
+    a = integers(rng, a_type[0], bool(a_type[1]), (BEATS, lanes))
+    b = integers(rng, b_type[0], bool(b_type[1]), (BEATS, lanes))
+    if mode == 0:
+        result = k[0] * a + k[1] * b
+    elif mode == 1:
+        result = (a - k[0]) * (b - k[1])
+    else:
+        result = (a & ((1 << a_type[0]) - 1)) | (b << a_type[0])
+    bits = more.pop(
+        "OUT_W", a_type[0] + b_type[0] if mode == 2 else int(max(-result.min(), result.max())).bit_length() + 1
+    )
+    parameters: dict[str, object] = {
+        "LANES": lanes, "A_W": a_type[0], "A_SIGNED": a_type[1], "B_W": b_type[0], "B_SIGNED": b_type[1],
+        "OUT_W": bits, "MODE": mode, **dict(zip(("FA", "FB") if mode == 0 else ("ZA", "ZB"), k, strict=True)), **more,
+    }  # fmt: skip
+
+    def rules(trace: Trace) -> None:
+        a, b, m = trace["a"], trace["b"], trace["m"]
+        both = m.enabled & a.valid & b.valid
+        assert np.array_equal(a.valid & a.ready, both)
+        assert np.array_equal(b.valid & b.ready, both)
+        enabled = np.flatnonzero(m.enabled)
+        # Offered behind the second enabled edge, that of the cycle in which it is taken counted.
+        second = np.searchsorted(enabled, a.taken) + 1
+        offered = enabled[second[second < len(enabled)]] + 1
+        assert np.array_equal(offered[offered < len(m.valid)], m.offered)
+
+    widths = {"a": lanes * a_type[0], "b": lanes * b_type[0], "m": lanes * bits}
+    inputs = {"a": pack(a, a_type[0]), "b": pack(b, b_type[0])}
+    return Case(Unit("hg_join", parameters, inputs, widths), pack(result, bits), rules)
+
+
+def concat(lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], bits: int, beats: tuple[int, int]) -> Case:
+    rounds = BEATS // min(beats)
+    a = integers(rng, a_type[0], bool(a_type[1]), (rounds, beats[0], lanes))
+    b = integers(rng, b_type[0], bool(b_type[1]), (rounds, beats[1], lanes))
+    parameters: dict[str, object] = {
+        "UNIT_A": a_type[0], "A_SIGNED": a_type[1], "UNIT_B": b_type[0], "B_SIGNED": b_type[1],
+        "UNIT_OUT": bits, "LANES": lanes, "BEATS_A": beats[0], "BEATS_B": beats[1],
+    }  # fmt: skip
+
+    def rules(trace: Trace) -> None:
+        a, b, m = trace["a"], trace["b"], trace["m"]
+        turn = before(m.valid & m.ready) % sum(beats) >= beats[0]
+        assert np.array_equal(m.valid, np.where(turn, b.valid, a.valid))
+        assert np.array_equal(a.ready, m.ready & ~turn)
+        assert np.array_equal(b.ready, m.ready & turn)
+
+    widths = {"a": lanes * a_type[0], "b": lanes * b_type[0], "m": lanes * bits}
+    inputs = {"a": pack(a.reshape(-1, lanes), a_type[0]), "b": pack(b.reshape(-1, lanes), b_type[0])}
+    words = pack(np.concatenate([a, b], axis=1).reshape(-1, lanes), bits)
+    return Case(Unit("hg_concat", parameters, inputs, widths), words, rules)
+
+
+def take(width: int, shape: tuple[int, int, int], *ranges: tuple[int, int, int]) -> Case:
+    frames = -(-BEATS // int(np.prod(shape)))
+    x = rng.integers(0, 1 << width, (frames, *shape))
+    slices = tuple(slice(*bounds) for bounds in ranges)
+    kept = np.zeros(shape, bool)
+    kept[slices] = True
+    parameters = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True))
+    for axis, bounds in zip("YXC", ranges, strict=True):
+        parameters |= dict(zip((f"{axis}0", f"{axis}1", f"{axis}S"), bounds, strict=True))
+
+    def rules(trace: Trace) -> None:
+        s, m = trace["s"], trace["m"]
+        keeps = kept.reshape(-1)[before(s.valid & s.ready) % kept.size]
+        assert np.array_equal(m.valid, s.valid & keeps)
+        assert np.array_equal(s.ready, m.ready | ~keeps)
+
+    words = [int(word) for word in x[(slice(None), *slices)].reshape(-1)]
+    inputs = {"s": [int(word) for word in x.reshape(-1)]}
+    return Case(Unit("hg_take", {"WIDTH": width, **parameters}, inputs, {"s": width, "m": width}), words, rules)
+
+
+def pad(unit: int, lanes: int, shape: tuple[int, int, int], pads: tuple[int, int, int, int], value: int) -> Case:
+    frames = -(-BEATS // int(np.prod(shape)))
+    top, left, bottom, right = pads
+    border = ((0, 0), (top, bottom), (left, right), (0, 0), (0, 0))
+    x = integers(rng, unit, False, (frames, *shape, lanes))
+    image = np.pad(np.ones((*shape, 1), bool), border[1:]).reshape(-1)
+    parameters: dict[str, object] = {
+        "UNIT": unit, "LANES": lanes, **dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True)),
+        "TOP": top, "LEFT": left, "BOTTOM": bottom, "RIGHT": right, "VALUE": value,
+    }  # fmt: skip
+
+    def rules(trace: Trace) -> None:
+        s, m = trace["s"], trace["m"]
+        place = before(m.valid & m.ready) % image.size
+        assert np.array_equal(m.valid, s.valid | (~image[place] & (place > 0)))
+        assert np.array_equal(s.ready, m.ready & image[place])
+
+    words = pack(np.pad(x, border, constant_values=value).reshape(-1, lanes), unit)
+    widths = {"s": unit * lanes, "m": unit * lanes}
+    return Case(Unit("hg_pad", parameters, {"s": pack(x.reshape(-1, lanes), unit)}, widths), words, rules)
+
+
+def some_take() -> Case:
+    shape = tuple(int(size) for size in rng.integers(1, 6, 3))
+    ranges = []
+    for size in shape:
+        start = int(rng.integers(0, size))
+        ranges.append((start, int(rng.integers(start, size)) + 1, int(rng.integers(1, 5))))
+    return take(4, (shape[0], shape[1], shape[2]), *ranges)
+
+
+def some_pad() -> Case:
+    height, columns, folds = (int(size) for size in rng.integers(1, 5, 3))
+    top, left, bottom, right = (int(size) for size in rng.integers(0, 4, 4) * rng.integers(0, 2, 4))
+    return pad(3, 2, (height, columns, folds), (top, left, bottom, right), int(rng.integers(0, 8)))
+
+
+def test_plumbing(tmp_path: Path) -> None:
+    cases = [
+        *(fork(4, count) for count in (1, 2, 3, 5)),
+        join(0, 2, (4, 1), (5, 0), (3, -5)),
+        join(0, 1, (1, 0), (1, 0), (1, 1)),
+        join(0, 1, (8, 1), (8, 1), (-1, 1)),
+        join(0, 1, (8, 0), (3, 1), (-7, -64)),
+        join(0, 1, (8, 0), (8, 0), (0x7FFFFFFF, -0x80000000)),
+        join(0, 1, (6, 1), (6, 1), (27, 11), OUT_W=5),
+        join(1, 2, (4, 1), (5, 0), (1, 7)),
+        join(1, 1, (8, 0), (8, 0), (128, 0)),
+        join(1, 1, (8, 0), (8, 0), (255, 3), STYLE=1),
+        join(1, 1, (8, 1), (1, 0), (-128, 2)),
+        join(1, 1, (4, 1), (4, 1), (-300, 1000)),
+        join(1, 1, (8, 1), (8, 1), (0, 0), OUT_W=9),
+        join(2, 3, (4, 1), (3, 1), (0, 0)),
+        join(2, 1, (1, 0), (8, 0), (0, 0)),
+        concat(2, (3, 1), (4, 0), 5, (2, 3)),
+        concat(1, (1, 0), (1, 0), 1, (1, 1)),
+        concat(1, (2, 1), (5, 1), 5, (7, 1)),
+        concat(3, (3, 0), (2, 1), 3, (1, 4)),
+        take(4, (3, 4, 2), (0, 3, 1), (0, 4, 1), (0, 2, 1)),
+        take(4, (5, 1, 1), (4, 5, 1), (0, 1, 1), (0, 1, 1)),
+        take(4, (4, 4, 4), (0, 4, 2), (1, 4, 2), (3, 4, 9)),
+        *(some_take() for _ in range(8)),
+        pad(2, 1, (3, 3, 1), (1, 1, 1, 1), 2),
+        pad(2, 1, (1, 1, 1), (0, 0, 0, 0), 1),
+        pad(1, 3, (2, 2, 2), (0, 0, 2, 3), 1),
+        *(some_pad() for _ in range(8)),
+    ]
+    results = simulate([case.unit for case in cases], tmp_path)
+    for case, phases in zip(cases, results, strict=True):
+        for n, trace in enumerate(phases):
+            assert all(port.holds_still() for port in trace.values()), (case.unit.parameters, n)
+            for name in case.unit.outputs:
+                words = trace[name].words
+                assert words == case.words[: len(words)], (case.unit.parameters, n)
+                assert words
+            case.rules(trace)
+        assert sum(len(trace[name].words) for trace in phases for name in case.unit.outputs) > 40, case.unit.parameters

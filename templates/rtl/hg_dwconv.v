@@ -1,0 +1,93 @@
+// hg_dwconv: depthwise convolution unit, each of PE elements with a weight of its own.
+//
+// Purpose     for every window of the images that come in (see hg_window), group g < GROUPS and
+//             r < REPEAT: a beat of PE sums over the kernel, element by element.
+// Parameters  PE             elements of a word, worked on in a cycle
+//             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, REPEAT, DEPTH,
+//             PAD            see hg_window; a word is PE codes of X_W bits, a pixel GROUPS words
+//             X_W, X_SIGNED  codes, see hg_dot
+//             W_W, MODE, ACC_W  see hg_mac; the caller proves that every final sum fits
+//             FILE           $readmemh file of GROUPS * REPEAT * KH * KW words, in the order of use;
+//                            lane p at bit p * W_W
+//             STYLE          kind of memory, see hg_weights
+// Latency     4 enabled cycles (m_ready || !m_valid) from the issue of the last word of a sum
+//             (hg_window) to its beat; one word a cycle
+// Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first element in the low bits.
+`default_nettype none
+module hg_dwconv #(
+    parameter integer PE       = 2,
+    parameter integer HEIGHT   = 4,
+    parameter integer WIDTH    = 5,
+    parameter integer KH       = 3,
+    parameter integer KW       = 3,
+    parameter integer SH       = 1,
+    parameter integer SW       = 1,
+    parameter integer DH       = 1,
+    parameter integer DW       = 1,
+    parameter integer PT       = 1,
+    parameter integer PL       = 1,
+    parameter integer OUT_H    = 4,
+    parameter integer OUT_W    = 5,
+    parameter integer GROUPS   = 2,
+    parameter integer REPEAT   = 2,
+    parameter integer DEPTH    = 26,
+    parameter integer X_W      = 4,
+    parameter [X_W-1:0] PAD    = 0,
+    parameter integer X_SIGNED = 0,
+    parameter integer W_W      = 3,
+    parameter integer MODE     = 0,
+    parameter integer ACC_W    = 12,
+    parameter         FILE     = "weights.mem",
+    parameter integer STYLE    = 0
+) (
+    input  wire                clk,
+    input  wire                rst,
+    input  wire [PE*X_W-1:0]   s_data,
+    input  wire                s_valid,
+    output wire                s_ready,
+    output wire [PE*ACC_W-1:0] m_data,
+    output wire                m_valid,
+    input  wire                m_ready
+);
+    localparam integer WORDS = GROUPS * REPEAT * KH * KW;
+    localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
+    localparam [AW-1:0] LAST_WORD = WORDS[AW-1:0] - 1'b1;
+
+    wire              en = m_ready || !m_valid;
+    wire [PE*X_W-1:0] x;
+    wire [PE*W_W-1:0] w;
+    wire              next_valid, x_valid, x_last;
+
+    hg_window #(
+        .UNIT(X_W), .LANES(PE), .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW),
+        .DH(DH), .DW(DW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS),
+        .FOLDS(1), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD)
+    ) window (
+        .clk(clk), .rst(rst), .en(en), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
+        .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
+    );
+
+    // The weights of a word are read at the edge at which it becomes x.
+    reg [AW-1:0] word_reg;
+    always @(posedge clk) begin
+        if (en && next_valid) word_reg <= (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
+        if (rst) word_reg <= {AW{1'b0}};
+    end
+
+    hg_weights #(
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE)
+    ) weights (
+        .clk(clk), .en(en), .addr(word_reg), .data(w),
+        .we(1'b0), .waddr({AW{1'b0}}), .wdata({PE*W_W{1'b0}})
+    );
+
+    hg_mac #(
+        .SIMD(1), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
+        .MODE(MODE), .ACC_W(ACC_W)
+    ) mac (
+        .clk(clk), .rst(rst), .en(en),
+        .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
+        .m_data(m_data), .m_valid(m_valid)
+    );
+endmodule
+`default_nettype wire

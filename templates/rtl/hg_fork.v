@@ -1,0 +1,36 @@
+// hg_fork: one stream to several takers.
+//
+// Purpose     every output carries every beat of the input.
+// Parameters  WIDTH  bits of a beat
+//             COUNT  outputs; m_valid[i] and m_ready[i] belong to output i, m_data to all
+// Latency     0: m_valid follows s_valid and s_ready follows m_ready of the same cycle
+// Contract    every output takes a beat at its own time: m_valid[i] = s_valid until output i took
+//             the beat, then 0 until the next one. The input is taken in the cycle in which the
+//             last output takes it; s_ready does not depend on s_valid, m_valid not on m_ready.
+`default_nettype none
+module hg_fork #(
+    parameter integer WIDTH = 8,
+    parameter integer COUNT = 2
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [WIDTH-1:0] s_data,
+    input  wire             s_valid,
+    output wire             s_ready,
+    output wire [WIDTH-1:0] m_data,
+    output wire [COUNT-1:0] m_valid,
+    input  wire [COUNT-1:0] m_ready
+);
+    reg  [COUNT-1:0] done_reg;
+    wire [COUNT-1:0] done = done_reg | m_ready;
+
+    assign m_data  = s_data;
+    assign m_valid = {COUNT{s_valid}} & ~done_reg;
+    assign s_ready = &done;
+
+    always @(posedge clk) begin
+        if (s_valid) done_reg <= s_ready ? {COUNT{1'b0}} : done;
+        if (rst) done_reg <= {COUNT{1'b0}};
+    end
+endmodule
+`default_nettype wire

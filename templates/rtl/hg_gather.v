@@ -1,0 +1,119 @@
+// hg_gather: stores blocks of a stream and sends their beats in the order of nested loops.
+//
+// Purpose     transposing and repeating: for counters of all loops, the outermost slowest, the beat
+//             with number sum(counter[d] * stride[d]) of the block.
+// Parameters  WIDTH    bits of a beat
+//             BLOCK    beats of a block that comes in
+//             DIMS     loops
+//             EXTENTS  32 bits for each loop, the outermost in the low bits: how often it goes round
+//             STRIDES  32 bits for each loop, alike, from 0 on; every sum is less than BLOCK
+// Latency     beat 0 of a block is read 1 cycle after its last beat was taken or right behind the last
+//             beat of the block before, one beat a cycle; it is offered 1 cycle after that. Reading
+//             goes on in cycles in which the output is free or taken, else it stands still.
+//             Beats of block b+2 are taken from the cycle after the last read of block b, those of
+//             the first two at once; s_ready depends on registers only.
+// Contract    a block gives prod(extents) beats, unchanged. Memory of 2 * BLOCK beats.
+`default_nettype none
+module hg_gather #(
+    parameter integer          WIDTH   = 4,
+    parameter integer          BLOCK   = 6,
+    parameter integer          DIMS    = 2,
+    parameter [DIMS*32-1:0]    EXTENTS = {32'd3, 32'd2},
+    parameter [DIMS*32-1:0]    STRIDES = {32'd2, 32'd1}
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [WIDTH-1:0] s_data,
+    input  wire             s_valid,
+    output wire             s_ready,
+    output wire [WIDTH-1:0] m_data,
+    output wire             m_valid,
+    input  wire             m_ready
+);
+    localparam integer WORDS  = 2 * BLOCK;
+    localparam integer AW     = $clog2(WORDS);
+    localparam integer SECOND = BLOCK;
+    localparam integer MIDDLE = BLOCK - 1;
+    localparam integer FINAL  = WORDS - 1;
+
+    // How far the address moves when that loop goes on and all loops inside of it begin again.
+    function [AW-1:0] jump(input integer loop);
+        integer d;
+        reg [31:0] sum;
+        begin
+            sum = STRIDES[loop*32 +: 32];
+            for (d = loop + 1; d < DIMS; d = d + 1)
+                sum = sum - (EXTENTS[d*32 +: 32] - 32'd1) * STRIDES[d*32 +: 32];
+            jump = sum[AW-1:0];
+        end
+    endfunction
+
+    (* ram_style = "auto" *) reg [WIDTH-1:0] mem [0:WORDS-1];
+    reg [WIDTH-1:0] data_reg;
+    reg             valid_reg;
+    reg [1:0]       full_reg;               // of both halves of the memory
+    reg             into_reg, from_reg;     // the half that is written, read
+    reg [AW-1:0]    write_reg, read_reg;
+
+    wire en    = m_ready || !valid_reg;
+    wire take  = s_valid && s_ready;
+    wire issue = en && full_reg[from_reg];
+    wire block_in = take && write_reg == (into_reg ? FINAL[AW-1:0] : MIDDLE[AW-1:0]);
+
+    assign s_ready = !full_reg[into_reg];
+    assign m_data  = data_reg;
+    assign m_valid = valid_reg;
+
+    // at_end[d]: this is the last round of loop d and of all loops inside of it.
+    wire [DIMS:0]         at_end;
+    wire [(DIMS+1)*AW-1:0] move;
+    wire                  block_out = issue && at_end[0];
+    assign at_end[DIMS] = 1'b1;
+    assign move[DIMS*AW +: AW] = {AW{1'b0}};
+    genvar d;
+    generate
+        for (d = 0; d < DIMS; d = d + 1) begin : loop
+            localparam integer EXTENT = EXTENTS[d*32 +: 32];
+            localparam integer W = (EXTENT <= 1) ? 1 : $clog2(EXTENT);
+            localparam [W-1:0] LAST = EXTENT[W-1:0] - 1'b1;
+            localparam [AW-1:0] JUMP = jump(d);
+            reg  [W-1:0] count_reg;
+            wire         last = count_reg == LAST;
+            assign at_end[d] = last && at_end[d+1];
+            assign move[d*AW +: AW] = move[(d+1)*AW +: AW] | ((at_end[d+1] && !last) ? JUMP : {AW{1'b0}});
+            always @(posedge clk) begin
+                if (issue && at_end[d+1]) count_reg <= last ? {W{1'b0}} : count_reg + 1'b1;
+                if (rst) count_reg <= {W{1'b0}};
+            end
+        end
+    endgenerate
+
+    always @(posedge clk) begin
+        if (take) mem[write_reg] <= s_data;
+        if (en) data_reg <= mem[read_reg];
+    end
+
+    always @(posedge clk) begin
+        if (take) write_reg <= (write_reg == FINAL[AW-1:0]) ? {AW{1'b0}} : write_reg + 1'b1;
+        if (block_in) begin
+            into_reg <= !into_reg;
+            full_reg[into_reg] <= 1'b1;
+        end
+        if (issue) read_reg <= read_reg + move[AW-1:0];
+        if (block_out) begin
+            read_reg <= from_reg ? {AW{1'b0}} : SECOND[AW-1:0];
+            from_reg <= !from_reg;
+            full_reg[from_reg] <= 1'b0;
+        end
+        if (en) valid_reg <= full_reg[from_reg];
+        if (rst) begin
+            write_reg <= {AW{1'b0}};
+            read_reg  <= {AW{1'b0}};
+            into_reg  <= 1'b0;
+            from_reg  <= 1'b0;
+            full_reg  <= 2'b00;
+            valid_reg <= 1'b0;
+        end
+    end
+endmodule
+`default_nettype wire

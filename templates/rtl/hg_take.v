@@ -1,0 +1,83 @@
+// hg_take: keeps some rows, columns and beats of an image.
+//
+// Purpose     slicing: what the ranges START, START + STEP, ... below STOP of all axes keep.
+// Parameters  WIDTH                   bits of a beat
+//             HEIGHT, COLUMNS, FOLDS  the image: rows, pixels of a row, beats of a pixel
+//             Y0, Y1, YS              rows: START, STOP, STEP; at least one is kept, STOP at most
+//                                     HEIGHT, STEP at least 1
+//             X0, X1, XS              columns
+//             C0, C1, CS              beats of a pixel
+// Latency     0: of a beat that is kept, m_valid follows s_valid and s_ready follows m_ready; any
+//             other is taken in the cycle in which it is offered, whatever m_ready is.
+// Contract    beats that are kept leave in order and unchanged. Images follow each other.
+`default_nettype none
+module hg_take #(
+    parameter integer WIDTH   = 4,
+    parameter integer HEIGHT  = 5,
+    parameter integer COLUMNS = 4,
+    parameter integer FOLDS   = 2,
+    parameter integer Y0      = 1,
+    parameter integer Y1      = 5,
+    parameter integer YS      = 2,
+    parameter integer X0      = 0,
+    parameter integer X1      = 4,
+    parameter integer XS      = 3,
+    parameter integer C0      = 0,
+    parameter integer C1      = 1,
+    parameter integer CS      = 1
+) (
+    input  wire             clk,
+    input  wire             rst,
+    input  wire [WIDTH-1:0] s_data,
+    input  wire             s_valid,
+    output wire             s_ready,
+    output wire [WIDTH-1:0] m_data,
+    output wire             m_valid,
+    input  wire             m_ready
+);
+    wire [3:0] step;   // step[g]: axis g moves on at the end of this cycle
+    wire [2:0] keeps;
+
+    assign m_data  = s_data;
+    assign m_valid = s_valid && (&keeps);
+    assign s_ready = m_ready || !(&keeps);
+    assign step[0] = s_valid && s_ready;
+
+    genvar g;
+    generate
+        for (g = 0; g < 3; g = g + 1) begin : axis
+            localparam integer SIZE  = (g == 0) ? FOLDS : (g == 1) ? COLUMNS : HEIGHT;
+            localparam integer START = (g == 0) ? C0 : (g == 1) ? X0 : Y0;
+            localparam integer STOP  = (g == 0) ? C1 : (g == 1) ? X1 : Y1;
+            localparam integer STEP  = (g == 0) ? CS : (g == 1) ? XS : YS;
+            localparam integer END   = START + (STOP - START - 1) / STEP * STEP;
+            localparam integer W     = (SIZE <= 1) ? 1 : $clog2(SIZE);
+            localparam [W-1:0] LAST    = SIZE[W-1:0] - 1'b1;
+            localparam [W-1:0] START_W = START[W-1:0];
+            localparam [W-1:0] END_W   = END[W-1:0];
+            localparam [W-1:0] STEP_W  = STEP[W-1:0];
+
+            reg  [W-1:0] place_reg;
+            wire         last = place_reg == LAST;
+            assign step[g+1] = step[g] && last;
+            always @(posedge clk) begin
+                if (step[g]) place_reg <= last ? {W{1'b0}} : place_reg + 1'b1;
+                if (rst) place_reg <= {W{1'b0}};
+            end
+
+            if (END - START == SIZE - 1 && STEP == 1) begin : all
+                assign keeps[g] = 1'b1;
+                wire unused = &{1'b0, START_W, END_W, STEP_W};
+            end else begin : some
+                reg [W-1:0] next_reg;   // the next place that is kept
+                assign keeps[g] = place_reg == next_reg;
+                always @(posedge clk) begin
+                    if (step[g] && keeps[g]) next_reg <= (next_reg == END_W) ? START_W : next_reg + STEP_W;
+                    if (rst) next_reg <= START_W;
+                end
+            end
+        end
+    endgenerate
+    wire unused = &{1'b0, step[3]};
+endmodule
+`default_nettype wire

@@ -1,0 +1,58 @@
+// hg_weights: memory of weights.
+//
+// Purpose     the words of a weight file, one a cycle; optionally rewritten at run time.
+// Parameters  FILE      $readmemh file of WORDS words
+//             WORDS     words
+//             WIDTH     bits of a word
+//             STYLE     0: the tools choose, 1: distributed (tables, LUTRAM), 2: block memory
+//             LOADABLE  1: the write port works, 0: it is ignored
+// Latency     1 cycle: `data` is the word that `addr` named at the last enabled clock edge
+// Contract    addr, waddr < WORDS. A word that is written and read at the same edge reads as it
+//             was before.
+`default_nettype none
+module hg_weights #(
+    parameter         FILE     = "weights.mem",
+    parameter integer WORDS    = 4,
+    parameter integer WIDTH    = 8,
+    parameter integer STYLE    = 0,
+    parameter integer LOADABLE = 0
+) (
+    input  wire                                          clk,
+    input  wire                                          en,
+    input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr,
+    output wire [WIDTH-1:0]                              data,
+    input  wire                                          we,
+    input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] waddr,
+    input  wire [WIDTH-1:0]                              wdata
+);
+    wire            write = (LOADABLE != 0) && we;
+    reg [WIDTH-1:0] data_reg;
+    assign data = data_reg;
+
+    generate
+        if (STYLE == 1) begin : distributed
+            (* rom_style = "distributed", ram_style = "distributed" *) reg [WIDTH-1:0] mem [0:WORDS-1];
+            initial $readmemh(FILE, mem);
+            always @(posedge clk) begin
+                if (write) mem[waddr] <= wdata;
+                if (en)    data_reg   <= mem[addr];
+            end
+        end else if (STYLE == 2) begin : block
+            (* rom_style = "block", ram_style = "block" *) reg [WIDTH-1:0] mem [0:WORDS-1];
+            initial $readmemh(FILE, mem);
+            always @(posedge clk) begin
+                if (write) mem[waddr] <= wdata;
+                if (en)    data_reg   <= mem[addr];
+            end
+        end else begin : any
+            reg [WIDTH-1:0] mem [0:WORDS-1];
+            initial $readmemh(FILE, mem);
+            always @(posedge clk) begin
+                if (write) mem[waddr] <= wdata;
+                if (en)    data_reg   <= mem[addr];
+            end
+        end
+    endgenerate
+    wire unused = &{1'b0, write, waddr, wdata};
+endmodule
+`default_nettype wire

@@ -1,0 +1,122 @@
+// hg_window: line buffer that sends the words of every window of images that follow each other.
+//
+// Purpose     the input side of hg_conv, hg_dwconv and hg_pool. For each window, in raster order:
+//             for g < GROUPS, r < REPEAT, kh < KH, kw < KW, f < FOLDS: word g * FOLDS + f of pixel
+//             (oy * SH - PT + kh * DH, ox * SW - PL + kw * DW), or PAD outside of the image.
+// Parameters  UNIT, LANES    bits of an element, elements of a word
+//             HEIGHT, WIDTH  pixels of an image; a pixel is GROUPS * FOLDS words
+//             KH, KW, SH, SW, DH, DW, PT, PL  kernel, stride, dilation, padding at top and left
+//             OUT_H, OUT_W   windows of an image
+//             GROUPS, FOLDS, REPEAT  see above
+//             DEPTH          words of the buffer
+//             PAD            code of the elements outside
+// Latency     A window has P = GROUPS * REPEAT * KH * KW * FOLDS words; one word is issued in each
+//             enabled cycle (en) unless it is the first one of its window, which waits until
+//             hg_window_flow says that the window is complete. So the first word of window v is
+//             issued in the first enabled cycle that comes after the one in which its newest word
+//             was taken, and is P or more enabled cycles after the first word of window v - 1.
+//             A word is in the memory's output register (`next_valid`) one enabled cycle after its
+//             issue, and x (`x_valid`) two. Words are taken, whatever `en` is, as hg_window_flow says.
+// Contract    DEPTH as hg_window_flow needs it. s_ready depends on registers only. x_last: the last
+//             word of each KH * KW * FOLDS.
+`default_nettype none
+module hg_window #(
+    parameter integer UNIT   = 4,
+    parameter integer LANES  = 2,
+    parameter integer HEIGHT = 4,
+    parameter integer WIDTH  = 5,
+    parameter integer KH     = 3,
+    parameter integer KW     = 3,
+    parameter integer SH     = 1,
+    parameter integer SW     = 1,
+    parameter integer DH     = 1,
+    parameter integer DW     = 1,
+    parameter integer PT     = 1,
+    parameter integer PL     = 1,
+    parameter integer OUT_H  = 4,
+    parameter integer OUT_W  = 5,
+    parameter integer GROUPS = 1,
+    parameter integer FOLDS  = 2,
+    parameter integer REPEAT = 2,
+    parameter integer DEPTH  = 26,
+    parameter [UNIT-1:0] PAD = 0
+) (
+    input  wire                  clk,
+    input  wire                  rst,
+    input  wire                  en,
+    input  wire [UNIT*LANES-1:0] s_data,
+    input  wire                  s_valid,
+    output wire                  s_ready,
+    output wire                  next_valid,
+    output wire [UNIT*LANES-1:0] x,
+    output wire                  x_valid,
+    output wire                  x_last
+);
+    localparam integer AW = (DEPTH <= 1) ? 1 : $clog2(DEPTH);
+    localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
+    // Bits of a signed position: those of the taps and of the image.
+    localparam integer Y_LAST = (OUT_H - 1) * SH + (KH - 1) * DH - PT;
+    localparam integer X_LAST = (OUT_W - 1) * SW + (KW - 1) * DW - PL;
+    localparam integer Y_TOP  = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
+    localparam integer X_TOP  = (X_LAST > WIDTH) ? X_LAST : WIDTH;
+    localparam integer YW = 1 + $clog2(((Y_TOP > PT) ? Y_TOP : PT) + 1);
+    localparam integer XW = 1 + $clog2(((X_TOP > PL) ? X_TOP : PL) + 1);
+
+    wire signed [YW-1:0] row;
+    wire signed [XW-1:0] column;
+    wire [AW-1:0]        address;
+    wire start, outside, reduction_end, window_end, row_end, image_end, complete;
+    wire take  = s_valid && s_ready;
+    wire issue = en && (complete || !start);
+
+    hg_window_walk #(
+        .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .DH(DH), .DW(DW),
+        .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS), .FOLDS(FOLDS),
+        .REPEAT(REPEAT), .DEPTH(DEPTH), .ADDR_W(AW), .ROW_W(YW), .COLUMN_W(XW)
+    ) walk (
+        .clk(clk), .rst(rst), .issue(issue), .start(start),
+        .address(address), .row(row), .column(column), .outside(outside),
+        .reduction_end(reduction_end), .window_end(window_end), .row_end(row_end), .image_end(image_end)
+    );
+
+    hg_window_flow #(
+        .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y((KH - 1) * DH), .SPAN_X((KW - 1) * DW),
+        .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
+        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW)
+    ) flow (
+        .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
+        .row_end(row_end), .image_end(image_end), .row(row), .column(column),
+        .room(s_ready), .complete(complete)
+    );
+
+    // A word is never read at the edge at which its place is written.
+    reg [UNIT*LANES-1:0] mem [0:DEPTH-1];
+    reg [UNIT*LANES-1:0] next_reg, x_reg;
+    reg [AW-1:0]         write_reg;
+    reg                  next_valid_reg, next_last_reg, next_outside_reg, x_valid_reg, x_last_reg;
+    always @(posedge clk) begin
+        if (take) mem[write_reg] <= s_data;
+        if (en)   next_reg       <= mem[address];
+    end
+    always @(posedge clk) begin
+        if (take) write_reg <= (write_reg == TOP) ? {AW{1'b0}} : write_reg + 1'b1;
+        if (en) begin
+            next_valid_reg   <= issue;
+            next_last_reg    <= reduction_end;
+            next_outside_reg <= outside;
+            x_valid_reg      <= next_valid_reg;
+            x_last_reg       <= next_last_reg;
+            x_reg            <= next_outside_reg ? {LANES{PAD}} : next_reg;
+        end
+        if (rst) begin
+            write_reg      <= {AW{1'b0}};
+            next_valid_reg <= 1'b0;
+            x_valid_reg    <= 1'b0;
+        end
+    end
+    assign next_valid = next_valid_reg;
+    assign x          = x_reg;
+    assign x_valid    = x_valid_reg;
+    assign x_last     = x_last_reg;
+endmodule
+`default_nettype wire

@@ -1,0 +1,153 @@
+// hg_window_walk: the order of the words that hg_window issues.
+//
+// Purpose     loops over the words of windows: place in the buffer, pixel, and what it ends.
+// Parameters  HEIGHT to DEPTH  as in hg_window
+//             ADDR_W, ROW_W, COLUMN_W  bits of an address, and of a signed row and column
+// Latency     the outputs describe the word that `issue` issues at this edge; the next one follows
+// Contract    address modulo DEPTH, counted on for pixels outside of the image, too; only counters
+//             and sums with constants. start: first word of a window; *_end: its last word.
+`default_nettype none
+module hg_window_walk #(
+    parameter integer HEIGHT = 4,
+    parameter integer WIDTH  = 5,
+    parameter integer KH     = 3,
+    parameter integer KW     = 3,
+    parameter integer SH     = 1,
+    parameter integer SW     = 1,
+    parameter integer DH     = 1,
+    parameter integer DW     = 1,
+    parameter integer PT     = 1,
+    parameter integer PL     = 1,
+    parameter integer OUT_H  = 4,
+    parameter integer OUT_W  = 5,
+    parameter integer GROUPS = 1,
+    parameter integer FOLDS  = 2,
+    parameter integer REPEAT = 2,
+    parameter integer DEPTH  = 26,
+    parameter integer ADDR_W   = 5,
+    parameter integer ROW_W    = 4,
+    parameter integer COLUMN_W = 4
+) (
+    input  wire                       clk,
+    input  wire                       rst,
+    input  wire                       issue,
+    output wire                       start,
+    output wire [ADDR_W-1:0]          address,
+    output wire signed [ROW_W-1:0]    row,
+    output wire signed [COLUMN_W-1:0] column,
+    output wire                       outside,
+    output wire                       reduction_end,
+    output wire                       window_end,
+    output wire                       row_end,
+    output wire                       image_end
+);
+    localparam integer SPAN_Y = (KH - 1) * DH;
+    localparam integer SPAN_X = (KW - 1) * DW;
+    localparam integer Y_LAST = (OUT_H - 1) * SH + SPAN_Y - PT;
+    localparam integer X_LAST = (OUT_W - 1) * SW + SPAN_X - PL;
+
+    // Counters of the loops. w_end: with the last fold, this word ends the loop kw; and so on outwards.
+    localparam integer FB = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam integer WB = (KW <= 1) ? 1 : $clog2(KW);
+    localparam integer HB = (KH <= 1) ? 1 : $clog2(KH);
+    localparam integer RB = (REPEAT <= 1) ? 1 : $clog2(REPEAT);
+    localparam integer GB = (GROUPS <= 1) ? 1 : $clog2(GROUPS);
+    localparam [FB-1:0] F_LAST = FOLDS[FB-1:0] - 1'b1;
+    localparam [WB-1:0] W_LAST = KW[WB-1:0] - 1'b1;
+    localparam [HB-1:0] H_LAST = KH[HB-1:0] - 1'b1;
+    localparam [RB-1:0] R_LAST = REPEAT[RB-1:0] - 1'b1;
+    localparam [GB-1:0] G_LAST = GROUPS[GB-1:0] - 1'b1;
+    reg          start_reg;
+    reg [FB-1:0] f_reg;
+    reg [WB-1:0] w_reg;
+    reg [HB-1:0] h_reg;
+    reg [RB-1:0] r_reg;
+    reg [GB-1:0] g_reg;
+    reg signed [COLUMN_W-1:0] x_reg;
+    reg signed [ROW_W-1:0]    y_reg;
+    wire f_end = f_reg == F_LAST;
+    wire w_end = w_reg == W_LAST;
+    wire h_end = w_end && h_reg == H_LAST;
+    wire r_end = h_end && r_reg == R_LAST;
+    wire g_end = r_end && g_reg == G_LAST;
+    wire x_end = g_end && x_reg == $signed(X_LAST[COLUMN_W-1:0]);
+    wire y_end = x_end && y_reg == $signed(Y_LAST[ROW_W-1:0]);
+
+    // Steps of the pixel, X and Y, and of the address, at the end of the loop with that letter;
+    // I: of an image.
+    function integer wrap(input integer v);
+        wrap = ((v % DEPTH) + DEPTH) % DEPTH;
+    endfunction
+    localparam integer PIXEL = GROUPS * FOLDS;
+    localparam integer X_H = -SPAN_X, X_X = SW - SPAN_X, X_Y = -X_LAST - PL;
+    localparam integer Y_R = -SPAN_Y, Y_Y = SH - SPAN_Y, Y_I = -Y_LAST - PT;
+    localparam integer BACK   = -(SPAN_Y * WIDTH + SPAN_X) * PIXEL - (FOLDS - 1);
+    localparam integer BACK_G = BACK - (GROUPS - 1) * FOLDS;
+    localparam integer BACK_X = BACK_G - (OUT_W - 1) * SW * PIXEL;
+    localparam integer A_F = wrap(1);
+    localparam integer A_W = wrap(DW * PIXEL - (FOLDS - 1));
+    localparam integer A_H = wrap((DH * WIDTH - SPAN_X) * PIXEL - (FOLDS - 1));
+    localparam integer A_R = wrap(BACK);
+    localparam integer A_G = wrap(BACK + FOLDS);
+    localparam integer A_X = wrap(BACK_G + SW * PIXEL);
+    localparam integer A_Y = wrap(BACK_X + SH * WIDTH * PIXEL);
+    localparam integer A_I = wrap(BACK_X + (HEIGHT - (OUT_H - 1) * SH) * WIDTH * PIXEL);
+    localparam integer A_0 = wrap(-(PT * WIDTH + PL) * PIXEL);
+
+    wire [COLUMN_W-1:0] x_step = x_end ? X_Y[COLUMN_W-1:0] : g_end ? X_X[COLUMN_W-1:0]
+                               : w_end ? X_H[COLUMN_W-1:0] : DW[COLUMN_W-1:0];
+    wire [ROW_W-1:0]    y_step = y_end ? Y_I[ROW_W-1:0] : x_end ? Y_Y[ROW_W-1:0]
+                               : h_end ? Y_R[ROW_W-1:0] : DH[ROW_W-1:0];
+    reg  [ADDR_W-1:0] address_reg;
+    wire [ADDR_W-1:0] a_step = !f_end ? A_F[ADDR_W-1:0] : y_end ? A_I[ADDR_W-1:0]
+                             : x_end  ? A_Y[ADDR_W-1:0] : g_end ? A_X[ADDR_W-1:0]
+                             : r_end  ? A_G[ADDR_W-1:0] : h_end ? A_R[ADDR_W-1:0]
+                             : w_end  ? A_H[ADDR_W-1:0] : A_W[ADDR_W-1:0];
+    wire [ADDR_W:0]   a_sum = {1'b0, address_reg} + {1'b0, a_step};
+    wire [ADDR_W:0]   a_cut = {1'b0, address_reg} + ({1'b0, a_step} - DEPTH[ADDR_W:0]);
+
+    always @(posedge clk) begin
+        if (issue) begin
+            address_reg <= a_cut[ADDR_W] ? a_sum[ADDR_W-1:0] : a_cut[ADDR_W-1:0];
+            f_reg       <= f_end ? {FB{1'b0}} : f_reg + 1'b1;
+            start_reg   <= f_end && g_end;
+        end
+        if (issue && f_end) begin
+            x_reg <= x_reg + x_step;
+            w_reg <= w_end ? {WB{1'b0}} : w_reg + 1'b1;
+            if (w_end) y_reg <= y_reg + y_step;
+            if (w_end) h_reg <= h_end ? {HB{1'b0}} : h_reg + 1'b1;
+            if (h_end) r_reg <= r_end ? {RB{1'b0}} : r_reg + 1'b1;
+            if (r_end) g_reg <= g_end ? {GB{1'b0}} : g_reg + 1'b1;
+        end
+        if (rst) begin
+            address_reg <= A_0[ADDR_W-1:0];
+            start_reg   <= 1'b1;
+            f_reg       <= {FB{1'b0}};
+            w_reg       <= {WB{1'b0}};
+            h_reg       <= {HB{1'b0}};
+            r_reg       <= {RB{1'b0}};
+            g_reg       <= {GB{1'b0}};
+            x_reg       <= -PL[COLUMN_W-1:0];
+            y_reg       <= -PT[ROW_W-1:0];
+        end
+    end
+
+    // Only the sides of the image that have padding are compared.
+    localparam integer BOTTOM = HEIGHT, RIGHT = WIDTH;
+    wire above = PT > 0 && y_reg[ROW_W-1];
+    wire below = Y_LAST >= HEIGHT && y_reg >= $signed(BOTTOM[ROW_W-1:0]);
+    wire left  = PL > 0 && x_reg[COLUMN_W-1];
+    wire right = X_LAST >= WIDTH && x_reg >= $signed(RIGHT[COLUMN_W-1:0]);
+
+    assign start         = start_reg;
+    assign address       = address_reg;
+    assign row           = y_reg;
+    assign column        = x_reg;
+    assign outside       = above || below || left || right;
+    assign reduction_end = f_end && h_end;
+    assign window_end    = f_end && g_end;
+    assign row_end       = x_end;
+    assign image_end     = y_end;
+endmodule
+`default_nettype wire

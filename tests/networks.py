@@ -1,0 +1,250 @@
+"""Networks of stages, at random; all elements are bytes."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hlsgen.fixed import IntType, Rounding
+from hlsgen.ir import Reduction, Window
+from hlsgen.rescale.shift import Shift
+from hlsgen.stages import (
+    ConcatStage,
+    ConvStage,
+    FifoStage,
+    ForkStage,
+    GatherStage,
+    JoinStage,
+    MatrixStage,
+    PadStage,
+    PoolStage,
+    Port,
+    RescaleStage,
+    SliceStage,
+    Stage,
+    Stream,
+    WidthStage,
+    WinnerStage,
+    Work,
+    stream_of,
+)
+from hlsgen.windows import least_depth
+
+#: All elements; sums wrap.
+BYTE = IntType(0, 255)
+SHIFT = Shift(0, 0, Rounding(0), np.zeros((1, 1), np.int64), 0, 255)
+
+
+@dataclass
+class Image:
+    """A stream of images of height x width pixels of so many channels."""
+
+    name: str
+    height: int
+    width: int
+    channels: int
+    lanes: int
+
+    @property
+    def stream(self) -> Stream:
+        return stream_of(BYTE, self.lanes, self.height * self.width * self.channels, self.channels)
+
+
+@dataclass
+class Net:
+    """Stages as they are added."""
+
+    stages: list[Stage] = field(default_factory=list)
+
+    def add(self, unit: Work, sources: Sequence[Image], result: Image, count: int = 1) -> list[Image]:
+        """The streams that leave the new stage."""
+        name = f"u{len(self.stages)}"
+        names = tuple(f"{name}_{n}" for n in range(count)) if count > 1 else (name,)
+        streams = tuple(image.stream for image in sources)
+        inputs = tuple(image.name for image in sources)
+        self.stages.append(Stage(name, unit, inputs, streams, names, result.stream))
+        return [Image(n, result.height, result.width, result.channels, result.lanes) for n in names]
+
+    def start(self, image: Image) -> Image:
+        self.stages.append(Stage("s_axis", Port(), (), (image.stream,), ("s_axis",), image.stream))
+        return Image("s_axis", image.height, image.width, image.channels, image.lanes)
+
+    def finish(self, image: Image) -> list[Stage]:
+        self.stages.append(Stage("m_axis", Port(), (image.name,), (image.stream,), (), image.stream))
+        return self.stages
+
+
+class Random:
+    """Networks of random units; some block."""
+
+    def __init__(self, seed: int, kinds: Sequence[str]) -> None:
+        self.rng, self.net, self.kinds = random.Random(seed), Net(), tuple(kinds)
+
+    def network(self, length: int) -> list[Stage]:
+        rng = self.rng
+        channels = rng.randint(1, 6)
+        image = self.net.start(Image("", rng.randint(1, 5), rng.randint(1, 5), channels, rng.randint(1, channels)))
+        for _ in range(length):
+            image = self.step(image, self.kinds)
+        return self.net.finish(image)
+
+    def step(self, x: Image, kinds: Sequence[str]) -> Image:
+        kind = self.rng.choice(kinds)
+        made: Image = getattr(self, kind)(x)
+        return made
+
+    def shift(self, x: Image) -> Image:
+        return self.net.add(RescaleStage(SHIFT, np.zeros((1, x.lanes), np.int64)), [x], x)[0]
+
+    def fifo(self, x: Image) -> Image:
+        return self.net.add(FifoStage(self.rng.choice([1, 2, 2, 3, 5, 9, 30])), [x], x)[0]
+
+    def width(self, x: Image) -> Image:
+        return self.to_lanes(x, self.rng.randint(1, x.channels))
+
+    def to_lanes(self, x: Image, lanes: int) -> Image:
+        return self.net.add(WidthStage(), [x], Image("", x.height, x.width, x.channels, lanes))[0]
+
+    def flat(self, x: Image) -> Image:
+        """All pixels in one group, without pad lanes, if that is possible."""
+        size = x.height * x.width * x.channels
+        lanes = self.rng.choice([n for n in range(1, min(size, 9) + 1) if size % n == 0])
+        return self.net.add(WidthStage(), [x], Image("", 1, 1, size, lanes))[0]
+
+    def matrix(self, x: Image) -> Image:
+        simd = self.divisor(x.channels)
+        x = x if x.lanes == simd else self.to_lanes(x, simd)
+        rows = self.rng.randint(1, 6)
+        pe = self.divisor(rows)
+        unit = MatrixStage(np.ones((rows, x.channels), np.int64), 0, pe, simd, x.height * x.width)
+        return self.net.add(unit, [x], Image("", x.height, x.width, rows, pe))[0]
+
+    def divisor(self, n: int) -> int:
+        return self.rng.choice([d for d in range(1, n + 1) if n % d == 0])
+
+    def winner(self, x: Image) -> Image:
+        lanes = self.divisor(x.channels)
+        x = x if x.lanes == lanes else self.to_lanes(x, lanes)
+        return self.net.add(WinnerStage(x.channels // lanes), [x], Image("", x.height, x.width, 1, 1))[0]
+
+    def window(self, x: Image) -> Window:
+        """Any window that fits, also padding beyond its size."""
+        rng = self.rng
+        while True:
+            pairs = [(rng.randint(1, 3), rng.randint(1, 3)) for _ in range(3)]
+            kernel, strides, dilations = pairs
+            pads = (rng.randint(0, 2), rng.randint(0, 2), rng.randint(0, 2), rng.randint(0, 2))
+            window = Window(kernel, strides, (rng.choice([1, dilations[0]]), rng.choice([1, dilations[1]])), pads)
+            if min(window.size(x.height, x.width)) > 0:
+                return window
+
+    def conv(self, x: Image) -> Image:
+        simd = self.divisor(x.channels)
+        x = x if x.lanes == simd else self.to_lanes(x, simd)
+        words = x.channels // simd
+        groups = self.divisor(words)
+        window, repeat, pe = self.window(x), self.rng.randint(1, 3), self.rng.randint(1, 2)
+        folds = words // groups
+        weight = np.ones((groups * repeat * window.taps * folds, pe, simd), np.int64)
+        return self.windowed(
+            lambda depth: ConvStage(
+                weight, window, x.height, x.width, groups, folds, repeat, pe, simd, 0, False, 0, depth
+            ),
+            x, window, Image("", 0, 0, groups * repeat * pe, pe),
+        )  # fmt: skip
+
+    def depthwise(self, x: Image) -> Image:
+        lanes = self.divisor(x.channels)
+        x = x if x.lanes == lanes else self.to_lanes(x, lanes)
+        groups = x.channels // lanes
+        window, repeat = self.window(x), self.rng.randint(1, 2)
+        weight = np.ones((groups * repeat * window.taps, lanes), np.int64)
+        return self.windowed(
+            lambda depth: ConvStage(
+                weight, window, x.height, x.width, groups, 1, repeat, lanes, lanes, 0, True, 0, depth
+            ),
+            x, window, Image("", 0, 0, groups * repeat * lanes, lanes),
+        )  # fmt: skip
+
+    def pool(self, x: Image) -> Image:
+        window, kind, folds = self.window(x), self.rng.choice(list(Reduction)), x.stream.group_beats
+        return self.windowed(
+            lambda depth: PoolStage(kind, window, x.height, x.width, folds, 0, depth),
+            x, window, Image("", 0, 0, x.channels, x.lanes),
+        )  # fmt: skip
+
+    def windowed(self, unit, x: Image, window: Window, to: Image) -> Image:  # type: ignore[no-untyped-def]
+        to.height, to.width = window.size(x.height, x.width)
+        depth = least_depth(unit(0)) + self.rng.choice([0, 0, 1, 3, 20])
+        return self.net.add(unit(depth), [x], to)[0]
+
+    def gather(self, x: Image) -> Image:
+        """Repeats rows and columns, or swaps both."""
+        folds = x.stream.group_beats
+        row = x.width * folds
+        if self.rng.random() < 0.5:
+            unit = GatherStage(x.height * row, ((x.width, folds), (x.height, row), (folds, 1)))
+            return self.net.add(unit, [x], Image("", x.width, x.height, x.channels, x.lanes))[0]
+        down, across = self.rng.randint(1, 2), self.rng.randint(1, 2)
+        unit = GatherStage(row, ((down, 0), (x.width, folds), (across, 0), (folds, 1)))
+        return self.net.add(unit, [x], Image("", x.height * down, x.width * across, x.channels, x.lanes))[0]
+
+    def take(self, x: Image) -> Image:
+        folds = x.stream.group_beats
+        ranges = []
+        for size in (x.height, x.width, folds):
+            start = self.rng.randrange(size)
+            ranges.append((start, self.rng.randint(start + 1, size), self.rng.randint(1, 2)))
+        kept = [len(range(*r)) for r in ranges]
+        unit = SliceStage((x.height, x.width, folds), *ranges)
+        channels = x.channels if kept[2] == folds else kept[2] * x.lanes
+        return self.net.add(unit, [x], Image("", kept[0], kept[1], channels, x.lanes))[0]
+
+    def pad(self, x: Image) -> Image:
+        top, left, bottom, right = (self.rng.randint(0, 2) for _ in range(4))
+        unit = PadStage(x.height, x.width, x.stream.group_beats, (top, left, bottom, right), 0)
+        return self.net.add(
+            unit, [x], Image("", x.height + top + bottom, x.width + left + right, x.channels, x.lanes)
+        )[0]  # fmt: skip
+
+    def branches(self, x: Image) -> Image:
+        """A fork, branches that keep the shape, and how they come together again."""
+        kept = [kind for kind in ("shift", "fifo", "fifo", "same") if kind in self.kinds]
+        count = self.rng.choice([2, 2, 3])
+        sides = self.net.add(ForkStage(count), [x], x, count)
+        for n in range(count):
+            for _ in range(self.rng.randint(0, 3)):
+                sides[n] = self.step(sides[n], kept)
+            sides[n] = sides[n] if sides[n].lanes == x.lanes else self.to_lanes(sides[n], x.lanes)
+        first, *rest = sides
+        for other in rest:
+            if first.stream == other.stream and self.rng.random() < 0.5:
+                first = self.net.add(JoinStage((1, 1)), [first, other], first)[0]
+            else:
+                first = self.concat(first, other)
+        return first
+
+    def concat(self, x: Image, y: Image) -> Image:
+        """Channels behind each other if the pixels are the same, else frames; lanes all count."""
+        pixels = x.height * x.width
+        if pixels == y.height * y.width:
+            beats, height, width = (x.stream.group_beats, y.stream.group_beats), x.height, x.width
+        else:
+            beats, height, width = (x.stream.beats, y.stream.beats), 1, 1
+        return self.net.add(ConcatStage(beats), [x, y], Image("", height, width, sum(beats) * x.lanes, x.lanes))[0]
+
+    def same(self, x: Image) -> Image:
+        """A convolution that keeps the shape."""
+        simd = self.divisor(x.channels)
+        x = x if x.lanes == simd else self.to_lanes(x, simd)
+        window, folds, pe = Window((3, 3), pads=(1, 1, 1, 1)), x.channels // simd, self.divisor(x.channels)
+        weight = np.ones((x.channels // pe * 9 * folds, pe, simd), np.int64)
+        return self.windowed(
+            lambda depth: ConvStage(
+                weight, window, x.height, x.width, 1, folds, x.channels // pe, pe, simd, 0, False, 0, depth
+            ),
+            x, window, Image("", 0, 0, x.channels, pe),
+        )  # fmt: skip

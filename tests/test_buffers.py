@@ -1,0 +1,159 @@
+"""Depths that are chosen: as fast as with endless buffers, and no smaller ones are; also in RTL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench import play
+from networks import SHIFT, Image, Net, Random
+
+from hlsgen.buffers import size, with_depths
+from hlsgen.flow import INPUT, OUTPUT, measure, simulate
+from hlsgen.ir import Reduction, Window
+from hlsgen.stages import (
+    ConvStage,
+    FifoStage,
+    ForkStage,
+    JoinStage,
+    MatrixStage,
+    PoolStage,
+    RescaleStage,
+    Stage,
+    WidthStage,
+)
+from hlsgen.windows import least_depth
+
+KINDS = ("conv", "depthwise", "pool", "shift", "fifo", "same", "branches", "width", "flat", "matrix", "gather", "take")
+
+
+def conv(net: Net, x: Image, outputs: int, pe: int, simd: int, kernel: int, stride: int = 1) -> Image:
+    """A convolution with padding and its quantizer."""
+    if x.lanes != simd:
+        x = net.add(WidthStage(), [x], Image("", x.height, x.width, x.channels, simd))[0]
+    window = Window((kernel, kernel), (stride, stride), pads=(kernel // 2,) * 4)
+    folds, repeat = x.channels // simd, outputs // pe
+    weight = np.ones((repeat * window.taps * folds, pe, simd), np.int64)
+    unit = ConvStage(weight, window, x.height, x.width, 1, folds, repeat, pe, simd, 0, False, 0, 0)
+    y = net.add(unit, [x], Image("", *window.size(x.height, x.width), outputs, pe))[0]
+    return net.add(RescaleStage(SHIFT, np.zeros((1, pe), np.int64)), [y], y)[0]
+
+
+def classifier(side: int = 12) -> list[Stage]:
+    """Two residual blocks, the second with a convolution in the short branch; pools; a matrix. All depths are 0."""
+    net = Net()
+    x = conv(net, net.start(Image("", side, side, 3, 3)), 8, 4, 3, 3)
+    for stride in (1, 2):
+        left, right = net.add(ForkStage(2), [x], x, 2)
+        left = conv(net, conv(net, left, 8, 4, 8, 3), 8, 4, 4, 3, stride)
+        right = net.add(FifoStage(0), [right], right)[0]
+        if stride > 1:
+            right = conv(net, right, 8, 1, 2, 1, stride)
+            right = net.add(WidthStage(), [right], left)[0]
+            right = net.add(FifoStage(0), [right], right)[0]
+        x = net.add(JoinStage((1, 1)), [left, right], left)[0]
+    x = net.add(FifoStage(0), [x], x)[0]
+    half = side // 2
+    pool = PoolStage(Reduction.SUM, Window((half, half)), half, half, x.stream.group_beats, 0, 0)
+    x = net.add(pool, [x], Image("", 1, 1, 8, 4))[0]
+    x = net.add(MatrixStage(np.ones((10, 8), np.int64), 0, 1, 4, 1), [x], Image("", 1, 1, 10, 1))[0]
+    return net.finish(x)
+
+
+def in_rtl(stages: list[Stage], frames: int, cycles: int, work: Path) -> tuple[int, int]:
+    """(latency, interval)"""
+    _, taken = play(stages, [0] * (stages[0].source.beats * frames), [], cycles, work)
+    ends = taken[OUTPUT][stages[-1].result.beats - 1 :: stages[-1].result.beats]
+    assert len(ends) == frames
+    return ends[0] - taken[INPUT][0], ends[-1] - ends[-2]
+
+
+def test_classifier(tmp_path: Path) -> None:
+    stages = classifier()
+    sized = size(stages)
+    free = simulate(stages, 4, unlimited=True)
+    assert sized.interval == sized.bottleneck == 12 * 12 * 36
+    assert sized.latency <= free.latency
+    assert in_rtl(sized.stages, 4, sized.latency + 3 * sized.interval + 100, tmp_path) == (
+        sized.latency,
+        sized.interval,
+    )
+    for stage in sized.stages:
+        if isinstance(stage.unit, ConvStage | PoolStage):
+            assert stage.unit.depth >= least_depth(stage.unit)
+
+
+def slower(stages: list[Stage], limit: tuple[int, int]) -> bool:
+    try:
+        found = measure(stages)
+    except ValueError:
+        return True
+    return found[0] > limit[0] or found[1] > limit[1]
+
+
+def test_critical_fifos_cannot_be_smaller(tmp_path: Path) -> None:
+    """Not in RTL either."""
+    sized, frames = size(classifier(6)), 4
+    assert sized.critical
+    for name in sized.critical:
+        fewer = with_depths(sized.stages, {name: depths(sized.stages)[name] - 1})
+        cycles = sized.latency + frames * sized.interval
+        _, taken = play(fewer, [0] * (fewer[0].source.beats * frames), [], cycles, tmp_path)
+        ends = taken[OUTPUT][9::10]
+        assert len(ends) < frames or ends[0] > sized.latency or ends[-1] - ends[-2] > sized.interval
+
+
+def test_random_networks(tmp_path: Path) -> None:
+    """As fast as endless buffers, no unit that is not a FIFO gets lost, and RTL agrees."""
+    dropped = critical = 0
+    for seed in range(40):
+        stages = Random(seed, KINDS).network(6)
+        free = simulate(stages, 6, unlimited=True)
+        if free.deadlock:
+            with pytest.raises(ValueError, match="waits for"):
+                size(stages)
+            continue
+        sized = size(stages)
+        assert sized.bottleneck <= sized.interval <= free.interval
+        assert measure(sized.stages) == (sized.latency, sized.interval)
+        kept = {stage.name for stage in sized.stages}
+        assert all(stage.name in kept or isinstance(stage.unit, FifoStage) for stage in stages)
+        dropped += len(stages) - len(sized.stages)
+        critical += len(sized.critical)
+        for name in sized.critical:
+            fewer = with_depths(sized.stages, {name: depths(sized.stages)[name] - 1})
+            assert slower(fewer, (sized.latency, sized.interval))
+        if seed % 4 == 0:
+            measured = in_rtl(sized.stages, 6, sized.latency + 6 * sized.interval + 100, tmp_path)
+            assert measured == (sized.latency, sized.interval)
+    assert min(dropped, critical) > 5
+
+
+def test_the_same_every_time() -> None:
+    """Given depths do not matter, nor does what ran before."""
+    first, again = size(classifier()), size(size(classifier()).stages)
+    other = size(with_depths(classifier(), {s.name: 99 for s in classifier()}))
+    assert depths(first.stages) == depths(other.stages)
+    assert depths(again.stages) == depths(first.stages)
+
+
+def depths(stages: list[Stage]) -> dict[str, int]:
+    return {s.name: s.unit.depth for s in stages if isinstance(s.unit, ConvStage | PoolStage | FifoStage)}
+
+
+def test_effort_bounds_the_search() -> None:
+    """Without any the depths are right but not the least."""
+    quick, full = size(classifier(), effort=0), size(classifier())
+    assert (quick.interval, quick.critical) == (full.interval, ())
+    assert sum(depths(quick.stages).values()) > sum(depths(full.stages).values())
+
+
+def test_a_fifo_that_is_left_out() -> None:
+    stages = classifier()
+    fifo = next(stage for stage in stages if isinstance(stage.unit, FifoStage))
+    fewer = with_depths(stages, {fifo.name: 0})
+    assert fifo.name not in {stage.name for stage in fewer}
+    (taker,) = (stage for stage in stages if fifo.outputs[0] in stage.inputs)
+    (now,) = (stage for stage in fewer if stage.name == taker.name)
+    assert set(now.inputs) == {fifo.inputs[0]} | set(taker.inputs) - {fifo.outputs[0]}

@@ -1,0 +1,163 @@
+"""Predicted times against the library's RTL, beat by beat on every stream."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from bench import play
+from networks import Image, Net, Random
+
+from hlsgen.fixed import IntType
+from hlsgen.flow import INPUT, OUTPUT, Flow, measure, simulate
+from hlsgen.ir import Window
+from hlsgen.stages import ConvStage, FifoStage, ForkStage, JoinStage, KeyStage, PoolStage, Port, Stage, Stream
+from hlsgen.windows import least_depth
+
+STRAIGHT = ("shift", "fifo", "width", "flat", "matrix", "winner")
+ROUTES = ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches")
+WINDOWS = ("conv", "conv", "depthwise", "pool", "shift", "fifo", "width", "flat", "same", "branches", "matrix", "pad")
+FRAMES = 3
+
+
+def compare(stages: Sequence[Stage], pace: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES) -> Flow:
+    """Runs both, until the prediction says that nothing moves any more and some cycles longer."""
+    flow = simulate(stages, frames, pace=pace, ready=ready)
+    beats = stages[0].source.beats
+    due = [f * (pace or 0) + k * (pace or 0) // beats for f in range(frames) for k in range(beats)]
+    cycles = max(int(times[-1]) for times in flow.taken.values() if len(times)) + 60
+    offered, taken = play(stages, due, ready, cycles, work)
+    for name in flow.taken:
+        assert flow.taken[name].tolist() == taken[name], name
+        assert flow.offered[name].tolist() == offered[name], name
+    return flow
+
+
+def case(seed: int) -> tuple[int | None, list[bool]]:
+    """Pace of the source and readiness of the sink."""
+    rng = random.Random(seed)
+    often = rng.choice([0.2, 0.5, 0.8])
+    ready = [rng.random() < often for _ in range(rng.randint(2, 17))] + [True]
+    return (None, rng.randint(1, 300))[seed & 1], ready if seed & 2 else []
+
+
+@pytest.mark.parametrize("first", range(0, 30, 10))
+def test_straight_networks(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + 10):
+        compare(Random(seed, STRAIGHT).network(6), *case(seed), tmp_path)
+
+
+@pytest.mark.parametrize("kinds", [ROUTES, WINDOWS])
+@pytest.mark.parametrize("first", range(0, 45, 15))
+def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Path) -> None:
+    """Also networks that block: all beats that move at all are the same."""
+    for seed in range(first, first + 15):
+        compare(Random(seed, kinds).network(6), *case(seed), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 2000, 50))
+def test_more_networks(first: int, tmp_path: Path) -> None:
+    for seed in range(first, first + 50):
+        compare(Random(seed, (*WINDOWS, *ROUTES, "winner")).network(7), *case(seed), tmp_path)
+
+
+def test_the_seeds_reach_everything() -> None:
+    """Networks that block, that stand still for the sink, and FIFOs and windows that are full."""
+    blocked = full_fifos = full_windows = 0
+    for seed in range(60):
+        stages = Random(seed, WINDOWS).network(6)
+        flow = simulate(stages, FRAMES, pace=case(seed)[0], ready=case(seed)[1])
+        blocked += bool(flow.deadlock)
+        for stage in stages:
+            if isinstance(stage.unit, FifoStage):
+                full_fifos += flow.occupancy[stage.name] == stage.unit.depth
+            elif isinstance(stage.unit, ConvStage | PoolStage):
+                full_windows += flow.occupancy[stage.name] == stage.unit.depth
+    assert min(blocked, full_fifos // 5, full_windows // 5) > 3
+
+
+def test_keys(tmp_path: Path) -> None:
+    word = Stream(IntType(0, 2**32 - 1), 2, 6, 12)
+    stages = [
+        Stage("s_axis", Port(), (), (word,), ("s_axis",), word),
+        Stage("key", KeyStage(), ("s_axis",), (word,), ("key",), word),
+        Stage("m_axis", Port(), ("key",), (word,), (), word),
+    ]
+    compare(stages, 9, [True, False, False], tmp_path)
+
+
+# --------------------------------------------------------------------------- residual block
+
+
+def residual(depth: int, rows: int = 5, more: int = 0) -> list[Stage]:
+    """A convolution beside a FIFO of that depth."""
+    net = Net()
+    x = net.start(Image("", rows, 6, 4, 2))
+    left, right = net.add(ForkStage(2), [x], x, 2)
+    window = Window((3, 3), pads=(1, 1, 1, 1))
+    unit = ConvStage(np.ones((2 * 9 * 2, 2, 2), np.int64), window, rows, 6, 1, 2, 2, 2, 2, 0, False, 0, 0)
+    left = net.add(replace(unit, depth=least_depth(unit) + more), [left], x)[0]
+    right = net.add(FifoStage(depth), [right], x)[0]
+    return net.finish(net.add(JoinStage((1, 1)), [left, right], x)[0])
+
+
+def test_latency_and_interval(tmp_path: Path) -> None:
+    stages = residual(40, more=8)
+    flow = compare(stages, None, [], tmp_path, frames=5)
+    ends = flow.taken[OUTPUT][59::60]
+    assert (flow.ends, flow.deadlock) == (tuple(ends.tolist()), ())
+    assert (flow.latency, flow.interval) == (ends[0] - flow.taken[INPUT][0], ends[-1] - ends[-2])
+    assert measure(stages) == (flow.latency, flow.interval)
+    assert flow.interval == 5 * 6 * 36
+
+
+def test_a_deadlock_says_who_waits(tmp_path: Path) -> None:
+    stages = residual(3)
+    flow = compare(stages, None, [], tmp_path)
+    circle = ["u4 waits for a beat on u2", "u2 waits for a beat on u1_0", "u1 waits for room in u1_1",
+              "u3 waits for room in u3"]  # fmt: skip
+    assert [str(blocked) for blocked in flow.deadlock] == circle
+    with pytest.raises(ValueError, match="u4 waits for a beat on u2"):
+        measure(stages)
+
+
+def with_depth(stages: Sequence[Stage], name: str, depth: int) -> list[Stage]:
+    return [
+        replace(s, unit=replace(s.unit, depth=depth))
+        if s.name == name and isinstance(s.unit, FifoStage | ConvStage | PoolStage)
+        else s
+        for s in stages
+    ]
+
+
+def test_occupancy_is_the_depth_that_is_needed() -> None:
+    """With depths of what endless buffers held nothing changes, with any of them less by one something does."""
+    tested = 0
+    for seed in range(8):
+        stages = Random(seed, ("conv", "pool", "fifo", "same", "shift", "depthwise")).network(6)
+        free = simulate(stages, FRAMES, pace=90, unlimited=True)
+        for name, held in free.occupancy.items():
+            stages = with_depth(stages, name, held)
+        same = simulate(stages, FRAMES, pace=90)
+        assert all((same.taken[name] == free.taken[name]).all() for name in free.taken)
+        assert same.occupancy == free.occupancy
+        for stage in stages:
+            if isinstance(stage.unit, FifoStage | ConvStage | PoolStage):
+                least = 1 if isinstance(stage.unit, FifoStage) else least_depth(stage.unit)
+                if stage.unit.depth > least:
+                    fewer = simulate(with_depth(stages, stage.name, stage.unit.depth - 1), FRAMES, pace=90)
+                    assert any(not np.array_equal(fewer.taken[name], free.taken[name]) for name in free.taken)
+                    tested += 1
+    assert tested > 10
+
+
+def test_more_frames_change_nothing_before() -> None:
+    stages = Random(4, WINDOWS).network(6)
+    few, many = simulate(stages, 2), simulate(stages, 5)
+    assert not few.deadlock
+    assert all((many.taken[name][: len(few.taken[name])] == few.taken[name]).all() for name in few.taken)

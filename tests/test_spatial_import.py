@@ -1,0 +1,209 @@
+"""Resizing, cutting and padding of images as steps: against onnxruntime."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from image_steps import agrees, by_ort, code_of, imported, node_of, small
+
+from hlsgen import ir
+from hlsgen.frontend.resizing import _ROUNDINGS, _TRANSFORMS
+
+Array = Any
+f32, i64 = np.float32, np.int64
+
+
+def repeats(node: Any, x: Array, constants: list[Any], opset: int, evenly: bool) -> bool:
+    """Imported exactly if onnxruntime repeats evenly; and then with the same result. A scale of a third may be refused."""
+    code = code_of(node, x, constants, opset)
+    third = x.shape[2] // constants[2][2] in (3, 5)
+    assert code == ("" if evenly else "HG010") or (third and code == "HG010"), (x.shape, constants)
+    if not code:
+        agrees(node, x, constants, opset)
+    return not code
+
+
+@pytest.mark.parametrize("transform", sorted(_TRANSFORMS))
+@pytest.mark.parametrize("nearest", sorted(_ROUNDINGS))
+def test_resize_modes(transform: str, nearest: str) -> None:
+    """All combinations, factors 1 to 5 and halves to fifths: taken if and only if the result is even repetition."""
+    opset = 11 if transform.startswith("tf_") else 19
+    accepted = 0
+    for size, factor, down in product([1, 3, 4], [1, 2, 3, 4, 5], [False, True]):
+        if transform == "tf_half_pixel_for_nn" and factor == 1:
+            continue  # onnxruntime copies, whatever half a pixel would say
+        out = size if down else size * factor
+        x = np.arange(size * factor if down else size, dtype=f32).reshape(1, 1, -1)
+        attrs = {"mode": "nearest", "coordinate_transformation_mode": transform, "nearest_mode": nearest}
+        node = node_of("Resize", 4, **attrs)
+        constants = [np.zeros(0, f32), np.zeros(0, f32), np.asarray([1, 1, out], i64)]
+        result = by_ort(node, x, constants, opset)[0].ravel()
+        steps = np.unique(np.diff(result))
+        even = np.array_equal(result, x.ravel().repeat(factor)) if not down else len(steps) < 2 and (steps > 0).all()
+        accepted += repeats(node, x, constants, opset, bool(even))
+    assert accepted >= 4
+
+
+@pytest.mark.parametrize("rank", [3, 4])
+def test_resize_in_two_directions(rank: int) -> None:
+    rng = np.random.default_rng(rank)
+    for scales in [(2, 3), (1, 2), (4, 1), (0.5, 2), (1, 0.25), (1, 1)]:
+        x = small(rng, (1, 3, 4, 8)[:2] + (4, 8)[4 - rank :])
+        given = np.asarray([1, 1, *scales[4 - rank :]], f32)
+        simple = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        steps = agrees(node_of("Resize", 3, **simple), x, [None, given])
+        assert (steps == []) == (set(given.tolist()) == {1})
+        agrees(node_of("Resize", 2, mode="nearest"), x, [given], 10)
+        agrees(node_of("Upsample", 2, mode="nearest"), x, [given], 9) if min(scales) >= 1 else None
+        if min(scales) >= 1:
+            agrees(node_of("Upsample", 1, mode="nearest", scales=given.tolist()), x, [], 7)
+        axes = {"axes": list(range(2, rank))}
+        agrees(node_of("Resize", 3, **simple, **axes), x, [None, given[2:]], 18)
+        sizes = (np.asarray(x.shape[2:]) * given[2:]).astype(i64)
+        agrees(node_of("Resize", 4, **simple, **axes), x, [None, None, sizes], 18)
+
+
+def test_scale_one_is_nothing() -> None:
+    """But where it is not: a scale that only the size forgets, half a pixel too much."""
+    x = np.ones((1, 1, 4, 4), f32)
+    ones = np.ones(4, f32)
+    for mode in ("nearest", "linear", "cubic"):
+        assert imported(node_of("Resize", 3, mode=mode), x, [None, ones]) == []
+    node = node_of("Resize", 3, mode="linear", coordinate_transformation_mode="asymmetric")
+    assert code_of(node, x, [None, np.asarray([1, 1, 1.2, 1], f32)]) == "HG010"
+    shifted = {"coordinate_transformation_mode": "tf_half_pixel_for_nn"}
+    assert code_of(node_of("Resize", 3, mode="linear", **shifted), x, [None, ones], 11) == "HG010"
+    assert code_of(node_of("Resize", 3, nearest_mode="ceil", **shifted), x, [None, ones], 11) == "HG010"
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+@pytest.mark.parametrize("block", [1, 2, 3])
+def test_blocks(mode: str, block: int) -> None:
+    x = small(np.random.default_rng(block), (2, 2 * block**2, 3, 5))
+    agrees(node_of("DepthToSpace", 1, blocksize=block, mode=mode), x, [])
+    x = small(np.random.default_rng(block), (2, 3, 2 * block, 4 * block))
+    agrees(node_of("SpaceToDepth", 1, blocksize=block), x, [])
+
+
+# --------------------------------------------------------------------------- parts of tensors
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_slice(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x = small(rng, rng.integers(4, 7, int(rng.integers(1, 5))))
+    axes = rng.permutation(x.ndim)[: int(rng.integers(1, x.ndim + 1))]
+    starts, ends, steps = (np.zeros(len(axes), i64) for _ in range(3))
+    for i, axis in enumerate(axes):
+        size = x.shape[axis]
+        first = int(rng.integers(0, size))
+        last = int(rng.integers(first + 1, size + 1))
+        starts[i] = first - size * int(rng.integers(0, 2)) if first else int(rng.choice([0, -size, -100]))
+        ends[i] = last - size * int(rng.integers(0, 2)) if last < size else int(rng.choice([size, size + 5, 2**31]))
+        steps[i] = rng.integers(1, 4)
+    given = axes - x.ndim * rng.integers(0, 2, len(axes))
+    agrees(node_of("Slice", 5), x, [starts, ends, given, steps])
+    agrees(node_of("Slice", 4), x, [starts, ends, given])
+    attrs = {"starts": starts.tolist(), "ends": ends.tolist(), "axes": axes.tolist()}
+    agrees(node_of("Slice", 1, **attrs), x, [], 9)
+
+
+def test_slice_of_everything_is_nothing() -> None:
+    x = np.ones((2, 3), f32)
+    assert imported(node_of("Slice", 3), x, [np.asarray([0, 0]), np.asarray([9, 9])]) == []
+    steps = imported(node_of("Slice", 3), x, [np.asarray([1]), np.asarray([2])])
+    assert steps == [(ir.Slice(((1, 2, 1), (0, 3, 1))), (1, 3))]
+
+
+def test_split() -> None:
+    x = small(np.random.default_rng(0), (2, 6, 5))
+    agrees(node_of("Split", 1, outputs=3, axis=1), x, [])
+    agrees(node_of("Split", 1, outputs=2), x, [])
+    agrees(node_of("Split", 1, outputs=2, axis=-1, split=[2, 3]), x, [], 11)
+    agrees(node_of("Split", 2, outputs=3, axis=1), x, [np.asarray([1, 3, 2], i64)])
+    agrees(node_of("Split", 1, outputs=4, axis=2, num_outputs=4), np.ones((1, 1, 7), f32), [], 18)
+    assert len(agrees(node_of("Split", 1, outputs=1, axis=1), x, [])[0]) == 0
+
+
+@pytest.mark.parametrize("rank", [2, 3, 4])
+def test_pad(rank: int) -> None:
+    """Any axes but the first, of any sign; the value in float32, and in integers."""
+    rng = np.random.default_rng(rank)
+    for _ in range(30):
+        x = small(rng, (1, *rng.integers(4, 7, rank - 1)))
+        pads = rng.integers(-1, 4, 2 * rank) * (rng.random(2 * rank) < 0.5)
+        pads[[0, rank]] = 0
+        value = f32(rng.integers(-9, 9))
+        agrees(node_of("Pad", 2), x, [pads])
+        agrees(node_of("Pad", 3, mode="constant"), x, [pads, value])
+        agrees(node_of("Pad", 1, pads=pads.tolist(), value=float(value)), x, [], 10)
+        axes = rng.permutation(np.arange(1, rank))
+        some = np.concatenate([pads[axes], pads[axes + rank]])
+        agrees(node_of("Pad", 4), x, [some, value, axes - rank], 18)
+        agrees(node_of("Pad", 3), x.astype(np.int8), [pads, np.int8(value)])
+
+
+def test_pad_needs_no_transposition_in_vain() -> None:
+    """Channels last, as rows and columns are the axes that grow; nothing for no pads."""
+    x = np.ones((1, 4, 5, 3), f32)
+    assert imported(node_of("Pad", 2), x, [np.zeros(8, i64)]) == []
+    ((op, shape),) = imported(node_of("Pad", 2), x, [np.asarray([0, 1, 2, 0, 0, 3, 4, 0])])
+    assert (op, shape) == (ir.Pad((1, 2, 3, 4), 0.0), (1, 8, 11, 3))
+
+
+# --------------------------------------------------------------------------- refused
+
+
+X = np.ones((1, 4, 6, 6), f32)
+INDEX = np.asarray([1], i64)
+
+
+@pytest.mark.parametrize(
+    "op, x, constants, attrs, code",
+    [
+        ("Resize", X, [None, np.asarray([1, 1, 2, 2], f32)], {"mode": "linear"}, "HG010"),
+        ("Resize", X, [None, np.asarray([1, 1, 2, 2], f32)], {"mode": "cubic"}, "HG010"),
+        ("Resize", X, [None, np.asarray([1, 1, 1.5, 2], f32)], {}, "HG010"),
+        ("Resize", X, [None, np.asarray([1, 2, 1, 1], f32)], {}, "HG013"),
+        ("Resize", X, [None, np.asarray([1, 1, 2], f32)], {}, "HG013"),
+        ("Resize", X, [None, np.asarray([1, 1, np.nan, 2], f32)], {}, "HG013"),
+        ("Resize", X, [None, np.asarray([1, 1, 2e4, 2e4], f32)], {}, "HG004"),
+        ("Resize", X, [None, None, None], {}, "HG020"),
+        ("Resize", X, [None, np.asarray([1, 1, 2, 2], f32)], {"nearest_mode": "simple"}, "HG013"),
+        ("Resize", X, [np.zeros(8, f32), np.asarray([1, 1, 2, 2], f32)],
+         {"coordinate_transformation_mode": "tf_crop_and_resize"}, "HG010"),
+        ("Resize", X, [None, None, np.asarray([1, 4, 12, 12])], {"keep_aspect_ratio_policy": "not_larger"}, "HG010"),
+        ("DepthToSpace", X, [], {"blocksize": 3}, "HG013"),
+        ("DepthToSpace", X, [], {"blocksize": 2, "mode": "RDC"}, "HG013"),
+        ("DepthToSpace", X[0], [], {"blocksize": 2}, "HG023"),
+        ("SpaceToDepth", X, [], {"blocksize": 4}, "HG013"),
+        ("Pad", X, [np.ones(8, i64)], {"mode": "reflect"}, "HG010"),
+        ("Pad", X, [np.ones(8, i64)], {"mode": "edge"}, "HG010"),
+        ("Pad", X, [np.ones(8, i64)], {}, "HG010"),
+        ("Pad", X, [np.ones(7, i64)], {}, "HG013"),
+        ("Pad", X, [np.asarray([0, 0, -3, 0, 0, 0, -3, 0])], {}, "HG013"),
+        ("Pad", X, [np.zeros(8, i64), f32(np.inf)], {}, "HG027"),
+        ("Pad", X, [np.zeros(8, i64), np.zeros(2, f32)], {}, "HG023"),
+        ("Pad", X[..., None], [np.asarray([0, 0, 0, 0, 1] * 2)], {}, "HG010"),
+        ("Slice", X, [INDEX, INDEX * 2, INDEX * 9], {}, "HG013"),
+        ("Slice", X, [INDEX, INDEX * 2, INDEX, -INDEX], {}, "HG013"),
+        ("Slice", X, [INDEX, np.asarray([2, 3])], {}, "HG013"),
+        ("Slice", X, [INDEX, f32([2])], {}, "HG026"),
+        ("Slice", X, [], {}, "HG014"),
+        ("Split", X, [np.asarray([1, 2])], {"outputs": 2, "axis": 1}, "HG013"),
+        ("Split", X, [np.asarray([4, 0])], {"outputs": 2, "axis": 1}, "HG013"),
+        ("Split", X, [np.asarray([2, 2])], {"outputs": 3, "axis": 1}, "HG013"),
+        ("Split", X, [], {"outputs": 3, "axis": 1}, "HG013"),
+        ("Split", X, [], {"outputs": 2, "axis": 4}, "HG013"),
+    ],
+)  # fmt: skip
+def test_refused(op: str, x: Array, constants: list[Any], attrs: dict[str, Any], code: str) -> None:
+    node = node_of(op, 1 + len(constants), **attrs)
+    assert code_of(node, x, constants, 18) == code
+
+
+def test_computed_parameters_are_refused() -> None:
+    assert code_of(node_of("Slice", 3), X, [None, INDEX], position=1) == "HG020"
