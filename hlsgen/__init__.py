@@ -14,12 +14,12 @@ All raise `HlsgenError` with every problem found.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from hlsgen import reference
-from hlsgen.certify import Certified
-from hlsgen.certify import certify as _certify
 from hlsgen.compiler import (
     Build,
     Options,
@@ -32,15 +32,31 @@ from hlsgen.compiler import (
 )
 from hlsgen.errors import Diagnostic, HlsgenError, fail
 from hlsgen.fixed import Array
-from hlsgen.simulation.hardware import run_hardware
+from hlsgen.ir import Relabel
+from hlsgen.semantics import decode
+from hlsgen.simulation.hardware import run_hardware, run_layers
 from hlsgen.simulation.simulate import SIMULATORS
 from hlsgen.simulation.verdict import Verdict, verify_build
 
+if TYPE_CHECKING:
+    from hlsgen.certify import Certified
+
 __all__ = [
-    "Build", "Certified", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "certify", "check", "run",
+    "Build", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "certify", "check", "layers", "run",
     "verify",
 ]  # fmt: skip
 __version__ = tool_version()
+
+
+@dataclass(frozen=True, eq=False)
+class LayerCodes:
+    """Codes int64 (frames, *shape) behind a layer, their real values, and how many differ from the reference."""
+
+    name: str
+    codes: Array
+    values: Array
+    differing: int
+
 
 BACKENDS = ("reference", *SIMULATORS)
 
@@ -69,17 +85,38 @@ def run(directory: str | PathLike[str], x: Array | Mapping[str, Array], backend:
 
     backend: "reference", "verilator" or "icarus". x: numbers; y: the model's output dtype.
     """
-    if backend not in BACKENDS:
-        raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
-    found = reopen(Path(directory))
-    arrays = x if isinstance(x, Mapping) else {found.graph.model.input_name: x}
-    codes = reference.encode_input(found.graph, reference.packed(found.graph, arrays))
+    found, codes = _opened(directory, x, backend)
     if backend == "reference":
         results = reference.run_layers(found.graph, codes)
         outputs = results[-1] if results else codes
     else:
         outputs = run_hardware(found, Path(directory), codes, backend)
     return reference.decode_output(found.graph, outputs)
+
+
+def layers(
+    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference"
+) -> list[LayerCodes]:  # fmt: skip
+    """What is behind every layer, by the reference and by a backend; arguments as of `run`."""
+    found, codes = _opened(directory, x, backend)
+    wanted = reference.run_layers(found.graph, codes)
+    got: list[Array | None] = list(wanted)
+    if backend != "reference":
+        got = run_layers(found, Path(directory), codes, backend)
+    return [
+        LayerCodes(layer.name, own, decode(layer.result.decode, own), int((own != right).sum()))
+        for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
+        if own is not None and not isinstance(layer, Relabel)
+    ]
+
+
+def _opened(directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str) -> tuple[Build, Array]:
+    """The build, and the codes of its input."""
+    if backend not in BACKENDS:
+        raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
+    found = reopen(Path(directory))
+    arrays = x if isinstance(x, Mapping) else {found.graph.model.input_name: x}
+    return found, reference.encode_input(found.graph, reference.packed(found.graph, arrays))
 
 
 def verify(
@@ -96,4 +133,6 @@ def verify(
 
 def certify(directory: str | PathLike[str]) -> Certified:
     """Proves, without simulation, that the files of a build compute what its model does."""
-    return _certify(Path(directory))
+    from hlsgen.certify import certify as check_certificate  # only this command needs it
+
+    return check_certificate(Path(directory))

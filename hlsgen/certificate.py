@@ -27,12 +27,13 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     Relabel,
+    Window,
     Winner,
     sources_of,
 )
 from hlsgen.reach import reach
 from hlsgen.render import constant
-from hlsgen.rescale import Choice, FloatUnits, Steps, specialize
+from hlsgen.rescale import Choice, FloatUnits, Steps, operands, specialize
 from hlsgen.schedule import Schedule
 
 #: Version of the file's form.
@@ -97,21 +98,47 @@ def _instance(design: Design, instance: Instance) -> dict[str, Any]:
 
 
 def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
-    if isinstance(layer, Linear):
-        rows, columns = layer.weight.shape
-        return {"rows": rows, "columns": columns, "lo": layer.lo.tolist(), "hi": layer.hi.tolist()}
-    if isinstance(layer, Convolution):
-        return {"weights": list(layer.weight.shape), "lo": layer.lo.tolist(), "hi": layer.hi.tolist()}
-    if not isinstance(layer, Map):
-        return {}
-    f = specialize(layer, schedule.orders[i + 1], *(reach(schedule.graph, layer.inputs[0]) or (None, None)))
-    choice = schedule.choices[layer.name]
-    form, span = _form(choice), period(f.index)
+    match layer:
+        case Linear(weight=weight, lo=lo, hi=hi):
+            return {"rows": weight.shape[0], "columns": weight.shape[1], "lo": lo.tolist(), "hi": hi.tolist()}
+        case Convolution(weight=weight, lo=lo, hi=hi):
+            sums = {"lo": lo.tolist(), "hi": hi.tolist()}
+            return {"weights": list(weight.shape), "groups": layer.groups, **_window(layer.window, layer.pad), **sums}
+        case Pooling():
+            return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
+        case Map():
+            f = specialize(layer, schedule.orders[i + 1], *(reach(schedule.graph, layer.inputs[0]) or (None, None)))
+            return _function(schedule.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
+        case Merge():
+            first, second = (reach(schedule.graph, j) for j in layer.inputs)
+            both = operands.specialize(layer, schedule.orders[i + 1], (first, second))
+            choice = schedule.choices[layer.name]
+            assert choice.way is not None
+            way = "packed" if choice.way.packed else "product" if choice.way.factors is None else "sum"
+            ends = {"a": np.stack([both.lo[0], both.hi[0]], axis=1), "b": np.stack([both.lo[1], both.hi[1]], axis=1)}
+            steps = choice.steps
+            if steps is not None:
+                ends["interval"] = np.stack([steps.lo, steps.hi], axis=1)
+            return {"way": way, **_function(choice, both.index, ends)}
+        case _:
+            return {}
+
+
+def _window(place: Window, pad: int) -> dict[str, Any]:
+    return {
+        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
+        "pads": list(place.pads), "pad": pad,
+    }  # fmt: skip
+
+
+def _function(choice: Choice, index: Array, ends: dict[str, Array]) -> dict[str, Any]:
+    """`index`: the set of each element of the stream; `ends` (sets, 2): intervals, by name."""
+    form, span = _form(choice), period(index)
     sets = []
-    for s in range(f.sets):
+    for s in range(int(index.max()) + 1):
         entry = {
-            "positions": np.flatnonzero(f.index[:span] == s).tolist(),
-            "interval": [int(f.lo[s]), int(f.hi[s])],
+            "positions": np.flatnonzero(index[:span] == s).tolist(),
+            **{name: ends_[s].tolist() for name, ends_ in ends.items()},
         }
         sets.append(entry | (_runs(choice.steps, s) if form == "steps" and choice.steps is not None else {}))
     return {"realization": choice.name, "form": form, "period": span, "sets": sets}

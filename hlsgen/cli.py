@@ -7,12 +7,10 @@ import io
 import json
 import os
 import sys
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -21,6 +19,7 @@ from rich.table import Table
 
 import hlsgen
 from hlsgen import report, rescale
+from hlsgen.arrays import read_array, write_array, write_arrays
 from hlsgen.compiler import Options, check_output, read_folding
 from hlsgen.errors import Diagnostic, HlsgenError, fail, printable
 from hlsgen.simulation.simulate import SIMULATORS
@@ -222,21 +221,46 @@ def run(
     input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
     output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
     backend: Annotated[str, typer.Option(help="reference, verilator or icarus.")] = "reference",
+    dump_layers: Annotated[
+        Path | None,
+        typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
+    ] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """The model's own inputs to the model's own outputs, through the hardware."""
     try:
         with _Watch(as_json) as watch:
             watch.text(f"running on {backend}")
-            x = _read_array(input_, directory)
+            x = read_array(input_)
             y = hlsgen.run(directory, x, backend)
-        _write_array(output, y, directory)
+            layers = hlsgen.layers(directory, x, backend) if dump_layers else []
+        write_array(output, y, directory)
+        if dump_layers:
+            parts = {layer.name: layer.codes for layer in layers}
+            write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
     except HlsgenError as error:
         raise _stop(error, as_json) from None
+    different = {layer.name: layer.differing for layer in layers if layer.differing}
     if as_json:
-        _emit({"ok": True, "backend": backend, "input_shape": _shape(x), "output_shape": list(y.shape)})
+        _emit(
+            {
+                "ok": not different,
+                "backend": backend,
+                "input_shape": _shape(x),
+                "output_shape": list(y.shape),
+                **({"layers": [layer.name for layer in layers], "differing": different} if dump_layers else {}),
+            }
+        )
     else:
         out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {escape(str(output))}")
+        if dump_layers:
+            out.print(
+                f"{len(layers)} layers, {len(different)} differ from the reference, wrote {escape(str(dump_layers))}"
+            )
+        for name, count in different.items():
+            out.print(f"{escape(printable(name))}: {count} codes differ")
+    if different:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -363,37 +387,8 @@ def _print_choices(summary: dict[str, Any]) -> None:
             out.print(escape(f"  {taken}{trial['name']}: {price or trial['why']}"))
 
 
-def _read_array(path: Path, directory: Path) -> Any:
-    try:
-        data = np.load(path, allow_pickle=False)
-        if isinstance(data, np.lib.npyio.NpzFile):
-            return {name: data[name] for name in data.files} if len(data.files) > 1 else data[data.files[0]]
-        return data
-    except HlsgenError:
-        raise
-    except Exception as error:  # numpy lets errors of zipfile, zlib, struct and tokenize through
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
-
-
 def _shape(x: Any) -> list[int]:
     return list(next(iter(x.values())).shape if isinstance(x, dict) else x.shape)
-
-
-def _write_array(path: Path, array: Any, directory: Path) -> None:
-    try:
-        if path.suffix == ".npz":
-            manifest = json.loads((directory / "manifest.json").read_text())
-            with (
-                zipfile.ZipFile(path, "w") as archive,
-                archive.open(f"{manifest['output']['tensor']}.npy", "w") as stream,
-            ):
-                np.lib.format.write_array(stream, array)
-        else:
-            with path.open("wb") as stream:
-                np.save(stream, array)
-    except OSError as error:
-        raise fail("HG001", str(path), f"cannot be written: {error.strerror}.") from None
 
 
 def _version(value: bool) -> None:

@@ -107,8 +107,8 @@ def stuck(node: str, kind: str) -> Diagnostic:
     """A float operation that only the host can do, where hardware comes before and after it."""
     return Diagnostic(
         "HG030", node, f"{kind} stands between quantizers.",
-        "Only Add, Sub, Mul, Div by constants, Relu, Clip and BatchNormalization can stand there; "
-        "replace the activation or move it behind the last quantizer.",
+        "Only the host computes it, before the first or behind the last layer of hardware: move or replace it. "
+        "Arithmetic and functions of single elements can stand there (docs/operators.md).",
     )  # fmt: skip
 
 

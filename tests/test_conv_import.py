@@ -80,9 +80,10 @@ def test_channels_last(seed: int) -> None:
         "dilations": rng.integers(1, 3, points).tolist(), "pads": rng.integers(0, 3, 2 * points).tolist(),
     }  # fmt: skip
     weight = small(rng, (outputs, *form[2:], form[1]))
-    node = node_of("Conv", 2, domain=CHANNELS_LAST, **attrs)
-    result = evaluated(imported(node, x, [weight]), x)
-    np.testing.assert_array_equal(result, by_qonnx(node, x, [weight], result.shape))
+    constants = [weight] + ([small(rng, outputs)] if seed % 2 else [])
+    node = node_of("Conv", 1 + len(constants), domain=CHANNELS_LAST, **attrs)
+    result = evaluated(imported(node, x, constants), x)
+    np.testing.assert_array_equal(result, by_qonnx(node, x, constants, result.shape))
 
 
 # --------------------------------------------------------------------------- integers

@@ -33,7 +33,7 @@ def compare(stages: Sequence[Stage], pace: int | None, ready: Sequence[bool], wo
     offered, taken = play(stages, due, ready, cycles, work)
     for name in flow.taken:
         assert flow.taken[name].tolist() == taken[name], name
-        assert flow.offered[name].tolist() == offered[name], name
+        assert [cycle for cycle in flow.offered[name].tolist() if cycle < cycles] == offered[name], name
     return flow
 
 

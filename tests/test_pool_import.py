@@ -132,13 +132,18 @@ def test_reductions(op: str, shape: tuple[int, ...]) -> None:
     assert checked == {4: 6 * 4, 3: 2 * 4}[rank]
 
 
+def test_axes_are_kept_by_default() -> None:
+    agrees(node_of("ReduceMax", 1, axes=[2]), small(np.random.default_rng(0), (1, 3, 4)), [])
+
+
 def test_other_reductions_stay_with_the_host() -> None:
     x = np.ones((1, 3, 4), f32)
     for axes in ([0], [1, 2], [0, 1, 2]):
         ((op, _),) = imported(node_of("ReduceMean", 1, axes=axes), x, [])
         assert isinstance(op, ir.HostOp)
-    ((op, shape),) = imported(node_of("ReduceMean", 1, keepdims=0), x, [])
-    assert (isinstance(op, ir.HostOp), shape) == (True, ())
+    for node, wanted in ((node_of("ReduceMean", 1, keepdims=0), ()), (node_of("ReduceMean", 2), (1, 1, 1))):
+        ((op, shape),) = imported(node, x, [None] * (len(node.input) - 1), 18)
+        assert (isinstance(op, ir.HostOp), shape) == (True, wanted)
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
@@ -158,6 +163,43 @@ def test_quant_avg_pool(layout: str, signed: int) -> None:
             obits=obits, signed=signed, data_layout=layout,
         )  # fmt: skip
         np.testing.assert_array_equal(evaluated(imported(node, x, []), x), by_qonnx(node, x, [], shape))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_qlinear_global_average_pool(dtype: str, last: int) -> None:
+    """Scales for which many sums fall next to the middle between two codes, where each float32 rounding counts."""
+    rng, info = np.random.default_rng(last), np.iinfo(dtype)
+    for _ in range(60):
+        h, w = (int(v) for v in rng.integers(1, 9, 2))
+        x = rng.integers(info.min, info.max + 1, (1, h, w, 4) if last else (1, 4, h, w)).astype(dtype)
+        sx = f32(np.exp(rng.uniform(-5, 0)))
+        zeros = rng.integers(info.min, info.max + 1, 2).astype(dtype)
+        constants = [sx, zeros[0], f32(sx * int(rng.integers(1, 9)) * 2 / (h * w)), zeros[1]]
+        agrees(node_of("QLinearGlobalAveragePool", 5, domain="com.microsoft", channels_last=last), x, constants)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_qlinear_average_pool(seed: int) -> None:
+    """With a scale of the data that is a power of two, no partial sum of onnxruntime is rounded either."""
+    rng, dtype = np.random.default_rng(seed), ["int8", "uint8"][seed % 2]
+    info, last = np.iinfo(dtype), seed // 2 % 2
+    x, attrs = random_pool(rng)
+    attrs = {k: v for k, v in attrs.items() if k != "dilations"} | {"channels_last": last}
+    if x.ndim == 3:
+        x = x[:, :, :, None]
+        attrs |= {k: [*v, 1] for k, v in attrs.items() if k in ("kernel_shape", "strides")}
+        attrs |= {"pads": [attrs["pads"][0], 0, attrs["pads"][1], 0]} if "pads" in attrs else {}
+    x = rng.integers(info.min, info.max + 1, x.shape).astype(dtype)
+    x = np.ascontiguousarray(np.moveaxis(x, 1, -1)) if last else x
+    sx = f32(2.0 ** rng.integers(-6, 2))
+    zeros = rng.integers(info.min // 2, info.max // 2, 2).astype(dtype)
+    sy = f32(
+        sx * int(rng.integers(1, 4)) * 2 / np.prod(attrs["kernel_shape"]) if seed % 3 else sx * rng.uniform(0.5, 2)
+    )
+    extra = {"count_include_pad": 1} if rng.random() < 0.5 else {}
+    node = node_of("QLinearAveragePool", 5, domain="com.microsoft", **attrs, **extra)
+    agrees(node, x, [sx, zeros[0], sy, zeros[1]])
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -226,11 +268,15 @@ INDEX = np.asarray([1], i64)
         ("AveragePool", X, [], {"kernel_shape": [2, 2], "pads": [2, 0, 0, 0]}, "HG013"),
         ("AveragePool", X.astype(np.int8), [], {"kernel_shape": [2, 2]}, "HG026"),
         ("GlobalAveragePool", X.astype(np.float16), [], {}, "HG026"),
+        ("QLinearGlobalAveragePool", X.astype(np.int16), [f32(1), np.int8(0), f32(1), np.int8(0)], {}, "HG026"),
+        ("QLinearAveragePool", X.astype(np.int8), [f32([1, 1]), np.int8(0), f32(1), np.int8(0)], {}, "HG023"),
+        ("QLinearAveragePool", X.astype(np.int8), [f32(1), np.int8(0), f32(0), np.int8(0)], {}, "HG022"),
         ("GlobalMaxPool", X[0, 0], [], {}, "HG023"),
         ("ReduceMean", X, [INDEX * 4], {}, "HG013"),
         ("ReduceMean", X, [None], {"axes": [2, 2]}, "HG013"),
         ("ReduceSum", X.astype(np.int8), [INDEX], {}, "HG026"),
         ("QuantAvgPool2d", X, [], {"kernel": 2, "stride": 1, "ibits": 4}, "HG013"),
+        ("QuantAvgPool2d", X.astype(np.int8), [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 3}, "HG026"),
         ("QuantAvgPool2d", X, [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 33}, "HG021"),
         ("QuantAvgPool2d", X[0], [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 3}, "HG023"),
     ],

@@ -187,6 +187,7 @@ INDEX = np.asarray([1], i64)
         ("Pad", X, [np.asarray([0, 0, -3, 0, 0, 0, -3, 0])], {}, "HG013"),
         ("Pad", X, [np.zeros(8, i64), f32(np.inf)], {}, "HG027"),
         ("Pad", X, [np.zeros(8, i64), np.zeros(2, f32)], {}, "HG023"),
+        ("Pad", X.astype(np.int8), [np.zeros(8, i64), f32(0.5)], {}, "HG027"),
         ("Pad", X[..., None], [np.asarray([0, 0, 0, 0, 1] * 2)], {}, "HG010"),
         ("Slice", X, [INDEX, INDEX * 2, INDEX * 9], {}, "HG013"),
         ("Slice", X, [INDEX, INDEX * 2, INDEX, -INDEX], {}, "HG013"),
@@ -197,6 +198,7 @@ INDEX = np.asarray([1], i64)
         ("Split", X, [np.asarray([4, 0])], {"outputs": 2, "axis": 1}, "HG013"),
         ("Split", X, [np.asarray([2, 2])], {"outputs": 3, "axis": 1}, "HG013"),
         ("Split", X, [], {"outputs": 3, "axis": 1}, "HG013"),
+        ("Split", X[..., :5], [], {"outputs": 2, "axis": 3}, "HG013"),
         ("Split", X, [], {"outputs": 2, "axis": 4}, "HG013"),
     ],
 )  # fmt: skip

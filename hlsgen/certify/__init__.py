@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from hlsgen.certify import form
-from hlsgen.certify.layers import Checker, Summary, hardware_layers
+from hlsgen.certify.functions import Summary
+from hlsgen.certify.layers import KINDS, Checker, hardware_layers
 from hlsgen.certify.verilog import Cell, Memories, broken, parse
-from hlsgen.certify.wiring import chain
+from hlsgen.certify.wiring import network
 from hlsgen.errors import Collector, Diagnostic, fail
-from hlsgen.fixed import Array
 from hlsgen.frontend import import_model, parse_datatype
-from hlsgen.ir import Graph
-from hlsgen.layout import lay_out
+from hlsgen.ir import Graph, sources_of
+from hlsgen.layout import Layout, lay_out
 from hlsgen.passes import InputMode, lower
 from hlsgen.render import library_text
 
@@ -50,8 +50,8 @@ def certify(directory: Path) -> Certified:
         raise fail("HG050", str(directory), "has no readable manifest.json and model.onnx.", hint)
     collector, result = Collector(), Certified()
     with collector.catching():
-        graph, orders = _model(model, manifest["options"])
-        _check(directory, manifest["options"], graph, orders, collector, result)
+        graph, layout = _model(model, manifest["options"])
+        _check(directory, manifest["options"], graph, layout, collector, result)
     result.problems = [d for d in collector.items if d.severity == "error"]
     return result
 
@@ -64,7 +64,7 @@ def _json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, list[Array]]:
+def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, Layout]:
     """What the model means with the manifest's options."""
     problems = Collector()
     model = import_model(path, problems, options.get("add") == "fixed-point")
@@ -73,7 +73,7 @@ def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, list[Array]]:
     assert model is not None
     graph = lower(model, _mode(options.get("input")), problems)
     problems.finish()
-    return graph, lay_out(graph).orders
+    return graph, lay_out(graph)
 
 
 def _mode(text: object) -> InputMode | None:
@@ -89,7 +89,7 @@ def _mode(text: object) -> InputMode | None:
 
 
 def _check(
-    directory: Path, options: dict[str, Any], graph: Graph, orders: list[Array], collector: Collector, result: Certified
+    directory: Path, options: dict[str, Any], graph: Graph, layout: Layout, collector: Collector, result: Certified
 ) -> None:
     certificate = _json(directory / "certificate.json")
     if certificate is None:
@@ -105,17 +105,17 @@ def _check(
         text = top_file.read_text(encoding="utf-8")
     except (OSError, ValueError):
         raise broken(f"rtl/{name}.v", "cannot be read.") from None
-    first, cells, last = chain(parse(text, f"rtl/{name}.v"), name, options.get("reset_active_low") is True)
-    _listed(entries, graph, layers, cells)
+    found = network(parse(text, f"rtl/{name}.v"), name, options.get("reset_active_low") is True)
+    _listed(entries, graph, layers, found.cells)
     memories = Memories(directory / "rtl")
-    checker = Checker(graph, orders, cells, memories, entries)
-    checker.start(first)
+    checker = Checker(graph, layout, found, memories, entries)
+    checker.start()
     for i, entry in zip(layers, entries, strict=True):
-        units = checker.stream(i, entry)
+        proof = checker.layer(i, entry)
         with collector.catching():
-            result.layers.append(checker.layer(i, units, entry))
-    checker.end(last)
-    _memories(certificate, entries, cells, memories)
+            result.layers.append(proof())
+    checker.end()
+    _memories(certificate, entries, memories)
 
 
 def _hashes(directory: Path, certificate: dict[str, Any], collector: Collector) -> None:
@@ -163,23 +163,26 @@ def _sha256(path: Path) -> str:
         return ""
 
 
-def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cells: list[Cell]) -> None:
-    """Layers, types and instances of the certificate are those of the model and of the chain."""
-    kinds = {"Map": "quantizer", "Linear": "linear", "Winner": "argmax"}
-    wanted = [(graph.layers[i].name, kinds[type(graph.layers[i]).__name__]) for i in layers]
+def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cells: dict[str, Cell]) -> None:
+    """Layers, types and instances of the certificate are those of the model and of the top level."""
+    wanted = [(graph.layers[i].name, KINDS[type(graph.layers[i])]) for i in layers]
     said = [(entry["layer"], entry["kind"]) for entry in entries]
     if said != wanted:
         raise broken("certificate.json", f"lists the layers {said[:9]}, the model has {wanted[:9]}.")
     for i, entry in zip(layers, entries, strict=True):
         layer = graph.layers[i]
-        for key, type_ in (("input", layer.source.type), ("output", layer.result.type)):
-            right = {"bits": type_.bits, "signed": type_.signed, "lo": type_.lo, "hi": type_.hi}
-            if entry[key] != right:
-                raise broken(layer.name, f"certificate.json: {key} is {entry[key]}, in the model {right}.")
+        for key, said_, types in (
+            ("inputs", entry["inputs"], [source.type for source in sources_of(layer)]),
+            ("output", [entry["output"]], [layer.result.type]),
+        ):
+            right = [{"bits": t.bits, "signed": t.signed, "lo": t.lo, "hi": t.hi} for t in types]
+            if said_ != right:
+                raise broken(layer.name, f"certificate.json: {key} is {said_}, in the model {right}.")
     instances = [x for entry in entries for x in entry["instances"]]
-    if [x["instance"] for x in instances] != [cell.name for cell in cells]:
-        raise broken("certificate.json", "lists other instances than the chain from s_axis to m_axis has.")
-    for x, cell in zip(instances, cells, strict=True):
+    if sorted(x["instance"] for x in instances) != sorted(cells):
+        raise broken("certificate.json", "lists other instances than there are between s_axis and m_axis.")
+    for x in instances:
+        cell = cells[x["instance"]]
         own = {n: v if isinstance(v, int | str) else str(v) for n, v in cell.parameters.items()}
         if x["module"] != cell.module:
             raise broken(cell.name, f"certificate.json: the module is {x['module']}, in the top level {cell.module}.")
@@ -191,9 +194,7 @@ def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cell
                 )  # fmt: skip
 
 
-def _memories(
-    certificate: dict[str, Any], entries: list[dict[str, Any]], cells: list[Cell], memories: Memories
-) -> None:
+def _memories(certificate: dict[str, Any], entries: list[dict[str, Any]], memories: Memories) -> None:
     """Every memory file is read by an instance, the one that the certificate names."""
     files = {name for name in certificate["rtl"] if name.endswith(".mem")}
     if files != memories.used:

@@ -6,17 +6,30 @@ from typing import Any
 
 from hlsgen.certify.verilog import broken
 
-FORMAT = 1
+FORMAT = 2
 _TYPE = {"bits": int, "signed": bool, "lo": int, "hi": int}
 _INSTANCE: dict[str, Any] = {"instance": str, "module": str, "parameters": {str: (int, str)}, "memories": [str]}
 _COMMON: dict[str, Any] = {
-    "layer": str, "kind": str, "instances": [_INSTANCE], "input": _TYPE, "output": _TYPE,
+    "layer": str, "kind": str, "instances": [_INSTANCE], "inputs": [_TYPE], "output": _TYPE,
 }  # fmt: skip
-_SET: dict[str, Any] = {"positions": [int], "interval": [int]}
+_WINDOW: dict[str, Any] = {"kernel": [int], "strides": [int], "dilations": [int], "pads": [int], "pad": int}
+_SUMS: dict[str, Any] = {"lo": [int], "hi": [int]}
+_FUNCTION: dict[str, Any] = {"realization": str, "form": str, "period": int}
 _KINDS: dict[str, dict[str, Any]] = {
-    "linear": {"rows": int, "columns": int, "lo": [int], "hi": [int]},
-    "quantizer": {"realization": str, "form": str, "period": int},
+    "linear": {"rows": int, "columns": int, **_SUMS},
+    "convolution": {"weights": [int], "groups": int, **_WINDOW, **_SUMS},
+    "pool": {"reduction": str, **_WINDOW},
+    "quantizer": _FUNCTION,
+    "merge": {"way": str, **_FUNCTION},
+    "pair": {},
+    "rearrangement": {},
+    "concatenation": {},
     "argmax": {},
+}
+#: Of the kinds with sets: what a set has besides its steps, and what with them.
+_SETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "quantizer": ({"positions": [int], "interval": [int]}, {"thresholds": [int], "codes": [int]}),
+    "merge": ({"positions": [int], "a": [int], "b": [int]}, {"interval": [int], "thresholds": [int], "codes": [int]}),
 }
 
 
@@ -32,14 +45,14 @@ def check(certificate: dict[str, Any]) -> None:
         if kind not in _KINDS:
             raise broken(name, f"kind is {kind!r}.")
         rest = dict(layer)
-        sets = rest.pop("sets", []) if kind == "quantizer" else []
+        plain, steps = _SETS.get(kind, ({}, {}))
+        sets = rest.pop("sets", []) if plain else []
         _is(rest, _COMMON | _KINDS[kind], name)
         _is(sets, [dict], name)
-        if kind == "quantizer" and (not sets or layer["period"] < 1):
+        if plain and (not sets or layer["period"] < 1):
             raise broken(name, "has no sets, or no period.")
-        listed = {"thresholds": [int], "codes": [int]} if layer.get("form") == "steps" else {}
         for s in sets:
-            _is(s, _SET | listed, f"{name}, set")
+            _is(s, plain | (steps if layer["form"] == "steps" else {}), f"{name}, set")
 
 
 def _is(value: Any, wanted: Any, where: str) -> None:

@@ -1,276 +1,287 @@
-"""Each layer of the model against the instances that stand for it, and against what the certificate says."""
+"""Each layer of the model against the instances that stand for it, and against what the certificate says.
+
+Instances are walked in the order of the certificate, which must be one in which every stream is there
+before it is taken. What a stream carries follows from the modules' contracts and their parameters alone.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hlsgen.certify import floats
-from hlsgen.certify.arithmetic import Compare, InTurn, Lanes, Scale, Shift, Threshold
-from hlsgen.certify.proof import prove
-from hlsgen.certify.rounded import FloatScale, PairAdd, PairScale
-from hlsgen.certify.tables import Correct, Rank, Table
-from hlsgen.certify.verilog import Cell, Memories, Sized, broken, two_complement
-from hlsgen.certify.wiring import Port, ports
-from hlsgen.fixed import Array, IntType
-from hlsgen.ir import FloatBits, Graph, Layer, Linear, Map, Relabel, Winner
-from hlsgen.rescale.step import StepFunction, specialize
+from hlsgen.certify import sums, windows
+from hlsgen.certify.content import ANYTHING, Elements, Stream, readable, vectors
+from hlsgen.certify.functions import Quantizer, Summary, check_map, same, widths
+from hlsgen.certify.joins import Join, check_merge
+from hlsgen.certify.plumbing import PLUMBING, fits, move, only, whole
+from hlsgen.certify.verilog import Cell, Memories, Sized, broken
+from hlsgen.certify.wiring import Network
+from hlsgen.fixed import Array
+from hlsgen.ir import (
+    Concatenation,
+    Convolution,
+    FloatBits,
+    Graph,
+    Layer,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Winner,
+    sources_of,
+)
+from hlsgen.layout import Layout
+from hlsgen.reach import reach
 
-#: The modules that realize a function by themselves, and their models.
-MODELS: dict[str, type[Lanes]] = {
-    "hg_threshold": Threshold, "hg_compare": Compare, "hg_shift": Shift, "hg_scale": Scale, "hg_rank": Rank,
-    "hg_table": Table, "hg_correct": Correct, "hg_scale_f32": FloatScale, "hg_pair_add": PairAdd, "hg_pair_scale": PairScale,
+#: What the certificate calls the layers.
+KINDS: dict[type[Layer], str] = {
+    Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
+    Concatenation: "concatenation", Merge: "merge", Packing: "pair", Winner: "argmax",
 }  # fmt: skip
-_MVU = frozenset("SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY".split())
+#: Modules of layers that are no function of single elements.
+_MODULES: dict[type[Layer], tuple[str, ...]] = {
+    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv"), Pooling: ("hg_pool",), Packing: ("hg_join",),
+    Winner: ("hg_argmax",),
+}  # fmt: skip
+_ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
-
-@dataclass(frozen=True)
-class Summary:
-    """What was proven of a layer: functions, the inputs they have, and how many of these were evaluated."""
-
-    layer: str
-    kind: str
-    module: str
-    functions: int
-    inputs: int
-    evaluated: int
+#: What is left to prove of a layer whose stream is known.
+Proof = Callable[[], Summary]
 
 
 class Checker:
-    """Walks the layers; `port` and `beats` are the stream behind the last one."""
+    """Walks the layers; `streams` are those that something has sent and nothing has taken yet."""
 
     def __init__(
-        self, graph: Graph, orders: list[Array], cells: list[Cell], memories: Memories, entries: list[dict[str, Any]]
+        self, graph: Graph, layout: Layout, network: Network, memories: Memories, entries: list[dict[str, Any]]
     ) -> None:
-        self.graph, self.orders, self.memories = graph, orders, memories
-        self.cells, self.entries = {cell.name: cell for cell in cells}, entries
-        self.reach: tuple[Array, Array] | None = None  # of the last layer's rows, if it is linear
+        self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
+        self.elements = Elements(graph)
+        self.streams: dict[str, Stream] = {}
 
-    def start(self, first: Cell) -> None:
+    def start(self) -> None:
         """The input port. Raises HG055."""
-        type_ = self.graph.input.type
-        bits = 32 if isinstance(self.graph.input.decode, FloatBits) else type_.bits
-        width, elements = first.number("WIDTH", 1), len(self.orders[0])
+        value, cell = self.graph.input, self.network.port_in
+        bits = 32 if isinstance(value.decode, FloatBits) else value.type.bits
+        width, order = cell.number("WIDTH", 1), self.layout.orders[0]
         if width % bits:
-            raise broken(first.name, f"WIDTH is {width}, no multiple of the {bits} bits of {type_}.")
-        self.port = Port(width // bits, bits)
-        self.beats = -(-elements // self.port.lanes)
-        self._frame(first)
+            raise broken(cell.name, f"WIDTH is {width}, no multiple of the {bits} bits of {value.type}.")
+        lanes = width // bits
+        numbers = np.full(-(-len(order) // lanes) * lanes, ANYTHING)
+        numbers[: len(order)] = self.elements.numbers[0][order]
+        stream = Stream(numbers.reshape(-1, lanes), bits, value.type.lo, value.type.hi)
+        self._frame(cell, stream)
+        self._send(cell, [self.network.first], stream)
 
-    def end(self, last: Cell) -> None:
-        self._frame(last)
+    def end(self) -> None:
+        """The output port: all elements of the output, without empty lanes between them. Raises HG055."""
+        cell, stream = self.network.port_out, self._taken(self.network.port_out, [self.network.last])[0]
+        type_ = self.graph.output.type
+        readable(cell.name, stream, type_, stream.bits, None)
+        self.elements.expect(cell.name, stream, len(self.graph.layers), self.layout.orders[-1])
+        filled = stream.filled.ravel()
+        if not filled[: filled.sum()].all() or (len(filled) - filled.sum()) >= stream.lanes:
+            raise broken(cell.name, "there are empty lanes between the elements of the output.")
+        self._frame(cell, stream)
 
-    def _frame(self, cell: Cell) -> None:
-        wanted = {"WIDTH": self.port.width, "TDATA_W": -(-self.port.width // 8) * 8, "BEATS": self.beats}
+    @staticmethod
+    def _frame(cell: Cell, stream: Stream) -> None:
+        wanted = {"WIDTH": stream.width, "TDATA_W": -(-stream.width // 8) * 8, "BEATS": stream.beats}
         if cell.parameters != wanted:
             raise broken(cell.name, f"parameters are {_shown(cell)}, a frame of this core needs {wanted}.")
 
-    def stream(self, i: int, entry: dict[str, Any]) -> list[Cell]:
-        """The units of a layer, each of which takes what the one before sends. Raises HG055."""
-        layer = self.graph.layers[i]
-        cells = [self.cells[x["instance"]] for x in entry["instances"]]
-        for cell in cells:
-            takes, sends = ports(cell)
-            if takes != self.port:
+    def _send(self, cell: Cell, names: list[str], stream: Stream) -> None:
+        for name in names:
+            if self.network.widths[name] != stream.width:
                 raise broken(
-                    layer.name, f"{cell.name} takes {takes.lanes} x {takes.bits} bits a beat, "
-                    f"gets {self.port.lanes} x {self.port.bits}.",
-                )  # fmt: skip
-            self._regroup(layer, cell, sends)
-        if self.port.bits != layer.result.type.bits:
-            raise broken(layer.name, f"its codes have {self.port.bits} bits, {layer.result.type} has another width.")
-        return cells
+                    cell.name, f"it sends {stream.width} bits on stream {name} of {self.network.widths[name]} bits."
+                )
+            self.streams[name] = stream
 
-    def layer(self, i: int, cells: list[Cell], entry: dict[str, Any]) -> Summary:
-        """What a layer computes. Raises HG055."""
+    def _taken(self, cell: Cell, names: list[str]) -> list[Stream]:
+        missing = [name for name in names if name not in self.streams]
+        if missing:
+            raise broken(cell.name, f"certificate.json lists it before what sends {missing[0]}.")
+        return [self.streams.pop(name) for name in names]
+
+    # ----------------------------------------------------------------------- layers
+
+    def layer(self, i: int, entry: dict[str, Any]) -> Proof:
+        """Follows the units of a layer; what is left to prove of it. Raises HG055."""
         layer = self.graph.layers[i]
-        reach = self.reach if i and isinstance(self.graph.layers[i - 1], Linear) else None
+        cells = [self.network.cells[x["instance"]] for x in entry["instances"]]
+        own = [cell for cell in cells if cell.module not in PLUMBING]
+        allowed = _MODULES.get(type(layer))
+        if allowed and not (len(own) == 1 and own[0].module in allowed):
+            raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
+        if isinstance(layer, Rearrange | Concatenation) == bool(own):
+            raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
+        if not isinstance(layer, Map | Rearrange | Concatenation) and any(
+            isinstance(source.decode, FloatBits) for source in sources_of(layer)
+        ):
+            raise broken(layer.name, "it takes float32, which only a quantizer can.")
+        proof: Proof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
+        for cell in cells:
+            taken = self._taken(cell, list(self.network.takes[cell.name]))
+            if cell.module in PLUMBING:
+                if cell.module == "hg_pad" and isinstance(layer.result.decode, FloatBits):
+                    raise broken(layer.name, "the border of a float32 tensor has no code.")
+                sent = move(cell, taken, layer.result.type.signed)
+            elif cell is not own[-1]:
+                sent = self._partly(layer, cell, taken)
+            elif isinstance(layer, Map | Merge):
+                sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
+            else:
+                sent, proof = self._computed(i, layer, cell, taken, entry)
+            self._send(cell, list(self.network.sends[cell.name]), sent)
+        if not own:
+            self.elements.expect(layer.name, sent, i + 1, self.layout.orders[i + 1])
+        return proof
+
+    def _partly(self, layer: Layer, cell: Cell, taken: list[Stream]) -> Stream:
+        """The stream behind one of several units of a function."""
+        if cell.module == "hg_join":
+            join = Join(cell, (taken[0], taken[1]))
+            if not isinstance(layer, Merge):
+                raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
+            a, b = taken
+            return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
+        if len(taken) != 1:
+            raise broken(layer.name, f"{cell.name} ({cell.module}) is none of its units.")
+        lanes, before, after = widths(cell)
+        fits(cell, taken[0], lanes, before)
+        return replace(taken[0], bits=after, units=(*taken[0].units, cell))
+
+    def _function(
+        self, i: int, layer: Map | Merge, own: tuple[Cell, ...], stream: Stream, entry: dict[str, Any]
+    ) -> tuple[Stream, Proof]:
+        """What leaves the last unit of a function."""
+        name, type_ = layer.name, layer.result.type
+        if stream.units != own:
+            raise broken(name, f"{[c.name for c in own]} do not follow each other, {[c.name for c in stream.units]} do.")
+        if stream.bits != type_.bits:
+            raise broken(name, f"its codes have {stream.bits} bits, {type_} has another width.")
+        sides = stream.operands or (stream,)
+        if len(sides) != len(layer.inputs):
+            raise broken(name, f"it takes {len(layer.inputs)} streams, {own[-1].name} gets {len(sides)}.")
+        orders = [self.layout.of_input(self.graph, i, n) for n in range(len(sides))]
+        for side, value, order in zip(sides, layer.inputs, orders, strict=True):
+            self.elements.expect(name, replace(side, units=()), value, order)
+        if (orders[0] != orders[-1]).any() or (sides[0].filled != sides[-1].filled).any():
+            raise broken(name, "its operands do not arrive in the same order.")
+        q = Quantizer(layer, own, stream, orders[0], entry)
+        intervals = [reach(self.graph, value) for value in layer.inputs]
+
+        def proof() -> Summary:
+            if isinstance(layer, Map):
+                before = replace(stream, bits=_first_bits(own[0]))
+                return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
+            return check_merge(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
+
+        return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof
+
+    def _computed(
+        self, i: int, layer: Layer, cell: Cell, taken: list[Stream], entry: dict[str, Any]
+    ) -> tuple[Stream, Proof]:
+        """What leaves a unit that is a layer by itself."""
+        name, elements, value = layer.name, self.elements, i + 1
+        orders = [self.layout.of_input(self.graph, i, n) for n in range(len(layer.inputs))]
+        if len(taken) != len(orders):
+            raise broken(name, f"{cell.name} takes {len(taken)} streams, the layer {len(orders)}.")
+        for stream, source, order in zip(taken, layer.inputs, orders, strict=True):
+            elements.expect(name, stream, source, order)
+        stream, order = taken[0], orders[0]
         match layer:
-            case Linear():
-                self.reach = layer.lo, layer.hi  # Behind weights that are wrong, those of the model.
-                return self._linear(i, layer, cells, entry)
-            case Map():
-                return self._map(i, layer, cells, entry, reach)
+            case Linear() | Convolution():
+                if isinstance(layer, Linear):
+                    sent = sums.matrix(cell, stream, layer, order, elements, value)
+                else:
+                    sent = sums.convolution(cell, stream, layer, elements, value)
+                elements.limit(value, layer.lo, layer.hi)  # Behind weights that are wrong, those of the model.
+                return sent, lambda: self._sums(layer, cell, stream, order, entry)
+            case Pooling():
+                sent = windows.pool(cell, stream, layer, order, elements, value)
+                return sent, lambda: self._pool(layer, cell, entry)
+            case Packing():
+                return self._packing(value, layer, cell, taken, orders)
             case _:
                 assert isinstance(layer, Winner)
-                return self._winner(layer, cells)
+                return self._winner(value, layer, cell, stream, order)
 
-    def _regroup(self, layer: Layer, cell: Cell, sends: Port) -> None:
-        """Beats behind a unit, by the number of elements that it sends."""
-        elements = self.port.lanes * self.beats
-        if cell.module in ("hg_width", "hg_mvu", "hg_argmax") and elements != layer.source.size:
-            raise broken(layer.name, f"{cell.name} gets {elements} elements a frame, not {layer.source.size}.")
-        if cell.module in ("hg_mvu", "hg_argmax"):
-            elements = layer.result.size
-        if elements % sends.lanes:
-            raise broken(layer.name, f"{cell.name} sends {sends.lanes} elements a beat, of {elements}.")
-        self.port, self.beats = sends, elements // sends.lanes
-
-    # ----------------------------------------------------------------------- linear layers
-
-    def _linear(self, i: int, layer: Linear, cells: list[Cell], entry: dict[str, Any]) -> Summary:
-        name = layer.name
-        if [c.module for c in cells] not in (["hg_mvu"], ["hg_width", "hg_mvu"]):
-            raise broken(name, f"{[c.module for c in cells]} is no matrix-vector unit.")
-        if cells[0].module == "hg_width" and set(cells[0].parameters) != {"UNIT", "IN", "OUT"}:
-            raise broken(name, f"{cells[0].name} has other parameters than its model.")
-        cell = cells[-1]
-        if set(cell.parameters) != _MVU:
-            raise broken(name, f"{cell.name} has other parameters than its model.")
-        rows, columns = layer.weight.shape
-        simd, pe, cols, groups = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
-        mode, width = cell.number("MODE"), cell.number("W_W", 1)
-        source, result = layer.source.type, layer.result.type
-        if (simd * cols, pe * groups) != (columns, rows):
-            raise broken(
-                name, f"{cell.name} has {pe} x {groups} rows of {simd} x {cols}, the model {rows} of {columns}."
-            )
-        if cell.number("X_SIGNED") != int(source.signed) or cell.number("EVERY") > 64:
-            raise broken(name, f"X_SIGNED or EVERY of {cell.name} does not fit {source}.")
-        if mode > 2 or (mode == 2) != layer.binary or (mode and width != 1) or (mode == 2 and source.bits != 1):
-            raise broken(
-                name, f"MODE {mode} of {cell.name} with weights of {width} bits is not what the model computes."
-            )
-        words = self.memories.fields(cell.file, groups * cols, pe * simd, width)
-        folded = words.reshape(groups, cols, pe, simd).transpose(0, 2, 1, 3).reshape(rows, columns)
-        found = folded if mode == 2 else 2 * folded - 1 if mode == 1 else two_complement(folded, width)
-        weight = np.empty_like(found)
-        order = self.orders[i].reshape(-1, columns) % columns
-        if (order != order[0]).any():
-            raise broken(name, "its vectors do not arrive in one order.")
-        weight[:, order[0]] = found
-        wrong = np.argwhere(weight != layer.weight)
-        if len(wrong):
-            r, c = wrong[0].tolist()
-            raise broken(
-                name, f"row (channel) {r}, column {c}: the model's weight is {layer.weight[r, c]}, that of {cell.name} "
-                f"{weight[r, c]}; at x = 1 in this column and 0 in all others the sums differ so.",
-            )  # fmt: skip
-        self.reach = self._reachable(layer, weight, entry)
-        lo, hi = int(self.reach[0].min()), int(self.reach[1].max())
-        least, most = result.signed and -(1 << (self.port.bits - 1)), 1 << (self.port.bits - result.signed)
-        if lo < least or hi >= most:
-            raise broken(name, f"sums of {lo}..{hi} do not fit {self.port.bits} bits.")
-        return Summary(name, "linear", cell.module, rows, 0, 0)
-
-    def _reachable(self, layer: Linear, weight: Array, entry: dict[str, Any]) -> tuple[Array, Array]:
-        """The interval of every row's sum, from the weights that were read back."""
-        source = layer.source.type
-        if layer.binary:  # counts of agreements
-            lo, hi = np.zeros(len(weight), np.int64), np.full(len(weight), weight.shape[1])
-        else:
-            least, most = np.where(weight > 0, source.lo, source.hi), np.where(weight > 0, source.hi, source.lo)
-            lo, hi = (weight * least).sum(axis=1), (weight * most).sum(axis=1)
-        for what, found, own in (("lo", lo, layer.lo), ("hi", hi, layer.hi)):
-            if (found != own).any():
-                raise broken(layer.name, f"the model's {what} of its sums is not what its weights give.")
-            _same(layer.name, f"certificate.json, {what} of the sums of row", entry[what], found.tolist())
-        _same(layer.name, "certificate.json, rows and columns", [entry["rows"], entry["columns"]], list(weight.shape))
-        return lo, hi
-
-    # ----------------------------------------------------------------------- other layers
-
-    def _winner(self, layer: Winner, cells: list[Cell]) -> Summary:
-        count, type_ = layer.source.shape[-1], layer.source.type
-        if len(cells) != 1 or cells[0].module != "hg_argmax":
-            raise broken(layer.name, f"{[c.module for c in cells]} is no hg_argmax.")
-        cell = cells[0]
-        lanes = cell.number("LANES", 1)
-        wanted = {
-            "LANES": lanes, "BEATS": count // lanes, "IN_W": type_.bits, "IN_SIGNED": int(type_.signed),
-            "INDEX_W": layer.result.type.bits,
-        }  # fmt: skip
-        if cell.parameters != wanted or count % lanes:
-            raise broken(layer.name, f"parameters of {cell.name} are {_shown(cell)}, not {wanted}.")
-        return Summary(layer.name, "argmax", cell.module, 1, 0, 0)
-
-    def _map(
-        self, i: int, layer: Map, cells: list[Cell], entry: dict[str, Any], reach: tuple[Array, Array] | None
+    def _sums(
+        self, layer: Linear | Convolution, cell: Cell, stream: Stream, order: Array, entry: dict[str, Any]
     ) -> Summary:
-        f = specialize(layer, self.orders[i], *(reach or (None, None)))
-        places = _places(layer, self.orders[i], f)
-        period = entry["period"]
-        if len(f.index) % max(1, period) or (f.index.reshape(-1, period) != f.index[:period]).any():
-            raise broken(layer.name, f"certificate.json: its functions do not have the period {period}.")
-        if period > 1 and any(
-            period % n == 0 and (f.index.reshape(-1, n) == f.index[:n]).all() for n in range(1, period // 2 + 1)
-        ):
-            raise broken(layer.name, f"certificate.json: the period is less than {period}.")
-        positions = [np.flatnonzero(f.index[:period] == s).tolist() for s in range(f.sets)]
-        _same(layer.name, "certificate.json, positions of set", [s["positions"] for s in entry["sets"]], positions)
-        intervals = np.stack([f.lo, f.hi], axis=1).tolist()
-        _same(layer.name, "certificate.json, interval of set", [s["interval"] for s in entry["sets"]], intervals)
-        total = int((f.hi - f.lo + 1).sum())
-        if any(c.module.startswith("hg_f32_") for c in cells):
-            _form(layer, entry, "operations")
-            uses = {folds: self._uses(f, folds) for folds in _divisors(self.beats)}
-            count = floats.check(f, cells, self.memories, uses, places)
-            return Summary(layer.name, "quantizer", "float32 units", f.sets, total, count)
-        module = self._module(layer, f, cells)
-        proof = prove(f, module, self._uses(f, module.folds), cells[-1].name, places)
-        listed = any("thresholds" in s for s in entry["sets"])
-        _form(layer, entry, "steps" if listed else "constants")
-        for s, runs in enumerate(proof.runs if listed else []):
-            where = f"certificate.json, {places[s]},"
-            _same(layer.name, f"{where} threshold", entry["sets"][s]["thresholds"], runs.start[1:].tolist())
-            _same(layer.name, f"{where} code", entry["sets"][s]["codes"], runs.code.tolist())
-        return Summary(layer.name, "quantizer", " + ".join(module.modules), f.sets, total, proof.evaluated)
+        lo, hi = sums.check(cell, stream, layer, order, self.memories)
+        for what, found in (("lo", lo), ("hi", hi)):
+            same(layer.name, f"certificate.json, {what} of the sums of row", entry[what], found.tolist())
+        if isinstance(layer, Linear):
+            said = [entry["rows"], entry["columns"]]
+            same(layer.name, "certificate.json, rows and columns", said, list(layer.weight.shape))
+        else:
+            same(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
+            _placed(layer, entry)
+            same(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
+        return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
 
-    def _module(self, layer: Map, f: StepFunction, cells: list[Cell]) -> InTurn:
-        """The models of the units that are one function together."""
-        if f.is_float and (not cells or cells[0].module != "hg_float_key" or set(cells[0].parameters) != {"LANES"}):
-            raise broken(layer.name, "its float32 input does not go through hg_float_key.")
-        cells = cells[f.is_float :]
-        wrong = [c.module for c in cells if c.module not in MODELS]
-        if wrong or not cells:
-            raise broken(layer.name, f"there is no model of {wrong[0] if wrong else 'nothing'}.")
-        units = [MODELS[c.module](c, self.memories) for c in cells]  # type: ignore[call-arg]
-        module = InTurn(units)
-        type_ = IntType(0, 0xFFFFFFFF) if f.is_float else layer.source.type
-        if units[0].signed not in (None, type_.signed) or units[0].in_bits != type_.bits:
-            raise broken(layer.name, f"{cells[0].name} reads its input otherwise than as {type_}.")
-        if self.beats % module.folds:
-            raise broken(layer.name, f"FOLDS of its units is {module.folds}; a frame has {self.beats} beats.")
-        return module
+    def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
+        _placed(layer, entry)
+        if entry["reduction"] != layer.kind.value:
+            raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
+        return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
 
-    def _uses(self, f: StepFunction, folds: int) -> dict[tuple[int, int], list[int]]:
-        """(fold, lane) -> the sets of the elements that come there."""
-        place = np.arange(len(f.index))
-        fold, lane = place // self.port.lanes % folds, place % self.port.lanes
-        found: dict[tuple[int, int], list[int]] = {}
-        for b, g, s in np.unique(np.stack([fold, lane, f.index], axis=1), axis=0).tolist():
-            found.setdefault((b, g), []).append(s)
-        return found
+    def _packing(
+        self, value: int, layer: Packing, cell: Cell, taken: list[Stream], orders: list[Array]
+    ) -> tuple[Stream, Proof]:
+        join = Join(cell, (taken[0], taken[1]))
+        if join.mode != 2 or join.bits != (8, 8):
+            raise broken(layer.name, f"{cell.name} does not put two codes of 8 bits side by side.")
+        if (orders[0] != orders[1]).any() or (taken[0].filled != taken[1].filled).any():
+            raise broken(layer.name, "its operands do not arrive in the same order.")
+        sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
+        return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
+
+    def _winner(self, value: int, layer: Winner, cell: Cell, stream: Stream, order: Array) -> tuple[Stream, Proof]:
+        only(cell, _ARGMAX)
+        count, type_ = layer.source.shape[-1], layer.source.type
+        lanes, beats = cell.number("LANES", 1), cell.number("BEATS", 1)
+        fits(cell, stream, lanes, cell.number("IN_W", 1))
+        readable(cell.name, stream, type_, cell.number("IN_W"), cell.number("IN_SIGNED"))
+        whole(cell, stream, beats, "a vector has")
+        rows, columns = vectors(layer.name, order, count)
+        if lanes * beats != count or not stream.filled.all() or (np.diff(columns) < 0).any():
+            raise broken(layer.name, f"{cell.name} has {lanes} x {beats} elements in turn, a vector {count} from first to last.")
+        if cell.number("INDEX_W", 1) != layer.result.type.bits:
+            raise broken(layer.name, f"INDEX_W of {cell.name} is {cell.parameters['INDEX_W']}, not {layer.result.type}.")
+        sent = Stream(
+            self.elements.numbers[value][rows][:, None], layer.result.type.bits, layer.result.type.lo, layer.result.type.hi
+        )
+        return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
 
 
-def _places(layer: Map, order: Array, f: StepFunction) -> list[str]:
-    """A name of each set: the channel and stream position of its first element."""
-    first = np.unique(f.index, return_index=True)[1]
-    shape = layer.source.shape
-    axis = {len(shape) - 1} if shape else set()
-    channel = order[first] % shape[-1] if axis else np.zeros_like(first)
-    return [f"channel {c} (stream position {p})" for c, p in zip(channel.tolist(), first.tolist(), strict=True)]
+def _first_bits(cell: Cell) -> int:
+    return widths(cell)[1]
 
 
-def _divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
+def _placed(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
+    """The certificate's window."""
+    place = layer.window
+    wanted = {
+        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
+        "pads": list(place.pads), "pad": [layer.pad],
+    }  # fmt: skip
+    for key, value in wanted.items():
+        said = entry[key] if isinstance(entry[key], list) else [entry[key]]
+        same(layer.name, f"certificate.json, {key}", said, value)
 
 
-def _form(layer: Layer, entry: dict[str, Any], form: str) -> None:
-    if entry["form"] != form:
-        raise broken(layer.name, f"certificate.json: the form is {entry['form']!r}, for these instances {form!r}.")
-
-
-def _same(layer: str, what: str, said: list[Any], found: list[Any]) -> None:
-    """Two lists, element by element."""
-    if said == found:
-        return
-    if len(said) != len(found):
-        raise broken(layer, f"{what}: {len(said)} are listed, there are {len(found)}.")
-    i = next(i for i, (a, b) in enumerate(zip(said, found, strict=True)) if a != b)
-    raise broken(layer, f"{what} number {i} is {said[i]}, in the hardware and the model it is {found[i]}.")
+def modules(cells: list[Cell]) -> str:
+    return " + ".join(cell.module for cell in cells)
 
 
 def _shown(cell: Cell) -> dict[str, int | str]:

@@ -15,7 +15,7 @@ import numpy as np
 from hlsgen.certify.monotone import Pieces, pieces
 from hlsgen.certify.verilog import broken
 from hlsgen.errors import HlsgenError
-from hlsgen.fixed import Array
+from hlsgen.fixed import Array, IntType
 from hlsgen.rescale.step import StepFunction
 from hlsgen.semantics import KEY_NEG_INF
 
@@ -66,23 +66,27 @@ class Proof:
 def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> Runs:
     """What a lane computes on the inputs of set s, as the output's type reads it."""
     lo, hi = int(f.lo[s]), int(f.hi[s])
-    parts = [(lo, hi)]
-    if f.is_float:
-        # Keys between that of NaN and that of -infinity do not occur.
-        parts = [(0, 0), (KEY_NEG_INF, hi)]
+    # Keys between that of NaN and that of -infinity do not occur.
+    return runs_in(module, fold, lane, [(0, 0), (KEY_NEG_INF, hi)] if f.is_float else [(lo, hi)], f.output_type)
+
+
+def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], type_: IntType) -> Runs:
+    """What a lane computes on these intervals, as the output's type reads it."""
     starts, codes = [], []
     for low, high in parts:
         inner = module.changes(fold, lane, low, high)
         start = np.unique(np.append(inner[(inner > low) & (inner <= high)], low)).astype(np.int64)
         starts.append(start)
         codes.append(module.apply(fold, lane, start))
-    start, code = np.concatenate(starts), np.concatenate(codes)
-    bits = f.output_type.bits
-    code = (code & ((1 << bits) - 1)).astype(np.int64)
-    if f.output_type.signed:
-        code = code - ((code >> (bits - 1)) << bits)
+    start, code = np.concatenate(starts), read_as(np.concatenate(codes), type_.bits, type_.signed)
     keep = np.append(True, code[1:] != code[:-1])
     return Runs(start[keep], code[keep])
+
+
+def read_as(x: Array, bits: int, signed: bool | None) -> Array:
+    """Integers cut to so many bits, as a reader with that sign has them."""
+    x = (x & ((1 << bits) - 1)).astype(np.int64)
+    return np.asarray(x - ((x >> (bits - 1)) << bits) if signed else x)
 
 
 def prove(

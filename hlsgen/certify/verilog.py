@@ -30,16 +30,18 @@ class Sized:
 
 
 Value = int | str | Sized
+#: What a port is connected to: a net, or several, the one of the lowest bit first.
+Nets = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Cell:
-    """An instance: its module, its parameters, and the net of each port."""
+    """An instance: its module, its parameters, and the nets of each port."""
 
     module: str
     name: str
     parameters: dict[str, Value]
-    ports: dict[str, str]
+    ports: dict[str, Nets]
 
     def number(self, name: str, least: int = 0) -> int:
         """A plain integer parameter, not below `least`."""
@@ -82,7 +84,7 @@ def broken(where: str, what: str, hint: str = "") -> HlsgenError:
 
 _TOKEN = re.compile(
     r"""\s+|//(?P<comment>[^\n]*)|`default_nettype\ (?:none|wire)\b"""
-    r"""|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(),;:.\#-])""",
+    r"""|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""",
     re.ASCII,
 )
 #: Comments that tools obey.
@@ -148,6 +150,15 @@ class _Reader:
             return Sized(int(width), int(digits, 16))
         return self.number()
 
+    def nets(self) -> Nets:
+        """A net, or a concatenation of nets."""
+        if not self.skip("{"):
+            return self.identifier()
+        found = [self.identifier()]
+        while self.next(",", "}") == ",":
+            found.append(self.identifier())
+        return tuple(reversed(found))
+
     def bits(self) -> int:
         """Width of an optional range."""
         if not self.skip("["):
@@ -199,7 +210,7 @@ def _cell(reader: _Reader) -> Cell:
     if reader.skip("#"):
         parameters = _connections(reader, reader.value)
     name = reader.identifier()
-    ports: dict[str, Any] = _connections(reader, reader.identifier)
+    ports: dict[str, Any] = _connections(reader, reader.nets)
     reader.next(";")
     return Cell(module, name, parameters, ports)
 

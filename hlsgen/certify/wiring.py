@@ -1,107 +1,146 @@
-"""The streams of the top level: from s_axis through one instance after the other to m_axis."""
+"""The streams of the top level: from s_axis through instances to m_axis, each with one sender and one taker."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.certify.verilog import Cell, Top, broken
+from hlsgen.certify.verilog import Cell, Nets, Top, broken
 
-_STREAM = ("s_data", "s_valid", "s_ready"), ("m_data", "m_valid", "m_ready")
 _AXIS = ("tdata", "tvalid", "tready", "tlast")
-#: Parameters of the modules that do not follow LANES, IN_W, OUT_W: elements and bits on both sides.
-_SHAPES: dict[str, tuple[str, str | int, str, str | int]] = {
-    "hg_float_key": ("LANES", 32, "LANES", 32),
-    "hg_f32_unit": ("LANES", 32, "LANES", 32),
-    "hg_f32_round_unit": ("LANES", 32, "LANES", 32),
-    "hg_f32_decode": ("LANES", "IN_W", "LANES", 32),
-    "hg_f32_encode": ("LANES", 32, "LANES", "OUT_W"),
-    "hg_width": ("IN", "UNIT", "OUT", "UNIT"),
-    "hg_mvu": ("SIMD", "X_W", "PE", "ACC_W"),
-    "hg_pair_add": ("LANES", 16, "LANES", 8),
-    "hg_pair_scale": ("LANES", 16, "LANES", "OUT_W"),
-    "hg_argmax": ("LANES", "IN_W", "", "INDEX_W"),
-}
+#: Modules that take two streams.
+_TWO = ("hg_join", "hg_concat")
+_CLOCKS: dict[str, Nets] = {"clk": "clk", "rst": "rst_core"}
 
 
 @dataclass(frozen=True)
-class Port:
-    """One side of a unit: elements of a beat and their bits."""
+class Network:
+    """The instances between the ports, and the names of the streams that each takes and sends.
 
-    lanes: int
-    bits: int
+    A stream's name is that of its valid net; `widths` has the bits of its data net. The ports send
+    `first` and take `last`.
+    """
 
-    @property
-    def width(self) -> int:
-        return self.lanes * self.bits
-
-
-def ports(cell: Cell) -> tuple[Port, Port]:
-    """Both sides of a unit."""
-    names = _SHAPES.get(cell.module, ("LANES", "IN_W", "LANES", "OUT_W"))
-    missing = [name for name in names if isinstance(name, str) and name and name not in cell.parameters]
-    if missing:
-        raise broken(cell.name, f"{cell.module} has no parameter {missing[0]}.")
-    lanes, bits, out_lanes, out_bits = (
-        x if isinstance(x, int) else cell.number(x, 1) if x else 1 for x in names
-    )  # fmt: skip
-    return Port(lanes, bits), Port(out_lanes, out_bits)
+    cells: dict[str, Cell]
+    takes: dict[str, tuple[str, ...]]
+    sends: dict[str, tuple[str, ...]]
+    widths: dict[str, int]
+    port_in: Cell
+    port_out: Cell
+    first: str
+    last: str
 
 
-def chain(top: Top, name: str, reset_active_low: bool) -> tuple[Cell, list[Cell], Cell]:
-    """(hg_axis_in, the units in order, hg_axis_out). Raises HG055 if anything else is connected."""
-    by_module: dict[str, list[Cell]] = {}
-    for cell in top.cells.values():
-        by_module.setdefault(cell.module, []).append(cell)
+def network(top: Top, name: str, reset_active_low: bool) -> Network:
+    """The streams of a top level. Raises HG055 if anything else is connected."""
+    port_in, port_out = _ends(top, name, reset_active_low)
+    cells = {n: c for n, c in top.cells.items() if c.module not in ("hg_reset", "hg_axis_in", "hg_axis_out")}
+    found = _Streams(top)
+    sends = {cell.name: found.sent(cell) for cell in (port_in, *cells.values())}
+    takes = {cell.name: found.taken(cell) for cell in (*cells.values(), port_out)}
+    for valid in found.nets:
+        if valid not in found.takers:
+            raise broken(top.name, f"nothing takes stream {valid} that {found.senders[valid]} sends.")
+    wires = {"rst_core": 1, **found.wires}
+    if wires != top.wires:
+        odd = sorted(set(wires.items()) ^ set(top.wires.items()))
+        raise broken(top.name, f"has other wires than its streams: {odd[:4]}.")
+    _no_circle(top, found, takes, sends, port_in.name)
+    widths = {valid: top.wires[data] for valid, (data, _) in found.nets.items()}
+    last = takes.pop(port_out.name)[0]
+    first = sends.pop(port_in.name)[0]
+    return Network(cells, takes, sends, widths, port_in, port_out, first, last)
+
+
+class _Streams:
+    """Nets as the instances use them."""
+
+    def __init__(self, top: Top) -> None:
+        self.top = top
+        self.nets: dict[str, tuple[str, str]] = {}  # valid -> (data, ready)
+        self.senders: dict[str, str] = {}
+        self.takers: dict[str, str] = {}
+        self.wires: dict[str, int] = {}
+
+    def _new(self, cell: Cell, wire: Nets, data: bool = False) -> str:
+        """A net that this instance drives, or, a ready, that drives it."""
+        if not isinstance(wire, str) or wire in self.wires or wire not in self.top.wires:
+            raise broken(cell.name, f"{wire} is no wire of its own that it can use.")
+        self.wires[wire] = self.top.wires[wire] if data else 1
+        return wire
+
+    def sent(self, cell: Cell) -> tuple[str, ...]:
+        """The streams that an instance sends, which share their data if they are several."""
+        data, valid, ready = (cell.ports.get(f"m_{kind}", "") for kind in ("data", "valid", "ready"))
+        if cell.module == "hg_fork":
+            count = cell.number("COUNT", 2) if "COUNT" in cell.parameters else 0
+            if not (isinstance(valid, tuple) and isinstance(ready, tuple) and len(valid) == len(ready) == count):
+                raise broken(cell.name, f"it has no valid and ready for each of {count} streams.")
+        else:
+            if not (isinstance(valid, str) and isinstance(ready, str)):
+                raise broken(cell.name, f"{cell.module} sends one stream, not {valid}.")
+            valid, ready = (valid,), (ready,)
+        shared = self._new(cell, data, data=True)
+        for own, back in zip(valid, ready, strict=True):
+            self.nets[self._new(cell, own)] = shared, self._new(cell, back)
+            self.senders[own] = cell.name
+        return valid
+
+    def taken(self, cell: Cell) -> tuple[str, ...]:
+        """The streams that an instance takes; its ports are these and those it sends."""
+        names, wanted = [], dict(_CLOCKS)
+        for side in ("a", "b") if cell.module in _TWO else ("s",):
+            data, valid, ready = (cell.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready"))
+            if not isinstance(valid, str) or valid not in self.nets:
+                raise broken(cell.name, f"nothing sends stream {valid or side} that it takes.")
+            if self.nets[valid] != (data, ready):
+                raise broken(
+                    cell.name, f"data {data} and ready {ready} are not those of stream {valid} that "
+                    f"{self.senders[valid]} sends.",
+                )  # fmt: skip
+            if valid in self.takers:
+                raise broken(cell.name, f"it takes stream {valid}, which {self.takers[valid]} takes as well.")
+            self.takers[valid] = cell.name
+            names.append(valid)
+            wanted |= {f"{side}_data": data, f"{side}_valid": valid, f"{side}_ready": ready}
+        if cell.module != "hg_axis_out":
+            wanted |= {port: nets for port, nets in cell.ports.items() if port in ("m_data", "m_valid", "m_ready")}
+            _connected(cell, wanted)
+        return tuple(names)
+
+
+def _no_circle(
+    top: Top, found: _Streams, takes: dict[str, tuple[str, ...]], sends: dict[str, tuple[str, ...]], start: str
+) -> None:
+    """Whether every instance can be reached by taking only streams that are there."""
+    waits = {name: len(streams) for name, streams in takes.items()}
+    ready = [start]
+    while ready:
+        for valid in sends.get(ready.pop(), ()):
+            taker = found.takers[valid]
+            waits[taker] -= 1
+            if not waits[taker]:
+                ready.append(taker)
+    rest = [name for name, count in waits.items() if count]
+    if rest:
+        raise broken(top.name, f"its streams go in a circle, or do not come from s_axis: {', '.join(rest[:4])}.")
+
+
+def _ends(top: Top, name: str, reset_active_low: bool) -> tuple[Cell, Cell]:
+    """The instances at the core's ports, and what they are connected to outside."""
     single = []
     for module in ("hg_reset", "hg_axis_in", "hg_axis_out"):
-        cells = by_module.get(module, [])
+        cells = [cell for cell in top.cells.values() if cell.module == module]
         if len(cells) != 1:
             raise broken(top.name, f"has {len(cells)} instances of {module}, not one.")
         single.append(cells[0])
     reset, first, last = single
-    _frame(top, name, "rst_n" if reset_active_low else "rst", first, last)
-    _connected(reset, {"clk": "clk", "reset_in": "rst_n" if reset_active_low else "rst", "rst": "rst_core"})
-    if reset.parameters != {"ACTIVE_LOW": int(reset_active_low)}:
-        raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
-    for end, names in ((first, {"WIDTH", "TDATA_W", "BEATS"}), (last, {"WIDTH", "TDATA_W", "BEATS"})):
-        if set(end.parameters) != names:
+    pin = "rst_n" if reset_active_low else "rst"
+    for end in (first, last):
+        if set(end.parameters) != {"WIDTH", "TDATA_W", "BEATS"}:
             raise broken(end.name, f"{end.module} has other parameters than its model.")
-    takers = {cell.ports.get("s_data", ""): cell for cell in top.cells.values()}
-    wires, cells, at = {"rst_core": 1}, [], first
-    while at is not last:
-        nets = [at.ports.get(port, "") for port in _STREAM[1]]
-        following = takers.pop(nets[0], None)
-        if following is None or len(cells) > len(top.cells):
-            raise broken(top.name, f"nothing takes what {at.name} sends.")
-        width = at.number("WIDTH", 1) if at is first else ports(at)[1].width
-        takes = following.number("WIDTH", 1) if following is last else ports(following)[0].width
-        wires |= {nets[0]: width, nets[1]: 1, nets[2]: 1}
-        if width != takes or top.wires.get(nets[0]) != width:
-            raise broken(
-                top.name, f"{at.name} sends {width} bits, wire {nets[0]} has {top.wires.get(nets[0])}, "
-                f"{following.name} takes {takes}.",
-            )  # fmt: skip
-        if [following.ports.get(port) for port in _STREAM[0]] != nets:
-            raise broken(top.name, f"{following.name} takes other streams than {at.name} sends.")
-        if at is not first:
-            cells.append(at)
-        at = following
-    for cell in cells:
-        _connected(cell, {"clk": "clk", "rst": "rst_core"} | {p: cell.ports[p] for side in _STREAM for p in side})
-    if wires != top.wires or len(set(wires)) != 1 + 3 * (len(cells) + 1):
-        raise broken(
-            top.name, f"has other wires than its streams: {sorted(set(wires.items()) ^ set(top.wires.items()))[:4]}."
-        )
-    if len(cells) + 3 != len(top.cells):
-        raise broken(top.name, "has instances that are not between s_axis and m_axis.")
-    return first, cells, last
-
-
-def _frame(top: Top, name: str, reset: str, first: Cell, last: Cell) -> None:
-    """The ports of the core and of the instances that face them."""
     widths = first.number("TDATA_W", 1), last.number("TDATA_W", 1)
     wanted = (
-        ("input", 1, "clk"), ("input", 1, reset),
+        ("input", 1, "clk"), ("input", 1, pin),
         ("input", widths[0], "s_axis_tdata"), ("input", 1, "s_axis_tvalid"),
         ("output", 1, "s_axis_tready"), ("input", 1, "s_axis_tlast"),
         ("output", widths[1], "m_axis_tdata"), ("output", 1, "m_axis_tvalid"),
@@ -109,14 +148,19 @@ def _frame(top: Top, name: str, reset: str, first: Cell, last: Cell) -> None:
     )  # fmt: skip
     if top.name != name or top.ports != wanted:
         raise broken(top.name, "its name or ports are not those of a core with this port width and reset.")
-    clocks = {"clk": "clk", "rst": "rst_core"}
-    inner = {port: first.ports.get(port, "") for port in _STREAM[1]}
-    _connected(first, clocks | inner | {f"s_axis_{p}": f"s_axis_{p}" for p in _AXIS} | {"frame_error": "frame_error"})
-    inner = {port: last.ports.get(port, "") for port in _STREAM[0]}
-    _connected(last, clocks | inner | {f"m_axis_{p}": f"m_axis_{p}" for p in _AXIS})
+    _connected(reset, {"clk": "clk", "reset_in": pin, "rst": "rst_core"})
+    if reset.parameters != {"ACTIVE_LOW": int(reset_active_low)}:
+        raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
+    for end, port, side in ((first, "s_axis", "m"), (last, "m_axis", "s")):
+        outside: dict[str, Nets] = {f"{port}_{p}": f"{port}_{p}" for p in _AXIS}
+        if end is first:
+            outside["frame_error"] = "frame_error"
+        inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
+        _connected(end, _CLOCKS | outside | inner)
+    return first, last
 
 
-def _connected(cell: Cell, wanted: dict[str, str]) -> None:
+def _connected(cell: Cell, wanted: dict[str, Nets]) -> None:
     if cell.ports != wanted:
-        odd = sorted(set(cell.ports.items()) ^ set(wanted.items()))
+        odd = sorted(str(x) for x in set(cell.ports.items()) ^ set(wanted.items()))
         raise broken(cell.name, f"{cell.module} is connected otherwise than it should be: {odd[:4]}.")

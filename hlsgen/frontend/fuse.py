@@ -2,45 +2,41 @@
 
 DequantizeLinear, MatMul or Gemm with an int32 bias, QuantizeLinear is a QLinearMatMul with one
 multiplication by fl(fl(sa * sb) / sy), with Conv likewise a QLinearConv; DequantizeLinear, Add or Mul,
-QuantizeLinear of 8 bits is a QLinearAdd or QLinearMul. Elsewhere the chain is evaluated as the file has it.
+QuantizeLinear of 8 bits is a QLinearAdd or QLinearMul, with an average pool a QLinearAveragePool or
+QLinearGlobalAveragePool. Elsewhere the chain is evaluated as the file has it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.errors import HlsgenError
 from hlsgen.fixed import Array
 from hlsgen.frontend import pair
+from hlsgen.frontend.fuse_images import averaged, bordered
 from hlsgen.frontend.nodes import pruned
+from hlsgen.frontend.patterns import Chain, Found, Net, Source, named, plain
 from hlsgen.frontend.qlinear import Operand, added, multiplied
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import Conv, ConvInteger, Join, Joint, MatMul, MatMulInteger, Op, Pack, Reshape, Shape, Step, Transpose
+from hlsgen.ir import (
+    Conv,
+    ConvInteger,
+    Join,
+    Joint,
+    MatMul,
+    MatMulInteger,
+    Op,
+    Pack,
+    Pool,
+    Reduction,
+    Reshape,
+    Step,
+    Transpose,
+)
 from hlsgen.operations import Add, Cast, Dequantize, Max, Mul, QuantizeLinear
-
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Of a step: its constant operand, which operand the data is, and the data's dtype."""
-
-    const: Const | None
-    position: int
-    dtype: str
-
-
-#: Steps that follow each other, the first taking the values `inputs`.
-Chain = list[tuple[str, Op, Shape]]
-
-
-@dataclass(frozen=True)
-class Found:
-    """What replaces the steps that end with a QuantizeLinear."""
-
-    inputs: tuple[int, ...]
-    chain: Chain
 
 
 def fuse(
@@ -63,32 +59,20 @@ def fuse(
     return tuple(pruned(result, numbers[output])[0])
 
 
-class _Net:
-    """Steps with their users; walks from a QuantizeLinear back to what it rounds."""
+class _Net(Net):
+    """Walks from a QuantizeLinear back to what it rounds."""
 
     def __init__(self, steps: Sequence[Step], sources: Mapping[int, Source], fixed_point: bool) -> None:
-        self.steps, self.sources, self.fixed_point = steps, sources, fixed_point
-        self.users = [0] * (len(steps) + 1)
-        for step in steps:
-            for j in step.inputs:
-                self.users[j] += 1
-
-    def before(self, i: int) -> int:
-        """The step before step i if that is its only user, else -1."""
-        inputs = self.steps[i].inputs
-        return inputs[0] - 1 if len(inputs) == 1 and inputs[0] and self.users[inputs[0]] == 1 else -1
-
-    def dequantized(self, value: int) -> int:
-        """The step of a DequantizeLinear of one scale that gives the value (others may use it), else -1."""
-        op = self.steps[value - 1].op if value else None
-        return value - 1 if isinstance(op, Dequantize) and _plain(op.scale, op.zero_point) else -1
+        super().__init__(steps, sources)
+        self.fixed_point = fixed_point
 
     def ending_with(self, i: int) -> Found | None:
         last = self.steps[i].op
         assert isinstance(last, QuantizeLinear)
-        if not _plain(last.scale, last.zero_point):
+        if not plain(last.scale, last.zero_point):
             return None
-        return self._layer(i, last) or self._elementwise(i, last) or self._branches(i, last)
+        found = self._layer(i, last) or self._elementwise(i, last) or self._branches(i, last)
+        return found or averaged(self, i, last) or bordered(self, i, last)
 
     def _layer(self, i: int, last: QuantizeLinear) -> Found | None:
         """An integer layer: DequantizeLinear, MatMul or Conv, int32 bias, Relu, QuantizeLinear."""
@@ -97,9 +81,9 @@ class _Net:
         j = self.before(j) if relu else j
         bias = j if j >= 0 and isinstance(self.steps[j].op, Add) and j in self.sources else -1
         j = self.before(j) if bias >= 0 else j
-        after: list[int] = []
-        while j >= 0 and isinstance(self.steps[j].op, Transpose | Reshape):
-            after.insert(0, j)
+        after: list[Step] = []
+        while j >= 0 and _keeps_order(self.steps[j].op):
+            after.insert(0, self.steps[j])
             j = self.before(j)
         if j < 0 or not isinstance(layer := self.steps[j].op, MatMul | Conv) or not self._codes_are(layer, j):
             return None
@@ -133,10 +117,10 @@ class _Net:
             last, scale=np.ones((1,) * len(at.shape), np.float32), zero_point=last.zero_point.reshape(*one, 1)
         )
         body += [Cast("float32"), Mul(factor), whole]
-        chain: Chain = [(s.name, s.op, s.shape) for s in moved]
+        chain: Chain = named(moved)
         names = [at.name] * (len(body) - 1) + [self.steps[i].name]
         chain += [(name, op, at.shape) for name, op in zip(names, body, strict=True)]
-        chain += [(self.steps[k].name, self.steps[k].op, self.steps[k].shape) for k in after]
+        chain += named(after)
         return Found(self.steps[first].inputs, chain)
 
     def _codes_are(self, layer: MatMul | Conv, j: int) -> bool:
@@ -234,6 +218,6 @@ def _int32(source: Source, product: Array) -> Array | None:
     return np.asarray(codes.ravel().astype(np.int32))
 
 
-def _plain(*parts: Array) -> bool:
-    """One value for the whole tensor, scales in float32."""
-    return all(part.size == 1 and part.dtype.name in ("float32", "int64") for part in parts)
+def _keeps_order(op: Op) -> bool:
+    """Whether a QuantizeLinear may change places with the operation."""
+    return isinstance(op, Transpose | Reshape) or (isinstance(op, Pool) and op.kind is Reduction.MAX)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,10 @@ import onnx
 from hlsgen.errors import fail
 from hlsgen.fixed import Array, Rounding
 from hlsgen.frontend.images import Imported, Layout, covered, explicit_pads, kernel_of, pair, result_of, whole, window
+from hlsgen.frontend.integer import dequantize_linear, quantize_linear, scale_of
 from hlsgen.frontend.tensors import Const
 from hlsgen.ir import Pool, Reduction, Reshape, Shape, Transpose, Window
-from hlsgen.operations import Div, Trunc
+from hlsgen.operations import Add, Div, Mul, Trunc
 
 Inputs = list[Const | None]
 
@@ -22,6 +24,8 @@ Inputs = list[Const | None]
 WINDOWS = frozenset(["AveragePool", "MaxPool", "MaxPoolNHWC", "QuantAvgPool2d"])
 GLOBAL = frozenset(["GlobalAveragePool", "GlobalMaxPool"])
 REDUCTIONS = frozenset(["ReduceMax", "ReduceMean", "ReduceSum"])
+#: Those of onnxruntime's own domain, of 8-bit codes.
+QLINEAR = frozenset(["QLinearAveragePool", "QLinearGlobalAveragePool"])
 
 
 def import_pool(node: onnx.NodeProto, name: str, data: Layout, attrs: dict[str, Any], dtype: str) -> Imported:
@@ -75,13 +79,18 @@ def _mean(image: Shape, place: Window, counts: Array | None = None) -> Imported:
     return [(Pool(Reduction.SUM, place), shape), (Div(counts.astype(np.float32)), shape)]
 
 
-def _average(name: str, data: Layout, attrs: dict[str, Any]) -> Imported:
-    """AveragePool. With count_include_pad, padding counts where the attributes ask for it, not what ceil_mode adds."""
+def _average(name: str, data: Layout, attrs: dict[str, Any], all_taps: bool = False) -> Imported:
+    """AveragePool. With count_include_pad, padding counts where pads ask for it, not what ceil_mode adds.
+
+    That counts too with `all_taps`.
+    """
     kernel = kernel_of(name, attrs, data.points)
     place = window(name, attrs, data, kernel, data.channels)
     _check_filled(name, data, place)
     if not attrs.get("count_include_pad", 0):
         return data.around(_mean(data.image, place))
+    if all_taps:
+        return data.around(_mean(data.image, place, np.full((1, 1, 1, 1), place.taps)))
     begins, ends = (pair(part, 0) for part in explicit_pads(name, attrs, data, kernel))
     margin = list(zip(begins, ends, strict=True))
     return data.around(_mean(data.image, place, _counts(data.image, place, margin)))
@@ -108,15 +117,48 @@ def _shifted(name: str, data: Layout, attrs: dict[str, Any], dtype: str) -> Impo
     return data.around([*sums, (down, sums[0][1])])
 
 
+def import_qlinear_pool(
+    op_type: str, name: str, data: Layout, inputs: Inputs, attrs: dict[str, Any], dtype: str
+) -> Imported:  # fmt: skip
+    """Steps for one of QLINEAR: data, its scale, zero point, output scale, zero point.
+
+    QLinearGlobalAveragePool multiplies the integer sum by fl(sx / fl(sy * fl(count))). QLinearAveragePool
+    dequantizes, averages in float32 and quantizes, with the zero point before rounding; onnxruntime also
+    rounds every partial sum, which is not done here.
+    """
+    if dtype not in ("int8", "uint8"):
+        raise fail("HG026", name, f"{op_type} of {dtype} data.", "Supported: int8, uint8.")
+    inputs = [*inputs, *[None] * 5]
+    scales = [scale_of(name, inputs[i], what) for i, what in ((1, "the data's scale"), (3, "the output's scale"))]
+    if any(scale.size != 1 for scale in scales):
+        raise fail("HG023", name, f"{op_type} with a scale per channel.", "Use one per tensor.")
+    one = (1,) * len(data.shape)
+    (sx, sy), unit = (scale.astype(np.float32).reshape(one) for scale in scales), np.ones(one, np.float32)
+    summed = op_type == "QLinearGlobalAveragePool"
+    factor = unit if summed else sx
+    steps: Imported = [(dequantize_linear(name, data.shape, [None, Const(factor), inputs[2]], {}, dtype), data.shape)]
+    if summed:
+        place = Window(pair(data.points, 1))
+        steps += data.around(_pool(Reduction.SUM, data, place))
+        steps.append((Mul(sx / (sy * np.float32(place.taps))), steps[-1][1]))
+        return [*steps, (quantize_linear(name, steps[-1][1], [None, Const(unit), inputs[4]], {}), steps[-1][1])]
+    steps += _average(name, data, attrs, all_taps=True)
+    shape = steps[-1][1]
+    last = quantize_linear(name, shape, [None, Const(unit), inputs[4]], {})
+    zero = last.zero_point.astype(np.float32)
+    last = replace(last, zero_point=np.zeros(one, np.int64))
+    return [*steps, (Div(sy), shape), (Add(zero), shape), (last, shape)]
+
+
 # --------------------------------------------------------------------------- reductions
 
 
 def reduced_axes(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> list[int]:
-    """Axes that a reduction goes over, from its attribute or second input; all if it has none. Raises HG013, HG020."""
+    """Axes that a reduction names, in its attribute or second input. Raises HG013."""
     const = inputs[1] if len(inputs) > 1 else None
     given = const.array.ravel().tolist() if const is not None else attrs.get("axes")
     if given is None or not len(given):
-        return [] if attrs.get("noop_with_empty_axes", 0) else list(range(len(shape)))
+        return []
     axes = sorted({int(a) + len(shape) if a < 0 else int(a) for a in given})
     if len(axes) != len(given) or not all(0 <= a < len(shape) for a in axes):
         raise fail("HG013", name, f"axes {list(given)} of data of shape {list(shape)}.")

@@ -14,9 +14,11 @@ from hlsgen.frontend.conv import CHANNELS_LAST
 from hlsgen.frontend.images import Imported, Layout, layout
 from hlsgen.frontend.pooling import (
     GLOBAL,
+    QLINEAR,
     REDUCTIONS,
     WINDOWS,
     import_pool,
+    import_qlinear_pool,
     import_reduction,
     is_spatial,
     reduced_axes,
@@ -29,7 +31,7 @@ from hlsgen.operations import Add, Mul
 
 Inputs = list[Const | None]
 
-SPATIAL_OPERATORS = WINDOWS | GLOBAL | REDUCTIONS | frozenset(
+SPATIAL_OPERATORS = WINDOWS | GLOBAL | QLINEAR | REDUCTIONS | frozenset(
     ["DepthToSpace", "Pad", "Resize", "Slice", "SpaceToDepth", "Split", "Upsample"]
 )  # fmt: skip
 
@@ -50,6 +52,9 @@ def import_spatial(
             )  # fmt: skip
     if op_type == "BatchNormalization":
         return _batch_norm(node, name, shape, inputs, attrs, opset, dtype)
+    if op_type in QLINEAR:
+        data = layout(name, shape, bool(attrs.get("channels_last", 0)))
+        return import_qlinear_pool(op_type, name, data, inputs, attrs, dtype)
     if op_type in WINDOWS | GLOBAL:
         last = node.domain == CHANNELS_LAST or op_type == "MaxPoolNHWC" or attrs.get("data_layout") == "NHWC"
         return import_pool(node, name, layout(name, shape, last), attrs, dtype)

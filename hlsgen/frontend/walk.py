@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
 
 from hlsgen.errors import Collector, fail, stuck
 from hlsgen.fixed import IntType
-from hlsgen.frontend import conv, dialect, integer, joining, pair, qlinear, qonnx, spatial, standard
-from hlsgen.frontend.fuse import Source, fuse
+from hlsgen.frontend import conv, dialect, integer, joining, pair, pooling, qlinear, qonnx, spatial, standard
+from hlsgen.frontend.fuse import fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.nodes import constant_linear, name_all, result_dtype, with_outputs
+from hlsgen.frontend.patches import with_convolutions
+from hlsgen.frontend.patterns import Source
 from hlsgen.frontend.tensors import (
     FOLDED,
     Const,
@@ -27,7 +29,7 @@ from hlsgen.frontend.tensors import (
     quantized,
 )
 from hlsgen.ir import Concat, Conv, ConvInteger, Join, MatMul, MatMulInteger, Model, Pack, Shape, Step
-from hlsgen.operations import QUANTIZERS, Add, QuantizeLinear
+from hlsgen.operations import QUANTIZERS, Add, Div, QuantizeLinear
 
 #: Oldest opset of the default domain: before it, arithmetic broadcasts by other rules.
 MIN_OPSET = 7
@@ -43,6 +45,8 @@ INTEGER_OPERATORS = (
 
 #: Domains of custom operators on images.
 IMAGE_DOMAINS = qonnx.DOMAINS - {""} | {"qonnx.custom_op.channels_last", qlinear.DOMAIN}
+#: Operators of onnxruntime's own domain.
+MICROSOFT = qlinear.OPERATORS | qlinear.SHARED | pooling.QLINEAR | {"QLinearConcat", "QLinearConv"}
 #: Steps that hardware does; what comes before the first of them can be left to the host.
 HARDWARE = (*QUANTIZERS, MatMul, MatMulInteger, Conv, ConvInteger, Concat, Join, Pack)
 
@@ -123,7 +127,7 @@ class Walk:
         if not isinstance(result, Dynamic) or any(d.severity == "error" for d in self.problems.items):
             return None
         assert result.index is not None
-        steps = fuse(self.steps, self.sources, result.index, self.fixed_point)
+        steps = with_convolutions(fuse(self.steps, self.sources, result.index, self.fixed_point))
         return Model(
             self.name, source.name, shape, dtype, batched,
             (IntType(0, 65535), 0) if joined else declared_type(self.graph, source),
@@ -291,10 +295,11 @@ class Walk:
         if op_type in conv.CONV_OPERATORS:
             return conv.import_conv(node, name, shape, constants, attrs, self.opset, position, dtype)
         if op_type in spatial.SPATIAL_OPERATORS and self._in_hardware(data):
-            steps = spatial.import_spatial(node, name, shape, constants, attrs, self.opset, dtype)
+            found = spatial.import_spatial(node, name, shape, constants, attrs, self.opset, dtype)
             if op_type != "Split":
-                return steps
-            return {o: s for o, s in zip(node.output, steps, strict=True) if o}
+                return cast("standard.Imported", found)
+            parts = cast("list[standard.Imported]", found)
+            return {output: steps for output, steps in zip(node.output, parts, strict=True) if output}
         if op_type in integer.OPERATORS:
             return integer.import_integer(op_type, name, shape, constants, attrs, position, dtype)
         if op_type in qlinear.OPERATORS:
@@ -325,12 +330,15 @@ class Walk:
     ) -> None:  # fmt: skip
         """Remembers what the steps of QDQ layers are made from, before they are added."""
         start = len(self.steps)
-        linear = {i: op for i, (op, _) in enumerate(steps) if isinstance(op, MatMul | Conv)}
+        linear = [i for i, (op, _) in enumerate(steps) if isinstance(op, MatMul | Conv)]
         if node.op_type in ("DequantizeLinear", "Flatten") and steps:
             self.sources[start + len(steps) - 1] = Source(None, position, dtype)
+        elif node.op_type in ("AveragePool", "GlobalAveragePool"):
+            means = [i for i, (op, _) in enumerate(steps) if isinstance(op, Div)]
+            self.sources.update({start + i: Source(None, position, dtype) for i in means})
         elif node.op_type in ("Add", "Mul") and steps:
             self.sources[start] = Source(constants[1 - position], position, dtype)
-        elif linear and not (
+        elif linear and len(constants) > 1 and not (
             node.op_type == "Gemm" and (attrs.get("alpha", 1.0), attrs.get("beta", 1.0)) != (1.0, 1.0)
         ):
             self.sources[start + min(linear)] = Source(constants[1 - position], position, dtype)
@@ -391,6 +399,11 @@ class Walk:
             return
         if node.domain == qlinear.DOMAIN and node.op_type in qlinear.OPERATORS | qlinear.SHARED | joining.OPERATORS:
             return
+        if node.domain == qlinear.DOMAIN:
+            raise fail(
+                "HG010", name, f"operator {node.op_type} of domain {node.domain!r} is not supported.",
+                f"Of onnxruntime's own operators, these are: {', '.join(sorted(MICROSOFT))}.",
+            )  # fmt: skip
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
             raise fail(

@@ -36,7 +36,7 @@ from hlsgen.operations import (
     Quantizer,
     Requantize,
 )
-from hlsgen.passes.meaning import grid, grid_of_pair
+from hlsgen.passes.meaning import code_interval, grid, grid_of_pair
 from hlsgen.passes.relabel import relabel
 from hlsgen.semantics import code_type, decoding
 
@@ -129,7 +129,7 @@ class Layers:
         return replace(made, pending=held.pending[end + 1 + bounds :])
 
     def mapped(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
-        result = Value(held.value.shape, code_type(quantizer), decoding(quantizer))
+        result = Value(held.value.shape, code_interval(held.value, ops, quantizer), decoding(quantizer))
         return self.add(Map(name, tuple(ops), quantizer, held.value, result, (held.index,)))
 
     def _merged(self, held: Held, both: Branches, end: int) -> Held:

@@ -36,7 +36,8 @@ from hlsgen.ir import (
 from hlsgen.operations import Elementwise
 from hlsgen.passes.held import Held, Layers
 from hlsgen.passes.linear import Sums, real_sums, whole_sums
-from hlsgen.passes.meaning import column_meaning, grid, whole_zero, zero_shift
+from hlsgen.passes.meaning import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
+from hlsgen.passes.pools import never_falls
 from hlsgen.semantics import constants, decode, lead_axes, with_constants
 
 T = TypeVar("T", bound=Elementwise | Decode)
@@ -48,7 +49,7 @@ def convolution(layers: Layers, name: str, op: Conv | ConvInteger, held: Held, s
     rows, columns = len(weight), weight[0].size
     repeats = window.taps, op.groups
     if isinstance(op, Conv):
-        held, pad = _with_zero(layers, name, held, window)
+        held, pad = _with_zero(layers, name, held, window.pads)
         scale, zero = (_by_row(part, rows, *repeats) for part in column_meaning(name, held.value))
         sums = real_sums(name, held.value, weight.reshape(rows, columns), op.scale, scale, zero)
     else:
@@ -87,18 +88,28 @@ def _by_row(values: Array, rows: int, taps: int, groups: int) -> Array:
     return np.repeat(own, rows // groups, axis=0)
 
 
-def _with_zero(layers: Layers, name: str, held: Held, window: Window) -> tuple[Held, int]:
+def _with_zero(layers: Layers, name: str, held: Held, pads: tuple[int, ...]) -> tuple[Held, int]:
     """The codes, and the one of them that means 0 if there is padding; new codes if none does."""
-    if not any(window.pads):
+    held = _by_channel(layers, name, held)
+    if not any(pads):
         return held, 0
     _, zero = column_meaning(name, held.value)
     if (zero == zero[0]).all() and zero[0] == np.round(zero[0]) and held.value.type.lo <= zero[0] <= held.value.type.hi:
         return held, int(zero[0])
-    quantizer = grid(held.value, [])
+    quantizer = grid(held.value, []) or grid_of_channels(held.value, False)
     if quantizer is None:
         raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use a whole zero point.")
     type_ = IntType(min(0, quantizer.type.lo), max(0, quantizer.type.hi))
     return layers.refined(f"{name} (input)", held, [], replace(quantizer, type=type_)), 0
+
+
+def _by_channel(layers: Layers, name: str, held: Held) -> Held:
+    """With new codes of one scale, if possible, where scale or zero point differ between pixels."""
+    items = constants(held.value.decode).values() if isinstance(held.value.decode, Affine) else ()
+    if all(size == 1 for a in items for size in a.shape[:-1]):
+        return held
+    quantizer = grid_of_channels(held.value, True)
+    return held if quantizer is None else layers.refined(f"{name} (input)", held, [], quantizer)
 
 
 def _one_zero(name: str, value: Value, zero: Array) -> int:
@@ -110,13 +121,21 @@ def _one_zero(name: str, value: Value, zero: Array) -> int:
 
 
 def pooling(layers: Layers, name: str, op: Pool, held: Held, shape: Shape) -> Held:
-    """Largest codes, if codes rise with the values; or exact sums of codes."""
-    value, inputs = held.value, (held.index,)
+    """Largest codes, if codes rise with the values; or exact sums of codes.
+
+    Operations that never fall may follow the maximum instead of coming before it.
+    """
     if op.kind is Reduction.MAX:
+        held = layers.flushed(held)
+        if held.branches or not all(never_falls(p, held.value.shape) for p in held.ops):
+            held = layers.settled(name, held)
+        value = held.value
         _rising(name, value)
         result = Value(shape, value.type, _spatial(name, value.decode))
-        return layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, inputs))
-    held, pad = _with_zero(layers, name, held, op.window)
+        pending = tuple((n, _spatial(name, p)) for n, p in held.pending)
+        made = layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (held.index,)))
+        return replace(made, pending=pending)
+    held, pad = _with_zero(layers, name, layers.settled(name, held), op.window.pads)
     value, inputs = held.value, (held.index,)
     scale, zero = column_meaning(name, value)
     shift, count = zero_shift(name, zero), op.window.taps

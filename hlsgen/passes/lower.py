@@ -53,6 +53,8 @@ from hlsgen.semantics import KEY_POS_INF, code_type, decoding
 LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 IMAGES = (Pool, Repeat, Slice, Pad)
 HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Join, Pack)
+#: What the host can do one behind the other.
+_ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
 
 
 def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
@@ -92,8 +94,8 @@ class _Parts:
             self.head.append(users[value][0])
             value = users[value][0] + 1
         self.first = users[value][0] if len(users[value]) == 1 else -1
-        self.tail: list[int] = []
-        at = len(steps) - 1
+        at = self._end(steps)
+        self.tail = list(range(at + 1, len(steps)))
         while not isinstance(steps[at].op, HARDWARE):
             self.tail.insert(0, at)
             at = steps[at].inputs[0] - 1
@@ -102,6 +104,21 @@ class _Parts:
         self.tail = self.tail[bounds:]
         outside = {*self.head, *self.tail}
         self.core = [i for i in range(len(steps)) if i not in outside]
+
+    def _end(self, steps: tuple[Step, ...]) -> int:
+        """The step before which hardware ends: the last, or the first behind all layers that only the host does.
+
+        What follows that is the host's too, quantizers included.
+        """
+        at = end = len(steps) - 1
+        while at >= 0 and isinstance(steps[at].op, _ON_HOST):
+            value = steps[at].inputs[0]
+            if isinstance(steps[at].op, HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[:at]):
+                end = value - 1
+            if len(self.users[value]) > 1:
+                break
+            at = value - 1
+        return end
 
 
 class _Builder(Layers):
@@ -233,7 +250,7 @@ class _Builder(Layers):
             case Conv() | ConvInteger():
                 return convolution(self, name, op, self.settled(name, first), step.shape)
             case Pool():
-                return pooling(self, name, op, self.settled(name, first), step.shape)
+                return pooling(self, name, op, first, step.shape)
             case Pad():
                 return padding(self, name, op, self.settled(name, first), step.shape)
             case Repeat() | Slice():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hlsgen.errors import HlsgenError, fail
@@ -18,10 +20,22 @@ from hlsgen.ir import (
     Whole,
 )
 from hlsgen.operations import (
+    Add,
+    Bipolar,
+    Dequantize,
+    Div,
     Elementwise,
+    Fma,
     IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Quantizer,
+    SignedBit,
+    Trunc,
 )
-from hlsgen.semantics import apply, constants, decode, decoding, join, quantize
+from hlsgen.semantics import apply, code_type, constants, decode, decoding, join, quantize
 
 #: Most codes for which a function is checked by trying them all.
 EXHAUSTIVE = 1 << 20
@@ -70,7 +84,7 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
                     "Put a quantizer between two linear layers.",
                 )  # fmt: skip
             scales = np.full(columns, float(exact.ravel()[0]) * value.decode.factor)
-            zeros = np.broadcast_to(-value.decode.offset / value.decode.factor, (columns,))
+            zeros = np.broadcast_to(-value.decode.offset.reshape(-1) / value.decode.factor, (columns,))
         case _:
             raise fail("HG032", name, "the layer's input is not quantized.", "Put a quantizer in front of it.")
     if value.type.bits > 25 and not isinstance(value.decode, Accumulator):
@@ -116,6 +130,28 @@ def _all_codes(value: Value) -> Array | None:
     return codes.reshape((-1,) + (1,) * len(value.shape))
 
 
+def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer) -> IntType:
+    """What the quantizer can give behind operations on the codes, where its own type does not say it (Trunc version 1)."""
+    type_ = code_type(quantizer)
+    if not isinstance(quantizer, Trunc) or quantizer.type is not None or isinstance(value.decode, FloatBits):
+        return type_
+    codes = _all_codes(value)
+    if all(never_turns(op) for op in ops):
+        codes = np.array([value.type.lo, value.type.hi]).reshape((2,) + (1,) * len(value.shape))
+    if codes is None:
+        return type_
+    real = decode(value.decode, codes)
+    for op in ops:
+        real = apply(op, real)
+    found = quantize(quantizer, real)
+    return IntType(int(found.min()), int(found.max()))
+
+
+def never_turns(op: Elementwise) -> bool:
+    """Whether the operation rises or falls everywhere, for every element."""
+    return isinstance(op, Mul | Add | Fma | Div | Max | Min | Dequantize | IntQuant | Bipolar | SignedBit | MultiThreshold)
+
+
 def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
     codes = _all_codes(value)
@@ -125,6 +161,23 @@ def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     for op in ops:
         real = apply(op, real)
     return _grid(real, value)
+
+
+def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:
+    """The same for values whose scale and zero point may differ; code 0 means 0 everywhere.
+
+    Scales stay what they are, or become one.
+    """
+    codes, meaning = _all_codes(value), value.decode
+    if codes is None or not isinstance(meaning, Affine):
+        return None
+    rank = len(value.shape)
+    scale, zero = (a.reshape((1,) * (rank - a.ndim) + a.shape) for a in (meaning.scale, meaning.zero_point))
+    if np.broadcast(scale, zero).size * len(codes) > EXHAUSTIVE:
+        return None
+    shift = next((s for s in range(17) if (np.round(zero * 2.0**s) == zero * 2.0**s).all()), None)
+    own = [(scale * 2.0**-shift).astype(np.float32)] if shift is not None and not one_scale else []
+    return _grid(decode(meaning, codes), value, own)
 
 
 def grid_of_pair(
@@ -149,7 +202,8 @@ def grid_of_pair(
     return _grid(real, left[0])
 
 
-def _grid(real: Array, value: Value) -> IntQuant | None:
+def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | None:
+    """A quantizer with which nothing changes; scales that are tried are `first`, the value's, a power of two."""
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None
@@ -162,11 +216,10 @@ def _grid(real: Array, value: Value) -> IntQuant | None:
         low = np.frexp((bits & -bits).astype(np.float64))[1] - 1
         candidates.append(2.0 ** float((exponent - 53 + low).min()))
     rank = len(value.shape)
-    for candidate in candidates:
-        scale = np.full((1,) * rank, candidate, np.float32)
-        if not 0 < scale.ravel()[0] < np.inf:
+    for scale in [*first, *(np.full((1,) * rank, candidate, np.float32) for candidate in candidates)]:
+        if not ((scale > 0) & (scale < np.inf)).all():
             continue
-        grid = flat / float(scale.ravel()[0])
+        grid = real.astype(np.float64) / scale
         lo, hi = float(np.round(grid.min())), float(np.round(grid.max()))
         if max(abs(lo), abs(hi)) > 1 << 24:
             continue

@@ -24,10 +24,11 @@ def default_mode(model: Model, first: object, is_linear: bool, problems: Collect
         return InputMode("fixed", *model.input_type)
     if is_linear:
         problems.warn(
-            "HG090", model.input_name, "the input has no quantizer and no declared type; taken as 8-bit integers.",
+            "HG090", model.input_name, "the input has no quantizer and no declared type; taken as integers of -256 to 255, "
+            "which int8 and uint8 fit.",
             "Say what it is with --input fixed:W,I or ufixed:W,I.",
         )  # fmt: skip
-        return InputMode("fixed", IntType(-128, 127), 0)
+        return InputMode("fixed", IntType(-256, 255), 0)
     if first is None:
         return InputMode("float32")
     linear = any(isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger) for s in model.steps)

@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from hlsgen.ir import Model, Pool, Reduction, Reshape, Shape, Step, Transpose
+from hlsgen.ir import Join, Model, Pool, Reduction, Reshape, Shape, Step, Transpose
 from hlsgen.operations import (
     FLOATS,
     Activation,
@@ -66,14 +66,14 @@ def _moved(steps: list[Step], at: int) -> list[Step]:
     while (before := steps[pool[0]].inputs[0]) and users[before] == 1 and _relabels(steps[before - 1]):
         pool.insert(0, before - 1)
     source = steps[pool[0]].inputs[0]
-    if not source or not isinstance(steps[source - 1].op, FLOATS) or users[source] != 1:
+    if not source or not isinstance(steps[source - 1].op, (*FLOATS, Join)) or users[source] != 1:
         return steps
     shape = steps[source - 1].shape
     while (after := following(pool[-1])) >= 0 and _relabels(steps[after]):
         pool.append(after)
     run: list[int] = []
     after = following(pool[-1])
-    while after >= 0 and _never_falls(steps[after].op, shape):
+    while after >= 0 and never_falls(steps[after].op, shape):
         run.append(after)
         if isinstance(steps[after].op, _RISING):
             break
@@ -98,7 +98,7 @@ def _relabels(step: Step) -> bool:
     return isinstance(step.op, Reshape | Transpose)
 
 
-def _never_falls(op: object, shape: Shape) -> bool:
+def never_falls(op: object, shape: Shape) -> bool:
     """Whether the operation rises with x, with constants that fit a tensor of that shape."""
     if not isinstance(op, (*FLOATS, *_RISING)):
         return False

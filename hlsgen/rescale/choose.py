@@ -245,7 +245,8 @@ class _Task:
         ]
         if f is None:
             return found
-        product_ = self.on_steps(partial(product.find, f, dsp=dsp), partial(float_scale.cost, dsp=dsp), wide=True)
+        known_ = self.wide or self.listed
+        product_ = self.priced(partial(product.find, f, known_, dsp=dsp), partial(float_scale.cost, dsp=dsp))
         found = [
             ("shift", self.priced(partial(shift.find, f), shift.cost)),
             found[0],

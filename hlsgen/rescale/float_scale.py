@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,10 +65,10 @@ class FloatScale:
         product = _significant(size, self.bits) * self.mantissa
         code = product >> self.shift
         rest, half = product & ((1 << self.shift) - 1), 1 << (self.shift - 1)
-        d = np.zeros_like(product)
-        for length in range(_TIE_BITS + 1):
-            if (place := self.shift - 25 + length) >= 0:
-                d = np.where((code << 1 >> length == 1) | (code + length == 0), 1 << place, d)
+        small = np.minimum(code, 1 << _TIE_BITS).astype(np.int64)
+        place = self.shift - 25 + np.frexp(small.astype(np.float64))[1]
+        ties = (place >= 0) & (small < 1 << _TIE_BITS)
+        d = np.where(ties, np.ones_like(product) << np.where(ties, place, 0).astype(product.dtype), 0)
         up = np.where(code & 1 == 1, rest >= half - d, rest > half + d)
         code = np.where(total < 0, -(code + up), code + up) + self.zero_point
         return np.asarray(np.clip(code, self.low, self.high).astype(np.int64))
@@ -86,12 +87,47 @@ def _significant(size: Array, bits: int) -> Array:
     return np.asarray((kept + up) << drop)
 
 
-def find(steps: Steps, scale: Array, offset: Array, zero_point: Array, dsp: bool = False) -> FloatScale | str:
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What a product has to be: a monotone function on lo..hi, with its codes at both ends.
+
+    `bottom`, `top`: the input in front of the first change, and that of the last one; lo if nothing
+    changes. `points`: inputs (n, sets) and their codes; all together decide equality with any function
+    that is monotone. Arrays int64 (sets,).
+    """
+
+    lo: Array
+    hi: Array
+    first: Array
+    last: Array
+    bottom: Array
+    top: Array
+    points: Callable[[], Iterable[tuple[Array, Array]]]
+
+    @staticmethod
+    def of(steps: Steps) -> Wanted:
+        inside = (steps.table > steps.lo) & (steps.table <= steps.hi)
+        some = inside.any(axis=0)
+        lowest = np.where(inside, steps.table, steps.hi + 1).min(axis=0, initial=int(steps.hi.max()) + 1) - 1
+        highest = np.where(inside, steps.table, steps.lo).max(axis=0, initial=int(steps.lo.min()))
+
+        def points() -> Iterable[tuple[Array, Array]]:
+            corners = steps.corners()
+            yield corners, steps.apply(corners)
+
+        ends = np.where(some, lowest, steps.lo), np.where(some, highest, steps.lo)
+        return Wanted(steps.lo, steps.hi, steps.first, steps.last, *ends, points)
+
+
+def find(
+    wanted: Steps | Wanted, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
+) -> FloatScale | str:  # fmt: skip
     """The product with `scale` float32 (sets,), if the steps are that function; else why not.
     With `dsp` it is one for multiplier blocks.
 
     Both are monotone, the product as every step of its computation is, so the corners decide.
     """
+    wanted = Wanted.of(wanted) if isinstance(wanted, Steps) else wanted
     if scale.dtype != np.float32 or not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
         return "a scale that is no positive normal float32"
     fraction, exponent = np.frexp(scale)
@@ -106,20 +142,20 @@ def find(steps: Steps, scale: Array, offset: Array, zero_point: Array, dsp: bool
     left = shift - places - widen
     if shift > _MAX_SHIFT or int(left.max()) > _MAX_LEFT:
         return f"a shift of {shift} places to the right or {int(left.max())} to the left"
-    first, last = steps.first, steps.last
+    first, last = wanted.first, wanted.last
     low, high = int(np.minimum(first, last).min()), int(np.maximum(first, last).max())
     if max(abs(low), abs(high)) + int(np.abs(zero_point).max()) >= 1 << _TIE_BITS:
         return f"codes of more than {_TIE_BITS} bits"
-    bits = _reach(steps, offset, left)
+    bits = _reach(wanted, offset, left)
     found = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high, dsp)
-    points = steps.corners()
-    right, wanted = found.apply(points), steps.apply(points)
-    wrong = (right != wanted).any(axis=0)
-    if wrong.any():
-        s = int(wrong.argmax())
-        p = int((right != wanted)[:, s].argmax())
-        product = f"rne(float32({points[p, s]} + {offset[s]}) * {scale[s]}) + {zero_point[s]}"
-        return f"set {s}: {product} is {right[p, s]}, not {wanted[p, s]}"
+    for x, codes in wanted.points():
+        right = found.apply(x)
+        wrong = (right != codes).any(axis=0)
+        if wrong.any():
+            s = int(wrong.argmax())
+            p = int((right != codes)[:, s].argmax())
+            product = f"rne(float32({x[p, s]} + {offset[s]}) * {scale[s]}) + {zero_point[s]}"
+            return f"set {s}: {product} is {right[p, s]}, not {codes[p, s]}"
     return found
 
 
@@ -128,15 +164,11 @@ def digits_below(value: int) -> int:
     return (value & -value).bit_length() - 1
 
 
-def _reach(steps: Steps, offset: Array, left: Array) -> int:
+def _reach(wanted: Wanted, offset: Array, left: Array) -> int:
     """Bits that hold |x + offset| << left from the last input below the first threshold to the first
     one above the last: all others may saturate. Without thresholds, those of the input nearest to 0."""
-    inside = (steps.table > steps.lo) & (steps.table <= steps.hi)
-    some = inside.any(axis=0)
-    lowest = np.where(inside, steps.table, steps.hi + 1).min(axis=0, initial=int(steps.hi.max()) + 1) - 1
-    highest = np.where(inside, steps.table, steps.lo).max(axis=0, initial=int(steps.lo.min()))
-    nearest = np.clip(0, steps.lo + offset, steps.hi + offset)
-    ends = np.where(some, np.stack([lowest, highest]) + offset, nearest)
+    nearest = np.clip(0, wanted.lo + offset, wanted.hi + offset)
+    ends = np.where(wanted.top > wanted.lo, np.stack([wanted.bottom, wanted.top]) + offset, nearest)
     sizes = np.abs(ends).max(axis=0)
     return max(1, max(int(size).bit_length() + int(t) for size, t in zip(sizes, left, strict=True)))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from typing_extensions import assert_never
 
@@ -27,6 +25,7 @@ from hlsgen.operations import (
     Div,
     Elementwise,
     FixedAdd,
+    Float,
     FloatQuant,
     Fma,
     IntQuant,
@@ -41,74 +40,55 @@ from hlsgen.operations import (
     SignedBit,
     Trunc,
 )
+from hlsgen.rescale import wholes
+from hlsgen.rescale.float_units import (
+    Arithmetic,
+    Compare,
+    FloatUnits,
+    RoundToFloat,
+    ToCode,
+    ToFloat,
+    Unit,
+    to_float,
+)
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.thresholds import Thresholds
 from hlsgen.semantics import UNCLAMPED, code_type, decoding, float_to_key
 
+__all__ = ["Arithmetic", "Compare", "FloatUnits", "RoundToFloat", "ToCode", "ToFloat", "Unit", "build", "cost"]
+
 BIPOLAR_MODE = 7
 MAX_COMPARE = 4095
-
-
-@dataclass(frozen=True, eq=False)
-class Arithmetic:
-    """hg_f32_unit: op "ADD", "MUL", "DIV", "MAX" or "MIN" with a float32 constant (sets,)."""
-
-    op: str
-    value: Array
-
-
-@dataclass(frozen=True)
-class RoundToFloat:
-    """hg_f32_round_unit."""
-
-    mode: Rounding
-
-
-@dataclass(frozen=True, eq=False)
-class ToFloat:
-    """hg_f32_decode: round((x * 2^shift + offset) * mantissa * 2^exponent), (sets,) each."""
-
-    input: IntType
-    shift: int
-    offset: Array
-    mantissa: Array
-    exponent: Array
-
-
-@dataclass(frozen=True, eq=False)
-class ToCode:
-    """hg_f32_encode: clamped to low..high (float32, (sets,)), rounded (7: sign bit), saturated."""
-
-    mode: int
-    output: IntType
-    low: Array
-    high: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Compare:
-    """hg_float_key and hg_threshold: the code counts the thresholds (keys) that x reaches."""
-
-    thresholds: Thresholds
-
-
-Unit = Arithmetic | RoundToFloat | ToFloat | ToCode | Compare
-
-
-@dataclass(frozen=True, eq=False)
-class FloatUnits:
-    """A pipeline of float32 units; input are codes, or float32 bits, output codes."""
-
-    units: tuple[Unit, ...]
+#: Codes and zero points together, where a zero point is added to a rounded number.
+_MAX_CODE = 1 << 22
 
 
 def build(f: StepFunction) -> FloatUnits:
     """The literal chain of f. Raises HG037 for what float32 units cannot do."""
-    units = _decode(f, f.source, f.input_type, first=True)
-    for op in f.ops:
-        units += _operation(f, op)
+    units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
+    while at < len(f.ops):
+        op, at = f.ops[at], at + 1
+        if isinstance(op, Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation):
+            units += _operation(f, op)
+            continue
+        type_, zero = code_type(op), np.zeros(f.sets, np.int64)
+        units += _quantize(f, op)
+        more, used = _enter(f, decoding(op), type_, zero + type_.lo, zero + type_.hi, f.ops[at:])
+        units, at = units + more, at + used
     units += _quantize(f, f.quantizer)
     return FloatUnits(tuple(_for_all_sets(unit, f.sets) for unit in units))
+
+
+def _enter(
+    f: StepFunction, meaning: Decode, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
+) -> tuple[list[Unit], int]:
+    """From codes lo..hi to float32: the units, and how many of `ops` they do."""
+    if not isinstance(meaning, Whole):
+        return _decode(f, meaning, type_), 0
+    found = wholes.convert(meaning, type_, lo, hi, ops)
+    if found is None:
+        raise fail("HG037", f.name, "there is no float32 unit for integer arithmetic.")
+    return found
 
 
 #: LUT of a lane of each arithmetic unit, and of the others, from Yosys.
@@ -128,7 +108,7 @@ def _for_all_sets(unit: Unit, sets: int) -> Unit:
     return unit
 
 
-def _operation(f: StepFunction, op: Elementwise) -> list[Unit]:
+def _operation(f: StepFunction, op: Float) -> list[Unit]:
     match op:
         case Mul(value):
             return [Arithmetic("MUL", value)]
@@ -140,10 +120,12 @@ def _operation(f: StepFunction, op: Elementwise) -> list[Unit]:
             return [Arithmetic("MAX", value)]
         case Min(value):
             return [Arithmetic("MIN", value)]
+        case Cast("float32"):
+            return []
         case Cast() | Dequantize() | Activation() | Fma():
             raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
-            return [*_quantize(f, op), *_decode(f, decoding(op), code_type(op))]
+            assert_never(op)
 
 
 def _divide(f: StepFunction, value: Array) -> list[Unit]:
@@ -179,7 +161,9 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             _only_float32(f, op.zero_point)
             zeros = np.zeros((2, f.sets), np.float32)
             return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
-        case QuantizeLinear() | Requantize() | FloatQuant() | Pair() | FixedAdd():
+        case QuantizeLinear():
+            return _quantize_linear(f, op)
+        case Requantize() | FloatQuant() | Pair() | FixedAdd():
             raise fail("HG037", f.name, f"there is no float32 unit for {type(op).__name__}.")
         case MultiThreshold():
             if len(op.thresholds) > MAX_COMPARE:
@@ -187,6 +171,18 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             return [_compare(f, op.thresholds, 0)]
         case _:
             assert_never(op)
+
+
+def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[Unit]:
+    """The zero point comes behind the rounding: up to 2^22 that sum is exact, beyond it saturates."""
+    _only_float32(f, op.scale)
+    zero = np.broadcast_to(op.zero_point, f.sets)
+    if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) >= _MAX_CODE:
+        raise fail("HG037", f.name, "codes of QuantizeLinear of more than 22 bits are no float32 numbers.")
+    if not zero.any():
+        return [*_divide(f, op.scale), _to_code(f, op.mode, op.type)]
+    rounded: list[Unit] = [RoundToFloat(op.mode), Arithmetic("ADD", zero.astype(np.float32))]
+    return [*_divide(f, op.scale), *rounded, _to_code(f, Rounding.ROUND, op.type)]
 
 
 def _compare(f: StepFunction, thresholds: Array, base: int) -> Compare:
@@ -209,25 +205,22 @@ def _add(value: Array) -> list[Unit]:
     return [Arithmetic("ADD", value)] if value.any() else []
 
 
-def _decode(f: StepFunction, meaning: Decode, type_: IntType, first: bool = False) -> list[Unit]:
-    def plain(exponent: int = 0) -> ToFloat:
-        whole = np.zeros(f.sets, np.int64)
-        return ToFloat(type_, 0, whole, whole + 1, whole + exponent)
-
+def _decode(f: StepFunction, meaning: Decode, type_: IntType) -> list[Unit]:
+    zero_ = np.zeros(f.sets, np.int64)
+    plain = to_float(type_, zero_)
     match meaning:
         case FloatBits():
-            assert first
             return []
         case Fixed(fraction):
-            return [plain(-fraction)]
+            return [ToFloat(type_, 0, zero_, zero_ + 1, zero_ - fraction)]
         case Affine(scale, zero):
             _only_float32(f, scale)
             _only_float32(f, zero)
             scaled: list[Unit] = [] if (scale == 1).all() else [Arithmetic("MUL", scale)]
-            return [plain(), *_add(-zero), *scaled]
+            return [plain, *_add(-zero), *scaled]
         case CountScale(scale_, bias):
             factor, start = (np.full(f.sets, v, np.float32) for v in (scale_, bias))
-            return [plain(), Arithmetic("MUL", factor), *_add(start)]
+            return [plain, Arithmetic("MUL", factor), *_add(start)]
         case Accumulator():
             mantissa, exponent = np.frexp(np.broadcast_to(meaning.scale, f.sets))
             whole = (mantissa * 2.0**48).astype(np.int64)
@@ -235,7 +228,7 @@ def _decode(f: StepFunction, meaning: Decode, type_: IntType, first: bool = Fals
             offset = np.broadcast_to(meaning.offset, f.sets)
             return [ToFloat(type_, shift, offset, whole, exponent.astype(np.int64) - 48)]
         case Whole():
-            raise fail("HG037", f.name, "there is no float32 unit for integer arithmetic.")
+            raise AssertionError("integers are converted with the operations that follow")
         case _:
             assert_never(meaning)
 

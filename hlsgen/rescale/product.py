@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from hlsgen.fixed import Array, Rounding
@@ -18,20 +20,64 @@ from hlsgen.operations import (
     Mul,
     QuantizeLinear,
 )
-from hlsgen.rescale.float_scale import FloatScale
+from hlsgen.rescale.float_scale import FloatScale, Wanted
 from hlsgen.rescale.float_scale import find as prove
+from hlsgen.rescale.pieces import edges
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
+from hlsgen.rescale.trace import bisect_near
+
+#: Inputs of one evaluation.
+_CHUNK = 1 << 18
+#: Most thresholds of all sets together.
+_MAX_THRESHOLDS = 1 << 27
 
 
-def find(f: StepFunction, steps: Steps, dsp: bool = False) -> FloatScale | str:
-    """A product with a float32 scale, a sum before and a zero point behind it, proven equal to the steps."""
+def find(f: StepFunction, steps: Steps | None, dsp: bool = False) -> FloatScale | str:
+    """A product with a float32 scale, a sum before and a zero point behind it, proven equal to f.
+
+    By its steps, or, where these are too many to list, a few thousand at a time.
+    """
     parts = candidate(f)
     if parts is None:
         return "the chain is not one product of an integer sum, rounded half to even"
     scale, offset, zero = (np.broadcast_to(part, f.sets) for part in parts)
     scale, offset, zero = map(np.ascontiguousarray, (scale, offset, zero))
-    return prove(steps, scale, offset, zero, dsp=dsp)
+    wanted = unlisted(f, scale, offset, zero) if steps is None else steps
+    return wanted if isinstance(wanted, str) else prove(wanted, scale, offset, zero, dsp=dsp)
+
+
+def unlisted(f: StepFunction, scale: Array, offset: Array, zero: Array) -> Wanted | str:
+    """f without a list of its steps, which are where the product suggests them, or near that."""
+    cuts = edges(f)
+    if cuts is None or len(cuts) > 2:
+        return "it is not known to be monotone"
+    first, last = f.evaluate(f.lo), f.evaluate(f.hi)
+    low, high = int(first.min()), int(last.max())
+    if (first > last).any() or not (np.isfinite(scale) & (scale > 0)).all():
+        return "a channel falls, or its scale is no positive number"
+    if (high - low) * f.sets > _MAX_THRESHOLDS:
+        return f"{high - low} thresholds of {f.sets} channels are too many to check"
+
+    def near(codes: Array) -> Array:
+        """Least x with f(x) >= code; codes (n, sets)."""
+        middle = np.clip((codes - zero - 0.5) / scale.astype(np.float64), -(2.0**60), 2.0**60)
+        width = 3 + (np.abs(middle) * 2.0**-22).astype(np.int64)
+        return bisect_near(f, codes, np.rint(middle).astype(np.int64) - offset, width)
+
+    def points() -> Iterator[tuple[Array, Array]]:
+        ends = np.stack([f.lo, f.hi])
+        yield ends, np.stack([first, last])
+        rows = max(1, _CHUNK // f.sets)
+        for begin in range(low + 1, high + 1, rows):
+            codes = np.arange(begin, min(begin + rows, high + 1))[:, None] + np.zeros(f.sets, np.int64)
+            table = near(codes)
+            x = np.clip(np.concatenate([table, table - 1]), f.lo, f.hi)
+            yield x, f.evaluate(x)
+
+    changes = first < last
+    bottom = np.where(changes, near(first[None] + 1)[0] - 1, f.lo)
+    return Wanted(f.lo, f.hi, first, last, bottom, np.where(changes, near(last[None])[0], f.lo), points)
 
 
 def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:

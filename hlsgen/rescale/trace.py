@@ -45,7 +45,7 @@ def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> Steps | str:
             found = _steps(f, known, limit)
         else:
             assert cuts is not None
-            runs = _bisected(f, cuts, limit)
+            runs = _more(limit) if _surely_more(f, limit) else _bisected(f, cuts, limit)
             found = runs if isinstance(runs, str) else _steps(f, runs, limit)
         if not isinstance(found, str):
             break
@@ -63,9 +63,20 @@ def bisect(f: StepFunction, codes: Array) -> Array:
     return np.concatenate(parts) if parts else np.zeros((0, f.sets), np.int64)
 
 
-def _bisect(f: StepFunction, codes: Array, falling: Array) -> Array:
-    low: Array = np.broadcast_to(f.lo, (len(codes), f.sets)).copy()
-    high = np.broadcast_to(f.hi + 1, (len(codes), f.sets)).copy()
+def bisect_near(f: StepFunction, codes: Array, guess: Array, width: Array) -> Array:
+    """The same for functions that rise, codes (n, sets), quickly where it is within guess +- width."""
+    low, high = np.clip(guess - width, f.lo, f.hi + 1), np.clip(guess + width, f.lo, f.hi + 1)
+    right = (low == f.lo) | (f.evaluate(np.maximum(low - 1, f.lo)) < codes)
+    right &= (high > f.hi) | (f.evaluate(np.minimum(high, f.hi)) >= codes)
+    return _bisect(f, codes, np.zeros(f.sets, np.bool_), np.where(right, low, f.lo), np.where(right, high, f.hi + 1))
+
+
+def _bisect(
+    f: StepFunction, codes: Array, falling: Array, lowest: Array | None = None, highest: Array | None = None
+) -> Array:
+    shape = len(codes), f.sets
+    low: Array = np.broadcast_to(f.lo if lowest is None else lowest, shape).copy()
+    high: Array = np.broadcast_to(f.hi + 1 if highest is None else highest, shape).copy()
     while (low < high).any():
         middle = low + ((high - low) >> 1)
         reached = (f.evaluate(np.minimum(middle, f.hi)) >= codes) ^ falling
@@ -124,7 +135,7 @@ def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
         left = first != last
         column, low, high, first, last = (a[left] for a in (column, low, high, first, last))
         if count + len(column) > most * f.sets:
-            return f"it has more than {most} steps"
+            return _more(most)
         near = high - low == 1
         found.append((column[near], high[near], last[near]))
         count += int(near.sum())
@@ -139,6 +150,19 @@ def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
     order = np.lexsort((starts, sets))
     ends = np.searchsorted(sets[order], np.arange(1, f.sets))
     return list(zip(np.split(starts[order], ends), np.split(codes[order], ends), strict=True))
+
+
+def _more(most: int) -> str:
+    return f"it has more than {most} steps"
+
+
+def _surely_more(f: StepFunction, most: int) -> bool:
+    """Whether the set with the longest interval changes more often between inputs that lie evenly."""
+    s = int((f.hi - f.lo).argmax())
+    lo, hi = int(f.lo[s]), int(f.hi[s])
+    x = lo + (np.arange(2 * most + 2) * np.int64(max(1, (hi - lo) // (2 * most + 1))))
+    one = f.take(np.array([s]), f.lo[[s]], f.hi[[s]])
+    return int((np.diff(one.evaluate(x[x <= hi, None])[:, 0]) != 0).sum()) > most
 
 
 def _at(f: StepFunction, column: Array, x: Array) -> Array:

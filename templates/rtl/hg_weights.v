@@ -4,7 +4,7 @@
 // Parameters  FILE      $readmemh file of WORDS words
 //             WORDS     words
 //             WIDTH     bits of a word
-//             STYLE     0: the tools choose, 1: distributed (tables, LUTRAM), 2: block memory
+//             STYLE     0: the tools choose, 1: tables (LUTRAM if LOADABLE), 2: block memory
 //             LOADABLE  1: the write port works, 0: it is ignored
 // Latency     1 cycle: `data` is the word that `addr` named at the last enabled clock edge
 // Contract    addr, waddr < WORDS. A word that is written and read at the same edge reads as it
@@ -30,13 +30,17 @@ module hg_weights #(
     assign data = data_reg;
 
     generate
-        if (STYLE == 1) begin : distributed
-            (* rom_style = "distributed", ram_style = "distributed" *) reg [WIDTH-1:0] mem [0:WORDS-1];
+        if (STYLE == 1 && LOADABLE != 0) begin : distributed
+            (* ram_style = "distributed" *) reg [WIDTH-1:0] mem [0:WORDS-1];
             initial $readmemh(FILE, mem);
             always @(posedge clk) begin
                 if (write) mem[waddr] <= wdata;
                 if (en)    data_reg   <= mem[addr];
             end
+        end else if (STYLE == 1) begin : tables
+            (* ROM_STYLE = "distributed", syn_romstyle = "logic" *) reg [WIDTH-1:0] mem [0:WORDS-1];
+            initial $readmemh(FILE, mem);
+            always @(posedge clk) if (en) data_reg <= mem[addr];
         end else if (STYLE == 2) begin : block
             (* rom_style = "block", ram_style = "block" *) reg [WIDTH-1:0] mem [0:WORDS-1];
             initial $readmemh(FILE, mem);

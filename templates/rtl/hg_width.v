@@ -66,12 +66,14 @@ module hg_width #(
     // whenever fewer than two output beats are complete, so neither side waits for the other.
     localparam integer ROOM = (STEP == IN || STEP == OUT) ? OUT : 2 * OUT - STEP;
     localparam integer CAPACITY = ROOM + IN;
-    localparam integer CW = $clog2(CAPACITY + 1);
-    localparam [CW-1:0] IN_C       = IN[CW-1:0];
-    localparam [CW-1:0] OUT_C      = OUT[CW-1:0];
-    localparam [CW-1:0] IN_TAIL_C  = IN_TAIL[CW-1:0];
-    localparam [CW-1:0] OUT_TAIL_C = OUT_TAIL[CW-1:0];
-    localparam [CW-1:0] ROOM_C     = ROOM[CW-1:0];
+    // All counts are in steps.
+    localparam integer STEPS      = CAPACITY / STEP;
+    localparam integer IN_S       = IN / STEP;
+    localparam integer OUT_S      = OUT / STEP;
+    localparam integer IN_TAIL_S  = IN_TAIL / STEP;
+    localparam integer OUT_TAIL_S = OUT_TAIL / STEP;
+    localparam integer ROOM_S     = ROOM / STEP;
+    localparam integer CW = $clog2(STEPS + 1);
 
     reg [CAPACITY*UNIT-1:0] store_reg;
     reg [CW-1:0]            count_reg;
@@ -108,8 +110,8 @@ module hg_width #(
         end
     endgenerate
 
-    wire [CW-1:0] more = in_last ? IN_TAIL_C : IN_C;
-    wire [CW-1:0] less = out_last ? OUT_TAIL_C : OUT_C;
+    wire [CW-1:0] more = in_last ? IN_TAIL_S[CW-1:0] : IN_S[CW-1:0];
+    wire [CW-1:0] less = out_last ? OUT_TAIL_S[CW-1:0] : OUT_S[CW-1:0];
     wire [CW-1:0] kept = pop ? count_reg - less : count_reg;
     wire [CAPACITY*UNIT-1:0] rest = out_last ? store_reg >> (OUT_TAIL * UNIT) : store_reg >> (OUT * UNIT);
     wire [CAPACITY*UNIT-1:0] shifted = pop ? rest : store_reg;
@@ -117,15 +119,32 @@ module hg_width #(
 
     assign m_valid = count_reg >= less;
     assign m_data  = store_reg[OUT*UNIT-1:0] & (out_last ? real_lanes : {OUT*UNIT{1'b1}});
-    assign s_ready = count_reg <= ROOM_C;
+    assign s_ready = count_reg <= ROOM_S[CW-1:0];
 
-    reg [CAPACITY*UNIT-1:0] store_next;
-    integer e;
-    always @* begin
-        store_next = shifted;
-        for (e = 0; e <= ROOM; e = e + STEP)
-            if (kept == e[CW-1:0]) store_next[e*UNIT +: IN*UNIT] = s_data;
-    end
+    // The new elements go behind those that are kept, at most ROOM: an input beat of one step to the
+    // place with that number, a longer one is shifted there by the bits of `kept`.
+    localparam integer SW   = STEP * UNIT;
+    localparam integer BITS = $clog2(ROOM_S + 1);
+    wire [CAPACITY*UNIT-1:0] placed, store_next;
+    wire [STEPS-1:0]         stays;
+    genvar g;
+    generate
+        if (IN_S == 1) begin : one_step
+            assign placed = {STEPS{s_data}};
+        end else begin : more_steps
+            wire [(BITS+1)*CAPACITY*UNIT-1:0] moved;
+            assign moved[0 +: CAPACITY*UNIT] = {{ROOM*UNIT{1'b0}}, s_data};
+            for (g = 0; g < BITS; g = g + 1) begin : distance
+                wire [CAPACITY*UNIT-1:0] from = moved[g*CAPACITY*UNIT +: CAPACITY*UNIT];
+                assign moved[(g+1)*CAPACITY*UNIT +: CAPACITY*UNIT] = kept[g] ? from << (SW << g) : from;
+            end
+            assign placed = moved[BITS*CAPACITY*UNIT +: CAPACITY*UNIT];
+        end
+        for (g = 0; g < STEPS; g = g + 1) begin : place
+            assign stays[g] = (IN_S == 1) ? kept != g : g < ROOM_S && kept > g;
+            assign store_next[g*SW +: SW] = stays[g] ? shifted[g*SW +: SW] : placed[g*SW +: SW];
+        end
+    endgenerate
 
     always @(posedge clk) begin
         store_reg <= push ? store_next : shifted;

@@ -233,9 +233,11 @@ async def reset_mid_frame(dut):
 
 @cocotb.test()
 async def capture(dut):
-    """Writes the output beats to <vectors>/output.hex; compares nothing."""
+    """Writes the output beats to <vectors>/output.hex, with monitors those of every layer to <stream>.got.hex."""
     core, beats = Core(dut), words("input.hex")
     frames = len(beats) // CONFIG["beats_in"]
     await core.start()
     got, _, _ = await core.stream(beats, frames * CONFIG["beats_out"])
     (VECTORS / "output.hex").write_text("".join(f"{word:x}\n" for word in got))
+    for *_, taken, monitor in core.probes:
+        (VECTORS / f"{monitor['stream']}.got.hex").write_text("".join(f"{word:x}\n" for word, _ in taken))
