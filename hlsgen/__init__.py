@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from hlsgen import reference
+from hlsgen.certify import Certified
+from hlsgen.certify import certify as _certify  # here, as importing the package later would hide the function
 from hlsgen.compiler import (
     Build,
     Options,
@@ -38,11 +39,8 @@ from hlsgen.simulation.hardware import run_hardware, run_layers
 from hlsgen.simulation.simulate import SIMULATORS
 from hlsgen.simulation.verdict import Verdict, verify_build
 
-if TYPE_CHECKING:
-    from hlsgen.certify import Certified
-
 __all__ = [
-    "Build", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "certify", "check", "layers", "run",
+    "Build", "Certified", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "certify", "check", "layers", "run",
     "verify",
 ]  # fmt: skip
 __version__ = tool_version()
@@ -133,6 +131,4 @@ def verify(
 
 def certify(directory: str | PathLike[str]) -> Certified:
     """Proves, without simulation, that the files of a build compute what its model does."""
-    from hlsgen.certify import certify as check_certificate  # only this command needs it
-
-    return check_certificate(Path(directory))
+    return _certify(Path(directory))

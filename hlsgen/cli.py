@@ -18,8 +18,28 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 import hlsgen
-from hlsgen import report, rescale
+from hlsgen import report
 from hlsgen.arrays import read_array, write_array, write_arrays
+from hlsgen.cli_options import (
+    AddOption,
+    Clock,
+    DirArg,
+    Folding,
+    Fps,
+    Input,
+    Json,
+    Lanes,
+    MaxBram,
+    MaxDsp,
+    MaxLut,
+    ModelArg,
+    Prefer,
+    Realize,
+    Reset,
+    TargetCycles,
+    Top,
+    Weights,
+)
 from hlsgen.compiler import Options, check_output, read_folding
 from hlsgen.errors import Diagnostic, HlsgenError, fail, printable
 from hlsgen.simulation.simulate import SIMULATORS
@@ -34,63 +54,13 @@ app = typer.Typer(
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 err = Console(stderr=True, highlight=False)
 
-ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX file.", show_default=False)]
-DirArg = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `build` has written.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-Input = Annotated[
-    str | None,
-    typer.Option(
-        "--input",
-        metavar="TYPE",
-        help="What the input port carries: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them "
-        "integer, as ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type the model declares; "
-        "else codes for networks, float32 for graphs of quantizers.",
-        show_default=False,
-    ),
-]
-Lanes = Annotated[
-    int | None, typer.Option(help="Elements a beat, for graphs of quantizers. Default 1.", show_default=False)
-]
-TargetCycles = Annotated[
-    int | None,
-    typer.Option(
-        "--target-cycles",
-        help="At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle.",
-        show_default=False,
-    ),
-]
-Fps = Annotated[
-    float | None,
-    typer.Option(help="Frames a second at --clock-mhz, instead of --target-cycles.", show_default=False),
-]
-Clock = Annotated[float, typer.Option("--clock-mhz", help="Clock for --fps and for rates that are printed.")]
-Folding = Annotated[
-    Path | None,
-    typer.Option(help="YAML file with PE and SIMD of layers, as a build writes it.", show_default=False),
-]
-Prefer = Annotated[str, typer.Option(help="What rescaling may use freely: lut (no DSP blocks) or dsp.")]
-Realize = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[LAYER=]KIND",
-        help=f"How quantizers are realized, all or that one: {', '.join(rescale.KINDS)}. May be given several times. "
-        "Default: the cheapest that is proven equal.",
-        show_default=False,
-    ),
-]
-AddOption = Annotated[
-    str, typer.Option("--add", help="QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).")
-]
-Reset = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
-Top = Annotated[str, typer.Option(help="Name of the top module.")]
-
-
 MAX_FRAMES = 1_000_000
 
 
 def _options(
     target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
-    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None, add: str,
+    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None, add: str, weights: str,
+    most: tuple[int | None, int | None, int | None],
 ) -> Options:  # fmt: skip
     if reset not in ("high", "low"):
         raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
@@ -105,7 +75,12 @@ def _options(
             raise fail("HG040", "--fps", f"{fps:g} frames a second at {clock:g} MHz is less than a cycle a frame.")
     layers = read_folding(folding) if folding else {}
     wishes = {layer: kind for layer, _, kind in (text.rpartition("=") for text in realize or [])}
-    return Options(target, input_, lanes, cycles, layers, reset == "low", top, prefer=prefer, realize=wishes, add=add)
+    for option, value in zip(("--max-lut", "--max-dsp", "--max-bram"), most, strict=True):
+        if value is not None and value < 0:
+            raise fail("HG040", option, f"{value}.", "Supported: 0 and greater.")
+    return Options(
+        target, input_, lanes, cycles, layers, reset == "low", top, None, prefer, wishes, add, weights, *most
+    )
 
 
 class _Watch:
@@ -158,12 +133,26 @@ def _say(diagnostic: Diagnostic) -> None:
 def check(
     model: ModelArg, input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
     clock_mhz: Clock = 200.0, folding: Folding = None, prefer: Prefer = "lut", realize: Realize = None,
-    add: AddOption = "exact", as_json: Json = False,
+    add: AddOption = "exact", weights: Weights = "auto",
+    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Say what stands in the way of a build, all of it; or what becomes of each layer."""
     try:
         options = _options(
-            "verilog", input_, lanes, target_cycles, fps, clock_mhz, folding, "high", "top", prefer, realize, add
+            "verilog",
+            input_,
+            lanes,
+            target_cycles,
+            fps,
+            clock_mhz,
+            folding,
+            "high",
+            "top",
+            prefer,
+            realize,
+            add,
+            weights,
+            (max_lut, max_dsp, max_bram),
         )
         with _Watch(as_json) as watch:
             result = hlsgen.check(model, options, watch.layer)
@@ -186,12 +175,26 @@ def build(
     target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
     input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
     clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top",
-    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", as_json: Json = False,
+    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", weights: Weights = "auto",
+    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write Verilog, memory files, testbench and manifest."""
     try:
         options = _options(
-            target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize, add
+            target,
+            input_,
+            lanes,
+            target_cycles,
+            fps,
+            clock_mhz,
+            folding,
+            reset,
+            top,
+            prefer,
+            realize,
+            add,
+            weights,
+            (max_lut, max_dsp, max_bram),
         )
         check_output(output)
         with _Watch(as_json) as watch:
@@ -349,13 +352,34 @@ def _print_verdict(verdict: hlsgen.Verdict) -> None:
 
 def _print_summary(summary: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("layer", "kind", "in", "out", "PE x SIMD", "cycles", "how"):
+    for title in (
+        "layer",
+        "kind",
+        "in",
+        "out",
+        "shape",
+        "MACs",
+        "PE x SIMD",
+        "cycles",
+        "busy",
+        "memory",
+        "FIFO",
+        "how",
+    ):
         table.add_column(title, overflow="fold")
     for row in summary["layers"]:
+        if row["kind"] == "rename":
+            continue
         folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
         how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
-        short = (str(row[end]).split(" ")[0] for end in ("input", "output"))
-        cells = (row["name"], row["kind"], *short, folding, str(row["cycles"]), how)
+        short = (", ".join(t.split(" ")[0] for t in row[end].split("], ")) for end in ("input", "output"))
+        shape = "x".join(str(n) for n in row["shape"] if n > 1) or "1"
+        bits = row["weight_bits"] + row["buffer_bits"]
+        used = f"{100 * row['utilization']:.0f} %" if "utilization" in row else ""
+        cells = (
+            row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
+            str(bits or ""), str(row["fifo_depth"] or ""), how,
+        )  # fmt: skip
         table.add_row(*map(escape, cells))
     out.print(table)
     host = summary["host"]
@@ -368,7 +392,8 @@ def _print_summary(summary: dict[str, Any]) -> None:
         f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )
     out.print(
-        f"estimate: about {estimate['lut']} LUT, {estimate['weight_bits']} weight bits, "
+        f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
+        f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )
 

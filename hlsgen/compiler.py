@@ -17,6 +17,8 @@ from typing import Any
 import yaml
 
 from hlsgen import certificate
+from hlsgen.budget import Budget
+from hlsgen.cost import STYLES, network_cost
 from hlsgen.elaborate import Design, elaborate
 from hlsgen.emit import project, verilog
 from hlsgen.errors import Collector, Diagnostic, fail
@@ -53,12 +55,17 @@ class Options:
     prefer: str = "lut"
     realize: dict[str, str] = field(default_factory=dict)
     add: str = "exact"
+    weights: str = "auto"
+    max_lut: int | None = None
+    max_dsp: int | None = None
+    max_bram: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Build:
     """A compiled model: schedule, design, and text or bytes of every file."""
 
+    options: Options
     schedule: Schedule
     design: Design
     files: dict[str, bytes]
@@ -84,7 +91,10 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     with problems.catching():
         graph = lower(model, mode, problems)
     problems.finish()
-    targets = Targets(options.target_cycles, options.lanes, options.folding, options.prefer, options.realize)
+    budget = Budget(options.max_lut, options.max_dsp, options.max_bram)
+    targets = Targets(
+        options.target_cycles, options.lanes, options.folding, options.prefer, options.realize, options.weights, budget
+    )
     schedule = plan(graph, targets, progress)
     if options.target_cycles and schedule.interval > options.target_cycles:
         problems.warn(
@@ -95,14 +105,25 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     data = self_contained(path)
     options = replace(options, name=_title(options.name or path.stem))
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}
-    design = elaborate(schedule, identifier(options.top), options.reset_active_low, options.name or "")
+    design = elaborate(
+        schedule, identifier(options.top), options.reset_active_low, options.name or "", STYLES[options.weights]
+    )
+    if budget.given:
+        cost = network_cost(
+            schedule.stages, schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
+        )
+        if budget.excess(cost) > 1:
+            problems.warn(
+                "HG090", "--max-lut, --max-dsp, --max-bram",
+                f"the smallest network found takes about {cost.lut:.0f} LUT, {cost.dsp} DSP, {cost.bram} BRAM.",
+            )  # fmt: skip
     texts = verilog.emit(design, schedule)
     texts |= project.emit(design, schedule, asdict(options), about, tool_version())
     files = {name: text.encode() for name, text in texts.items()}
     files["model.onnx"] = data
     rtl = {name: content for name, content in files.items() if name.startswith("rtl/")}
     files["certificate.json"] = certificate.emit(design, schedule, about, rtl).encode()
-    return Build(schedule, design, dict(sorted(files.items())), problems.warnings)
+    return Build(options, schedule, design, dict(sorted(files.items())), problems.warnings)
 
 
 def _title(name: str) -> str:
@@ -269,6 +290,7 @@ def _is_options(values: dict[str, Any]) -> bool:
         "target": (str,), "input": (str, type(None)), "lanes": (int, type(None)),
         "target_cycles": (int, type(None)), "folding": (dict,), "reset_active_low": (bool,), "top": (str,),
         "name": (str, type(None)), "prefer": (str,), "realize": (dict,), "add": (str,),
+        "weights": (str,), "max_lut": (int, type(None)), "max_dsp": (int, type(None)), "max_bram": (int, type(None)),
     }  # fmt: skip
     return (
         set(values) <= set(kinds)

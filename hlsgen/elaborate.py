@@ -59,8 +59,8 @@ class Design:
         return -(-self.output.bits // 8) * 8
 
 
-def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str) -> Design:
-    """Binds every stage to a module."""
+def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str, style: int = 0) -> Design:
+    """Binds every stage to a module. `style`: kind of weight memories, see hg_weights."""
     memories: dict[str, str] = {}
     # Bare file names are global to an FPGA project: those of another top carry its name.
     prefix = "" if top == "top" else f"{top}_"
@@ -69,7 +69,7 @@ def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str) 
     nets = [net for stage in stages[:-1] for net in _nets(stage)]
     instances = []
     for stage in stages[1:-1]:
-        bound = bind_stage(stage)
+        bound = bind_stage(stage, style)
         memories.update(bound.memories)
         parameters = dict(bound.parameters)
         if "FILE" in parameters:

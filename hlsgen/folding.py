@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from hlsgen.budget import Budget
 from hlsgen.errors import Collector
 from hlsgen.fixed import IntType
 from hlsgen.ir import Convolution, Graph, Linear
@@ -30,6 +31,8 @@ class Targets:
     folding: dict[str, dict[str, int]] = field(default_factory=dict)
     prefer: str = "lut"
     realize: dict[str, str] = field(default_factory=dict)
+    weights: str = "auto"
+    budget: Budget = field(default_factory=Budget)
 
     def wish(self, layer: str) -> Wish:
         """How the quantizer of that name is to be realized; the name "" stands for all."""
@@ -41,7 +44,8 @@ class Work:
     """A layer that multiplies: `places` windows or vectors a frame, `groups` independent groups of `rows` sums
     over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
 
-    Depthwise: the channels are the rows, there is one column.
+    Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
+    that come in.
     """
 
     layer: Linear | Convolution
@@ -50,13 +54,17 @@ class Work:
     rows: int
     taps: int
     columns: int
+    arrivals: int
 
     @property
     def macs(self) -> int:
         return self.places * self.groups * self.rows * self.taps * self.columns
 
     def cycles(self, pe: int, simd: int) -> int:
-        return self.places * self.groups * -(-self.rows // pe) * self.taps * -(-self.columns // simd)
+        """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
+        sums = self.places * self.groups * -(-self.rows // pe) * self.taps * -(-self.columns // simd)
+        depthwise = isinstance(self.layer, Convolution) and is_depthwise(self.layer)
+        return max(sums, self.arrivals * (-(-self.rows // pe) if depthwise else -(-self.columns // simd)))
 
 
 def is_depthwise(layer: Convolution) -> bool:
@@ -67,12 +75,18 @@ def is_depthwise(layer: Convolution) -> bool:
 def work_of(layer: Linear | Convolution) -> Work:
     if isinstance(layer, Linear):
         rows, columns = layer.weight.shape
-        return Work(layer, math.prod(layer.source.shape[:-1]), 1, rows, 1, columns)
+        vectors = math.prod(layer.source.shape[:-1])
+        return Work(layer, vectors, 1, rows, 1, columns, vectors)
     rows, height, width, columns = layer.weight.shape
-    places = math.prod(layer.result.shape[:-1])
+    places, pixels = math.prod(layer.result.shape[:-1]), math.prod(layer.source.shape[:-1])
     if is_depthwise(layer):
-        return Work(layer, places, 1, rows, height * width, 1)
-    return Work(layer, places, layer.groups, rows // layer.groups, height * width, columns)
+        return Work(layer, places, 1, rows, height * width, 1, pixels)
+    return Work(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
+
+
+def works_of(graph: Graph) -> dict[str, Work]:
+    """All layers that multiply, by name."""
+    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}
 
 
 def choose_folding(graph: Graph, targets: Targets) -> Folding:
@@ -80,7 +94,7 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
 
     Raises HG040, HG041.
     """
-    layers = {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}
+    layers = works_of(graph)
     problems = Collector()
     for name in targets.folding:
         if name not in layers:

@@ -5,18 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hlsgen.compiler import Build
+from hlsgen.cost import STYLES, network_cost
 from hlsgen.emit.layers import layer_table
 from hlsgen.emit.project import host_steps
-from hlsgen.stages import (
-    FloatStage,
-    KeyStage,
-    MatrixStage,
-    Port,
-    RescaleStage,
-    Stage,
-    WidthStage,
-    WinnerStage,
-)
 
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
@@ -36,33 +27,15 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
 
 
 def estimate(build: Build) -> dict[str, int]:
-    """LUT without DSP blocks (within about a factor of two), and bits of memory."""
-    bits = {"weight_bits": 0, "table_bits": 0}
-    lut = 0.0
-    for stage in build.schedule.stages:
-        lut += _lut(stage)
-        if isinstance(stage.unit, MatrixStage):
-            per = 1 if stage.unit.mode else max(1, int(abs(stage.unit.weight).max()).bit_length() + 1)
-            bits["weight_bits"] += stage.unit.weight.size * per
-    for choice in build.schedule.choices.values():
-        bits["table_bits"] += next(t.memory_bits for t in choice.trials if t.name == choice.name)
-        lut += next(t.lut or 0 for t in choice.trials if t.name == choice.name)
-    return {"lut": round(lut), **bits}
-
-
-def _lut(stage: Stage) -> float:
-    unit, x, lanes = stage.unit, stage.source.type.bits, stage.source.lanes
-    match unit:
-        case Port() | WidthStage() | KeyStage():
-            return stage.source.bits + stage.result.bits
-        case MatrixStage():
-            w = 1 if unit.mode else max(1, int(abs(unit.weight).max()).bit_length() + 1)
-            multiply = {0: 0.6 * x * w + x + w, 1: 2 * x, 2: 0.6}[unit.mode]
-            memory = unit.weight.size * w / 64
-            return unit.pe * (unit.simd * multiply + stage.result.type.bits) + memory + unit.simd * x
-        case RescaleStage() | FloatStage():
-            return 0.0  # counted by its choice
-        case WinnerStage():
-            return lanes * x * 1.5
-        case _:
-            return float(stage.source.bits + stage.result.bits)
+    """LUT, DSP blocks and block memories of 18 Kbit (see `hlsgen.cost`), and bits of memory."""
+    options = build.options
+    rows = layer_table(build.schedule)
+    total = network_cost(
+        build.schedule.stages, build.schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
+    )
+    tables = sum(next(t.memory_bits for t in c.trials if t.name == c.name) for c in build.schedule.choices.values())
+    return {
+        "lut": round(total.lut), "dsp": total.dsp, "bram18": total.bram,
+        "weight_bits": sum(row["weight_bits"] for row in rows), "table_bits": tables,
+        "buffer_bits": sum(row["buffer_bits"] for row in rows),
+    }  # fmt: skip

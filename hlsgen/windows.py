@@ -44,23 +44,20 @@ def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> 
     k = late = 0  # words
     t = -1
     v, base, need = 0, 0, needs[0]  # window, first word of its frame, last word that it needs
-    left = lost = clear = 0  # beats known to be gone, cycles lost by them, cycle in which the last one went
+    left = lost = 0  # beats known to be gone, cycles lost by them
     u, keep, free, freed = 0, keeps[0], 0, 0  # window that is being sent when a word is written; first cycle of it
     back = back_lost = 0
     while True:
         moved = False
         while need < k:
             t_full = taken[need] + 1
-            if clear > t_full:
-                t_full = clear
             start = starts[-1] + period if starts else 0
             if t_full - lost > start:
                 while left < len(out) and left < len(gone) and out[left] + lost <= t_full:
-                    clear = gone[left]
-                    lost = clear - out[left]
+                    lost = gone[left] - out[left]
+                    if gone[left] > t_full:
+                        t_full = gone[left]
                     left += 1
-                    if clear > t_full:
-                        t_full = clear
                 if left < len(out) and out[left] + lost <= t_full:
                     break
                 if t_full - lost > start:
@@ -109,16 +106,15 @@ def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Mot
     k = late = 0
     t = last = -1
     read, place = 0, 0
-    left = lost = clear = back = back_lost = 0
+    left = lost = back = back_lost = 0
     while True:
         moved = False
         while read < k:
-            t_read = max(taken[read] + 2, clear)
+            t_read = taken[read] + 2
             while left < len(out) and left < len(gone) and out[left] + lost <= t_read:
-                clear = gone[left]
-                lost = clear - out[left]
+                lost = gone[left] - out[left]
+                t_read = max(t_read, gone[left])
                 left += 1
-                t_read = max(t_read, clear)
             if left < len(out) and out[left] + lost <= t_read:
                 break
             last = max(t_read - lost, last + 1)
@@ -145,7 +141,7 @@ def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Mot
                     back += 1
                 if back < len(out) and out[back] <= before:
                     break
-                ready = max(ready, before + back_lost + 1, taken[k - depth] + 2)
+                ready = max(ready, before + back_lost + 1)
             t = ready
             taken.append(t)
             late = t - due[k]

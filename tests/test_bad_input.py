@@ -253,7 +253,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "infinite operand": ("HG027", "inf", lambda: Net().then("Mul", 1e300 * np.ones(4), name="mul").quant().model()),
     "division by zero": ("HG027", "zero", lambda: Net().then("Div", 0.0, name="div").quant().model()),
     "NaN threshold": ("HG027", "NaN", lambda: thresholds(np.full((1, 3), NAN, np.float32))),
-    "softmax in the middle": ("HG030", "soft", lambda: quantizer().then("Softmax", name="soft").quant().model()),
+    "softmax in the middle": ("HG030", "soft", lambda: quantizer().then("Softmax", name="soft").quant().linear(4, 3).model()),
     "odd sum before a layer": ("HG030", "add", lambda: quantizer().then("Add", 0.3, name="add").linear().model()),
     "float weights": ("HG031", "mm", lambda: quantizer().then("MatMul", np.full((4, 2), 0.1, np.float32), name="mm").model()),
     "layer after layer": ("HG032", "b", lambda: Net().quant().linear(3, 4, name="a").linear(2, 3, name="b", scale=0.3).linear(2, 2, name="c").model()),
@@ -331,7 +331,7 @@ def test_models_that_are_right(tmp_path: Path) -> None:
 def test_all_faults_at_once(tmp_path: Path) -> None:
     net = Net().quant(scale=0.0, bits=3.5, rounding_mode="NO", name="q0").linear(3, 4, name="fc", bits=40.0)
     net.then("Softmax", name="soft").then("Relu", name="r", colour=1).then("Blur", name="blur", domain="example")
-    net.quant(zero=NAN, name="q1")
+    net.quant(zero=NAN, name="q1").linear(4, 4)
     got = {(d.code, d.node) for d in found(net.model(), tmp_path, target="vhdl", input="seven")}
     assert got == {
         ("HG022", "q0"), ("HG021", "q0"), ("HG025", "q0"), ("HG021", "fc_weights"), ("HG030", "soft"),

@@ -15,7 +15,18 @@ from networks import Image, Net, Random
 from hlsgen.fixed import IntType
 from hlsgen.flow import INPUT, OUTPUT, Flow, measure, simulate
 from hlsgen.ir import Window
-from hlsgen.stages import ConvStage, FifoStage, ForkStage, JoinStage, KeyStage, PoolStage, Port, Stage, Stream
+from hlsgen.stages import (
+    ConvStage,
+    FifoStage,
+    ForkStage,
+    JoinStage,
+    KeyStage,
+    PoolStage,
+    Port,
+    Stage,
+    Stream,
+    WidthStage,
+)
 from hlsgen.windows import least_depth
 
 STRAIGHT = ("shift", "fifo", "width", "flat", "matrix", "winner")
@@ -81,6 +92,18 @@ def test_the_seeds_reach_everything() -> None:
     assert min(blocked, full_fifos // 5, full_windows // 5) > 3
 
 
+def test_widths(tmp_path: Path) -> None:
+    """Groups that end within a beat, equal and not."""
+    for seed, (channels, lanes) in enumerate([(5, (2, 4, 3)), (3, (2, 2, 1)), (7, (4, 6, 2)), (9, (6, 4, 8))]):
+        net = Net()
+        x = net.start(Image("", 4, 3, channels, lanes[0]))
+        for n in lanes[1:]:
+            x = net.add(WidthStage(), [x], Image("", 4, 3, channels, n))[0]
+        x = net.add(WidthStage(), [x], Image("", 1, 1, 12 * channels, 4))[0]
+        for ready in ([], [False, False, True], [True, True, False, False, False, True]):
+            compare(net.finish(x) if ready == [] else net.stages, seed * 11, ready, tmp_path)
+
+
 def test_keys(tmp_path: Path) -> None:
     word = Stream(IntType(0, 2**32 - 1), 2, 6, 12)
     stages = [
@@ -140,17 +163,19 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
     tested = 0
     for seed in range(8):
         stages = Random(seed, ("conv", "pool", "fifo", "same", "shift", "depthwise")).network(6)
-        free = simulate(stages, FRAMES, pace=90, unlimited=True)
+        ready = [True] * 5 + [False] * 6 * (seed & 1)
+        free = simulate(stages, FRAMES, pace=90, unlimited=True, ready=ready)
         for name, held in free.occupancy.items():
             stages = with_depth(stages, name, held)
-        same = simulate(stages, FRAMES, pace=90)
+        same = simulate(stages, FRAMES, pace=90, ready=ready)
         assert all((same.taken[name] == free.taken[name]).all() for name in free.taken)
         assert same.occupancy == free.occupancy
         for stage in stages:
             if isinstance(stage.unit, FifoStage | ConvStage | PoolStage):
                 least = 1 if isinstance(stage.unit, FifoStage) else least_depth(stage.unit)
                 if stage.unit.depth > least:
-                    fewer = simulate(with_depth(stages, stage.name, stage.unit.depth - 1), FRAMES, pace=90)
+                    less = with_depth(stages, stage.name, stage.unit.depth - 1)
+                    fewer = simulate(less, FRAMES, pace=90, ready=ready)
                     assert any(not np.array_equal(fewer.taken[name], free.taken[name]) for name in free.taken)
                     tested += 1
     assert tested > 10

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import ort
+import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
+from hlsgen.errors import HlsgenError
+from hlsgen.fixed import IntType, Rounding
+from hlsgen.ir import Accumulator, Whole
+from hlsgen.operations import Add, Cast, IntQuant, Mul, Pair, PairOp, QuantizeLinear
+from hlsgen.rescale import FloatScale, StepFunction, Thresholds, Wish, choose, product, realize
+from hlsgen.rescale import trace as tracing
+from hlsgen.rescale.trace import MAX_STEPS, trace
 
 
-def model(nodes: list[onnx.NodeProto], kind: int, constants: dict[str, Any]) -> onnx.ModelProto:
+def model(nodes: list[onnx.NodeProto], kind: int, constants: dict[str, Any], channels: int = 4) -> onnx.ModelProto:
     graph = helper.make_graph(
-        nodes, "wide", [helper.make_tensor_value_info("x", kind, [1, 4])],
-        [helper.make_tensor_value_info("y", TensorProto.INT16, [1, 4])],
+        nodes, "wide", [helper.make_tensor_value_info("x", kind, [1, channels])],
+        [helper.make_tensor_value_info("y", TensorProto.INT16, [1, channels])],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
     )  # fmt: skip
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
@@ -33,19 +42,157 @@ def agrees(made: onnx.ModelProto, x: Any, folder: Path, kind: str) -> None:
     assert hlsgen.certify(folder / "build").ok
 
 
-def test_sums_to_int16(tmp_path: Path) -> None:
-    scale = np.float32([0.0007, 0.0011, 0.003, 0.0005])
+@pytest.mark.parametrize("channels", [4, 24])
+def test_sums_to_int16(tmp_path: Path, channels: int) -> None:
+    """Steps of 4 channels are listed; those of 24 are looked at where they are suggested to be."""
+    scale = np.resize(np.float32([0.0007, 0.0011, 0.003, 0.0005]), channels) * np.linspace(1, 1.1, channels)
     nodes = [
         helper.make_node("Cast", ["x"], ["f"], to=TensorProto.FLOAT),
         helper.make_node("Mul", ["f", "s"], ["g"]),
         helper.make_node("QuantizeLinear", ["g", "one", "zero"], ["y"]),
     ]
-    made = model(nodes, TensorProto.INT32, {"s": scale, "one": np.float32(1), "zero": np.int16(5)})
-    x = np.random.default_rng(0).integers(-(2**27), 2**27, (400, 4)).astype(np.int32)
+    made = model(
+        nodes, TensorProto.INT32, {"s": scale.astype(np.float32), "one": np.float32(1), "zero": np.int16(5)}, channels
+    )
+    x = np.random.default_rng(0).integers(-(2**27), 2**27, (400, channels)).astype(np.int32)
     agrees(made, x, tmp_path, "float-scale")
 
 
 def test_floats_to_int16(tmp_path: Path) -> None:
     nodes = [helper.make_node("QuantizeLinear", ["x", "s", "zero"], ["y"])]
     made = model(nodes, TensorProto.FLOAT, {"s": np.float32(0.0013), "zero": np.int16(5)})
-    agrees(made, np.random.default_rng(1).normal(0, 20, (400, 4)).astype(np.float32), tmp_path, "thresholds")
+    agrees(made, np.random.default_rng(1).normal(0, 20, (400, 4)).astype(np.float32), tmp_path, "float-units")
+
+
+def test_a_layer_of_18_channels(tmp_path: Path) -> None:
+    """16-bit QDQ: sums with a float bias, which no product is: the operations themselves."""
+    r, size = np.random.default_rng(2), 18
+    constants = {
+        "w": r.integers(-127, 128, (size, size)).astype(np.int8), "ws": np.float32(0.003), "wz": np.int8(0),
+        "b": r.integers(-(2**20), 2**20, size).astype(np.int32), "bs": np.float32(0.003 * 0.0002), "bz": np.int32(0),
+        "xs": np.float32(0.0002), "xz": np.int16(-7), "ys": np.float32(0.00031), "yz": np.int16(12),
+    }  # fmt: skip
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "xs", "xz"], ["xq"]),
+        helper.make_node("DequantizeLinear", ["xq", "xs", "xz"], ["xd"]),
+        helper.make_node("DequantizeLinear", ["w", "ws", "wz"], ["wd"]),
+        helper.make_node("DequantizeLinear", ["b", "bs", "bz"], ["bd"]),
+        helper.make_node("Gemm", ["xd", "wd", "bd"], ["g"]),
+        helper.make_node("Relu", ["g"], ["h"]),
+        helper.make_node("QuantizeLinear", ["h", "ys", "yz"], ["y"]),
+    ]
+    onnx.save(model(nodes, TensorProto.FLOAT, constants, size), tmp_path / "m.onnx")
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "build", hlsgen.Options(target_cycles=size * size))
+    assert [choice.name for choice in build.schedule.choices.values()] == ["float-units"]
+    x = r.normal(0, 2, (60, size)).astype(np.float32)
+    expected = hlsgen.run(tmp_path / "build", x, "reference")
+    assert len(np.unique(expected)) > 200
+    assert (hlsgen.run(tmp_path / "build", x, "verilator") == expected).all()
+
+
+def wide(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
+    """int32 sums to int16, one product."""
+    r = np.random.default_rng(seed)
+    scale = (r.uniform(0.5, 1, channels) * 2.0 ** (16 - bits)).astype(np.float32)
+    zero, add = np.zeros(channels, np.int64), r.integers(-(10**5), 10**5, channels)
+    int16 = IntType(-(1 << 15), (1 << 15) - 1)
+    type_ = IntType(-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
+    end = QuantizeLinear(np.ones(channels, np.float32), zero + np.arange(channels) % 3, int16, "int16")
+    ops = (Add(add.astype(np.int32)), Cast("float32"), Mul(scale))
+    return StepFunction(
+        "f", Whole("int32", zero), ops, end, np.arange(channels), zero + type_.lo, zero + type_.hi, type_, int16
+    )
+
+
+@pytest.mark.parametrize("bits", [18, 24, 28, 31])
+def test_products_without_a_list_of_steps(bits: int) -> None:
+    """As with the list; one channel that differs is found."""
+    f = wide(3, bits, bits)
+    steps = trace(f, 1 << 16)
+    parts = product.candidate(f)
+    assert parts is not None
+    scale, offset, zero = (np.ascontiguousarray(np.broadcast_to(p, 3)) for p in parts)
+    wanted = product.unlisted(f, scale, offset, zero)
+    assert not isinstance(steps, str)
+    assert not isinstance(wanted, str)
+    listed = product.Wanted.of(steps)
+    for name in ("lo", "hi", "first", "last", "bottom", "top"):
+        assert (getattr(wanted, name) == getattr(listed, name)).all(), name
+    seen = np.concatenate([x for x, _ in wanted.points()])
+    for s in range(3):
+        assert np.isin(steps.inner(s), seen[:, s]).all()
+        assert np.isin(steps.inner(s) - 1, seen[:, s]).all()
+    assert all((codes == f.evaluate(x)).all() for x, codes in wanted.points())
+    one, other = product.find(f, None), product.find(f, steps)
+    assert isinstance(one, FloatScale)
+    assert isinstance(other, FloatScale)
+    x = np.random.default_rng(bits).integers(f.lo, f.hi + 1, (50000, 3))
+    assert (one.apply(x) == other.apply(x)).all()
+    assert (one.apply(x) == f.evaluate(x)).all()
+    assert one.bits == other.bits
+
+
+def test_products_that_are_none() -> None:
+    """A second rounding between the product and the code, in many channels."""
+    f = wide(20)
+    third, three, less = (np.full(20, value, np.float32) for value in (1 / 3, 3, -1))
+    found = product.find(replace(f, ops=(*f.ops, Mul(third), Mul(three))), None)
+    assert isinstance(found, str)
+    assert "rne(float32(" in found
+    falls = product.find(replace(f, ops=(*f.ops, Mul(less))), None)
+    assert falls == "a channel falls, or its scale is no positive number"
+    wraps = product.find(replace(f, ops=(Add(np.full(20, 2**31 - 1, np.int32)), *f.ops)), None)
+    assert wraps == "it is not known to be monotone"
+
+
+def test_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pair of operands, and a wide function: each looked at once, all of it."""
+    calls: list[str] = []
+
+    def counted(name: str, call: Any) -> Any:
+        def run(*given: Any) -> Any:
+            calls.append(name)
+            return call(*given)
+
+        return run
+
+    monkeypatch.setattr(tracing, "_exhaustive", counted("every", tracing._exhaustive))
+    monkeypatch.setattr(choose.pair, "find", counted("pair", choose.pair.find))
+    scales, zeros = (0.013, 0.021, 0.03), (1, 2, 3)
+    end = Pair(PairOp.ADD, IntType(-128, 127), "int8", scales, zeros)
+    none, bytes_ = np.zeros(1, np.int64), IntType(0, (1 << 16) - 1)
+    f = StepFunction("f", Whole("uint16", none), (), end, none, none, none + bytes_.hi, bytes_, end.type)
+    assert realize(f, np.zeros((1, 1), np.int64)).name == "pair"
+    assert calls == ["every", "pair"]
+
+
+def test_few_steps_over_many_codes() -> None:
+    """Thirteen inputs with codes far apart are listed; more than 4095 steps go to what can have them."""
+    zero = np.zeros(1, np.int64)
+    one = np.ones(1, np.float32)
+    codes = IntType(0, (1 << 16) - 1)
+    few = StepFunction(
+        "f", Accumulator(1, zero, np.full(1, 4096.0)), (), IntQuant(one, 0 * one, codes, Rounding.ROUND), zero, zero,
+        zero + 12, IntType(0, 12), codes,
+    )  # fmt: skip
+    choice = realize(few, np.zeros((1, 1), np.int64))
+    assert choice.steps is not None
+    assert choice.steps.steps == 12
+    many = wide(2)
+    chosen = realize(many, np.array([[0, 1]]), Wish(forced="thresholds"))
+    assert chosen.steps is None
+    assert isinstance(chosen.realization, Thresholds)
+    assert len(chosen.realization.table) > MAX_STEPS
+    x = np.random.default_rng(0).integers(many.lo, many.hi + 1, (300, 2))
+    assert (chosen.realization.apply(x) == many.evaluate(x)).all()
+
+
+def test_forced_where_it_is_impossible() -> None:
+    f = wide(2)
+    for kind, reason in (("pair", "it is none for functions of this kind"), ("scale", "scale: it has ")):
+        with pytest.raises(HlsgenError) as error:
+            realize(f, np.array([[0, 1]]), Wish(forced=kind))
+        (found,) = error.value.diagnostics
+        assert found.code == "HG037"
+        assert found.message.startswith(f"the realization {kind!r} is impossible here. {reason}")
+        assert "Leave --realize out" in str(found.hint)

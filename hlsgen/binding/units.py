@@ -34,8 +34,8 @@ from hlsgen.stages import (
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 
 
-def bind_stage(stage: Stage) -> Binding:
-    """The module of a stage; `about` says what it does."""
+def bind_stage(stage: Stage, style: int = 0) -> Binding:
+    """The module of a stage; `about` says what it does. `style`: kind of weight memories, see hg_weights."""
     unit, name, source, result = stage.unit, stage.name, stage.source, stage.result
     signed = int(source.type.signed)
     match unit:
@@ -50,9 +50,9 @@ def bind_stage(stage: Stage) -> Binding:
         case FloatStage():
             return _float(stage, unit)
         case MatrixStage():
-            return _matrix(stage, unit)
+            return _matrix(stage, unit, style)
         case ConvStage():
-            return _convolution(stage, unit)
+            return _convolution(stage, unit, style)
         case PoolStage():
             total = unit.kind is Reduction.SUM
             return Binding("hg_pool", {
@@ -122,7 +122,7 @@ def _kind(bits: int, mode: int) -> str:
     return {0: f"{bits}-bit weights", 1: "bipolar weights", 2: "bipolar weights, popcount"}[mode]
 
 
-def _matrix(stage: Stage, unit: MatrixStage) -> Binding:
+def _matrix(stage: Stage, unit: MatrixStage, style: int) -> Binding:
     rows, columns = unit.weight.shape
     folded = unit.weight.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
     table, bits = _weights(folded.reshape(-1, unit.pe, unit.simd), unit.mode)
@@ -130,18 +130,18 @@ def _matrix(stage: Stage, unit: MatrixStage) -> Binding:
     return Binding("hg_mvu", {
         "SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds,
         "X_W": stage.source.type.bits, "X_SIGNED": int(stage.source.type.signed), "W_W": bits, "MODE": unit.mode,
-        "ACC_W": stage.result.type.bits, "FILE": file, "EVERY": TREE_LEVELS,
+        "ACC_W": stage.result.type.bits, "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS,
     }, f"{rows} x {columns}, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
 
 
-def _convolution(stage: Stage, unit: ConvStage) -> Binding:
+def _convolution(stage: Stage, unit: ConvStage, style: int) -> Binding:
     source, window = stage.source, unit.window
     table, bits = _weights(unit.weight, unit.mode)
     file = f"{stage.name}.mem"
     rest: dict[str, Parameter] = {
         "DEPTH": unit.depth, "X_W": source.type.bits, "PAD": _code(unit.pad, source.type.bits),
         "X_SIGNED": int(source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": stage.result.type.bits,
-        "FILE": file,
+        "FILE": file, "STYLE": style,
     }  # fmt: skip
     memories = {file: words(table, bits)}
     about = f"{window.kernel[0]} x {window.kernel[1]} kernel, {_kind(bits, unit.mode)}"

@@ -142,7 +142,8 @@ class Elements:
         if len(wrong):
             p = int(wrong[0])
             raise broken(
-                where, f"at stream position {p} it gets {self.name(int(found[p]))}, it needs {self.name(int(wanted[p]))}."
+                where,
+                f"at stream position {p} it gets {self.name(int(found[p]))}, it needs {self.name(int(wanted[p]))}.",
             )
 
 

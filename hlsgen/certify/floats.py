@@ -16,6 +16,8 @@ import numpy as np
 from hlsgen.certify.arithmetic import Threshold
 from hlsgen.certify.proof import prove
 from hlsgen.certify.verilog import Cell, Memories, broken, two_complement
+from hlsgen.certify.wholes import EXACT
+from hlsgen.certify.wholes import Whole as Integers
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
     Accumulator,
@@ -24,10 +26,13 @@ from hlsgen.ir import (
     Decode,
     Fixed,
     FloatBits,
+    Whole,
 )
 from hlsgen.operations import (
     Add,
     Bipolar,
+    Cast,
+    Dequantize,
     Div,
     Elementwise,
     IntQuant,
@@ -35,6 +40,7 @@ from hlsgen.operations import (
     Min,
     Mul,
     MultiThreshold,
+    QuantizeLinear,
     Quantizer,
     SignedBit,
     Trunc,
@@ -53,7 +59,7 @@ def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[
     Gives how many inputs of comparisons were evaluated.
     """
     walk = _Walk(f, cells, memories, uses_of, places)
-    walk.decode(f.source, f.input_type)
+    walk.decode(f.source, f.input_type, f.lo, f.hi)
     for op in f.ops:
         walk.operation(op)
     walk.quantize(f.quantizer)
@@ -68,6 +74,7 @@ class _Walk:
     ) -> None:
         self.f, self.cells, self.memories, self.uses_of, self.places = f, cells, memories, uses_of, places
         self.at = self.evaluated = 0
+        self.whole: Integers | None = None
 
     def take(self, module: str, what: str, names: str) -> Cell:
         """The next unit, which must be that module."""
@@ -123,6 +130,9 @@ class _Walk:
     # ----------------------------------------------------------------------- operations
 
     def operation(self, op: Elementwise) -> None:
+        if self.whole is not None:
+            self.integers(op, self.whole)
+            return
         match op:
             case Mul(value):
                 self.arithmetic(_MUL, value, "Mul", 1)
@@ -134,11 +144,64 @@ class _Walk:
                 self.arithmetic(_MAX, value, "Max")
             case Min(value):
                 self.arithmetic(_MIN, value, "Min")
-            case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold():
+            case Cast("float32"):
+                pass
+            case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear():
                 self.quantize(op)
-                self.decode(decoding(op), code_type(op))
+                type_, zero = code_type(op), np.zeros(self.f.sets, np.int64)
+                self.decode(decoding(op), type_, zero + type_.lo, zero + type_.hi)
             case _:
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__}.")
+
+    def integers(self, op: Elementwise, x: Integers) -> None:
+        """An operation on integers: sums join the conversion, which rounds once; the others follow it."""
+        wide = (
+            np.broadcast_to(op.value, self.f.sets).astype(np.int64) if isinstance(op, Add | Max | Min | Mul) else None
+        )
+        units: dict[type, tuple[int, float | None]] = {
+            Add: (_ADD, 0),
+            Mul: (_MUL, 1),
+            Max: (_MAX, None),
+            Min: (_MIN, None),
+        }
+        match op:
+            case Cast("float32"):
+                self.converted(x, large=True)
+                self.whole = None
+                return
+            case Dequantize(scale, zero):
+                less = x.plus(-np.broadcast_to(zero, self.f.sets))
+                if x.codes is None:
+                    self.arithmetic(_ADD, (-zero).astype(np.float32), "the zero point of DequantizeLinear", 0)
+                elif x.fits:
+                    self.converted(less, large=True)
+                if not (x.fits and (x.codes is not None or less.small)):
+                    raise broken(self.f.name, "the integers in front of DequantizeLinear wrap, or float32 rounds them.")
+                self.arithmetic(_MUL, scale, "the scale of DequantizeLinear", 1)
+                self.whole = None
+                return
+            case Cast(kind) if np.dtype(kind).kind in "iu":
+                x = replace(x, dtype=kind)
+            case Add() if wide is not None and x.codes is not None:
+                x = x.plus(wide)
+            case Add() | Max() | Min() | Mul() if wide is not None and np.abs(wide).max() <= EXACT:
+                x = self.converted(x)
+                self.arithmetic(units[type(op)][0], wide.astype(np.float32), type(op).__name__, units[type(op)][1])
+                x = x.after(op, wide)
+            case _:
+                raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__} of integers.")
+        if not x.fits:
+            raise broken(self.f.name, f"the integers behind {type(op).__name__} wrap, or float32 rounds them.")
+        self.whole = x
+
+    def converted(self, x: Integers, large: bool = False) -> Integers:
+        """Integers as float32, each rounded once; only `large` ones may be."""
+        if x.codes is None:
+            return x
+        if not (large or x.small):
+            raise broken(self.f.name, "float32 rounds the integers that it computes with.")
+        self.to_float(x.codes, 1, x.offset, np.ones(self.f.sets))
+        return replace(x, codes=None, offset=0 * x.offset)
 
     def divide(self, value: Array, what: str) -> None:
         """x / value, or, the same to the last bit, x times its reciprocal where that is exact."""
@@ -157,7 +220,12 @@ class _Walk:
             self.arithmetic(_DIV, value, what, 1)
 
     def quantize(self, op: Quantizer) -> None:
+        if self.whole is not None:
+            raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__} of integers.")
         match op:
+            case QuantizeLinear():
+                self.divide(op.scale, "the division by the scale")
+                self.zero_behind(op)
             case IntQuant():
                 self.divide(op.scale, "the division by the scale")
                 self.arithmetic(_ADD, op.zero_point, "the zero point", 0)
@@ -182,6 +250,20 @@ class _Walk:
                 self.compare(op)
             case _:
                 raise broken(self.f.name, f"there is no float32 unit for {type(op).__name__}.")
+
+    def zero_behind(self, op: QuantizeLinear) -> None:
+        """Rounding, then the zero point: a sum that is exact below 2^24 and saturates above."""
+        zero = np.broadcast_to(op.zero_point, self.f.sets)
+        if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) > EXACT >> 1:
+            raise broken(self.f.name, f"codes of {op.type} and their zero points are no exact float32 numbers.")
+        if not zero.any():
+            self.to_code(op.mode, op.type, op.type)
+            return
+        cell = self.take("hg_f32_round_unit", "rounding", "MODE LANES")
+        if cell.number("MODE") != op.mode:
+            raise broken(self.f.name, f"MODE of {cell.name} is {cell.number('MODE')}, not {int(op.mode)}.")
+        self.arithmetic(_ADD, zero.astype(np.float32), "the zero point", 0)
+        self.to_code(Rounding.ROUND, op.type, op.type)
 
     def _divisor(self, op: Trunc) -> Array:
         """The divisor as float32. A power of two divides whole numbers alike in float64."""
@@ -233,7 +315,7 @@ class _Walk:
             raise broken(self.f.name, f"{cell.name} does not compare keys of 32 bits.")
         self.evaluated += prove(g, module, self.uses(cell), cell.name, self.places).evaluated
 
-    def decode(self, meaning: Decode, type_: IntType) -> None:
+    def decode(self, meaning: Decode, type_: IntType, lo: Array, hi: Array) -> None:
         ones = np.ones(self.f.sets, np.float32)
         match meaning:
             case FloatBits():
@@ -248,6 +330,11 @@ class _Walk:
                 self.to_float(type_, 1, 0 * ones, ones)
                 self.arithmetic(_MUL, ones * np.float32(scale_), "the input's scale", 1)
                 self.arithmetic(_ADD, ones * np.float32(bias), "the input's bias", 0)
+            case Whole(dtype, offset):
+                start = np.broadcast_to(offset, self.f.sets)
+                self.whole = Integers(dtype, lo + start, hi + start, start, type_)
+                if not self.whole.fits:
+                    raise broken(self.f.name, f"its integers leave {dtype}.")
             case Accumulator():
                 self.to_float(type_, meaning.factor, meaning.offset, meaning.scale)
             case _:

@@ -46,7 +46,9 @@ class Join:
         for stream, bits in zip(streams, self.bits, strict=True):
             fits(cell, stream, cell.number("LANES", 1), bits)
         if streams[0].beats != streams[1].beats:
-            raise broken(cell.name, f"it takes {streams[0].beats} beats of one stream, {streams[1].beats} of the other.")
+            raise broken(
+                cell.name, f"it takes {streams[0].beats} beats of one stream, {streams[1].beats} of the other."
+            )
         if max(self.signed) > 1 or self.out_bits > 62 or (self.mode == 2 and self.out_bits != sum(self.bits)):
             raise broken(cell.name, "A_SIGNED, B_SIGNED or OUT_W is beyond its model.")
 
@@ -97,9 +99,12 @@ class Hardware:
 
     def code(self, fold: int, lane: int, t: Array, type_: IntType) -> Array:
         """The codes of what the join sends."""
-        values, place = np.unique(read_as(t.ravel(), self.join.out_bits, self.first.signed), return_inverse=True)
+        t = read_as(t, self.join.out_bits, self.first.signed)
+        low, high = int(t.min()), int(t.max())
+        few = high - low < t.size  # then each value is computed once
+        values = np.arange(low, high + 1) if few else t.ravel()
         found = read_as(self.function.apply(fold % self.function.folds, lane, values), type_.bits, type_.signed)
-        return np.asarray(found[place.ravel()].reshape(t.shape))
+        return np.asarray(found[t - low] if few else found.reshape(t.shape))
 
 
 def check_merge(

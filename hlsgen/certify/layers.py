@@ -164,7 +164,9 @@ class Checker:
         """What leaves the last unit of a function."""
         name, type_ = layer.name, layer.result.type
         if stream.units != own:
-            raise broken(name, f"{[c.name for c in own]} do not follow each other, {[c.name for c in stream.units]} do.")
+            raise broken(
+                name, f"{[c.name for c in own]} do not follow each other, {[c.name for c in stream.units]} do."
+            )
         if stream.bits != type_.bits:
             raise broken(name, f"its codes have {stream.bits} bits, {type_} has another width.")
         sides = stream.operands or (stream,)
@@ -255,11 +257,18 @@ class Checker:
         whole(cell, stream, beats, "a vector has")
         rows, columns = vectors(layer.name, order, count)
         if lanes * beats != count or not stream.filled.all() or (np.diff(columns) < 0).any():
-            raise broken(layer.name, f"{cell.name} has {lanes} x {beats} elements in turn, a vector {count} from first to last.")
+            raise broken(
+                layer.name, f"{cell.name} has {lanes} x {beats} elements in turn, a vector {count} from first to last."
+            )
         if cell.number("INDEX_W", 1) != layer.result.type.bits:
-            raise broken(layer.name, f"INDEX_W of {cell.name} is {cell.parameters['INDEX_W']}, not {layer.result.type}.")
+            raise broken(
+                layer.name, f"INDEX_W of {cell.name} is {cell.parameters['INDEX_W']}, not {layer.result.type}."
+            )
         sent = Stream(
-            self.elements.numbers[value][rows][:, None], layer.result.type.bits, layer.result.type.lo, layer.result.type.hi
+            self.elements.numbers[value][rows][:, None],
+            layer.result.type.bits,
+            layer.result.type.lo,
+            layer.result.type.hi,
         )
         return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
 

@@ -118,9 +118,7 @@ def _product(f: Operands, a: Line, b: Line, zeros: tuple[int, int]) -> tuple[Fra
     return a.slope * b.slope, Fraction(0)
 
 
-def _meaning(
-    f: Operands, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int
-) -> Decode:
+def _meaning(f: Operands, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int) -> Decode:
     """(t + offset) * unit, rounded once, as a decoding of t."""
     if dtype.kind in "iu":
         if any(unit != 1 for unit in units):

@@ -86,7 +86,7 @@ class _Walk:
         self._source(f.source)
 
     def _source(self, source: Decode) -> None:
-        if isinstance(source, Whole):
+        if isinstance(source, Whole) and np.dtype(source.dtype).kind in "iu":
             # Crossings of the dtype's range, in codes.
             info, offset = np.iinfo(source.dtype), np.broadcast_to(source.offset, self.f.sets)
             first = (int((self.f.lo + offset).min()) - int(info.min)) >> info.bits
@@ -271,7 +271,7 @@ class _Walk:
         if not last:
             meaning = decoding(op)
             known = known & decode_known(meaning)
-            if isinstance(meaning, Whole):
+            if isinstance(meaning, Whole) and np.dtype(meaning.dtype).kind in "iu":
                 info = np.iinfo(meaning.dtype)
                 chosen = self.f.take(self.s, self.lo, self.hi).ops[self.position]
                 for x in self.ends():

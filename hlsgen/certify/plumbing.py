@@ -67,7 +67,9 @@ def _width(cell: Cell, stream: Stream) -> Stream:
     count = whole(cell, stream, -(-taken // take), "a group that it takes has")
     elements = stream.elements.reshape(count, -1)[:, :taken].ravel()
     if len(elements) % sent:
-        raise broken(cell.name, f"it sends groups of {sent} elements; a frame has {len(elements)}, no multiple of that.")
+        raise broken(
+            cell.name, f"it sends groups of {sent} elements; a frame has {len(elements)}, no multiple of that."
+        )
     rows = np.full((len(elements) // sent, -(-sent // send) * send), EMPTY)
     rows[:, :sent] = elements.reshape(-1, sent)
     return replace(stream, elements=rows.reshape(-1, send))
@@ -111,7 +113,9 @@ def _take(cell: Cell, stream: Stream) -> Stream:
     for axis, size in zip("YXC", sizes, strict=True):
         start, stop, step = cell.number(f"{axis}0"), cell.number(f"{axis}1"), cell.number(f"{axis}S", 1)
         if not start < stop <= size:
-            raise broken(cell.name, f"{axis}0 = {start}, {axis}1 = {stop} of {size} keep nothing, or what is not there.")
+            raise broken(
+                cell.name, f"{axis}0 = {start}, {axis}1 = {stop} of {size} keep nothing, or what is not there."
+            )
         cuts.append(slice(start, stop, step))
     images = whole(cell, stream, math.prod(sizes), "an image has")
     kept = stream.elements.reshape(images, *sizes, -1)[:, cuts[0], cuts[1], cuts[2]]
@@ -152,7 +156,9 @@ def _concat(cell: Cell, a: Stream, b: Stream) -> Stream:
         beats = cell.number(f"BEATS_{side}", 1)
         parts.append(stream.elements.reshape(whole(cell, stream, beats, f"a turn of side {side} has"), -1, lanes))
     if len(parts[0]) != len(parts[1]):
-        raise broken(cell.name, f"BEATS_A and BEATS_B make {len(parts[0])} turns of one side, {len(parts[1])} of the other.")
+        raise broken(
+            cell.name, f"BEATS_A and BEATS_B make {len(parts[0])} turns of one side, {len(parts[1])} of the other."
+        )
     elements = np.concatenate(parts, axis=1).reshape(-1, lanes)
     return Stream(elements, bits, min(a.lo, b.lo), max(a.hi, b.hi))
 

@@ -75,12 +75,18 @@ def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], 
     starts, codes = [], []
     for low, high in parts:
         inner = module.changes(fold, lane, low, high)
-        start = np.unique(np.append(inner[(inner > low) & (inner <= high)], low)).astype(np.int64)
+        start = ascending(np.append(inner[(inner > low) & (inner <= high)], low).astype(np.int64))
         starts.append(start)
         codes.append(module.apply(fold, lane, start))
     start, code = np.concatenate(starts), read_as(np.concatenate(codes), type_.bits, type_.signed)
     keep = np.append(True, code[1:] != code[:-1])
     return Runs(start[keep], code[keep])
+
+
+def ascending(x: Array) -> Array:
+    """Sorted, without repetitions; np.unique hashes, which is far slower."""
+    x = np.sort(x)
+    return np.asarray(x[np.append(True, x[1:] != x[:-1])])
 
 
 def read_as(x: Array, bits: int, signed: bool | None) -> Array:
@@ -145,7 +151,7 @@ def difference(f: StepFunction, s: int, hardware: Runs, known: Pieces) -> tuple[
     points = np.concatenate([hardware.start, ends, known.lo[mine], known.hi[mine]])
     if f.is_float:
         points = points[(points == 0) | (points >= KEY_NEG_INF)]
-    parts = [np.unique(points)]
+    parts = [ascending(points)]
     for low, high in zip(known.lo[mine & known.every].tolist(), known.hi[mine & known.every].tolist(), strict=True):
         parts += [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
     one = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])

@@ -88,7 +88,9 @@ def spread(cell: Cell, layer: Linear | Convolution, numbers: Array, shape: tuple
     return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
 
 
-def check(cell: Cell, stream: Stream, layer: Linear | Convolution, order: Array, memories: Memories) -> tuple[Array, Array]:
+def check(
+    cell: Cell, stream: Stream, layer: Linear | Convolution, order: Array, memories: Memories
+) -> tuple[Array, Array]:
     """Weights, mode and empty lanes; gives the least and the greatest sum of each row. `order`: of the source."""
     source, name = layer.source.type, layer.name
     mode, width = cell.number("MODE"), cell.number("W_W", 1)
@@ -141,7 +143,7 @@ def _read(
     filled = stream.filled.reshape(-1, groups, stream.lanes * folds)
     if (filled != filled[0]).any() or filled[0].sum() != channels:
         raise broken(layer.name, f"the {channels} channels do not come in the same lanes of {cell.name} every time.")
-    own = (vectors(layer.name, order, channels)[1] if isinstance(layer, Linear) else pixels(layer.name, order, channels))
+    own = vectors(layer.name, order, channels)[1] if isinstance(layer, Linear) else pixels(layer.name, order, channels)
     channel = np.full(filled[0].shape, -1)
     channel[filled[0]] = own
     if deep and (np.diff(own) != 1).any():
@@ -174,7 +176,9 @@ def _compare(layer: Linear | Convolution, sums: Sums) -> None:
     wrong = np.argwhere(found != model)
     if len(wrong):
         r, t, c = wrong[0].tolist()
-        place = f"column {c}" if isinstance(layer, Linear) else f"kernel row {t // wide}, column {t % wide}, channel {c}"
+        place = (
+            f"column {c}" if isinstance(layer, Linear) else f"kernel row {t // wide}, column {t % wide}, channel {c}"
+        )
         raise broken(
             layer.name, f"row (channel) {r}, {place}: the model's weight is {model[r, t, c]}, that of {sums.cell.name} "
             f"{found[r, t, c]}; at x = 1 there and 0 everywhere else the sums differ so.",

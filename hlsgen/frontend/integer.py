@@ -1,4 +1,4 @@
-"""Integer ONNX: QuantizeLinear and DequantizeLinear, MatMulInteger, ConvInteger, RequantShift.
+"""Integer ONNX: QuantizeLinear and DequantizeLinear, MatMulInteger, RequantShift.
 
 Every operator becomes the steps that the ONNX standard says it consists of.
 """
@@ -17,9 +17,7 @@ from hlsgen.frontend.weights import in_front
 from hlsgen.ir import (
     MatMulInteger,
     Op,
-    Reshape,
     Shape,
-    Transpose,
 )
 from hlsgen.operations import (
     Convention,
@@ -31,7 +29,7 @@ from hlsgen.operations import (
 Imported = list[tuple[Op, Shape]]
 Inputs = list[Const | None]
 
-OPERATORS = frozenset(["QuantizeLinear", "DequantizeLinear", "MatMulInteger", "ConvInteger", "RequantShift"])
+OPERATORS = frozenset(["QuantizeLinear", "DequantizeLinear", "MatMulInteger", "RequantShift"])
 _TYPES: dict[str, IntType] = {
     "int4": IntType(-8, 7),
     "uint4": IntType(0, 15),
@@ -60,8 +58,6 @@ def import_integer(
             return [(dequantize_linear(name, shape, inputs, attrs, dtype), shape)]
         case "MatMulInteger":
             return matmul_integer(name, shape, dtype, [*inputs, None, None][:4])
-        case "ConvInteger":
-            return _conv_integer(name, shape, dtype, [*inputs, None, None][:4], attrs)
         case _:
             return [(_requant_shift(name, shape, inputs, attrs, dtype), shape)]
 
@@ -204,39 +200,6 @@ def zero_of(name: str, const: Const | None, what: str) -> Array:
     if not values.size:
         raise fail("HG023", name, f"{what} is empty.")
     return values
-
-
-def _conv_integer(name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
-    """ConvInteger as a fully connected layer: its kernel covers the whole input, or is of one point."""
-    eight_bits(name, dtype)
-    weight = integer_tensor(name, inputs[1])
-    fits = weight.ndim == len(shape) >= 3 and shape[0] == 1 and attrs.get("group", 1) == 1
-    plain = not any(attrs.get("pads", ())) and attrs.get("auto_pad", "NOTSET") in ("NOTSET", "VALID")
-    if not fits or not plain or weight.shape[1] != shape[1]:
-        raise fail(
-            "HG010", name, f"ConvInteger with weights {list(weight.shape)} of data {list(shape)}.",
-            "Supported so far: one group without padding, as a fully connected layer.",
-        )  # fmt: skip
-    own = zero_of(name, inputs[3], "the weights' zero point")
-    weight = weight - own.reshape(-1, *(1,) * (weight.ndim - 1))
-    rows, points = len(weight), shape[2:]
-    if weight.shape[2:] == points:
-        flat = (1, int(np.prod(shape[1:])))
-        steps: Imported = [(Reshape(), flat), (_sums(name, weight.reshape(rows, -1), inputs[2], flat), (1, rows))]
-        return [*steps, (Reshape(), (1, rows, *(1,) * len(points)))]
-    if set(weight.shape[2:]) != {1} or any(s != 1 for s in attrs.get("strides", [1])):
-        raise fail(
-            "HG010", name, f"ConvInteger with a kernel of {list(weight.shape[2:])} on {list(points)} points.",
-            "Supported so far: a kernel of one point, or of the whole input.",
-        )  # fmt: skip
-    last = (1, *points, shape[1])
-    rank = len(shape)
-    forth, back = (0, *range(2, rank), 1), (0, rank - 1, *range(1, rank - 1))
-    sums = _sums(name, weight.reshape(rows, -1), inputs[2], (1, shape[1]))
-    return [(Transpose(forth), last), (sums, (*last[:-1], rows)), (Transpose(back), (1, rows, *points))]
-
-
-# --------------------------------------------------------------------------- integer rescaling
 
 
 def _requant_shift(

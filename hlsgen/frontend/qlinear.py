@@ -39,9 +39,8 @@ from hlsgen.operations import (
 from hlsgen.quantized_add import Parameters, derive
 
 DOMAIN = "com.microsoft"
-OPERATORS = frozenset(
-    ["QLinearMatMul", "QGemm", "QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", "MatMulIntegerToFloat"]
-)
+LAYERS = frozenset(["QLinearMatMul", "QGemm", "MatMulIntegerToFloat"])
+OPERATORS = LAYERS | {"QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu"}
 
 
 #: Operators of ONNX that onnxruntime has in its own domain as well, for types and opsets that ONNX lacks there.

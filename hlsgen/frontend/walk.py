@@ -159,9 +159,11 @@ class Walk:
 
     def report_stuck(self) -> None:
         """Host operations between hardware, for a model that cannot be lowered because of other errors."""
-        hardware = [i for i, (_, kind) in enumerate(self.kinds) if kind == "hardware"]
-        for name, kind in self.kinds[hardware[0] : hardware[-1]] if hardware else []:
-            if kind != "hardware":
+        kinds = [kind for _, kind in self.kinds]
+        ends = [i for i, kind in enumerate(kinds) if kind in ("layer", "quantizer")]
+        layers = [i for i in ends if kinds[i] == "layer"] or ends
+        for name, kind in self.kinds[ends[0] : layers[-1]] if ends else []:
+            if kind not in ("layer", "quantizer"):
                 self.problems.items.append(stuck(name, kind))
 
     def _node(self, node: onnx.NodeProto) -> None:
@@ -294,7 +296,9 @@ class Walk:
             return [(op, shape)]
         if op_type in conv.CONV_OPERATORS:
             return conv.import_conv(node, name, shape, constants, attrs, self.opset, position, dtype)
-        if op_type in spatial.SPATIAL_OPERATORS and self._in_hardware(data):
+        last = (node.domain, op_type) == (conv.CHANNELS_LAST, "BatchNormalization")
+        if last or (op_type in spatial.SPATIAL_OPERATORS and self._in_hardware(data)):
+            node = node if op_type == "Split" else with_outputs(node, used)
             found = spatial.import_spatial(node, name, shape, constants, attrs, self.opset, dtype)
             if op_type != "Split":
                 return cast("standard.Imported", found)
@@ -338,21 +342,20 @@ class Walk:
             self.sources.update({start + i: Source(None, position, dtype) for i in means})
         elif node.op_type in ("Add", "Mul") and steps:
             self.sources[start] = Source(constants[1 - position], position, dtype)
-        elif linear and len(constants) > 1 and not (
-            node.op_type == "Gemm" and (attrs.get("alpha", 1.0), attrs.get("beta", 1.0)) != (1.0, 1.0)
+        elif (
+            linear
+            and len(constants) > 1
+            and not (node.op_type == "Gemm" and (attrs.get("alpha", 1.0), attrs.get("beta", 1.0)) != (1.0, 1.0))
         ):
             self.sources[start + min(linear)] = Source(constants[1 - position], position, dtype)
             if isinstance(steps[-1][0], Add):
                 self.sources[start + len(steps) - 1] = Source(constants[2], position, dtype)
 
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
-        if is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {
-            "MatMul",
-            "Gemm",
-            "QuantizedAdd",
-            "Requantize",
-        }:
-            self.kinds.append((name, "hardware"))
+        if node.op_type in conv.CONV_OPERATORS | {"MatMul", "Gemm", "MatMulInteger"} | qlinear.LAYERS:
+            self.kinds.append((name, "layer"))
+        elif is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"QuantizedAdd", "Requantize"}:
+            self.kinds.append((name, "quantizer"))
         elif node.op_type in standard.HOST:
             self.kinds.append((name, node.op_type))
 
@@ -389,6 +392,8 @@ class Walk:
             return
         images = conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS
         if node.domain in IMAGE_DOMAINS and node.op_type in images:
+            return
+        if (node.domain, node.op_type) == (conv.CHANNELS_LAST, "BatchNormalization"):
             return
         if node.domain in qonnx.DOMAINS - {""}:
             raise fail(

@@ -31,7 +31,6 @@ from hlsgen.ir import (
     Slice,
     Value,
     Whole,
-    Window,
 )
 from hlsgen.operations import Elementwise
 from hlsgen.passes.held import Held, Layers
@@ -162,29 +161,33 @@ def _spatial(name: str, item: T) -> T:
 
 def padding(layers: Layers, name: str, op: Pad, held: Held, shape: Shape) -> Held:
     """A border of the code that means the value."""
+    if op.value == 0:
+        held, code = _with_zero(layers, name, held, op.pads)
+        result = Value(shape, held.value.type, _spatial(name, held.value.decode))
+        return layers.add(Rearrange(name, op, code, held.value, result, (held.index,)))
     value = held.value
     _, zero = column_meaning(name, value)
     scale = np.asarray(getattr(value.decode, "scale", 1.0), np.float64).ravel()[0]
-    code = float(np.round(op.value / scale + zero[0]))
-    real = decode(value.decode, np.full((1,) * len(shape), int(code)))
-    if (real != op.value).any():
+    code = int(np.round(op.value / scale + zero[0]))
+    real = decode(value.decode, np.full((1,) * len(shape), code))
+    if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
         raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
-    type_ = IntType(min(value.type.lo, int(code)), max(value.type.hi, int(code)))
-    result = Value(shape, type_, _spatial(name, value.decode))
-    return layers.add(Rearrange(name, op, int(code), value, result, (held.index,)))
+    result = Value(shape, value.type, _spatial(name, value.decode))
+    return layers.add(Rearrange(name, op, code, value, result, (held.index,)))
 
 
 def rearrangement(layers: Layers, name: str, op: Repeat | Slice, held: Held, shape: Shape) -> Held:
     """Repeat or Slice of codes, in front of what is still to be done."""
     held = layers.flushed(held)
-    if held.branches is not None:
-        held = layers.settled(name, held)
 
     def moved(item: T) -> T:
         return _spatial(name, item) if isinstance(op, Repeat) else _sliced(item, op)
 
-    result = Value(shape, held.value.type, moved(held.value.decode))
     pending = tuple((n, moved(p)) for n, p in held.pending)
+    if held.branches is not None:
+        left, right = (rearrangement(layers, name, op, h, shape) for h in (held.branches.left, held.branches.right))
+        return Held(-1, left.value, pending, replace(held.branches, left=left, right=right))
+    result = Value(shape, held.value.type, moved(held.value.decode))
     made = layers.add(Rearrange(name, op, 0, held.value, result, (held.index,)))
     return replace(made, pending=pending)
 
@@ -213,7 +216,7 @@ def concatenation(layers: Layers, name: str, op: Concat, held: list[Held], shape
 
 def _together(name: str, values: list[Value], axis: int) -> Decode:
     """One meaning for parts along an axis. Raises HG034."""
-    items = [_affine(v.decode) for v in values]
+    items = [_affine(v) for v in values]
     first = items[0]
     kinds = {(type(i), getattr(i, "dtype", ""), getattr(i, "factor", 0)) for i in items}
     if len(kinds) > 1:
@@ -236,11 +239,16 @@ def _along(array: Array, shape: Shape, axis: int) -> Array:
     return np.broadcast_to(array, wanted)
 
 
-def _affine(item: Decode) -> Decode:
+def _affine(value: Value) -> Decode:
+    """What codes mean with a scale and a zero point, where that is the same for all of them."""
+    item = value.decode
     match item:
         case Fixed(fraction):
             return Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
-        case CountScale(scale, bias) if not bias:
-            return Affine(np.array([scale], np.float32), np.zeros(1, np.float32))
+        case CountScale(scale, bias):
+            made = Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
         case _:
             return item
+    codes = np.arange(value.type.lo, value.type.hi + 1) if value.type.bits <= 16 else np.zeros(0, np.int64)
+    same = len(codes) > 0 and bool((decode(made, codes) == decode(item, codes)).all())
+    return made if same else item

@@ -234,8 +234,10 @@ class _Builder(Layers):
     def _step(self, i: int, step: Step) -> None:
         held = [self.held[j] for j in step.inputs]
         found = self._apply(step, held)
-        if len(self.parts.users[i + 1]) > 1 and any(isinstance(op, QUANTIZERS) for _, op in found.pending):
-            found = self.flushed(found)  # all users share one function
+        if len(self.parts.users[i + 1]) > 1:
+            if any(isinstance(op, QUANTIZERS) for _, op in found.pending):
+                found = self.flushed(found)  # all users share one function
+            found = replace(found, shared=True)
         self.held[i + 1] = found
 
     def _apply(self, step: Step, held: list[Held]) -> Held:

@@ -149,7 +149,9 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
 
 def never_turns(op: Elementwise) -> bool:
     """Whether the operation rises or falls everywhere, for every element."""
-    return isinstance(op, Mul | Add | Fma | Div | Max | Min | Dequantize | IntQuant | Bipolar | SignedBit | MultiThreshold)
+    return isinstance(
+        op, Mul | Add | Fma | Div | Max | Min | Dequantize | IntQuant | Bipolar | SignedBit | MultiThreshold
+    )
 
 
 def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:

@@ -103,12 +103,12 @@ module hg_window_walk #(
                              : x_end  ? A_Y[ADDR_W-1:0] : g_end ? A_X[ADDR_W-1:0]
                              : r_end  ? A_G[ADDR_W-1:0] : h_end ? A_R[ADDR_W-1:0]
                              : w_end  ? A_H[ADDR_W-1:0] : A_W[ADDR_W-1:0];
-    wire [ADDR_W:0]   a_sum = {1'b0, address_reg} + {1'b0, a_step};
+    wire [ADDR_W-1:0] a_sum = address_reg + a_step;
     wire [ADDR_W:0]   a_cut = {1'b0, address_reg} + ({1'b0, a_step} - DEPTH[ADDR_W:0]);
 
     always @(posedge clk) begin
         if (issue) begin
-            address_reg <= a_cut[ADDR_W] ? a_sum[ADDR_W-1:0] : a_cut[ADDR_W-1:0];
+            address_reg <= a_cut[ADDR_W] ? a_sum : a_cut[ADDR_W-1:0];
             f_reg       <= f_end ? {FB{1'b0}} : f_reg + 1'b1;
             start_reg   <= f_end && g_end;
         end

@@ -1,0 +1,35 @@
+"""What a network costs, and what it may cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Cost:
+    """LUT sites, DSP blocks, block memories of 18 Kbit."""
+
+    lut: float = 0.0
+    dsp: int = 0
+    bram: int = 0
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.lut + other.lut, self.dsp + other.dsp, self.bram + other.bram)
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a network may cost at most; None: anything."""
+
+    lut: int | None = None
+    dsp: int | None = None
+    bram: int | None = None
+
+    @property
+    def given(self) -> bool:
+        return (self.lut, self.dsp, self.bram) != (None, None, None)
+
+    def excess(self, cost: Cost) -> float:
+        """Greatest ratio of cost to budget; 1 or less if it fits."""
+        pairs = ((cost.lut, self.lut), (cost.dsp, self.dsp), (cost.bram, self.bram))
+        return max((have / max(most, 1) for have, most in pairs if most is not None), default=0.0)

@@ -1,0 +1,124 @@
+"""What units cost on FPGAs with tables of six inputs: fitted to Yosys' results for Xilinx 7 series.
+
+Good to about a third for whole networks; good enough to choose between foldings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from hlsgen.budget import Cost
+from hlsgen.fixed import IntType
+from hlsgen.folding import Folding, Work
+from hlsgen.ir import Graph
+from hlsgen.rescale import Choice
+from hlsgen.stages import (
+    ConcatStage,
+    ConvStage,
+    FifoStage,
+    ForkStage,
+    GatherStage,
+    MatrixStage,
+    PadStage,
+    PoolStage,
+    RescaleStage,
+    SliceStage,
+    Stage,
+)
+
+#: How weights are held, by option: STYLE of hg_weights.
+STYLES = {"auto": 0, "lutram": 1, "bram": 2}
+#: Tables that one block memory of 18 Kbit is worth, where the tools choose.
+BLOCK_LUT = 150
+#: Tables that walk through the windows of an image.
+_WINDOW = 130
+
+
+def memory(words: int, width: int, style: int = 0) -> Cost:
+    """A memory with one read port; style as in hg_weights."""
+    tables = -(-words // 64) * width
+    # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
+    shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+    blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
+    if style == 1 or (style == 0 and tables <= blocks * BLOCK_LUT):
+        return Cost(lut=tables)
+    return Cost(bram=blocks)
+
+
+def multipliers(x: IntType, weight_bits: int, mode: int, count: int, dsp: bool) -> Cost:
+    """So many products of codes and weights with their share of the adder tree; mode as in hg_dot."""
+    if mode == 2:
+        return Cost(lut=0.6 * count)
+    if mode == 1:
+        return Cost(lut=(x.bits + 2) * count)
+    if dsp and weight_bits > 2 and x.bits > 2:
+        return Cost(lut=2.0 * count, dsp=count)
+    return Cost(lut=(0.6 * x.bits * weight_bits + x.bits + weight_bits) * count)
+
+
+def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
+    """One unit, without what a quantizer costs: that is known from its choice."""
+    unit, source, result = stage.unit, stage.source, stage.result
+    match unit:
+        case MatrixStage() | ConvStage():
+            bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
+            depthwise = isinstance(unit, ConvStage) and unit.depthwise
+            lanes = unit.pe if depthwise else unit.pe * unit.simd
+            words = unit.weight.size // lanes
+            cost = multipliers(source.type, bits, unit.mode, lanes, dsp)
+            cost += Cost(lut=unit.pe * result.type.bits) + memory(words, lanes * bits, style)
+            if isinstance(unit, ConvStage):
+                return cost + Cost(lut=_WINDOW + source.bits) + memory(unit.depth, source.bits)
+            return cost + Cost(lut=40) + memory(2 * unit.col_folds, source.bits)
+        case PoolStage():
+            return Cost(lut=_WINDOW + source.bits + 2 * result.bits) + memory(unit.depth, source.bits)
+        case FifoStage(depth):
+            return Cost(lut=25) + memory(depth, source.bits)
+        case GatherStage(block):
+            return Cost(lut=60) + memory(2 * block, source.bits)
+        case ForkStage(count):
+            return Cost(lut=3.0 * count)
+        case ConcatStage():
+            return Cost(lut=20.0 + result.bits)
+        case SliceStage() | PadStage():
+            return Cost(lut=40.0 + result.bits)
+        case RescaleStage():
+            return Cost()
+        case _:
+            return Cost(lut=float(source.bits + result.bits))
+
+
+def weight_bits(low: int, high: int) -> int:
+    """Bits of the two's complement of weights in that interval."""
+    return IntType(min(low, -1), high).bits
+
+
+def network_cost(
+    stages: Iterable[Stage], choices: Mapping[str, Choice], *, dsp: bool, style: int
+) -> Cost:  # fmt: skip
+    """All units."""
+    total = Cost()
+    for stage in stages:
+        total += stage_cost(stage, dsp=dsp, style=style)
+    for choice in choices.values():
+        taken = next(t for t in choice.trials if t.name == choice.name)
+        total += Cost(taken.lut or 0.0, taken.dsp, -(-taken.memory_bits // (18 * 1024)))
+    return total
+
+
+def folded_cost(graph: Graph, works: Mapping[str, Work], folding: Folding, *, dsp: bool, style: int) -> Cost:
+    """What the multiplying layers of a folding cost, roughly, before anything is planned.
+
+    Behind every result lane a quantizer of its code's bits is counted.
+    """
+    total = Cost()
+    for name, work in works.items():
+        pe, simd = folding[name]
+        layer = work.layer
+        bipolar = bool((abs(layer.weight) == 1).all())
+        mode = 2 if layer.binary else 1 if bipolar else 0
+        bits = 1 if mode else weight_bits(int(layer.weight.min()), int(layer.weight.max()))
+        total += multipliers(layer.source.type, bits, mode, pe * simd, dsp)
+        total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style)
+        total += Cost(lut=_WINDOW + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
+    return total

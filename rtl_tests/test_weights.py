@@ -1,0 +1,34 @@
+"""hg_weights: every kind of memory, read and written at random, against a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from streams import Pipeline, memory, sweep
+
+#: words, bits, STYLE, LOADABLE
+CASES = [(5, 9, 2, 1), (64, 3, 1, 1), (1, 1, 0, 1), (7, 40, 1, 0), (12, 4, 0, 0)]
+
+
+@pytest.mark.parametrize("simulator, case", sweep(CASES, 1))
+def test_weights(simulate: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
+    words, bits, style, loadable = case
+    rng = np.random.default_rng(words)
+    held = [int(word) for word in rng.integers(0, 1 << bits, words)]
+    file = memory(held)
+    rows, data, last = [], [], 0
+    for k in range(400):
+        en, we = int(k == 0 or rng.random() < 0.7), int(rng.random() < 0.4)
+        addr, waddr, wdata = (int(rng.integers(0, end)) for end in (words, words, 1 << bits))
+        last = held[addr] if en else last
+        if we and loadable:
+            held[waddr] = wdata
+        rows.append((en, addr, we, waddr, wdata))
+        data.append(last)
+    columns = zip(*rows, strict=True)
+    inputs = dict(zip(("en", "addr", "we", "waddr", "wdata"), map(list, columns), strict=True))
+    parameters = {"FILE": '"w.mem"', "WORDS": words, "WIDTH": bits, "STYLE": style, "LOADABLE": loadable}
+    job = Pipeline(inputs, {"data": data}, latency=1, enable=None)
+    simulate(simulator, "hg_weights", parameters, job, {"w.mem": file})
