@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from hlsgen.flow import INPUT, MOST_FRAMES, Network
+from hlsgen.flow import Network
 from hlsgen.stages import ConvStage, FifoStage, PoolStage, Stage
 from hlsgen.timing import busy
 from hlsgen.windows import least_depth
@@ -54,13 +54,10 @@ class _Search:
         if key not in self.known:
             network = Network(self.variant(depths))
             network.feed(1)
-            found = _result(network)
-            if found and not (limit and found[0] > limit[0]):
-                network.feed(2)
-                while not network.steady() and network.frames < MOST_FRAMES and not network.blocked():
-                    network.feed(1)
+            possible = not network.blocked() and not (limit and network.latency() > limit[0])
+            fine = possible and network.run(limit[1] if limit else None)
+            self.known[key] = network.result() if fine else None
             self.work += sum(len(wire.taken) for wire in network.wires.values())
-            self.known[key] = _result(network) if network.frames > 1 else None
         return self.known[key]
 
     def as_fast(self, depths: dict[str, int], limit: tuple[int, int]) -> tuple[int, int] | None:
@@ -115,28 +112,19 @@ def _open(stages: Sequence[Stage]) -> tuple[int, int, dict[str, int]]:
     network = Network(stages, unlimited=True)
     network.feed(1)
     held = network.flow().occupancy
-    network.feed(2)
-    found = _result(network)
-    if found is None:
+    if not network.run():
         raise ValueError("; ".join(map(str, network.blocked())))
-    return *found, held
+    return *network.result(), held
 
 
 def _occupancy(stages: Sequence[Stage], interval: int, least: dict[str, int]) -> dict[str, int]:
     """What endless buffers hold when a frame comes every `interval` cycles."""
     network = Network(stages, unlimited=True)
     network.feed(3, interval)
-    while not network.steady() and network.frames < OPEN_FRAMES:
+    while not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)
     held = network.flow().occupancy
     return {name: max(depth, held[name]) for name, depth in least.items()}
-
-
-def _result(network: Network) -> tuple[int, int] | None:
-    if network.blocked():
-        return None
-    ends = network.ends()
-    return ends[0] - network.wires[INPUT].taken[0], ends[-1] - ends[-2] if len(ends) > 1 else 0
 
 
 def _grow(search: _Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 import hlsgen
 from hlsgen import report
@@ -41,6 +39,7 @@ from hlsgen.cli_options import (
     Weights,
 )
 from hlsgen.compiler import Options, check_output, read_folding
+from hlsgen.console import err, out, print_choices, print_summary, print_verdict
 from hlsgen.errors import Diagnostic, HlsgenError, fail, printable
 from hlsgen.simulation.simulate import SIMULATORS
 
@@ -51,8 +50,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
-err = Console(stderr=True, highlight=False)
 
 MAX_FRAMES = 1_000_000
 
@@ -164,8 +161,8 @@ def check(
         return
     for warning in result.warnings:
         _say(warning)
-    _print_summary(summary)
-    _print_choices(summary)
+    print_summary(summary)
+    print_choices(summary)
 
 
 @app.command()
@@ -214,7 +211,7 @@ def build(
         return
     for warning in result.warnings:
         _say(warning)
-    _print_summary(summary)
+    print_summary(summary)
     out.print(f"wrote {escape(printable(str(output)))}: {len(result.files)} files, top module {result.design.top}")
 
 
@@ -296,7 +293,7 @@ def verify(
             }
         )
     else:
-        _print_verdict(verdict)
+        print_verdict(verdict)
     if not verdict.ok:
         raise typer.Exit(1)
 
@@ -325,91 +322,6 @@ def certify(directory: DirArg, as_json: Json = False) -> None:
         out.print("[green]certified[/]" if found.ok else "[red]NOT certified[/]")
     if not found.ok:
         raise typer.Exit(1)
-
-
-def _print_verdict(verdict: hlsgen.Verdict) -> None:
-    for name in verdict.changed[:20]:
-        err.print(f"[red]HG051[/] {escape(name)}: differs from what the model gives.")
-    if len(verdict.changed) > 20:
-        err.print(f"... and {len(verdict.changed) - 20} more files.")
-    for name, v in verdict.simulators.items():
-        cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
-        state = "[green]equal[/]" if v.ok else "[red]different[/]"
-        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
-        for failure in v.failures:
-            err.print(f"  {escape(failure)}", soft_wrap=True)
-    where = verdict.first_divergence
-    if where:
-        out.print(
-            escape(
-                f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
-                f"frame {where['frame']}, cycle {where['cycle']}: expected {where['expected']}, got {where['actual']}"
-            )
-        )
-    predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
-    out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
-
-
-def _print_summary(summary: dict[str, Any]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in (
-        "layer",
-        "kind",
-        "in",
-        "out",
-        "shape",
-        "MACs",
-        "PE x SIMD",
-        "cycles",
-        "busy",
-        "memory",
-        "FIFO",
-        "how",
-    ):
-        table.add_column(title, overflow="fold")
-    for row in summary["layers"]:
-        if row["kind"] == "rename":
-            continue
-        folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
-        how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
-        short = (", ".join(t.split(" ")[0] for t in row[end].split("], ")) for end in ("input", "output"))
-        shape = "x".join(str(n) for n in row["shape"] if n > 1) or "1"
-        bits = row["weight_bits"] + row["buffer_bits"]
-        used = f"{100 * row['utilization']:.0f} %" if "utilization" in row else ""
-        cells = (
-            row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
-            str(bits or ""), str(row["fifo_depth"] or ""), how,
-        )  # fmt: skip
-        table.add_row(*map(escape, cells))
-    out.print(table)
-    host = summary["host"]
-    for part in ("head", "tail"):
-        if host[part]:
-            out.print(f"host {part}: " + escape(", ".join(f"{s['op']}" for s in host[part])))
-    cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
-    out.print(
-        f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
-        f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
-    )
-    out.print(
-        f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
-        f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
-        f"{estimate['table_bits']} table bits"
-    )
-
-
-def _print_choices(summary: dict[str, Any]) -> None:
-    """What was tried for every quantizer, what was taken, and why the others are impossible."""
-    for row in summary["layers"]:
-        if "tried" not in row:
-            continue
-        out.print(f"[bold]{escape(row['name'])}[/]: {escape(row['realization'])}")
-        for trial in row["tried"]:
-            price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
-            price += f", {trial['dsp']} DSP" if trial["dsp"] else ""
-            price += f", {trial['memory_bits']} bits of block memory" if trial["memory_bits"] else ""
-            taken = "* " if row["realization"].split(",")[0] == trial["name"] else "  "
-            out.print(escape(f"  {taken}{trial['name']}: {price or trial['why']}"))
 
 
 def _shape(x: Any) -> list[int]:

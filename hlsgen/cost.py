@@ -5,6 +5,7 @@ Good to about a third for whole networks; good enough to choose between foldings
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 from hlsgen.budget import Cost
@@ -30,19 +31,32 @@ from hlsgen.stages import (
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}
 #: Tables that one block memory of 18 Kbit is worth, where the tools choose.
 BLOCK_LUT = 150
-#: Tables that walk through the windows of an image.
-_WINDOW = 130
 
 
 def memory(words: int, width: int, style: int = 0) -> Cost:
     """A memory with one read port; style as in hg_weights."""
-    tables = -(-words // 64) * width
+    # Yosys maps tables of constants in the midst of other logic at about a LUT for 14 bits.
+    tables = 1.6 * width if words <= 64 else words * width / 14
     # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
     shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
     blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
     if style == 1 or (style == 0 and tables <= blocks * BLOCK_LUT):
         return Cost(lut=tables)
     return Cost(bram=blocks)
+
+
+def buffer(words: int, width: int) -> Cost:
+    """A memory that is written as well, of a line buffer or FIFO."""
+    if words <= 32:
+        return Cost(lut=4 * -(-width // 6))
+    if words * width <= 2048 and words <= 128:
+        return Cost(lut=4 * -(-width // 3) * -(-words // 64))
+    return memory(words, width, 2)
+
+
+def _window(depth: int) -> float:
+    """Tables that walk through the windows of an image."""
+    return 60 + 6 * math.log2(max(2, depth))
 
 
 def multipliers(x: IntType, weight_bits: int, mode: int, count: int, dsp: bool) -> Cost:
@@ -68,14 +82,14 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             cost = multipliers(source.type, bits, unit.mode, lanes, dsp)
             cost += Cost(lut=unit.pe * result.type.bits) + memory(words, lanes * bits, style)
             if isinstance(unit, ConvStage):
-                return cost + Cost(lut=_WINDOW + source.bits) + memory(unit.depth, source.bits)
-            return cost + Cost(lut=40) + memory(2 * unit.col_folds, source.bits)
+                return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
+            return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
         case PoolStage():
-            return Cost(lut=_WINDOW + source.bits + 2 * result.bits) + memory(unit.depth, source.bits)
+            return Cost(lut=_window(unit.depth) + 4 * result.bits) + buffer(unit.depth, source.bits)
         case FifoStage(depth):
-            return Cost(lut=25) + memory(depth, source.bits)
+            return Cost(lut=25) + buffer(depth, source.bits)
         case GatherStage(block):
-            return Cost(lut=60) + memory(2 * block, source.bits)
+            return Cost(lut=60) + buffer(2 * block, source.bits)
         case ForkStage(count):
             return Cost(lut=3.0 * count)
         case ConcatStage():
@@ -120,5 +134,5 @@ def folded_cost(graph: Graph, works: Mapping[str, Work], folding: Folding, *, ds
         bits = 1 if mode else weight_bits(int(layer.weight.min()), int(layer.weight.max()))
         total += multipliers(layer.source.type, bits, mode, pe * simd, dsp)
         total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style)
-        total += Cost(lut=_WINDOW + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
+        total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
     return total

@@ -5,6 +5,7 @@ Cycle 0 is the one in which the outside offers the first input beat; all units a
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -41,8 +42,8 @@ from hlsgen.windows import Buffer, matrix, span, window_words, windows
 
 #: Names of the streams outside.
 INPUT, OUTPUT = "input", "output"
-#: Frames after which `measure` gives up waiting for the same times in every frame.
-MOST_FRAMES = 24
+#: Frames after which `measure` gives up waiting for times that repeat, and how many frames may take turns.
+MOST_FRAMES, MOST_PERIOD = 24, 8
 
 
 @dataclass(frozen=True)
@@ -101,17 +102,12 @@ def simulate(
 def measure(stages: Sequence[Stage]) -> tuple[int, int]:
     """(latency, interval) with a source that always has a beat and a sink that takes at once.
 
-    Frames are run until they are alike on every stream, at most MOST_FRAMES. Raises ValueError if the
-    network blocks.
+    The interval is that for ever, the longest one if several repeat. Raises ValueError if the network blocks.
     """
     network = Network(stages)
-    network.feed(3)
-    while network.blocked() == () and not network.steady() and network.frames < MOST_FRAMES:
-        network.feed(1)
-    if network.blocked():
+    if not network.run():
         raise ValueError("; ".join(map(str, network.blocked())))
-    ends = network.ends()
-    return ends[0] - network.wires[INPUT].taken[0], ends[-1] - ends[-2]
+    return network.result()
 
 
 class Network:
@@ -199,25 +195,49 @@ class Network:
         found = list(way)
         return tuple(way[unit] for unit in found[found.index(unit) if unit in way else 0 :])
 
-    def steady(self) -> bool:
-        """Whether the last frames moved alike on every stream, so many that all others will too.
+    def period(self) -> int:
+        """After how many frames everything repeats, on every stream and for ever; 0 if that is not certain (yet).
 
-        What a beat waits for lies back no more beats than there is room for in a buffer.
+        What a beat waits for lies back no more beats than there is room for in a buffer: it is enough
+        that the last `reach` frames moved as those before them.
         """
         ends = self.ends()
-        if len(ends) < self.reach + 1:
-            return False
-        interval = ends[-1] - ends[-2]
-        for wire in self.wires.values():
-            count = len(wire.taken) // self.frames
-            late, early = wire.taken[-self.reach * count :], wire.taken[-(self.reach + 1) * count : -count]
-            if any(a - b != interval for a, b in zip(late, early, strict=True)):
+        for period in range(1, MOST_PERIOD + 1):
+            if len(ends) >= self.reach + period and all(
+                _alike(wire.taken, len(wire.taken) // self.frames, self.reach, period, ends[-1] - ends[-1 - period])
+                for wire in self.wires.values()
+            ):
+                return period
+        return 0
+
+    def run(self, limit: int | None = None) -> bool:
+        """Feeds frames until they repeat or MOST_FRAMES are through.
+
+        False, early if possible, if nothing moves any more or two intervals one after the other are above the limit.
+        """
+        self.feed(max(0, 3 - self.frames))
+        while not self.blocked():
+            ends = self.ends()
+            if limit is not None and min(ends[-1] - ends[-2], ends[-2] - ends[-3]) > limit:
                 return False
-        return True
+            if self.period() or self.frames >= MOST_FRAMES:
+                return True
+            self.feed(1)
+        return False
+
+    def result(self) -> tuple[int, int]:
+        """(latency, longest interval of the period or, if there is none, of the second half of the frames)."""
+        ends = self.ends()
+        last = ends[-1 - (self.period() or len(ends) // 2) :]
+        return self.latency(), max(b - a for a, b in itertools.pairwise(last))
+
+    def latency(self) -> int:
+        """Cycles from the first input beat to the last output beat of the first frame."""
+        return self.ends()[0] - self.wires[INPUT].taken[0]
 
     def flow(self) -> Flow:
         taken = {name: np.array(wire.taken, np.int64) for name, wire in self.wires.items()}
-        offered = {name: _offered(wire, taken[name]) for name, wire in self.wires.items()}
+        offered = {name: motion.offered(wire, taken[name]) for name, wire in self.wires.items()}
         held = {}
         for n, stage in enumerate(self.stages):
             into, out = self.ins[n][0], self.outs[n][0]
@@ -279,9 +299,7 @@ def _has_enable(unit: Work) -> bool:
     return not isinstance(unit, plain)
 
 
-def _offered(wire: Wire, taken: Array) -> Array:
-    """Cycle in which each beat is offered, as far as it is known."""
-    due: Array = np.array(wire.due[: len(taken) + 1], np.int64)
-    before = taken[: len(due) - 1]
-    due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
-    return due
+def _alike(times: list[int], beats: int, frames: int, period: int, cycles: int) -> bool:
+    """Whether so many frames at the end moved as those `period` frames before, so many cycles later."""
+    late, early = times[-frames * beats :], times[-(frames + period) * beats : -period * beats]
+    return all(b - a == cycles for a, b in zip(early, late, strict=True))

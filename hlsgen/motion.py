@@ -14,6 +14,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from hlsgen.fixed import Array
 from hlsgen.stages import PadStage, SliceStage, Stream
 
 #: A depth that no stream reaches.
@@ -37,6 +40,14 @@ class Wire:
         self.taken: list[int] = []
         self.known_due = self.known_taken = 0
         self.producer = self.consumer = -1
+
+
+def offered(wire: Wire, taken: Array) -> Array:
+    """Cycle in which each beat is offered, as far as it is known."""
+    due: Array = np.array(wire.due[: len(taken) + 1], np.int64)
+    before = taken[: len(due) - 1]
+    due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
+    return due
 
 
 def source(wire: Wire) -> Motion:

@@ -305,7 +305,7 @@ class Planner:
         assert found is not None
         flow = self._take(i, 0, name)
         if is_depthwise(layer):
-            mode = 1 if (np.abs(layer.weight) == 1).all() else 0
+            mode = _mode(layer, layer.weight)
             flow = self._converted(flow, pe, channels, f"{name}_width")
             unit = ConvStage(
                 folded_depthwise(layer.weight, pe, mode), layer.window, height, width, -(-channels // pe), 1, 1, pe, pe,

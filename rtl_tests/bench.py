@@ -92,7 +92,8 @@ def simulate(
     sinks = [(n, port) for n, unit in enumerate(units) for port in unit.outputs]
     for n, port in sources:
         (folder / f"u{n}_{port}.mem").write_text(memory([*units[n].inputs[port], 0]))
-    control, starts = [], []
+    control: list[int] = []
+    starts: list[int] = []
     for phase in PHASES:
         # Two to three cycles of reset, whatever sources and sinks do meanwhile.
         before, ports = int(rng.integers(2, 4)), len(sources) + len(sinks)

@@ -69,7 +69,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_float_key": ({}, {"LANES": 3}),
     "hg_mvu": (
         {"SIMD": 7, "PE": 3, "ROW_FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
-        {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1},
+        {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1}
+        | {"LOADABLE": 1, "UNIT": 2},
     ),
     "hg_pad": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},
@@ -116,6 +117,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
     ),
+    "hg_load": ({"UNIT": 65535, "WORDS": 1, "WIDTH": 1}, {"UNIT": 3, "WORDS": 5, "WIDTH": 70}),
+    "hg_axil_weights": ({"UNITS": 65536}, {"UNITS": 3}),
     "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),
     "hg_eltwise_add": ({"LANES": 1, "USER_W": 3}, {"LANES": 2}),
     "hg_eltwise_add_axi": ({"LANES": 1, "REGISTERS": 0}, {"LANES": 3}),
@@ -129,11 +132,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 1, "PE": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 1, "EVERY": 0},
         {"SIMD": 3, "PE": 3, "DW": 2, "PL": 2, "SH": 2, "OUT_H": 2, "GROUPS": 2, "X_W": 3, "X_SIGNED": 1, "PAD": "3'h5"}
-        | {"DEPTH": 64, "STYLE": 1},
+        | {"DEPTH": 64, "STYLE": 1, "LOADABLE": 1},
     ),
     "hg_dwconv": (
         {"PE": 1, "HEIGHT": 1, "KH": 1, "PT": 0, "OUT_H": 1, "GROUPS": 1, "REPEAT": 1, "DEPTH": 3, "MODE": 1, "W_W": 1},
-        {"PE": 3, "SH": 3, "SW": 2, "OUT_H": 2, "OUT_W": 3, "X_W": 1, "ACC_W": 5, "DEPTH": 30, "STYLE": 2},
+        {"PE": 3, "SH": 3, "SW": 2, "OUT_H": 2, "OUT_W": 3, "X_W": 1, "ACC_W": 5, "DEPTH": 30, "STYLE": 2}
+        | {"LOADABLE": 1, "UNIT": 1},
     ),
     "hg_mac": (
         {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},

@@ -163,15 +163,17 @@ class Case:
 
     def _reduce(self, window: Array, w: Array) -> Array:
         """(frames, kh, kw, groups, folds, simd) to (frames, groups, repeat, pe)."""
+        found: Array
         if self.module == "pool":
-            pooled = window.sum(axis=(1, 2)) if self.mode else window.max(axis=(1, 2))
-            return pooled.astype(np.int64)
-        if self.module == "dwconv":
-            return np.einsum("nhwgfp,grhwfpo->ngrp", window, w).astype(np.int64)
-        if self.mode == 2:
+            found = window.sum(axis=(1, 2)) if self.mode else window.max(axis=(1, 2))
+        elif self.module == "dwconv":
+            found = np.einsum("nhwgfp,grhwfpo->ngrp", window, w)
+        elif self.mode == 2:
             agree = window[:, :, :, :, None, :, None] == w.transpose(2, 3, 0, 1, 4, 5, 6)
-            return agree.sum(axis=(1, 2, 5, 7)).astype(np.int64)
-        return np.einsum("nhwgfs,grhwfps->ngrp", window, w).astype(np.int64)
+            found = agree.sum(axis=(1, 2, 5, 7))
+        else:
+            found = np.einsum("nhwgfs,grhwfps->ngrp", window, w)
+        return found
 
 
 def simulate_cycles(case: Case, stimuli: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int, int]]:

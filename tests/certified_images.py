@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +14,7 @@ from certified import Case
 from onnx import TensorProto, helper
 
 import hlsgen
+from hlsgen.ir import Convolution, Linear
 
 Array = Any
 
@@ -27,7 +30,9 @@ class Images(random_graphs.Graph):
         self.quant(np.asarray(scale, np.float32), 0.0, bits, signed=signed, narrow=0)
         return self
 
-    def conv(self, outputs: int, channels: int, size: int | Sequence[int] = 3, values: Any = None, **more: Any) -> Images:
+    def conv(
+        self, outputs: int, channels: int, size: int | Sequence[int] = 3, values: Any = None, **more: Any
+    ) -> Images:
         """A convolution; `channels` are those of a group."""
         kernel = (size, size) if isinstance(size, int) else tuple(size)
         shape = (outputs, channels, *kernel)
@@ -66,7 +71,7 @@ class Images(random_graphs.Graph):
     def model(self, output_shape: tuple[int, ...] | None = None) -> onnx.ModelProto:
         model = super().model(output_shape)
         model.graph.output[0].CopyFrom(helper.make_tensor_value_info(self.current, TensorProto.FLOAT, None))
-        return onnx.shape_inference.infer_shapes(model) if not model.graph.output[0].type.tensor_type else model
+        return model
 
 
 def padded() -> onnx.ModelProto:
@@ -143,11 +148,7 @@ def product(op: str = "Mul") -> onnx.ModelProto:
     return g.join(op, a, b).codes(5.0, 1.3).model()
 
 
-def folded(*sizes: tuple[int, int], **more: Any) -> hlsgen.Options:
-    """Folding of the convolutions and linear layers, in order."""
-    return hlsgen.Options(folding=dict(enumerate(sizes)), **more)  # type: ignore[arg-type]
-
-
+#: Models, modules that they must have, and (PE, SIMD) of what multiplies, which need not divide it.
 IMAGES = {
     "padded": (Case(padded, modules=("hg_conv",)), [(2, 2), (3, 2)]),
     "residual": (Case(residual, modules=("hg_join", "hg_fork", "hg_fifo")), [(4, 3), (4, 4)]),
@@ -160,3 +161,15 @@ IMAGES = {
     "product": (Case(product, modules=("hg_join",)), [(3, 2), (2, 2)]),
     "largest": (Case(lambda: product("Max"), modules=("hg_join",)), [(3, 2), (2, 2)]),
 }  # fmt: skip
+
+
+def build(name: str, directory: Path, fold: bool = False) -> Path:
+    """A build of that model; with `fold` in the folding that is given."""
+    case, sizes = IMAGES[name]
+    if fold:
+        path = directory.with_suffix(".onnx")
+        onnx.save(case.model(), path)  # type: ignore[operator]
+        layers = [x.name for x in hlsgen.check(path).graph.layers if isinstance(x, Linear | Convolution)]
+        folding = {layer: {"pe": pe, "simd": simd} for layer, (pe, simd) in zip(layers, sizes, strict=True)}
+        case = replace(case, options=hlsgen.Options(folding=folding))
+    return case.build(directory)

@@ -118,7 +118,7 @@ class Builder:
         attributes.setdefault("rounding_mode", self.pick(*MODES))
         levels = max(1.0, 2.0 ** (bits - signed) - 1)
         channel = attributes.pop("channel", self.maybe(0.15))
-        about = x.spread * self.pick(1.0, 2.0, 2.5) / levels
+        about = x.spread * self.pick(0.5, 0.7, 1.0) / levels
         scale = self.scale(about, self.along(x) if channel else (), 2)
         zero = attributes.pop("zero", None)
         if zero is None:

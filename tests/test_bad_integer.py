@@ -78,11 +78,6 @@ CASES: dict[str, tuple[str, str, Callable[[], onnx.ModelProto]]] = {
     "weight zero points": ("HG023", "zero point", lambda: net(I8, ("MatMulInteger", [None, W, ZERO, np.zeros(2, np.int8)]))),
     "row zero points": ("HG024", "zero point", lambda: net(
         I8, ("MatMulInteger", [None, W, np.array([1, 2], np.int8)]), shape=(2, 4))),
-    "convolution": ("HG010", "kernel", lambda: net(I8, ("ConvInteger", [None, np.ones((2, 3, 2, 2), np.int8)]), shape=(1, 3, 4, 4))),
-    "padded": ("HG010", "padding", lambda: net(
-        I8, ("ConvInteger", [None, np.ones((2, 3, 1, 1), np.int8)], {"pads": [1, 1, 1, 1]}), shape=(1, 3, 4, 4))),
-    "QLinearConv": ("HG010", "Convolutions", lambda: net(I8, ("QLinearConv", [
-        None, ONE, ZERO, np.ones((2, 3, 1, 1), np.int8), ONE, ZERO, ONE, ZERO]), shape=(1, 3, 4, 4))),
     "two output scales": ("HG023", "output", lambda: net(
         I8, ("QLinearMatMul", changed(QLINEAR, 6, np.ones(3, np.float32))))),
     "two data scales": ("HG034", "summed axis", lambda: net(

@@ -40,7 +40,7 @@ def conv(net: Net, x: Image, outputs: int, pe: int, simd: int, kernel: int, stri
     return net.add(RescaleStage(SHIFT, np.zeros((1, pe), np.int64)), [y], y)[0]
 
 
-def classifier(side: int = 12) -> list[Stage]:
+def classifier(side: int = 6) -> list[Stage]:
     """Two residual blocks, the second with a convolution in the short branch; pools; a matrix. All depths are 0."""
     net = Net()
     x = conv(net, net.start(Image("", side, side, 3, 3)), 8, 4, 3, 3)
@@ -70,10 +70,10 @@ def in_rtl(stages: list[Stage], frames: int, cycles: int, work: Path) -> tuple[i
 
 
 def test_classifier(tmp_path: Path) -> None:
-    stages = classifier()
+    stages = classifier(8)
     sized = size(stages)
     free = simulate(stages, 4, unlimited=True)
-    assert sized.interval == sized.bottleneck == 12 * 12 * 36
+    assert sized.interval == sized.bottleneck == 8 * 8 * 36
     assert sized.latency <= free.latency
     assert in_rtl(sized.stages, 4, sized.latency + 3 * sized.interval + 100, tmp_path) == (
         sized.latency,
@@ -94,7 +94,7 @@ def slower(stages: list[Stage], limit: tuple[int, int]) -> bool:
 
 def test_critical_fifos_cannot_be_smaller(tmp_path: Path) -> None:
     """Not in RTL either."""
-    sized, frames = size(classifier(6)), 4
+    sized, frames = size(classifier()), 4
     assert sized.critical
     for name in sized.critical:
         fewer = with_depths(sized.stages, {name: depths(sized.stages)[name] - 1})
@@ -128,6 +128,13 @@ def test_random_networks(tmp_path: Path) -> None:
             measured = in_rtl(sized.stages, 6, sized.latency + 6 * sized.interval + 100, tmp_path)
             assert measured == (sized.latency, sized.interval)
     assert min(dropped, critical) > 5
+
+
+@pytest.mark.parametrize("seed", [98, 139])
+def test_where_a_steady_source_needs_less(seed: int) -> None:
+    """Networks in which what is held with a source of the right pace is not enough at full rate."""
+    stages = Random(seed, (*KINDS, "pad")).network(6)
+    assert size(stages, effort=0).interval <= simulate(stages, 12, unlimited=True).interval
 
 
 def test_the_same_every_time() -> None:

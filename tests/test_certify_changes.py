@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -12,10 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from certified import CASES, each, messages
+from certified import CASES, each, messages, sign
 
 import hlsgen
-from hlsgen.certify import layers as layers_
+from hlsgen.certify import functions as layers_
 from hlsgen.certify.proof import Proof
 from hlsgen.certify.proof import runs as runs_
 from hlsgen.certify.verilog import broken
@@ -33,14 +32,6 @@ def core(built: dict[str, Path], request: pytest.FixtureRequest, tmp_path: Path)
     """A copy of a build that can be spoilt."""
     shutil.copytree(built[request.param], tmp_path / "core")
     return tmp_path / "core"
-
-
-def sign(directory: Path, name: str) -> None:
-    """Makes the hash of a file in the certificate agree."""
-    path = directory / "certificate.json"
-    certificate = json.loads(path.read_text())
-    certificate["rtl"][name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
-    path.write_text(json.dumps(certificate))
 
 
 def numbers(text: str) -> list[re.Match[str]]:

@@ -15,8 +15,8 @@ from paths import needs_icarus
 import hlsgen
 from hlsgen.binding import bind, float_scale
 from hlsgen.binding.words import Binding, Bits
-from hlsgen.certify import layers
-from hlsgen.certify.layers import MODELS
+from hlsgen.certify import functions
+from hlsgen.certify.functions import MODELS
 from hlsgen.certify.monotone import pieces
 from hlsgen.certify.proof import runs
 from hlsgen.certify.verilog import Cell, Memories, Sized, Value
@@ -248,9 +248,9 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
 
     def record(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> Any:
         seen.append((f, module))
-        raise layers.broken("test", "enough")
+        raise functions.broken("test", "enough")
 
-    monkeypatch.setattr(layers, "prove", record)
+    monkeypatch.setattr(functions, "prove", record)
     assert not hlsgen.certify(core).ok
     f, module = seen[0]
     source, shape = build.graph.input.type, build.graph.input.shape

@@ -11,14 +11,14 @@ from hlsgen.certify import floats
 from hlsgen.certify.arithmetic import Compare, InTurn, Lanes, Scale, Shift, Threshold
 from hlsgen.certify.content import Elements, Stream, readable
 from hlsgen.certify.plumbing import whole
-from hlsgen.certify.proof import Runs, prove
+from hlsgen.certify.proof import Runs, ascending, prove
 from hlsgen.certify.rounded import FloatScale, PairAdd, PairScale
 from hlsgen.certify.tables import Correct, Rank, Table
 from hlsgen.certify.verilog import Cell, Memories, broken
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import Layer, Map, Shape
 from hlsgen.reach import Reach
-from hlsgen.rescale.step import StepFunction, specialize
+from hlsgen.rescale.step import specialize
 
 #: The modules that realize a function by themselves, and their models.
 MODELS: dict[str, type[Lanes]] = {
@@ -74,7 +74,7 @@ class Quantizer:
         beat, lane = np.nonzero(self.stream.filled)
         sets = int(index.max()) + 1
         found: dict[tuple[int, int], list[int]] = {}
-        for key in np.unique(((beat % folds) * self.stream.lanes + lane) * sets + index).tolist():
+        for key in ascending(((beat % folds) * self.stream.lanes + lane) * sets + index).tolist():
             place, s = divmod(key, sets)
             found.setdefault(divmod(place, self.stream.lanes), []).append(s)
         return found
@@ -182,6 +182,3 @@ def same(layer: str, what: str, said: list[Any], found: list[Any]) -> None:
         raise broken(layer, f"{what}: {len(said)} are listed, there are {len(found)}.")
     i = next(i for i, (a, b) in enumerate(zip(said, found, strict=True)) if a != b)
     raise broken(layer, f"{what} number {i} is {said[i]}, in the hardware and the model it is {found[i]}.")
-
-
-__all__ = ["MODELS", "Quantizer", "StepFunction", "Summary", "check_map", "prove", "reachable", "same", "widths"]

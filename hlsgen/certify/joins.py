@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.certify.arithmetic import InTurn
 from hlsgen.certify.content import Elements, Stream, readable
 from hlsgen.certify.functions import Quantizer, Summary, reachable, same
-from hlsgen.certify.lines import interval, joined
+from hlsgen.certify.lines import joined
 from hlsgen.certify.plumbing import fits, only
 from hlsgen.certify.proof import MAX_EVERY, Runs, prove, read_as, runs_in
 from hlsgen.certify.verilog import Cell, Memories, broken
@@ -194,6 +194,3 @@ def _runs(f: Operands, hardware: Hardware, uses: Uses, ends: list[tuple[int, int
         for s in (s for s in sets if s not in found):
             found[s] = runs_in(module, fold % module.folds, lane, [ends[s]], f.output_type)
     return [found[s] for s in range(f.sets)]
-
-
-__all__ = ["Hardware", "Join", "check_merge", "interval"]

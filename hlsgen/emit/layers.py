@@ -31,6 +31,14 @@ from hlsgen.timing import busy
 def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
     """One row a layer. `utilization`: part of the frame interval in which the multipliers work."""
     rows = []
+    own = stages_of(schedule)
+    for layer in schedule.graph.layers:
+        rows.append(_row(schedule, layer, own.get(layer.name, []) if not isinstance(layer, Relabel) else []))
+    return rows
+
+
+def stages_of(schedule: Schedule) -> dict[str, list[Stage]]:
+    """The stages of each layer by its name, with the plumbing in front of them."""
     own: dict[str, list[Stage]] = {}
     plumbing: list[Stage] = []
     for stage in schedule.stages[1:-1]:
@@ -38,9 +46,7 @@ def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
         if stage.layer:
             own.setdefault(stage.layer, []).extend(plumbing)
             plumbing = []
-    for layer in schedule.graph.layers:
-        rows.append(_row(schedule, layer, own.get(layer.name, []) if not isinstance(layer, Relabel) else []))
-    return rows
+    return own
 
 
 def _row(schedule: Schedule, layer: Layer, stages: list[Stage]) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def _row(schedule: Schedule, layer: Layer, stages: list[Stage]) -> dict[str, Any
         case Map() | Merge():
             choice = schedule.choices[layer.name]
             row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}
-            row |= {"realization": describe_choice(choice), "lanes": stages[-1].source.lanes}
+            row |= {"realization": describe_choice(choice), "taken": choice.name, "lanes": stages[-1].source.lanes}
             row |= {"tried": [asdict(trial) for trial in choice.trials]}
         case Pooling():
             row |= {"kind": f"{layer.kind.value} pool", "lanes": stages[-1].source.lanes}

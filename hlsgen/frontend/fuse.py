@@ -16,9 +16,10 @@ import numpy as np
 from hlsgen.errors import HlsgenError
 from hlsgen.fixed import Array
 from hlsgen.frontend import pair
-from hlsgen.frontend.fuse_images import averaged, bordered
+from hlsgen.frontend.fuse_images import averaged, moved
+from hlsgen.frontend.joining import exchanged
 from hlsgen.frontend.nodes import pruned
-from hlsgen.frontend.patterns import Chain, Found, Net, Source, named, plain
+from hlsgen.frontend.patterns import Chain, Found, Net, Source, keeps_order, named, plain, relabels
 from hlsgen.frontend.qlinear import Operand, added, multiplied
 from hlsgen.frontend.tensors import Const
 from hlsgen.ir import (
@@ -30,8 +31,7 @@ from hlsgen.ir import (
     MatMulInteger,
     Op,
     Pack,
-    Pool,
-    Reduction,
+    Repeat,
     Reshape,
     Step,
     Transpose,
@@ -50,13 +50,21 @@ def fuse(
         found = net.ending_with(i) if isinstance(step.op, QuantizeLinear) else None
         if found is None:
             result.append(replace(step, inputs=tuple(numbers[j] for j in step.inputs)))
+            numbers[i + 1] = len(result)
         else:
-            inputs = tuple(numbers[j] for j in found.inputs)
-            for name, op, shape in found.chain:
-                result.append(Step(name, op, shape, inputs))
-                inputs = (len(result),)
-        numbers[i + 1] = len(result)
+            ends = [numbers[j] for j in found.inputs]
+            for n, way in enumerate(found.moved):
+                ends[n] = _append(result, way, (ends[n],))
+            numbers[i + 1] = _append(result, found.chain, tuple(ends))
     return tuple(pruned(result, numbers[output])[0])
+
+
+def _append(result: list[Step], chain: Chain, inputs: tuple[int, ...]) -> int:
+    """Adds steps that follow values; gives the value behind them."""
+    for name, op, shape in chain:
+        result.append(Step(name, op, shape, inputs))
+        inputs = (len(result),)
+    return inputs[0]
 
 
 class _Net(Net):
@@ -72,7 +80,7 @@ class _Net(Net):
         if not plain(last.scale, last.zero_point):
             return None
         found = self._layer(i, last) or self._elementwise(i, last) or self._branches(i, last)
-        return found or averaged(self, i, last) or bordered(self, i, last)
+        return found or averaged(self, i, last) or moved(self, i, last)
 
     def _layer(self, i: int, last: QuantizeLinear) -> Found | None:
         """An integer layer: DequantizeLinear, MatMul or Conv, int32 bias, Relu, QuantizeLinear."""
@@ -82,7 +90,7 @@ class _Net(Net):
         bias = j if j >= 0 and isinstance(self.steps[j].op, Add) and j in self.sources else -1
         j = self.before(j) if bias >= 0 else j
         after: list[Step] = []
-        while j >= 0 and _keeps_order(self.steps[j].op):
+        while j >= 0 and keeps_order(self.steps[j].op):
             after.insert(0, self.steps[j])
             j = self.before(j)
         if j < 0 or not isinstance(layer := self.steps[j].op, MatMul | Conv) or not self._codes_are(layer, j):
@@ -164,12 +172,15 @@ class _Net(Net):
 
     def _branches(self, i: int, last: QuantizeLinear) -> Found | None:
         """DequantizeLinear of two tensors, Add or Mul, QuantizeLinear."""
-        j = self.before(i)
-        if j < 0 or not isinstance(op := self.steps[j].op, Join) or op.kind not in (Joint.ADD, Joint.MUL):
+        value, after = self.back(self.steps[i].inputs[0], keeps_order)
+        j = value - 1
+        if j < 0 or self.users[value] > 1 or not isinstance(op := self.steps[j].op, Join):
             return None
-        ends = [self.dequantized(value) for value in self.steps[j].inputs]
+        sides = [self.back(side, _repeats) for side in self.steps[j].inputs]
+        ends = [self.dequantized(value) for value, _ in sides]
         if (
-            min(ends) < 0
+            op.kind not in (Joint.ADD, Joint.MUL)
+            or min(ends) < 0
             or {self.sources[e].dtype for e in ends} != {last.dtype}
             or last.dtype not in ("int8", "uint8")
         ):
@@ -181,12 +192,20 @@ class _Net(Net):
             operands.append((head.scale.reshape(-1), Const(head.zero_point.reshape(-1).astype(last.dtype))))
         name, shape = self.steps[i].name, self.steps[j].shape
         kind = "QLinearAdd" if op.kind is Joint.ADD else "QLinearMul"
+        inputs = [self.steps[e].inputs[0] for e in ends]
+        ways = [named(steps) for _, steps in sides]
+        if kind == "QLinearAdd" and exchanged(*(self.steps[e].shape for e in ends)):
+            operands, inputs, ways = operands[::-1], inputs[::-1], ways[::-1]
         try:
             found = pair.exact(name, kind, operands, last, last.dtype, self.fixed_point)
         except HlsgenError:
             return None
-        inputs = tuple(self.steps[e].inputs[0] for e in ends)
-        return Found(inputs, [(self.steps[j].name, Pack(), shape), (name, found, shape)])
+        chain: Chain = [(self.steps[j].name, Pack(), shape), (name, found, shape), *named(after)]
+        return Found(tuple(inputs), chain, tuple(ways))
+
+
+def _repeats(op: Op) -> bool:
+    return relabels(op) or isinstance(op, Repeat)
 
 
 #: Types of data, weights and result that onnxruntime has an integer layer for.
@@ -216,8 +235,3 @@ def _int32(source: Source, product: Array) -> Array | None:
     if codes.size not in (1, product.size) or (scale.ravel() != product).any():
         return None
     return np.asarray(codes.ravel().astype(np.int32))
-
-
-def _keeps_order(op: Op) -> bool:
-    """Whether a QuantizeLinear may change places with the operation."""
-    return isinstance(op, Transpose | Reshape) or (isinstance(op, Pool) and op.kind is Reduction.MAX)

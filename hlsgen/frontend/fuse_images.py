@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hlsgen.fixed import IntType
 from hlsgen.frontend.patterns import Chain, Found, Net, named, relabels
 from hlsgen.ir import Op, Pad, Pool, Reduction, Repeat, Reshape, Slice, Transpose
 from hlsgen.operations import Add, Dequantize, Div, Mul, QuantizeLinear
@@ -48,21 +49,32 @@ def averaged(net: Net, i: int, last: QuantizeLinear) -> Found | None:
     return Found(head.inputs, [*chain, *named(after), (net.steps[i].name, unit, net.steps[i].shape)])
 
 
-def bordered(net: Net, i: int, last: QuantizeLinear) -> Found | None:
-    """DequantizeLinear, Pad, QuantizeLinear: the border is of the code that its value becomes, whatever the scales."""
-    value, moved = net.back(net.steps[i].inputs[0], _moves)
+def moved(net: Net, i: int, last: QuantizeLinear) -> Found | None:
+    """DequantizeLinear, operations that only move elements or take the largest, QuantizeLinear.
+
+    Codes are moved if the scales are the same. A Pad moves codes in any case: its border is of the code that its
+    value becomes.
+    """
+    value, steps = net.back(net.steps[i].inputs[0], _moves)
     first = net.dequantized(value)
-    if first < 0 or not any(isinstance(step.op, Pad) for step in moved):
+    if first < 0:
         return None
     head = net.steps[first]
+    data = head.op
+    assert isinstance(data, Dequantize)
+    chain: Chain = []
     one = (1,) * len(head.shape)
     early = replace(last, scale=last.scale.reshape(one), zero_point=last.zero_point.reshape(one))
-    chain: Chain = [(head.name, head.op, head.shape), (net.steps[i].name, early, head.shape)]
-    for step in moved:
+    info = np.iinfo(last.dtype)
+    whole = last.type == IntType(int(info.min), int(info.max)) and net.sources[first].dtype == last.dtype
+    if not whole or data.scale.ravel() != last.scale.ravel() or data.zero_point.ravel() != last.zero_point.ravel():
+        if not any(isinstance(step.op, Pad) for step in steps):
+            return None
+        chain = [(head.name, data, head.shape), (net.steps[i].name, early, head.shape)]
+    for step in steps:
         op = step.op
         if isinstance(op, Pad):
-            code = quantize(last, np.full((1,) * last.scale.ndim, op.value, np.float32))
-            op = replace(op, value=float(code.ravel()[0]))
+            op = replace(op, value=float(quantize(early, np.full(one, op.value, np.float32)).ravel()[0]))
         chain.append((step.name, op, step.shape))
     return Found(head.inputs, chain)
 

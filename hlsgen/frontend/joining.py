@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import onnx
 
 from hlsgen.errors import fail
 from hlsgen.frontend import dialect, pair
+from hlsgen.frontend.images import Layout
 from hlsgen.frontend.integer import Imported, dequantize_linear, quantize_linear
 from hlsgen.frontend.tensors import Const, Dynamic
-from hlsgen.ir import Concat, Join, Joint, Op, Pack, Reshape, Shape
+from hlsgen.ir import Concat, Join, Joint, Op, Pack, Repeat, Reshape, Shape
 from hlsgen.operations import Pair
 
 _JOINTS = {
@@ -23,12 +25,16 @@ _HINT = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat and th
 
 @dataclass(frozen=True)
 class Joined:
-    """`before`: steps of each computed input, in order; `op` takes all of them; `after` follows it."""
+    """`before`: steps of each computed input, in order; `op` takes all of them; `after` follows it.
+
+    `swapped`: the op takes the two inputs in the other order.
+    """
 
     op: Op
     shape: Shape
     before: list[Imported]
     after: Imported = field(default_factory=list)
+    swapped: bool = False
 
 
 def import_joining(
@@ -48,24 +54,68 @@ def import_joining(
         return _concat(op_type, name, dynamic, constants, attrs)
     if len(dynamic) != 2 or (any(c is not None for c in constants[:2]) and op_type in _JOINTS):
         raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors and constants.", "Join two at a time.")
-    shape = max((t.shape or () for t in dynamic), key=len)
-    before = [_same(name, t, shape) for t in dynamic]
+    shape = _broadcast(name, dynamic)
+    before = [_grown(name, t.shape or (), shape) for t in dynamic]
     if op_type in _JOINTS:
         return Joined(Join(_JOINTS[op_type]), shape, before)
-    return Joined(Pack(), shape, before, [(_pair(node, name, dynamic, constants, shape, fixed_point), shape)])
+    swapped = op_type == "QLinearAdd" and exchanged(*(t.shape or () for t in dynamic))
+    if swapped:
+        constants = [*constants[3:6], *constants[:3], *constants[6:]]
+    pair_ = _pair(node, name, dynamic, constants, shape, fixed_point)
+    return Joined(Pack(), shape, before, [(pair_, shape)], swapped)
 
 
-def _same(name: str, tensor: Dynamic, shape: Shape) -> Imported:
-    """Steps that give the tensor this shape; axes of length 1 in front may be missing."""
-    own = tensor.shape or ()
+def exchanged(first: Shape, second: Shape) -> bool:
+    """Whether onnxruntime's addition takes the second operand for the first: that stands still along the last axis."""
+    return first[-1:] in ((), (1,)) and second[-1:] not in ((), (1,))
+
+
+def _broadcast(name: str, dynamic: list[Dynamic]) -> Shape:
+    shapes = [t.shape or () for t in dynamic]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        shape = ()
+    if not shape or any(len(s) == len(shape) and s[0] != shape[0] for s in shapes):
+        raise fail(
+            "HG023", name, f"computed tensors of shapes {[list(s) for s in shapes]}.",
+            "They must broadcast to one shape, not along the first axis.",
+        )  # fmt: skip
+    return shape
+
+
+def _grown(name: str, own: Shape, shape: Shape) -> Imported:
+    """Steps that give a tensor this shape: elements are repeated along axes of length 1, but the first."""
     if own == shape:
         return []
-    if (1,) * (len(shape) - len(own)) + own != shape:
+    full = (1,) * (len(shape) - len(own)) + own
+    steps: Imported = [(Reshape(), full)] if full != own else []
+    if full == shape:
+        return steps
+    if not 2 <= len(shape) <= 4 or full[0] != shape[0]:
         raise fail(
-            "HG023", name, f"computed tensors of shapes {list(own)} and {list(shape)}.",
-            "They must be equal: a computed tensor is not broadcast.",
+            "HG023", name, f"a computed tensor of shape {list(own)} for one of shape {list(shape)}.",
+            "Elements are repeated along the axes of images, signals and matrices.",
         )  # fmt: skip
-    return [(Reshape(), shape)]
+    if len(shape) == 2:
+        return [*steps, *_repeated((full[0], 1, 1, full[1]), (1, 1), shape[1]), (Reshape(), shape)]
+    data, wanted = Layout(full), Layout(shape).image
+    rows, columns = (wanted[i] // data.image[i] for i in (1, 2))
+    return [*steps, *data.around(_repeated(data.image, (rows, columns), wanted[3]))]
+
+
+def _repeated(image: Shape, times: tuple[int, int], channels: int) -> Imported:
+    """Steps that repeat rows and columns of (n, height, width, channels), and the only channel if it is one."""
+    n, height, width, own = image
+    height, width = height * times[0], width * times[1]
+    steps: Imported = [(Repeat(*times), (n, height, width, own))] if times != (1, 1) else []
+    if own != channels:  # columns of an image of one channel
+        steps += [
+            (Reshape(), (n, height * width, 1, 1)),
+            (Repeat(1, channels), (n, height * width, channels, 1)),
+            (Reshape(), (n, height, width, channels)),
+        ]
+    return steps
 
 
 def _pair(

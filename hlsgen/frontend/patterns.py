@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hlsgen.fixed import Array
 from hlsgen.frontend.tensors import Const
-from hlsgen.ir import Op, Reshape, Shape, Step, Transpose
+from hlsgen.ir import Op, Pool, Reduction, Reshape, Shape, Step, Transpose
 from hlsgen.operations import Dequantize
 
 
@@ -26,10 +26,11 @@ Chain = list[tuple[str, Op, Shape]]
 
 @dataclass(frozen=True)
 class Found:
-    """What replaces the steps that end with a QuantizeLinear."""
+    """What replaces the steps that end with a QuantizeLinear; `moved`: what each input goes through before."""
 
     inputs: tuple[int, ...]
     chain: Chain
+    moved: tuple[Chain, ...] = ()
 
 
 class Net:
@@ -73,3 +74,8 @@ def plain(*parts: Array) -> bool:
 
 def relabels(op: Op) -> bool:
     return isinstance(op, Reshape | Transpose)
+
+
+def keeps_order(op: Op) -> bool:
+    """Whether a QuantizeLinear may change places with the operation."""
+    return relabels(op) or (isinstance(op, Pool) and op.kind is Reduction.MAX)

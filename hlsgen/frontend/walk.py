@@ -225,7 +225,7 @@ class Walk:
             self.tensors[node.output[0]] = Dynamic(found.shape, dynamic[0].dtype, None)
             return
         ends = [self._append(name, t.index, steps) for t, steps in zip(dynamic, found.before, strict=True)]
-        self.steps.append(Step(name, found.op, found.shape, tuple(ends)))
+        self.steps.append(Step(name, found.op, found.shape, tuple(ends[::-1] if found.swapped else ends)))
         index = self._append(name, len(self.steps), found.after)
         ops = [*(op for op, _ in found.before[0]), found.op, *(op for op, _ in found.after)]
         shape = found.after[-1][1] if found.after else found.shape

@@ -32,6 +32,7 @@ from hlsgen.operations import (
     Elementwise,
     Max,
     Min,
+    Pair,
     QuantizeLinear,
     Quantizer,
     Requantize,
@@ -114,13 +115,15 @@ class Layers:
     def flushed(self, held: Held) -> Held:
         """The tensor with a layer for its operations up to the last quantizer.
 
-        What activations do behind the first quantizer of a wide input stays a function of few codes.
+        What activations do behind the first quantizer of a wide input, or anything behind a `Pair`, stays a
+        function of few codes.
         """
         ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
         if ends and held.branches is not None:
             return self.flushed(self._merged(held, held.branches, ends[0]))
         curved = any(isinstance(op, Activation) for op in held.ops[ends[0] :]) if ends else False
-        if curved and len(ends) > 1 and held.value.type.bits > _WIDE:
+        pair = bool(ends) and isinstance(held.ops[ends[0]], Pair)
+        if len(ends) > 1 and (pair or (curved and held.value.type.bits > _WIDE)):
             held = self._closed(held, ends[0])
             ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
         if ends:

@@ -16,7 +16,7 @@ from hlsgen.errors import fail
 from hlsgen.fixed import Array
 from hlsgen.render import library_text
 from hlsgen.simulation.beats import pack, to_wire, unpack
-from hlsgen.simulation.simulate import require
+from hlsgen.simulation.simulate import plain, require
 
 
 def tool_environment() -> dict[str, str]:
@@ -41,6 +41,7 @@ class NativeCore:
         self.build = build
         design = build.design
         work.mkdir(parents=True, exist_ok=True)
+        directory = plain(directory.resolve(), work)
         for memory in (directory / "rtl").glob("*.mem"):
             shutil.copyfile(memory, work / memory.name)
         harness = work / "native.cpp"

@@ -46,6 +46,16 @@ def require(simulator: str) -> None:
             )
 
 
+def plain(core: Path, work: Path) -> Path:
+    """The build, copied below `work` if its path has a character that make cannot have in a file's name."""
+    if not set(str(core)) & set(": #$%\\"):
+        return core
+    copy = work / "core"
+    shutil.copytree(core / "rtl", copy / "rtl", dirs_exist_ok=True)
+    shutil.copyfile(core / "files.f", copy / "files.f")
+    return copy
+
+
 def simulate(
     core: Path, testbench: Path, vectors: Path, work: Path, simulator: str, tests: list[str], *, monitor: bool = False,
     seed: int = 1,
@@ -54,6 +64,7 @@ def simulate(
     require(simulator)
     work.mkdir(parents=True, exist_ok=True)
     core, testbench, vectors, work = (path.resolve() for path in (core, testbench, vectors, work))
+    core = plain(core, work)
     result = work / "result.json"
     result.unlink(missing_ok=True)
     command = [

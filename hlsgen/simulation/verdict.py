@@ -13,9 +13,10 @@ from typing import Any
 from hlsgen.compiler import Build, changed_files
 from hlsgen.emit.project import testbench_config, vector_words
 from hlsgen.fixed import Array
-from hlsgen.ir import Linear
+from hlsgen.folding import works_of
 from hlsgen.render import library_text
 from hlsgen.simulation.beats import to_text
+from hlsgen.simulation.cut import write_cut
 from hlsgen.simulation.simulate import Outcome, simulate
 from hlsgen.simulation.vectors import stimuli
 
@@ -59,9 +60,7 @@ _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
 
 def default_frames(build: Build, simulator: str) -> int:
     """Frames for a verification: many small ones, a few large ones."""
-    work: int = sum(
-        x.weight.size * (x.source.size // x.weight.shape[1]) for x in build.graph.layers if isinstance(x, Linear)
-    )
+    work = sum(found.macs for found in works_of(build.graph).values())
     by_cycles = 100_000 // max(1, build.schedule.interval)
     return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, work)))
 
@@ -87,7 +86,13 @@ def verify_build(
                 outcome = _with_trace(outcome, traced)
             verdicts[simulator] = _judge(outcome, len(codes), predicted)
     ok = not changed and all(v.ok for v in verdicts.values())
-    return Verdict(ok, changed, predicted, verdicts)
+    verdict = Verdict(ok, changed, predicted, verdicts)
+    where = verdict.first_divergence
+    if where and where["layer"]:
+        progress(f"cutting out {where['layer']}")
+        folder = write_cut(build, directory, where["layer"], codes[where["frame"] : where["frame"] + 1])
+        where["cut"] = str(folder)
+    return verdict
 
 
 def prepare(build: Build, codes: Array, work: Path) -> Path:

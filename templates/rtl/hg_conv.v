@@ -10,6 +10,8 @@
 //             FILE           $readmemh file of GROUPS * REPEAT * KH * KW * FOLDS words, in the order
 //                            of use; lane p, column s at bit (p * SIMD + s) * W_W
 //             STYLE          kind of memory, see hg_weights
+//             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
+//             UNIT           number of the unit on the load bus
 // Latency     3 + latency of hg_dot or hg_popcount, in enabled cycles (m_ready || !m_valid), from the
 //             issue of the last word of a sum (hg_window) to its beat; one word a cycle
 // Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first output in the low bits.
@@ -41,7 +43,9 @@ module hg_conv #(
     parameter integer ACC_W    = 12,
     parameter         FILE     = "weights.mem",
     parameter integer STYLE    = 0,
-    parameter integer EVERY    = 2
+    parameter integer EVERY    = 2,
+    parameter integer LOADABLE = 0,
+    parameter integer UNIT     = 0
 ) (
     input  wire                clk,
     input  wire                rst,
@@ -50,7 +54,8 @@ module hg_conv #(
     output wire                s_ready,
     output wire [PE*ACC_W-1:0] m_data,
     output wire                m_valid,
-    input  wire                m_ready
+    input  wire                m_ready,
+    input  wire [49:0]         load
 );
     localparam integer WORDS = GROUPS * REPEAT * KH * KW * FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
@@ -77,11 +82,30 @@ module hg_conv #(
         if (rst) word_reg <= {AW{1'b0}};
     end
 
+    // Words that replace those of the file.
+    wire we;
+    wire [AW-1:0] waddr;
+    wire [PE*SIMD*W_W-1:0] wdata;
+    generate
+        if (LOADABLE != 0) begin : loadable
+            hg_load #(
+                .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W)
+            ) loader (
+                .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+            );
+        end else begin : constant
+            assign we    = 1'b0;
+            assign waddr = {AW{1'b0}};
+            assign wdata = {PE*SIMD*W_W{1'b0}};
+            wire unused = &{1'b0, load};
+        end
+    endgenerate
+
     hg_weights #(
-        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE)
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
         .clk(clk), .en(en), .addr(word_reg), .data(w),
-        .we(1'b0), .waddr({AW{1'b0}}), .wdata({PE*SIMD*W_W{1'b0}})
+        .we(we), .waddr(waddr), .wdata(wdata)
     );
 
     hg_mac #(

@@ -10,6 +10,8 @@
 //             FILE           $readmemh file of GROUPS * REPEAT * KH * KW words, in the order of use;
 //                            lane p at bit p * W_W
 //             STYLE          kind of memory, see hg_weights
+//             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
+//             UNIT           number of the unit on the load bus
 // Latency     4 enabled cycles (m_ready || !m_valid) from the issue of the last word of a sum
 //             (hg_window) to its beat; one word a cycle
 // Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first element in the low bits.
@@ -38,7 +40,9 @@ module hg_dwconv #(
     parameter integer MODE     = 0,
     parameter integer ACC_W    = 12,
     parameter         FILE     = "weights.mem",
-    parameter integer STYLE    = 0
+    parameter integer STYLE    = 0,
+    parameter integer LOADABLE = 0,
+    parameter integer UNIT     = 0
 ) (
     input  wire                clk,
     input  wire                rst,
@@ -47,7 +51,8 @@ module hg_dwconv #(
     output wire                s_ready,
     output wire [PE*ACC_W-1:0] m_data,
     output wire                m_valid,
-    input  wire                m_ready
+    input  wire                m_ready,
+    input  wire [49:0]         load
 );
     localparam integer WORDS = GROUPS * REPEAT * KH * KW;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
@@ -74,11 +79,30 @@ module hg_dwconv #(
         if (rst) word_reg <= {AW{1'b0}};
     end
 
+    // Words that replace those of the file.
+    wire we;
+    wire [AW-1:0] waddr;
+    wire [PE*W_W-1:0] wdata;
+    generate
+        if (LOADABLE != 0) begin : loadable
+            hg_load #(
+                .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*W_W)
+            ) loader (
+                .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+            );
+        end else begin : constant
+            assign we    = 1'b0;
+            assign waddr = {AW{1'b0}};
+            assign wdata = {PE*W_W{1'b0}};
+            wire unused = &{1'b0, load};
+        end
+    endgenerate
+
     hg_weights #(
-        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE)
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
         .clk(clk), .en(en), .addr(word_reg), .data(w),
-        .we(1'b0), .waddr({AW{1'b0}}), .wdata({PE*W_W{1'b0}})
+        .we(we), .waddr(waddr), .wdata(wdata)
     );
 
     hg_mac #(

@@ -13,6 +13,8 @@
 //             FILE          $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use;
 //                           lane p, column s at bit (p * SIMD + s) * W_W
 //             STYLE         kind of memory, see hg_weights
+//             LOADABLE      1: words can be written over `load`, see hg_load; 0: it is ignored
+//             UNIT          number of the unit on the load bus
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
 // Latency     2 (hg_replay) + latency of hg_dot or hg_popcount + 1, counted from the last beat of
 //             a vector; one beat a cycle without gaps
@@ -30,7 +32,9 @@ module hg_mvu #(
     parameter integer ACC_W     = 12,
     parameter         FILE      = "weights.mem",
     parameter integer STYLE     = 0,
-    parameter integer EVERY     = 2
+    parameter integer EVERY     = 2,
+    parameter integer LOADABLE  = 0,
+    parameter integer UNIT      = 0
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -39,7 +43,8 @@ module hg_mvu #(
     output wire                  s_ready,
     output wire [PE*ACC_W-1:0]   m_data,
     output wire                  m_valid,
-    input  wire                  m_ready
+    input  wire                  m_ready,
+    input  wire [49:0]           load
 );
     localparam integer WORDS = ROW_FOLDS * COL_FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
@@ -65,11 +70,30 @@ module hg_mvu #(
     wire [AW-1:0] word_next = rst ? {AW{1'b0}} : take ? word_inc : word_reg;
     always @(posedge clk) word_reg <= word_next;
 
+    // Words that replace those of the file.
+    wire we;
+    wire [AW-1:0] waddr;
+    wire [PE*SIMD*W_W-1:0] wdata;
+    generate
+        if (LOADABLE != 0) begin : loadable
+            hg_load #(
+                .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W)
+            ) loader (
+                .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+            );
+        end else begin : constant
+            assign we    = 1'b0;
+            assign waddr = {AW{1'b0}};
+            assign wdata = {PE*SIMD*W_W{1'b0}};
+            wire unused = &{1'b0, load};
+        end
+    endgenerate
+
     hg_weights #(
-        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE)
+        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
         .clk(clk), .en(1'b1), .addr(word_next), .data(w),
-        .we(1'b0), .waddr({AW{1'b0}}), .wdata({PE*SIMD*W_W{1'b0}})
+        .we(we), .waddr(waddr), .wdata(wdata)
     );
 
     hg_mac #(

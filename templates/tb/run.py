@@ -43,7 +43,7 @@ def main() -> int:
     parser.add_argument("--work", type=Path, default=None, help="folder for the simulator's files")
     parser.add_argument("--vectors", type=Path, default=HERE)
     parser.add_argument("--result", type=Path, default=None)
-    parser.add_argument("--test", nargs="*", default=TESTS)
+    parser.add_argument("--test", nargs="*", default=None)
     parser.add_argument("--waves", action="store_true")
     args = parser.parse_args()
     config = json.loads((HERE / "config.json").read_text())
@@ -76,8 +76,8 @@ def main() -> int:
     )
     results = runner.test(
         hdl_toplevel=config["top"],
-        test_module="test_top",
-        testcase=args.test,
+        test_module=config.get("test_module", "test_top"),
+        testcase=args.test or (["cut"] if config["top"] == "cut" else TESTS),
         build_dir=work,
         test_dir=work,
         waves=args.waves,

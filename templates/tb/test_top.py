@@ -175,7 +175,7 @@ class Core:
             "channel": position % port["channels"], "cycle": cycle, "expected": code(expected), "actual": code(actual),
         }  # fmt: skip
         record("first_divergence", RESULTS.get("first_divergence", where))
-        raise AssertionError(f"first divergence: {where}")
+        raise AssertionError("first divergence: " + ", ".join(f"{key} {value}" for key, value in where.items()))
 
 
 @cocotb.test()

@@ -1,0 +1,190 @@
+"""The drawings of docs/streaming.md: `python docs/images/draw.py` writes them next to this file.
+
+The intervals in branch.svg are those of the example network, from the cycle-exact model.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import hlsgen
+from hlsgen.buffers import with_depths
+from hlsgen.flow import measure
+from hlsgen.stages import FifoStage
+
+HERE = Path(__file__).resolve().parent
+MODEL = HERE.parents[1] / "examples" / "digits_cnn" / "digits_cnn.onnx"
+CYCLES = 576
+BLUE, ORANGE, GREEN, GREY, PALE = "#4c78a8", "#f58518", "#54a24b", "#9aa0a6", "#eef1f5"
+
+
+class Svg:
+    """A drawing that grows."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self.size = width, height
+        self.parts: list[str] = []
+
+    def box(self, x: float, y: float, w: float, h: float, fill: str, stroke: str = "#333", width: float = 1) -> None:
+        self.parts.append(
+            f'<rect x="{x:g}" y="{y:g}" width="{w:g}" height="{h:g}" fill="{fill}" stroke="{stroke}" stroke-width="{width:g}"/>'
+        )
+
+    def text(self, x: float, y: float, text: str, anchor: str = "start", size: int = 13, fill: str = "#222") -> None:
+        escaped = text.replace("&", "&amp;").replace("<", "&lt;")
+        self.parts.append(
+            f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" font-size="{size}" fill="{fill}">{escaped}</text>'
+        )
+
+    def line(
+        self, points: list[tuple[float, float]], colour: str = "#333", width: float = 1.5, arrow: bool = False
+    ) -> None:
+        listed = " ".join(f"{x:g},{y:g}" for x, y in points)
+        end = ' marker-end="url(#a)"' if arrow else ""
+        self.parts.append(f'<polyline points="{listed}" fill="none" stroke="{colour}" stroke-width="{width:g}"{end}/>')
+
+    def unit(self, x: float, y: float, w: float, text: str, fill: str = PALE) -> None:
+        """A labelled block, 34 high."""
+        self.box(x, y, w, 34, fill)
+        self.text(x + w / 2, y + 22, text, "middle")
+
+    def save(self, name: str, folder: Path) -> None:
+        width, height = self.size
+        head = (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+            'font-family="sans-serif"><defs><marker id="a" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" '
+            'markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#333"/></marker></defs>'
+        )
+        body = "\n".join([head, f'<rect width="{width}" height="{height}" fill="#fff"/>', *self.parts, "</svg>", ""])
+        (folder / name).write_text(body)
+
+
+def window(folder: Path) -> None:
+    """Which pixels the buffer of a 3 x 3 window holds, and where."""
+    svg, cell, size = Svg(760, 330), 30, 8
+    left, top, centre = 20, 40, (4, 4)
+    first, newest = (centre[0] - 1) * size + centre[1] - 1, (centre[0] + 1) * size + centre[1] + 1
+    svg.text(left, 24, "8 x 8 pixels, 3 x 3 window, padding 1")
+    for y in range(size):
+        for x in range(size):
+            n = y * size + x
+            fill = "#fff" if n > newest else PALE if n < first else "#c9dcf0"
+            svg.box(left + x * cell, top + y * cell, cell, cell, fill, "#bbb")
+            svg.text(
+                left + x * cell + cell / 2, top + y * cell + 20, str(n), "middle", 11, GREY if n < first else "#222"
+            )
+    svg.box(left + (centre[1] - 1) * cell, top + (centre[0] - 1) * cell, 3 * cell, 3 * cell, "none", ORANGE, 3)
+    x, y = 300, 60
+    for fill, text in (
+        (PALE, "freed: no later window needs them"),
+        ("#c9dcf0", f"kept: {first} to {newest}, (KH - 1) * width + KW = {newest - first + 1} pixels"),
+        ("#fff", "still to come"),
+    ):
+        svg.box(x, y, 18, 18, fill, "#bbb")
+        svg.text(x + 26, y + 14, text)
+        y += 28
+    svg.box(x, y, 18, 18, "none", ORANGE, 3)
+    svg.text(x + 26, y + 14, f"the window that is sent; it began when pixel {newest} was stored")
+    depth, wide, y = 20, 21, 230
+    svg.text(x, y - 24, f"memory of {depth} words: pixel n lies in word n mod {depth}")
+    for word in range(depth):
+        kept = next((n for n in range(first, newest + 1) if n % depth == word), None)
+        svg.box(x + word * wide, y, wide, 28, "#fff" if kept is None else "#c9dcf0", "#999")
+        text = str(newest + 1) if kept is None else str(kept)
+        svg.text(x + word * wide + wide / 2, y + 19, text, "middle", 11, ORANGE if kept is None else "#222")
+    free = (newest + 1) % depth
+    svg.line([(x + (free + 0.5) * wide, y + 62), (x + (free + 0.5) * wide, y + 32)], arrow=True)
+    svg.text(x + (free + 0.5) * wide, y + 78, f"pixel {newest + 1} is written while the window is sent", "middle")
+    svg.save("window.svg", folder)
+
+
+def folding(folder: Path) -> None:
+    """A layer of 4 outputs, 9 taps and 4 channels with PE = 2 and SIMD = 2."""
+    svg = Svg(760, 300)
+    rows, taps, channels, pe, simd, cell = 4, 9, 4, 2, 2, 18
+    left, top = 40, 70
+    svg.text(left, 24, "weights of a 3 x 3 convolution: 4 outputs, 9 taps of 4 channels, PE = 2, SIMD = 2")
+    for tap in range(taps):
+        svg.text(left + (tap + 0.5) * channels * cell, top - 10, f"tap {tap}", "middle", 11, GREY)
+    for row in range(rows):
+        svg.text(left - 8, top + (row + 0.7) * cell, str(row), "end", 11, GREY)
+    for fold in range(rows // pe):
+        for column in range(taps * channels // simd):
+            cycle = fold * taps * channels // simd + column
+            fill = "#c9dcf0" if (column // 2) % 2 else PALE
+            fill = "#fbd7ad" if cycle == 20 else fill
+            x, y = left + column * simd * cell, top + fold * pe * cell
+            svg.box(x, y, simd * cell, pe * cell, fill, "#999")
+            svg.text(x + simd * cell / 2, y + pe * cell / 2 + 4, str(cycle), "middle", 11)
+    y = top + rows * cell + 30
+    svg.text(left, y, "number: cycle of the window in which the tile is multiplied (and word of the weight memory)")
+    y += 40
+    svg.unit(left, y, 150, "window: 2 channels")
+    svg.unit(left + 200, y, 130, "2 x 2 products", "#fbd7ad")
+    svg.unit(left + 380, y, 90, "2 sums")
+    svg.unit(left + 520, y, 130, "2 outputs a beat")
+    for x in (150, 330, 470):
+        svg.line([(left + x, y + 17), (left + x + 48, y + 17)], arrow=True)
+    svg.text(left, y + 64, "ceil(4 / 2) * 9 * ceil(4 / 2) = 36 cycles a window; a beat of sums after cycles 17 and 35")
+    svg.save("folding.svg", folder)
+
+
+def branch(folder: Path) -> None:
+    """The residual branch of the example, and the interval at several depths of its FIFO."""
+    schedule = hlsgen.check(MODEL, hlsgen.Options(target_cycles=CYCLES)).schedule
+    (name,) = schedule.critical
+    chosen = next(s.unit.depth for s in schedule.stages if s.name == name and isinstance(s.unit, FifoStage))
+    svg = Svg(760, 430)
+    svg.text(20, 24, "examples/digits_cnn: the residual branch")
+    for x, y, w, text, colour in (
+        (20, 70, 70, "pool", PALE), (130, 70, 50, "fork", PALE), (220, 40, 110, "depthwise", PALE),
+        (350, 40, 80, "quantize", PALE), (450, 40, 90, "pointwise", PALE), (560, 40, 80, "quantize", PALE),
+        (350, 100, 120, f"FIFO, {chosen} beats", "#fbd7ad"), (680, 70, 60, "join", PALE),
+    ):  # fmt: skip
+        svg.unit(x, y, w, text, colour)
+    for points in (
+        [(90, 87), (130, 87)], [(180, 80), (200, 80), (200, 57), (220, 57)], [(330, 57), (350, 57)],
+        [(430, 57), (450, 57)], [(540, 57), (560, 57)], [(640, 57), (660, 57), (660, 80), (680, 80)],
+        [(180, 94), (200, 94), (200, 117), (350, 117)], [(470, 117), (660, 117), (660, 94), (680, 94)],
+    ):  # fmt: skip
+        svg.line([(float(x), float(y)) for x, y in points], arrow=True)
+    left, bottom, wide, tall = 70, 400, 16.0, 180 / 1200
+    svg.text(left, 176, "cycles from frame to frame, by the depth of the FIFO")
+    least = bottom - schedule.interval * tall
+    depths = range(chosen - 30, chosen + 9)
+    stopped = 0
+    for n, depth in enumerate(depths):
+        x = left + n * wide
+        try:
+            cycles = measure(with_depths(schedule.stages, {name: depth}))[1]
+        except ValueError:
+            stopped += 1
+            continue
+        svg.box(x, bottom - cycles * tall, wide - 3, cycles * tall, ORANGE if depth == chosen else BLUE, "none")
+        if depth == chosen - 1:
+            svg.text(x + wide / 2 - 1, bottom - cycles * tall - 5, str(cycles), "middle", 9)
+    svg.box(left, least, stopped * wide - 3, bottom - least, PALE, "none")
+    svg.text(left + stopped * wide / 2, bottom - 40, "no frame comes through", "middle", 12, GREY)
+    svg.line([(left, 190), (left, bottom), (left + len(depths) * wide, bottom)])
+    for n, depth in enumerate(depths):
+        if depth % 5 == 0:
+            svg.text(left + n * wide + wide / 2, bottom + 18, str(depth), "middle", 11)
+    for cycles in (0, schedule.interval, 1000):
+        svg.text(left - 6, bottom - cycles * tall + 4, str(cycles), "end", 11)
+    svg.line([(left, least), (left + len(depths) * wide, least)], GREY, 0.8)
+    svg.save("branch.svg", folder)
+
+
+def main() -> None:
+    """All drawings."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, default=HERE, help="folder")
+    folder = parser.parse_args().out
+    window(folder)
+    folding(folder)
+    branch(folder)
+
+
+if __name__ == "__main__":
+    main()

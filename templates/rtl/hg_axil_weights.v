@@ -1,0 +1,111 @@
+// hg_axil_weights: weights of a core's units behind an AXI4-Lite port.
+//
+// Purpose     turns writes into pieces on the load bus, to which the hg_load of every unit listens.
+// Parameters  UNITS  units on the bus, numbered from 0, at most 65536
+// Registers   0x0 UNIT  write: chooses a unit, whose next piece is the first one of its word 0;
+//                       read: the unit that is chosen
+//             0x4 DATA  write only: the next 32 bits for that unit, low bits of a word first
+//             0x8 INFO  read only: 0x4847 in the high half, UNITS - 1 in the low half
+// Latency     write: 2 cycles from the later of address and data to the bus and the response;
+//             read: 1 cycle
+// Contract    one write and one read at a time; address and data of a write come in any order.
+//             SLVERR, and nothing happens: a write of less than 4 bytes, of a unit beyond the last
+//             one, of DATA before a unit is chosen, and any other access than those above (such a
+//             read gives 0). load = {valid, start, unit[15:0], data[31:0]}. The two low address bits
+//             are ignored. No output depends on an input within a cycle. No prot port: it has no
+//             meaning here. Words go to memories that a frame may be using: load while no frame is
+//             in the core.
+`default_nettype none
+module hg_axil_weights #(
+    parameter integer UNITS = 1
+) (
+    input  wire        clk,
+    input  wire        rst,
+    input  wire [3:0]  s_axil_awaddr,
+    input  wire        s_axil_awvalid,
+    output wire        s_axil_awready,
+    input  wire [31:0] s_axil_wdata,
+    input  wire [3:0]  s_axil_wstrb,
+    input  wire        s_axil_wvalid,
+    output wire        s_axil_wready,
+    output wire [1:0]  s_axil_bresp,
+    output wire        s_axil_bvalid,
+    input  wire        s_axil_bready,
+    input  wire [3:0]  s_axil_araddr,
+    input  wire        s_axil_arvalid,
+    output wire        s_axil_arready,
+    output wire [31:0] s_axil_rdata,
+    output wire [1:0]  s_axil_rresp,
+    output wire        s_axil_rvalid,
+    input  wire        s_axil_rready,
+    output wire [49:0] load
+);
+    localparam [1:0]  OKAY = 2'b00, SLVERR = 2'b10;
+    localparam [1:0]  UNIT = 2'd0, DATA = 2'd1, INFO = 2'd2;
+    localparam integer HIGHEST = UNITS - 1;
+
+    // Write: address and data wait for each other, then for the previous response to be taken.
+    reg [1:0]  aw_reg;
+    reg [31:0] w_reg;
+    reg [3:0]  strb_reg;
+    reg        aw_full_reg, w_full_reg, bvalid_reg;
+    reg [1:0]  bresp_reg;
+    wire       write = aw_full_reg && w_full_reg && !bvalid_reg;
+
+    assign s_axil_awready = !aw_full_reg;
+    assign s_axil_wready  = !w_full_reg;
+    assign s_axil_bvalid  = bvalid_reg;
+    assign s_axil_bresp   = bresp_reg;
+
+    // The bus, from registers.
+    reg [15:0] unit_reg;
+    reg [31:0] data_reg;
+    reg        chosen_reg, start_reg, valid_reg;
+    wire       whole = strb_reg == 4'b1111;
+    wire       start = whole && aw_reg == UNIT && w_reg <= HIGHEST;
+    wire       piece = whole && aw_reg == DATA && chosen_reg;
+    assign load = {valid_reg, start_reg, unit_reg, data_reg};
+
+    always @(posedge clk) begin
+        if (!aw_full_reg) aw_reg <= s_axil_awaddr[3:2];
+        if (!w_full_reg) {strb_reg, w_reg} <= {s_axil_wstrb, s_axil_wdata};
+        if (write) bresp_reg <= (start || piece) ? OKAY : SLVERR;
+        if (write && start) unit_reg <= w_reg[15:0];
+        if (write) data_reg <= w_reg;
+        start_reg   <= write && start;
+        valid_reg   <= write && piece;
+        chosen_reg  <= chosen_reg || (write && start);
+        aw_full_reg <= aw_full_reg ? !write : s_axil_awvalid;
+        w_full_reg  <= w_full_reg ? !write : s_axil_wvalid;
+        bvalid_reg  <= bvalid_reg ? !s_axil_bready : write;
+        if (rst) begin
+            unit_reg    <= 16'd0;
+            chosen_reg  <= 1'b0;
+            start_reg   <= 1'b0;
+            valid_reg   <= 1'b0;
+            aw_full_reg <= 1'b0;
+            w_full_reg  <= 1'b0;
+            bvalid_reg  <= 1'b0;
+        end
+    end
+
+    // Read.
+    wire [1:0]  ar = s_axil_araddr[3:2];
+    wire [33:0] found = (ar == UNIT) ? {OKAY, 16'd0, unit_reg}
+                      : (ar == INFO) ? {OKAY, 16'h4847, HIGHEST[15:0]} : {SLVERR, 32'd0};
+    reg [33:0] read_reg;
+    reg        rvalid_reg;
+
+    assign s_axil_arready = !rvalid_reg;
+    assign s_axil_rvalid  = rvalid_reg;
+    assign {s_axil_rresp, s_axil_rdata} = read_reg;
+
+    always @(posedge clk) begin
+        if (!rvalid_reg) read_reg <= found;
+        rvalid_reg <= rvalid_reg ? !s_axil_rready : s_axil_arvalid;
+        if (rst) rvalid_reg <= 1'b0;
+    end
+
+    wire unused = &{1'b0, s_axil_awaddr[1:0], s_axil_araddr[1:0]};
+endmodule
+`default_nettype wire

@@ -1,0 +1,70 @@
+// hg_load: words of a memory that come over the load bus.
+//
+// Purpose     one unit's end of the bus of hg_axil_weights: puts words of any width together from
+//             pieces of 32 bits and writes them to hg_weights, word 0 first.
+// Parameters  UNIT   number of the unit, below 65536
+//             WORDS  words of the memory
+//             WIDTH  bits of a word: ceil(WIDTH / 32) pieces, the low bits first; the bits of the
+//                    last piece beyond the word are ignored
+// Latency     1 cycle from a word's last piece to `we`
+// Contract    load = {valid, start, unit[15:0], data[31:0]}: `start` with this unit's number begins at
+//             word 0, each `valid` with it brings a piece. Nothing is written before a start, and
+//             nothing after the last word until the next one.
+`default_nettype none
+module hg_load #(
+    parameter integer UNIT  = 0,
+    parameter integer WORDS = 4,
+    parameter integer WIDTH = 40
+) (
+    input  wire                                          clk,
+    input  wire                                          rst,
+    input  wire [49:0]                                   load,
+    output wire                                          we,
+    output wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] waddr,
+    output wire [WIDTH-1:0]                              wdata
+);
+    localparam integer AW     = (WORDS <= 1) ? 1 : $clog2(WORDS);
+    localparam integer PIECES = (WIDTH + 31) / 32;
+    localparam integer PW     = (PIECES <= 1) ? 1 : $clog2(PIECES);
+    localparam [AW-1:0] LAST_WORD  = WORDS[AW-1:0] - 1'b1;
+    localparam [PW-1:0] LAST_PIECE = PIECES[PW-1:0] - 1'b1;
+
+    wire mine  = load[47:32] == UNIT[15:0];
+    wire start = load[48] && mine;
+
+    reg                  live_reg, we_reg;
+    reg [PW-1:0]         piece_reg;
+    reg [AW-1:0]         next_reg, waddr_reg;
+    reg [32*PIECES-1:0]  word_reg;
+    wire                 take = load[49] && mine && live_reg;
+    wire                 full = take && piece_reg == LAST_PIECE;
+    wire [32*PIECES+31:0] shifted = {load[31:0], word_reg};
+
+    always @(posedge clk) begin
+        we_reg <= full;
+        if (take) begin
+            word_reg  <= shifted[32*PIECES+31:32];
+            piece_reg <= full ? {PW{1'b0}} : piece_reg + 1'b1;
+        end
+        if (full) begin
+            waddr_reg <= next_reg;
+            next_reg  <= next_reg + 1'b1;
+            if (next_reg == LAST_WORD) live_reg <= 1'b0;
+        end
+        if (start) begin
+            live_reg  <= 1'b1;
+            piece_reg <= {PW{1'b0}};
+            next_reg  <= {AW{1'b0}};
+        end
+        if (rst) begin
+            live_reg <= 1'b0;
+            we_reg   <= 1'b0;
+        end
+    end
+
+    assign we    = we_reg;
+    assign waddr = waddr_reg;
+    assign wdata = word_reg[WIDTH-1:0];
+    wire unused = &{1'b0, shifted[31:0], word_reg};
+endmodule
+`default_nettype wire

@@ -1,0 +1,353 @@
+"""`hlsgen certify` of networks on images: what is right is certified, and no change of a build goes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from certified import messages, sign
+from certified_images import IMAGES, build
+
+import hlsgen
+
+#: Parameters that may be another number without another function: sizes and kinds of memories, pipeline registers.
+_FREE = {"DEPTH", "EVERY", "STYLE"}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("builds")
+    found = {name: build(name, folder / name) for name in IMAGES}
+    return found | {f"{name} folded": build(name, folder / f"{name}_folded", fold=True) for name in IMAGES}
+
+
+@pytest.fixture
+def core(built: dict[str, Path], request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A copy of a build that can be spoilt."""
+    shutil.copytree(built[request.param], tmp_path / "core")
+    return tmp_path / "core"
+
+
+def each(*names: str) -> Any:
+    return pytest.mark.parametrize("core", names or [*IMAGES, *(f"{name} folded" for name in IMAGES)], indirect=True)
+
+
+@pytest.mark.parametrize("fold", [False, True])
+@pytest.mark.parametrize("name", list(IMAGES))
+def test_networks_on_images_are_certified(built: dict[str, Path], name: str, fold: bool) -> None:
+    core = built[f"{name} folded" if fold else name]
+    found = hlsgen.certify(core)
+    assert found.ok, found.problems
+    text = (core / "certificate.json").read_text()
+    assert all(f'"{module}"' in text for module in IMAGES[name][0].modules)
+    rows = [row for row in json.loads((core / "manifest.json").read_text())["layers"] if row["kind"] != "rename"]
+    assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
+
+
+def test_the_cases_have_every_module_of_images(built: dict[str, Path]) -> None:
+    modules = {path.stem for core in built.values() for path in (core / "rtl").glob("hg_*.v")}
+    assert modules >= {f"hg_{n}" for n in "conv dwconv pool mvu width fork fifo join concat take pad gather".split()}
+
+
+# --------------------------------------------------------------------------- changes of one kind
+
+
+class Core:
+    """The files of a build, with changes that agree in all of them, as far as they can."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory, self.top, self.path = directory, directory / "rtl" / "top.v", directory / "certificate.json"
+        self.text, self.original = self.top.read_text(), self.path.read_text()
+
+    @property
+    def instances(self) -> list[dict[str, Any]]:
+        return [x for layer in json.loads(self.original)["layers"] for x in layer["instances"]]
+
+    def instance(self, module: str, number: int = 0) -> dict[str, Any]:
+        return [x for x in self.instances if x["module"] == module][number]
+
+    def set(self, instance: dict[str, Any], **values: int | str) -> None:
+        """Parameters of an instance, in top level and certificate."""
+        certificate = json.loads(self.path.read_text())
+        text = self.top.read_text()
+        block = re.search(rf"{instance['module']} #\([^;]*?\) {instance['instance']} \(", text)
+        assert block
+        new = block[0]
+        for name, value in values.items():
+            assert f".{name}({instance['parameters'][name]})" in new
+            new = new.replace(f".{name}({instance['parameters'][name]})", f".{name}({value})")
+            for x in (x for layer in certificate["layers"] for x in layer["instances"]):
+                if x["instance"] == instance["instance"]:
+                    x["parameters"][name] = value
+        self.path.write_text(json.dumps(certificate))
+        self.write(text.replace(block[0], new))
+
+    def write(self, text: str) -> None:
+        assert text != self.text
+        self.top.write_text(text)
+        sign(self.directory, "rtl/top.v")
+
+    def words(self, name: str, words: list[str]) -> None:
+        path = self.directory / "rtl" / name
+        before = path.read_text()
+        path.write_text("".join(f"{word}\n" for word in words))
+        assert path.read_text() != before
+        sign(self.directory, f"rtl/{name}")
+
+    def undo(self) -> None:
+        self.top.write_text(self.text)
+        self.path.write_text(self.original)
+
+    def fails(self, pattern: str) -> None:
+        found = messages(self.directory)
+        assert found
+        assert re.search(pattern, found[0]), found[0]
+
+
+@each("padded", "grouped folded", "binary", "pools folded", "three")
+def test_weights(core: Path) -> None:
+    """A bit of a weight, and two words in each other's place."""
+    c = Core(core)
+    for x in c.instances:
+        if x["module"] not in ("hg_conv", "hg_dwconv", "hg_mvu"):
+            continue
+        (name,) = x["memories"]
+        words = (core / "rtl" / name).read_text().split()
+        flipped = f"{int(words[0], 16) ^ 1:0{len(words[0])}x}"
+        c.words(name, [flipped, *words[1:]])
+        c.fails(rf"row \(channel\) 0, .*: the model's weight is -?\d+, that of {x['instance']} -?\d+")
+        if len(set(words)) > 1:
+            other = next(n for n, word in enumerate(words) if word != words[0])
+            swapped = [words[other], *words[1:]]
+            swapped[other] = words[0]
+            c.words(name, swapped)
+            c.fails(rf"the model's weight is -?\d+, that of {x['instance']}")
+        c.words(name, words)
+    assert messages(core) == []
+
+
+@each("binary folded", "padded folded")
+def test_empty_lanes(core: Path) -> None:
+    """Weights of rows that do not exist may be anything, those of columns that do not exist may not."""
+    c = Core(core)
+    rng = np.random.default_rng(5)
+    harmless = harmful = 0
+    for x in c.instances:
+        if x["module"] not in ("hg_conv", "hg_mvu"):
+            continue
+        p = x["parameters"]
+        (name,) = x["memories"]
+        words = (core / "rtl" / name).read_text().split()
+        for _ in range(16):
+            n, bit = int(rng.integers(len(words))), int(rng.integers(p["PE"] * p["SIMD"] * p["W_W"]))
+            c.words(name, [f"{int(w, 16) ^ (1 << bit if k == n else 0):0{len(w)}x}" for k, w in enumerate(words)])
+            found = messages(core)
+            assert not found or "the model's weight" in found[0] or "an empty lane" in found[0]
+            harmless += not found
+            harmful += bool(found) and "an empty lane" in found[0]
+            c.words(name, words)
+    assert harmless
+    assert harmful
+
+
+@each("padded", "pools")
+def test_windows(core: Path) -> None:
+    c = Core(core)
+    for module in ("hg_conv", "hg_dwconv", "hg_pool"):
+        if not any(x["module"] == module for x in c.instances):
+            continue
+        x = c.instance(module)
+        bits = x["parameters"]["X_W"]
+        pad = int(x["parameters"]["PAD"].split("h")[1], 16)
+        for name, value, pattern in (
+            ("PAD", f"{bits}'h{pad ^ 1:x}", "the padding of the model is the code"),
+            ("DEPTH", least(c, x) - 1, r"DEPTH of \w+ is \d+: a window needs \d+ words"),
+            ("PT", x["parameters"]["PT"] ^ 1, r"PT of \w+ is \d, in the model \d"),
+            ("X_SIGNED", x["parameters"]["X_SIGNED"] ^ 1, "it reads 4 bits|it reads 5 bits"),
+            ("ACC_W", x["parameters"]["ACC_W"] - 1, "its sums are|its results are"),
+        ):
+            c.set(x, **{name: value})
+            c.fails(pattern)
+            c.undo()
+    assert messages(core) == []
+
+
+def least(c: Core, x: dict[str, Any]) -> int:
+    """The least DEPTH that is accepted, found by trying."""
+    depth = x["parameters"]["DEPTH"]
+    while True:
+        c.set(x, DEPTH=depth - 1)
+        found = messages(c.directory)
+        c.undo()
+        if found:
+            return depth
+        depth -= 1
+
+
+@each("sums", "product", "residual", "largest")
+def test_joins(core: Path) -> None:
+    """A factor, a zero point, the other operand's bits."""
+    c = Core(core)
+    x = c.instance("hg_join")
+    names = [name for name in ("FA", "FB", "ZA", "ZB", "A_SIGNED", "OUT_W") if name in x["parameters"]]
+    assert len(names) > 1
+    for name in names:
+        value = x["parameters"][name]
+        c.set(x, **{name: value ^ 1 if name.endswith("SIGNED") else value - 1})
+        c.fails(
+            r"at a = -?\d+, b = -?\d+ the model gives|the operands (count|are 0)|it reads \d|does not take what|"
+            "not fit OUT_W|beyond its model|it sends \\d+ bits"
+        )
+        c.undo()
+    assert messages(core) == []
+
+
+@each("product", "sums")
+def test_operands_in_each_others_place(core: Path) -> None:
+    """The nets of a join."""
+    c = Core(core)
+    x = c.instance("hg_join")
+    block = re.search(rf"\) {x['instance']} \([^;]*;", c.text)
+    assert block
+    swapped = re.sub(r"\.([ab])_", lambda m: f".{'b' if m[1] == 'a' else 'a'}_", block[0])
+    c.write(c.text.replace(block[0], swapped))
+    c.fails("it needs element|bits a beat, gets|it reads")
+    data = re.sub(r"\.([ab])_data", lambda m: f".{'b' if m[1] == 'a' else 'a'}_data", block[0])
+    c.write(c.text.replace(block[0], data))
+    c.fails("are not those of stream")
+
+
+@each("three")
+def test_branches(core: Path) -> None:
+    """Beats of a concatenation, takers of a fork, a stream that nobody takes or two take."""
+    c = Core(core)
+    x = c.instance("hg_concat")
+    beats = {"BEATS_A": x["parameters"]["BEATS_B"], "BEATS_B": x["parameters"]["BEATS_A"]}
+    assert beats["BEATS_A"] != beats["BEATS_B"]
+    c.set(x, **beats)
+    c.fails("it needs element|turns of one side|no multiple of that")
+    c.undo()
+    last = c.instance("hg_concat", -1)
+    side = "A" if last["parameters"]["A_SIGNED"] else "B"
+    c.set(last, **{f"{side}_SIGNED": 0})
+    c.fails(rf"it extends codes of .* of side {side} .* as unsigned ones")
+    c.undo()
+    fork = c.instance("hg_fork")
+    c.set(fork, COUNT=fork["parameters"]["COUNT"] + 1)
+    c.fails("has no valid and ready for each of")
+    c.undo()
+    name = fork["instance"]
+    c.write(re.sub(rf"\.m_valid\({{(\w+), ({name}_\d_valid)", r".m_valid({\2, \1", c.text))
+    c.fails("are not those of stream|streams go in a circle|it needs element")
+    c.undo()
+    # Two take the first stream of the fork, nobody the second.
+    c.write(re.sub(rf"(\.[sab]_(?:valid|ready)\({name}_)1_", r"\g<1>0_", c.text))
+    c.fails(rf"which \w+ takes as well|nothing takes stream {name}_1")
+
+
+@each("moved", "moved folded")
+def test_what_moves_elements(core: Path) -> None:
+    c = Core(core)
+    take, pad = c.instance("hg_take"), c.instance("hg_pad")
+    p = take["parameters"]
+    for name, value in (("Y0", p["Y0"] ^ 1), ("Y1", p["Y1"] - 1), ("CS", p["CS"] + 1), ("WIDTH", p["WIDTH"] + 1)):
+        c.set(take, **{name: value})
+        c.fails("it needs element|elements a frame, not|a beat has|keep nothing|no multiple")
+        c.undo()
+    p = pad["parameters"]
+    for value in (
+        {"TOP": p["TOP"] + 1},
+        {"TOP": p["BOTTOM"], "BOTTOM": p["TOP"]},
+        {"LEFT": p["RIGHT"], "RIGHT": p["LEFT"]},
+    ):
+        if value != {name: p[name] for name in value}:
+            c.set(pad, **value)
+            c.fails("it needs|elements a frame, not")
+            c.undo()
+    c.set(pad, VALUE=f"{p['UNIT']}'h1")
+    c.fails("it gets the constant 1, it needs the constant 0")
+    c.undo()
+    for number in range(3):
+        x = c.instance("hg_gather", number)
+        sizes: list[int] = []
+        for name in ("EXTENTS", "STRIDES"):
+            width, digits = x["parameters"][name].split("'h")
+            values = [int(digits, 16) >> 32 * d & 0xFFFFFFFF for d in range(int(width) // 32)]
+            sizes = sizes or values
+            for d in range(len(values)):
+                if name == "STRIDES" and sizes[d] == 1:
+                    continue
+                new = [v + (k == d) for k, v in enumerate(values)]
+                c.set(x, **{name: f"{width}'h{sum(v << 32 * k for k, v in enumerate(new)):x}"})
+                c.fails("it needs|elements a frame, not|go beyond|no multiple of that|words a pixel")
+                c.undo()
+    assert messages(core) == []
+
+
+@each("three", "moved")
+def test_order_of_the_certificate(core: Path) -> None:
+    """An instance that is listed before what it takes."""
+    c = Core(core)
+    certificate = json.loads(c.original)
+    layer = next(x for x in certificate["layers"] if len(x["instances"]) > 1)
+    layer["instances"].reverse()
+    c.path.write_text(json.dumps(certificate))
+    c.fails("certificate.json lists it before what sends")
+
+
+# --------------------------------------------------------------------------- changes of any kind
+
+
+@each()
+def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
+    """By one more or less: no function stays the same but where the number does not matter to it."""
+    rng = np.random.default_rng(8)
+    c = Core(core)
+    choices = [(x, name) for x in c.instances for name, v in x["parameters"].items() if isinstance(v, int)]
+    choices = [
+        (x, n)
+        for x, n in choices
+        if not re.match(r"hg_(rank|shift|table|threshold|compare|correct|scale)", x["module"])
+    ]
+    for k in rng.choice(len(choices), min(len(choices), 16), replace=False):
+        x, name = choices[k]
+        c.set(x, **{name: x["parameters"][name] + int(rng.choice([-1, 1]))})
+        found = messages(core)
+        assert found or name in _FREE or unused(x, name), (x["instance"], name, x["parameters"])
+        c.undo()
+    assert messages(core) == []
+
+
+def unused(x: dict[str, Any], name: str) -> bool:
+    """Where a range ends behind the last element that it keeps; what single elements are grouped to."""
+    single = x["parameters"].get({"IN_GROUP": "IN", "OUT_GROUP": "OUT"}.get(name, "")) == 1
+    return single or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
+
+
+def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
+    """(container, key) of every number of a JSON value."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        if isinstance(item, int):
+            yield value, key
+        yield from everywhere(item)
+
+
+@each()
+def test_every_number_of_the_certificate(core: Path) -> None:
+    rng = np.random.default_rng(9)
+    c = Core(core)
+    count = len(list(everywhere(json.loads(c.original))))
+    for n in rng.choice(count, min(count, 10), replace=False):
+        certificate = json.loads(c.original)
+        container, key = list(everywhere(certificate))[n]
+        value = container[key]
+        container[key] = (not value) if isinstance(value, bool) else value + int(rng.choice([-1, 1]))
+        c.path.write_text(json.dumps(certificate))
+        assert messages(core), (key, value, container[key])
