@@ -58,23 +58,21 @@ def emit(design: Design, schedule: Schedule, model: dict[str, str], rtl: dict[st
 
 def _layers(design: Design, schedule: Schedule) -> Iterator[dict[str, Any]]:
     instances = {instance.name: instance for instance in design.instances}
-    chains: dict[str, list[Instance]] = {}
-    plumbing: list[Instance] = []
-    last = ""
+    chains: dict[int, list[Instance]] = {}
+    found: list[Instance] = []
     for stage in schedule.stages[1:-1]:
-        plumbing.append(instances[stage.name])
-        if stage.layer:
-            last = stage.layer
-            chains.setdefault(last, []).extend(plumbing)
-            plumbing = []
-    chains.setdefault(last, []).extend(plumbing)
+        found.append(instances[stage.name])
+        if stage.position >= 0:
+            chains[stage.position], found = found, []
+    if chains:
+        chains[max(chains)] += found
     for i, layer in enumerate(schedule.graph.layers):
         if isinstance(layer, Relabel):
             continue
         yield {
             "layer": layer.name,
             "kind": KINDS[type(layer)],
-            "instances": [_instance(design, x) for x in chains[layer.name]],
+            "instances": [_instance(design, x) for x in chains[i]],
             "inputs": [_type(source.type) for source in sources_of(layer)],
             "output": _type(layer.result.type),
             **_meaning(schedule, i, layer),

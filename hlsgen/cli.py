@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +27,7 @@ from hlsgen.cli_options import (
     Input,
     Json,
     Lanes,
+    Loadable,
     MaxBram,
     MaxDsp,
     MaxLut,
@@ -173,26 +174,16 @@ def build(
     input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
     clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top",
     prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", weights: Weights = "auto",
-    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, as_json: Json = False,
+    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, loadable: Loadable = False,
+    as_json: Json = False,
 ) -> None:  # fmt: skip
     """Write Verilog, memory files, testbench and manifest."""
     try:
         options = _options(
-            target,
-            input_,
-            lanes,
-            target_cycles,
-            fps,
-            clock_mhz,
-            folding,
-            reset,
-            top,
-            prefer,
-            realize,
-            add,
-            weights,
+            target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize, add, weights,
             (max_lut, max_dsp, max_bram),
-        )
+        )  # fmt: skip
+        options = replace(options, loadable=loadable)
         check_output(output)
         with _Watch(as_json) as watch:
             result = hlsgen.build(model, output, options, watch.layer)

@@ -59,6 +59,9 @@ AddOption = Annotated[
 Weights = Annotated[
     str, typer.Option(help="Where weights are held: auto (the synthesis tool chooses), lutram or bram.")
 ]
+Loadable = Annotated[
+    bool, typer.Option("--loadable-weights", help="Weights can be written at run time, through an AXI4-Lite port.")
+]
 MaxLut = Annotated[
     int | None,
     typer.Option("--max-lut", help="The fastest network of at most about so many LUT.", show_default=False),

@@ -59,6 +59,7 @@ class Options:
     max_lut: int | None = None
     max_dsp: int | None = None
     max_bram: int | None = None
+    loadable: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +107,11 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     options = replace(options, name=_title(options.name or path.stem))
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}
     design = elaborate(
-        schedule, identifier(options.top), options.reset_active_low, options.name or "", STYLES[options.weights]
-    )
+        schedule, identifier(options.top), options.reset_active_low, options.name or "", STYLES[options.weights],
+        loadable=options.loadable,
+    )  # fmt: skip
+    if options.loadable and not design.loads:
+        raise fail("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
     if budget.given:
         cost = network_cost(
             schedule.stages, schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
@@ -291,6 +295,7 @@ def _is_options(values: dict[str, Any]) -> bool:
         "target_cycles": (int, type(None)), "folding": (dict,), "reset_active_low": (bool,), "top": (str,),
         "name": (str, type(None)), "prefer": (str,), "realize": (dict,), "add": (str,),
         "weights": (str,), "max_lut": (int, type(None)), "max_dsp": (int, type(None)), "max_bram": (int, type(None)),
+        "loadable": (bool,),
     }  # fmt: skip
     return (
         set(values) <= set(kinds)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hlsgen.binding.units import bind_stage
 from hlsgen.binding.words import Parameter
 from hlsgen.schedule import Schedule
-from hlsgen.stages import ForkStage, Stage, Stream
+from hlsgen.stages import ConvStage, ForkStage, MatrixStage, Stage, Stream
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,8 @@ class Net:
 class Design:
     """Everything that the top level prints, and the memory files. Knows no operators.
 
-    `first`, `last`: the streams behind the input and in front of the output port.
+    `first`, `last`: the streams behind the input and in front of the output port. `loads`: units whose
+    weights can be written over AXI4-Lite, 0 if there is no such port.
     """
 
     top: str
@@ -49,6 +50,7 @@ class Design:
     input: Stream
     output: Stream
     memories: dict[str, str]
+    loads: int = 0
 
     @property
     def input_tdata(self) -> int:
@@ -59,15 +61,19 @@ class Design:
         return -(-self.output.bits // 8) * 8
 
 
-def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str, style: int = 0) -> Design:
-    """Binds every stage to a module. `style`: kind of weight memories, see hg_weights."""
+def elaborate(
+    schedule: Schedule, top: str, reset_active_low: bool, title: str, style: int = 0, *, loadable: bool = False
+) -> Design:  # fmt: skip
+    """Binds every stage to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
+    be written at run time."""
     memories: dict[str, str] = {}
     # Bare file names are global to an FPGA project: those of another top carry its name.
     prefix = "" if top == "top" else f"{top}_"
     stages = schedule.stages
     data = {wire: f"{stage.name if _forks(stage) else wire}_data" for stage in stages for wire in stage.outputs}
     nets = [net for stage in stages[:-1] for net in _nets(stage)]
-    instances = []
+    instances: list[Instance] = []
+    loads = 0
     for stage in stages[1:-1]:
         bound = bind_stage(stage, style)
         memories.update(bound.memories)
@@ -76,13 +82,17 @@ def elaborate(schedule: Schedule, top: str, reset_active_low: bool, title: str, 
             parameters["FILE"] = f"{prefix}{parameters['FILE']}"
         comment = f"layer {stage.layer}: {bound.about}" if stage.layer else bound.about
         ports = _ports(stage, data)
+        if loadable and isinstance(stage.unit, MatrixStage | ConvStage):
+            parameters |= {"LOADABLE": 1, "UNIT": loads}
+            ports["load"] = "load"
+            loads += 1
         instances.append(Instance(bound.module, stage.name, parameters, ports, stage.inputs, stage.outputs, comment))
     end = stages[-1].inputs[0]
     last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}
     return Design(
         top, "rst_n" if reset_active_low else "rst", reset_active_low, title, tuple(nets), tuple(instances),
         stages[0].name, last, stages[0].source, stages[-1].result,
-        {f"{prefix}{name}": text for name, text in memories.items()},
+        {f"{prefix}{name}": text for name, text in memories.items()}, loads,
     )  # fmt: skip
 
 

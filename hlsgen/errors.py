@@ -43,6 +43,7 @@ CODES: dict[str, str] = {
     "HG053": "simulation failed",
     "HG054": "input array does not fit the model",
     "HG055": "certificate does not hold",
+    "HG056": "weights cannot be loaded",
     "HG090": "assumption made",
     "HG099": "internal error",
 }

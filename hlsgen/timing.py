@@ -86,11 +86,3 @@ def busy(stage: Stage) -> int:
             return max(beats, height * width * unit.period)
         case _:
             return beats
-
-
-def beat_times(stages: list[Stage]) -> tuple[list[int], int]:
-    """To be replaced by flow.measure."""
-    from hlsgen.flow import measure
-
-    first, interval = measure(stages)
-    return [first], interval

@@ -117,7 +117,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
     ),
-    "hg_load": ({"UNIT": 65535, "WORDS": 1, "WIDTH": 1}, {"UNIT": 3, "WORDS": 5, "WIDTH": 70}),
+    "hg_load": ({"WORDS": 1, "LOADABLE": 0}, {"UNIT": 3, "WORDS": 1, "WIDTH": 70}),
     "hg_axil_weights": ({"UNITS": 65536}, {"UNITS": 3}),
     "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),
     "hg_eltwise_add": ({"LANES": 1, "USER_W": 3}, {"LANES": 2}),

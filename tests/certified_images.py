@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 import random_graphs
 from certified import Case
+from integer_models import model
 from onnx import TensorProto, helper
 
 import hlsgen
@@ -148,6 +149,25 @@ def product(op: str = "Mul") -> onnx.ModelProto:
     return g.join(op, a, b).codes(5.0, 1.3).model()
 
 
+def agreements() -> onnx.ModelProto:
+    """Bipolar weights on bits, channel by channel."""
+    g = Images(5, 4, 4).codes().conv(5, 5, 1, values=[-1, 1])
+    g.then("BipolarQuant", 1.0, domain=random_graphs.DOMAIN)
+    return g.conv(5, 1, 2, values=[-1, 1], group=5).codes(4.0, 1.0).model()
+
+
+def pair() -> onnx.ModelProto:
+    """QLinearAdd of an image and its largest neighbours."""
+    nodes = [
+        helper.make_node("MaxPool", ["x"], ["m"], "pool", kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+        helper.make_node(
+            "QLinearAdd", ["m", "s", "z", "x", "t", "z", "u", "z"], ["y"], "sum", domain="com.microsoft"
+        ),
+    ]  # fmt: skip
+    constants = {"s": np.float32(0.3), "t": np.float32(0.7), "u": np.float32(0.9), "z": np.int8(3)}
+    return model(nodes, {"x": (np.int8, (1, 3, 4, 4))}, np.int8, **constants)
+
+
 #: Models, modules that they must have, and (PE, SIMD) of what multiplies, which need not divide it.
 IMAGES = {
     "padded": (Case(padded, modules=("hg_conv",)), [(2, 2), (3, 2)]),
@@ -159,6 +179,8 @@ IMAGES = {
     "binary": (Case(binary, modules=("hg_conv", "hg_mvu")), [(3, 2), (4, 3), (4, 3)]),
     "grouped": (Case(grouped, modules=("hg_conv",)), [(2, 2), (3, 4)]),
     "product": (Case(product, modules=("hg_join",)), [(3, 2), (2, 2)]),
+    "agreements": (Case(agreements, modules=("hg_dwconv",)), [(2, 2), (2, 1)]),
+    "pair": (Case(pair, modules=("hg_join", "hg_pair_add", "hg_pool")), []),
     "largest": (Case(lambda: product("Max"), modules=("hg_join",)), [(3, 2), (2, 2)]),
 }  # fmt: skip
 

@@ -205,7 +205,9 @@ def inception(b: Builder, size: int) -> onnx.ModelProto:
     sides = [same(b, x, b.between(1, 4), 1), same(b, x, b.between(1, 4), 3), b.max_pool(x, **own)]
     if b.maybe(0.4):
         sides = sides[: b.between(1, 2)] + [x]
-    if b.maybe(0.4):
+    if b.maybe(0.3):
+        joined = after(b, b.concat(*sides), pool=False)
+    elif b.maybe(0.4):
         joined = b.quant(b.concat(*(b.quant(s) for s in sides)))
     else:
         joined = b.concat(*(b.quant(s) for s in sides))
@@ -387,6 +389,71 @@ def im2col(b: Builder, size: int) -> onnx.ModelProto:
     return b.model(x)
 
 
+def mixer(b: Builder, size: int) -> onnx.ModelProto:
+    """Layers over the points and over the channels in turn."""
+    x = image(b, size, 2)
+    x = b.quant(same(b, x, b.between(2, 5), 1), channel=False)
+    points = prod(x.points)
+    x = b.shaped(x, 1, x.channels, points)
+    for _ in range(b.between(1, 2)):
+        n = x.shape[2]
+        outputs = b.between(2, 5)
+        weight, _ = b.weights((n, outputs), 1, b.weight_bits(x, n))
+        made = Tensor(b.node("MatMul", x.name, weight), (1, x.shape[1], outputs), 23, x.spread * n**0.5)
+        x = b.turned(b.quant(made, channel=False), (0, 2, 1))
+    return b.model(x)
+
+
+def skips(b: Builder, size: int) -> onnx.ModelProto:
+    """Sums of branches that are used again without a quantizer of their own."""
+    x = begin(b, size)
+    x = b.quant(same(b, x, b.between(1, 4)), 3, channel=False)
+    total = x
+    for _ in range(2):
+        y = b.quant(same(b, b.quant(total, 4), x.channels), 3, channel=False)
+        total = b.joined("Add", total, y)
+    return ending(b, b.quant(total, 4))
+
+
+def transposed(b: Builder, size: int) -> onnx.ModelProto:
+    """ConvTranspose of any form."""
+    x = begin(b, min(size, 5))
+    count = len(x.points)
+    groups = b.pick(1, 1, x.channels)
+    outputs = b.between(1, 3)
+    while True:
+        kernel, strides = b.rng.integers(1, 4, count).tolist(), b.rng.integers(1, 4, count).tolist()
+        dilations, pads = b.rng.integers(1, 3, count).tolist(), b.rng.integers(0, 2, 2 * count).tolist()
+        extra = [b.between(0, max(s, d) - 1) for s, d in zip(strides, dilations, strict=True)]
+        points = [
+            (n - 1) * strides[i] + extra[i] + (kernel[i] - 1) * dilations[i] + 1 - pads[i] - pads[i + count]
+            for i, n in enumerate(x.points)
+        ]
+        if min(points) > 0:
+            break
+    terms = prod(kernel) * x.channels // groups
+    weight, _ = b.weights((x.channels, outputs, *kernel), 1, b.weight_bits(x, terms))
+    own = {"kernel_shape": kernel, "strides": strides, "dilations": dilations, "pads": pads, "output_padding": extra}
+    bias = [b.bias((outputs * groups,), x.spread)] if b.maybe(0.4) else []
+    name = b.node("ConvTranspose", x.name, weight, *bias, group=groups, **own)
+    return ending(b, after(b, Tensor(name, (1, outputs * groups, *points), 23, x.spread * terms**0.5), pool=False))
+
+
+def resized(b: Builder, size: int) -> onnx.ModelProto:
+    """Resize up and down by whole factors."""
+    x = image(b, min(size, 5), 2)
+    factors = [b.pick(1, 2, 2, 3) for _ in range(2)]
+    modes = b.pick(("asymmetric", "floor"), ("half_pixel", "round_prefer_floor"), ("half_pixel", "round_prefer_ceil"))
+    own = dict(zip(("coordinate_transformation_mode", "nearest_mode"), modes, strict=True))
+    shape = (*x.shape[:2], x.points[0] * factors[0], x.points[1] * factors[1])
+    if b.maybe(0.5):
+        name = b.node("Resize", x.name, "", b.const([1, 1, *factors]), mode="nearest", **own)
+    else:
+        name = b.node("Resize", x.name, "", "", b.const(shape, np.int64), mode="nearest", **own)
+    x = replace(x, name=name, shape=shape)
+    return ending(b, after(b, same(b, x, b.between(1, 3))) if b.maybe(0.7) else x)
+
+
 def note(b: Builder, tensor: str, datatype: str) -> None:
     """The tensor's type as FINN annotates it."""
     found = TensorAnnotation(tensor_name=tensor)
@@ -398,5 +465,5 @@ Network = Callable[[Builder, int], onnx.ModelProto]
 NETWORKS: dict[str, Network] = {
     f.__name__: f
     for f in (plain, signal, grouped, bipolar, pooled, maxima, residual, inception, dense_net, unet, cut, shuffle, blocks,
-              bordered, keras, channels_last, im2col)
+              bordered, keras, channels_last, im2col, mixer, skips, transposed, resized)
 }  # fmt: skip

@@ -110,7 +110,7 @@ class Core:
         assert re.search(pattern, found[0]), found[0]
 
 
-@each("padded", "grouped folded", "binary", "pools folded", "three")
+@each("padded", "grouped folded", "binary", "pools folded", "three", "agreements folded")
 def test_weights(core: Path) -> None:
     """A bit of a weight, and two words in each other's place."""
     c = Core(core)
@@ -190,7 +190,7 @@ def least(c: Core, x: dict[str, Any]) -> int:
         depth -= 1
 
 
-@each("sums", "product", "residual", "largest")
+@each("sums", "product", "residual", "largest", "pair")
 def test_joins(core: Path) -> None:
     """A factor, a zero point, the other operand's bits."""
     c = Core(core)

@@ -100,7 +100,7 @@ def test_widths(tmp_path: Path) -> None:
         for n in lanes[1:]:
             x = net.add(WidthStage(), [x], Image("", 4, 3, channels, n))[0]
         x = net.add(WidthStage(), [x], Image("", 1, 1, 12 * channels, 4))[0]
-        for ready in ([], [False, False, True], [True, True, False, False, False, True]):
+        for ready in ([], [False, False, True], [False] * 15 + [True]):
             compare(net.finish(x) if ready == [] else net.stages, None, ready, tmp_path)
 
 
@@ -140,11 +140,17 @@ def test_latency_and_interval(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "seed, intervals", [(209, (173, 173, 172, 172)), (240, (37, 36, 34, 34)), (117, (217, 268, 217, 268))]
+    "seed, kinds, intervals",
+    [
+        (209, WINDOWS, (173, 173, 172, 172)),
+        (240, WINDOWS, (37, 36, 34, 34)),
+        (117, WINDOWS, (217, 268, 217, 268)),
+        (366, ROUTES, (41, 43, 42, 41)),
+    ],
 )
-def test_intervals_that_change(seed: int, intervals: tuple[int, ...], tmp_path: Path) -> None:
+def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tuple[int, ...], tmp_path: Path) -> None:
     """At the begin, or for ever: the longest one counts."""
-    stages = Random(seed, WINDOWS).network(6)
+    stages = Random(seed, kinds).network(6)
     flow = compare(stages, None, [], tmp_path, frames=5)
     assert tuple(np.diff(flow.ends)) == intervals
     assert measure(stages)[1] == max(intervals[2:]) == max(np.diff(simulate(stages, 30).ends)[-8:])
@@ -172,7 +178,7 @@ def with_depth(stages: Sequence[Stage], name: str, depth: int) -> list[Stage]:
 def test_occupancy_is_the_depth_that_is_needed() -> None:
     """With depths of what endless buffers held nothing changes, with any of them less by one something does."""
     tested = 0
-    for seed in range(8):
+    for seed in (*range(6), 12, 16, 32, 44, 49):
         kinds = ("conv", "pool", "same", "shift", "depthwise", *("fifo",) * (seed % 2))
         stages = Random(seed, kinds).network(6)
         ready = [True] * 4 + [False] * 9 * (seed % 3)

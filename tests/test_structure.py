@@ -17,9 +17,11 @@ import hlsgen
 PACKAGE = ROOT / "hlsgen"
 #: From what everything may use to what uses everything.
 ORDER = [
-    "errors", "fixed", "quantized_add", "operations", "ir", "activations", "semantics", "frontend", "passes", "layout",
-    "reference", "rescale", "stages", "timing", "schedule", "binding", "elaborate", "render", "simulation.beats", "simulation.vectors", "emit", "certificate", "compiler", "simulation", "report", "certify",
-    "hlsgen", "cli",
+    "errors", "fixed", "geometry", "quantized_add", "operations", "ir", "activations", "semantics", "frontend",
+    "passes", "layout", "spatial", "reference", "reach", "rescale", "stages", "budget", "folding", "cost", "timing",
+    "motion", "windows", "flow", "buffers", "weights", "streams", "planner", "schedule", "binding", "elaborate",
+    "render", "simulation.beats", "simulation.vectors", "emit", "certificate", "compiler", "simulation", "report",
+    "arrays", "certify", "hlsgen", "cli_options", "console", "cli",
 ]  # fmt: skip
 
 

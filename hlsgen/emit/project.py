@@ -12,6 +12,7 @@ import yaml
 from hlsgen import reference
 from hlsgen.elaborate import Design
 from hlsgen.emit.layers import layer_table
+from hlsgen.emit.loads import weight_table
 from hlsgen.emit.report import report
 from hlsgen.fixed import Array, IntType, Rounding
 from hlsgen.ir import (
@@ -98,6 +99,7 @@ def testbench_config(design: Design, schedule: Schedule) -> dict[str, Any]:
         "top": design.top,
         "reset": design.reset,
         "reset_active_low": design.reset_active_low,
+        "weights": design.loads > 0,
         "beats_in": design.input.beats,
         "beats_out": design.output.beats,
         "latency": schedule.latency,
@@ -185,6 +187,7 @@ def manifest(
         },
         "cycles": {"latency": schedule.latency, "interval": schedule.interval},
         "layers": layer_table(schedule),
+        **({"weights": weight_table(design, schedule)} if design.loads else {}),
         "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
         "warnings": list(graph.notes),
     }

@@ -184,10 +184,12 @@ class Layers:
         """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
         last = self.layers[-1] if self.layers else None
         if isinstance(last, Map) and held.index == len(self.layers) and not held.shared:
-            self.layers.pop()
-            self.values.pop()
-            before = Held(last.inputs[0], last.source)
-            return self.mapped(name, before, [*last.ops, last.quantizer, *ops], quantizer)
+            between = _between(last.result, held.value)
+            if between is not None:
+                self.layers.pop()
+                self.values.pop()
+                before = Held(last.inputs[0], last.source)
+                return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
         return self.mapped(name, held, ops, quantizer)
 
     def _settled_pair(self, name: str, held: Held, both: Branches) -> Held:
@@ -229,6 +231,15 @@ def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
         end = max if isinstance(bound, Max) else min
         op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
     return op, len(following)
+
+
+def _between(made: Value, read: Value) -> list[Elementwise] | None:
+    """What makes the values of codes as they are read of those that their quantizer gave."""
+    if made.decode is read.decode:
+        return []
+    if isinstance(made.decode, Whole) and isinstance(read.decode, Affine):
+        return [Dequantize(read.decode.scale, read.decode.zero_point.astype(np.int64))]
+    return None
 
 
 def _dequantized(value: Value, op: Elementwise) -> Affine | None:

@@ -42,12 +42,12 @@ from hlsgen.ir import (
     Winner,
 )
 from hlsgen.operations import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
+from hlsgen.passes import concats, pools
 from hlsgen.passes.held import Held, Layers, bounded
 from hlsgen.passes.images import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.linear import linear, linear_integer
 from hlsgen.passes.meaning import order_kept
 from hlsgen.passes.mode import InputMode, default_mode
-from hlsgen.passes.pools import behind_quantizers
 from hlsgen.semantics import KEY_POS_INF, code_type, decoding
 
 LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
@@ -60,7 +60,7 @@ _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
 def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
     linear layer, else codes. Raises HlsgenError."""
-    model = behind_quantizers(model)
+    model = pools.behind_quantizers(concats.behind_quantizers(model))
     steps = model.steps
     if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
         raise fail(

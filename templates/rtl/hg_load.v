@@ -2,19 +2,21 @@
 //
 // Purpose     one unit's end of the bus of hg_axil_weights: puts words of any width together from
 //             pieces of 32 bits and writes them to hg_weights, word 0 first.
-// Parameters  UNIT   number of the unit, below 65536
-//             WORDS  words of the memory
-//             WIDTH  bits of a word: ceil(WIDTH / 32) pieces, the low bits first; the bits of the
-//                    last piece beyond the word are ignored
+// Parameters  UNIT      number of the unit, below 65536
+//             WORDS     words of the memory
+//             WIDTH     bits of a word: ceil(WIDTH / 32) pieces, the low bits first; the bits of the
+//                       last piece beyond the word are ignored
+//             LOADABLE  0: nothing is ever written, and there is no logic
 // Latency     1 cycle from a word's last piece to `we`
 // Contract    load = {valid, start, unit[15:0], data[31:0]}: `start` with this unit's number begins at
 //             word 0, each `valid` with it brings a piece. Nothing is written before a start, and
 //             nothing after the last word until the next one.
 `default_nettype none
 module hg_load #(
-    parameter integer UNIT  = 0,
-    parameter integer WORDS = 4,
-    parameter integer WIDTH = 40
+    parameter integer UNIT     = 0,
+    parameter integer WORDS    = 4,
+    parameter integer WIDTH    = 40,
+    parameter integer LOADABLE = 1
 ) (
     input  wire                                          clk,
     input  wire                                          rst,
@@ -29,42 +31,51 @@ module hg_load #(
     localparam [AW-1:0] LAST_WORD  = WORDS[AW-1:0] - 1'b1;
     localparam [PW-1:0] LAST_PIECE = PIECES[PW-1:0] - 1'b1;
 
-    wire mine  = load[47:32] == UNIT[15:0];
-    wire start = load[48] && mine;
+    generate
+        if (LOADABLE != 0) begin : loader
+            wire mine  = load[47:32] == UNIT[15:0];
+            wire start = load[48] && mine;
 
-    reg                  live_reg, we_reg;
-    reg [PW-1:0]         piece_reg;
-    reg [AW-1:0]         next_reg, waddr_reg;
-    reg [32*PIECES-1:0]  word_reg;
-    wire                 take = load[49] && mine && live_reg;
-    wire                 full = take && piece_reg == LAST_PIECE;
-    wire [32*PIECES+31:0] shifted = {load[31:0], word_reg};
+            reg                  live_reg, we_reg;
+            reg [PW-1:0]         piece_reg;
+            reg [AW-1:0]         next_reg, waddr_reg;
+            reg [32*PIECES-1:0]  word_reg;
+            wire                 take = load[49] && mine && live_reg;
+            wire                 full = take && piece_reg == LAST_PIECE;
+            wire [32*PIECES+31:0] shifted = {load[31:0], word_reg};
 
-    always @(posedge clk) begin
-        we_reg <= full;
-        if (take) begin
-            word_reg  <= shifted[32*PIECES+31:32];
-            piece_reg <= full ? {PW{1'b0}} : piece_reg + 1'b1;
-        end
-        if (full) begin
-            waddr_reg <= next_reg;
-            next_reg  <= next_reg + 1'b1;
-            if (next_reg == LAST_WORD) live_reg <= 1'b0;
-        end
-        if (start) begin
-            live_reg  <= 1'b1;
-            piece_reg <= {PW{1'b0}};
-            next_reg  <= {AW{1'b0}};
-        end
-        if (rst) begin
-            live_reg <= 1'b0;
-            we_reg   <= 1'b0;
-        end
-    end
+            always @(posedge clk) begin
+                we_reg <= full;
+                if (take) begin
+                    word_reg  <= shifted[32*PIECES+31:32];
+                    piece_reg <= full ? {PW{1'b0}} : piece_reg + 1'b1;
+                end
+                if (full) begin
+                    waddr_reg <= next_reg;
+                    next_reg  <= next_reg + 1'b1;
+                    if (next_reg == LAST_WORD) live_reg <= 1'b0;
+                end
+                if (start) begin
+                    live_reg  <= 1'b1;
+                    piece_reg <= {PW{1'b0}};
+                    next_reg  <= {AW{1'b0}};
+                end
+                if (rst) begin
+                    live_reg <= 1'b0;
+                    we_reg   <= 1'b0;
+                end
+            end
 
-    assign we    = we_reg;
-    assign waddr = waddr_reg;
-    assign wdata = word_reg[WIDTH-1:0];
-    wire unused = &{1'b0, shifted[31:0], word_reg};
+            assign we    = we_reg;
+            assign waddr = waddr_reg;
+            assign wdata = word_reg[WIDTH-1:0];
+            wire unused = &{1'b0, shifted[31:0], word_reg};
+        end else begin : fixed
+            assign we    = 1'b0;
+            assign waddr = {AW{1'b0}};
+            assign wdata = {WIDTH{1'b0}};
+            wire unused = &{1'b0, clk, rst, load, LAST_WORD, LAST_PIECE};
+        end
+    endgenerate
 endmodule
 `default_nettype wire

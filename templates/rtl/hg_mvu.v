@@ -71,23 +71,15 @@ module hg_mvu #(
     always @(posedge clk) word_reg <= word_next;
 
     // Words that replace those of the file.
-    wire we;
-    wire [AW-1:0] waddr;
+    wire                   we;
+    wire [AW-1:0]          waddr;
     wire [PE*SIMD*W_W-1:0] wdata;
-    generate
-        if (LOADABLE != 0) begin : loadable
-            hg_load #(
-                .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W)
-            ) loader (
-                .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
-            );
-        end else begin : constant
-            assign we    = 1'b0;
-            assign waddr = {AW{1'b0}};
-            assign wdata = {PE*SIMD*W_W{1'b0}};
-            wire unused = &{1'b0, load};
-        end
-    endgenerate
+
+    hg_load #(
+        .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
+    ) loader (
+        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+    );
 
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
