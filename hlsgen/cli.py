@@ -303,8 +303,9 @@ def certify(directory: DirArg, as_json: Json = False) -> None:
         _emit({"ok": found.ok, "layers": [asdict(layer) for layer in found.layers], "diagnostics": diagnostics})
     else:
         for layer in found.layers:
-            what = f"{layer.functions} functions" if layer.kind == "quantizer" else f"{layer.functions} rows"
-            proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.kind == "quantizer" else ""
+            of = "functions" if layer.inputs else "rows" if layer.kind in ("linear", "convolution") else "results"
+            what = f"{layer.functions} {of}"
+            proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.inputs else ""
             out.print(escape(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
         for problem in found.problems[:20]:
             _say(problem)

@@ -22,6 +22,7 @@ from hlsgen.stages import (
     MatrixStage,
     PadStage,
     PoolStage,
+    ReduceStage,
     RescaleStage,
     SliceStage,
     Stage,
@@ -86,6 +87,9 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
         case PoolStage():
             return Cost(lut=_window(unit.depth) + 4 * result.bits) + buffer(unit.depth, source.bits)
+        case ReduceStage():
+            memory_cost = buffer(unit.words, result.bits) if unit.words > 1 else Cost()
+            return Cost(lut=30 + 2 * result.bits) + memory_cost
         case FifoStage(depth):
             return Cost(lut=25) + buffer(depth, source.bits)
         case GatherStage(block):

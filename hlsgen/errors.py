@@ -31,7 +31,7 @@ CODES: dict[str, str] = {
     "HG032": "input of a linear layer is not quantized",
     "HG033": "accumulator too wide",
     "HG034": "scale differs along the summed axis",
-    "HG035": "data order needs a reorder buffer",
+    "HG035": "data order that no buffer makes",
     "HG036": "no quantizer and no linear layer",
     "HG037": "step function not realizable",
     "HG040": "option not valid",

@@ -30,6 +30,7 @@ from hlsgen.stages import (
     PadStage,
     PoolStage,
     Port,
+    ReduceStage,
     RescaleStage,
     SliceStage,
     Stage,
@@ -260,7 +261,9 @@ class Network:
             case Port() | KeyStage() | RescaleStage() | FloatStage():
                 return motion.pipeline(wire, result, latency(unit))
             case WinnerStage():
-                return motion.pipeline(wire, result, latency(unit), unit.beats)
+                return motion.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
+            case ReduceStage():
+                return motion.pipeline(wire, result, latency(unit), motion.completing_beats(unit))
             case JoinStage():
                 return motion.join(wire, more[0], result, latency(unit))
             case WidthStage():

@@ -34,6 +34,16 @@ class Window:
         across = (width + left + right - columns) // self.strides[1] + 1
         return (height + top + bottom - rows) // self.strides[0] + 1, across
 
+    def side_by_side(self, height: int, width: int) -> bool:
+        """Whether the windows lie side by side from the first pixel on, without overlap, gap, or padding.
+
+        Pixels behind the last window may be left over.
+        """
+        size = self.size(height, width)
+        even = all(s == k or n == 1 for s, k, n in zip(self.strides, self.kernel, size, strict=True))
+        whole = size == (height // self.kernel[0], width // self.kernel[1]) and self.reach == self.kernel
+        return even and whole and not any(self.pads)
+
 
 class Reduction(Enum):
     """What a pool does with the elements of a window."""

@@ -15,7 +15,7 @@ import numpy as np
 from hlsgen.binding.words import signed_bits, words
 from hlsgen.compiler import Build, parse_input
 from hlsgen.errors import Collector, fail
-from hlsgen.fixed import Array, IntType
+from hlsgen.fixed import Array
 from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
 from hlsgen.layout import vectors
@@ -55,8 +55,8 @@ def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Loa
     graph = reweighted(build, weights)
     found = []
     for stage in (s for s in build.schedule.stages if isinstance(s.unit, MatrixStage | ConvStage)):
-        old, new = build.graph.layers[stage.position], graph.layers[stage.position]
-        assert isinstance(old, Linear | Convolution) and isinstance(new, Linear | Convolution)
+        new = graph.layers[stage.position]
+        assert isinstance(new, Linear | Convolution)
         if isinstance(weights, Path) or stage.layer in weights:
             number = sum(isinstance(s.unit, MatrixStage | ConvStage) for s in _before(build, stage))
             found.append(Load(stage.layer, number, tuple(_pieces(build, stage, new.weight))))
@@ -114,12 +114,6 @@ def _fits(old: object, new: object) -> None:
         free = {"pad"}
     if type(old) is not type(new):
         raise fail("HG056", name, "the network has other layers with these weights.", _HINT)
-    for field in fields(old):  # type: ignore[arg-type]
-        before, after = getattr(old, field.name), getattr(new, field.name)
-        if field.name not in free and not _same(before, after):
-            what = "what its codes mean (the zero point of its input makes this depend on the weights)"
-            text = what if field.name == "result" else f"its {field.name}"
-            raise fail("HG056", name, f"{text} would change.", _HINT)
     if isinstance(old, Linear | Convolution) and isinstance(new, Linear | Convolution):
         if old.weight.shape != new.weight.shape:
             raise fail("HG056", name, f"weights of shape {list(new.weight.shape)}, not {list(old.weight.shape)}.")
@@ -128,18 +122,25 @@ def _fits(old: object, new: object) -> None:
                 "HG056", name, f"sums of row {row} reach {new.lo[row]} to {new.hi[row]}; the build holds for "
                 f"{old.lo[row]} to {old.hi[row]}.", _HINT,
             )  # fmt: skip
+    for field in fields(old):  # type: ignore[arg-type]
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if field.name not in free and not _same(before, after):
+            what = "what its codes mean (the zero point of its input makes this depend on the weights)"
+            text = what if field.name == "result" else f"its {field.name}"
+            raise fail("HG056", name, f"{text} would change.", _HINT)
     if isinstance(old, Pooling) and isinstance(new, Pooling) and new.pad < old.pad:
         raise fail("HG056", name, "its padding would change.", _HINT)
 
 
 def _same(old: object, new: object) -> bool:
-    """Equal in all parts; the interval of a type may be narrower."""
-    if isinstance(old, IntType) and isinstance(new, IntType):
-        return old.lo <= new.lo and new.hi <= old.hi
+    """Equal in all parts; the interval of a value may be narrower."""
+    if isinstance(old, Value) and isinstance(new, Value):
+        narrower = old.type.lo <= new.type.lo and new.type.hi <= old.type.hi
+        return narrower and old.shape == new.shape and _same(old.decode, new.decode)
     if isinstance(old, np.ndarray):
         return isinstance(new, np.ndarray) and old.dtype == new.dtype and np.array_equal(old, new)
     if isinstance(old, tuple | list):
-        return type(old) is type(new) and len(old) == len(new) and all(map(_same, old, new))  # type: ignore[arg-type]
+        return type(old) is type(new) and len(old) == len(new) and all(map(_same, old, new))
     if is_dataclass(old):
         names = [f.name for f in fields(old)]
         return type(old) is type(new) and all(_same(getattr(old, n), getattr(new, n)) for n in names)

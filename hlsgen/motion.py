@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hlsgen.fixed import Array
-from hlsgen.stages import PadStage, SliceStage, Stream
+from hlsgen.stages import PadStage, ReduceStage, SliceStage, Stream
 
 #: A depth that no stream reaches.
 ENDLESS = 1 << 60
@@ -70,12 +70,11 @@ def sink(wire: Wire, ready: Sequence[bool]) -> Motion:
         yield
 
 
-def pipeline(wire: Wire, result: Wire, latency: int, every: int = 1) -> Motion:
-    """A unit with an enable: each `every`-th beat gives one, `latency` enabled cycles later."""
+def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Motion:
+    """A unit with an enable: of every period the beats that are marked give one, `latency` enabled cycles later."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = left = lost = late = 0
-    t = count = -1
-    count = 0
+    t, place, period = -1, 0, len(gives)
     while True:
         while k < len(due):
             t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
@@ -89,10 +88,9 @@ def pipeline(wire: Wire, result: Wire, latency: int, every: int = 1) -> Motion:
             taken.append(t)
             late = t - due[k]
             k += 1
-            count += 1
-            if count == every:
+            if gives[place]:
                 out.append(t - lost + latency)
-                count = 0
+            place = place + 1 if place + 1 < period else 0
         yield
 
 
@@ -257,6 +255,17 @@ def kept_beats(unit: SliceStage) -> list[bool]:
     rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
     return [
         y in rows and x in columns and f in beats for y in range(height) for x in range(width) for f in range(folds)
+    ]
+
+
+def completing_beats(unit: ReduceStage) -> list[bool]:
+    """Of every beat of an image, whether it completes a result of hg_reduce."""
+    (tall, wide), (rows, columns) = unit.kernel, unit.size
+    return [
+        y % tall == tall - 1 and y // tall < rows and x % wide == wide - 1 and x // wide < columns
+        for y in range(unit.height)
+        for x in range(unit.width)
+        for _ in range(unit.folds)
     ]
 
 

@@ -44,6 +44,7 @@ from hlsgen.stages import (
     PadStage,
     PoolStage,
     Port,
+    ReduceStage,
     RescaleStage,
     SliceStage,
     Stage,
@@ -244,13 +245,17 @@ class Planner(Streams):
     def _pooling(self, i: int, layer: Pooling, name: str) -> Flow:
         height, width, channels = layer.source.shape[-3:]
         flow = self._take(i, 0, name)
-        places = layer.result.size // channels * layer.window.taps
+        simple = layer.window.side_by_side(height, width)
+        places = height * width if simple else layer.result.size // channels * layer.window.taps
         lanes = [flow.stream.lanes, *divisors(channels)]
         fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
         lane = fits[0] if fits else channels
         flow = self._converted(flow, lane, channels, f"{name}_width")
         folds = flow.stream.group_beats
-        unit = PoolStage(layer.kind, layer.window, height, width, folds, layer.pad, 0)
+        if simple:
+            unit: Work = ReduceStage(layer.kind, layer.window.kernel, height, width, folds)
+        else:
+            unit = PoolStage(layer.kind, layer.window, height, width, folds, layer.pad, 0)
         result = stream_of(layer.result.type, lane, layer.result.size, channels)
         return self._append(name, unit, [flow], result, layer.name, i)
 

@@ -14,6 +14,7 @@ import onnx
 from onnx.reference import ReferenceEvaluator
 from typing_extensions import assert_never
 
+from hlsgen import onnx_pools
 from hlsgen.errors import fail
 from hlsgen.fixed import Array
 from hlsgen.ir import (
@@ -257,7 +258,7 @@ def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Arr
 
 @lru_cache(maxsize=8)
 def _evaluator(model: bytes) -> ReferenceEvaluator:
-    return ReferenceEvaluator(onnx.ModelProto.FromString(model))
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=onnx_pools.OPERATORS)
 
 
 def _host(model: bytes, x: Array) -> Array:

@@ -149,6 +149,28 @@ class PoolStage:
 
 
 @dataclass(frozen=True)
+class ReduceStage:
+    """hg_reduce: a pool over windows of `kernel` pixels that lie side by side on images of height x width
+    pixels of `folds` words; what is behind the last whole window is left over."""
+
+    kind: Reduction
+    kernel: tuple[int, int]
+    height: int
+    width: int
+    folds: int
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(rows, columns) of windows."""
+        return self.height // self.kernel[0], self.width // self.kernel[1]
+
+    @property
+    def words(self) -> int:
+        """Results so far that it keeps at once."""
+        return self.folds * (self.size[1] if self.kernel[0] > 1 else 1)
+
+
+@dataclass(frozen=True)
 class ForkStage:
     """hg_fork: the same stream to several takers."""
 
@@ -222,8 +244,8 @@ class WinnerStage:
 
 
 Work = (
-    Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ForkStage
-    | FifoStage | JoinStage | ConcatStage | SliceStage | PadStage | GatherStage | WinnerStage
+    Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ReduceStage
+    | ForkStage | FifoStage | JoinStage | ConcatStage | SliceStage | PadStage | GatherStage | WinnerStage
 )  # fmt: skip
 
 

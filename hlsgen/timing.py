@@ -19,6 +19,7 @@ from hlsgen.stages import (
     PadStage,
     PoolStage,
     Port,
+    ReduceStage,
     RescaleStage,
     SliceStage,
     Stage,
@@ -60,7 +61,7 @@ def latency(unit: Work) -> int:
             return 4 if unit.depthwise else 3 + _dot_latency(unit)
         case PoolStage():
             return 3
-        case WinnerStage() | JoinStage():
+        case WinnerStage() | JoinStage() | ReduceStage():
             return 2
         case ForkStage() | ConcatStage() | SliceStage() | PadStage():
             return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cocotb_tools.check_results import get_results
@@ -82,5 +83,46 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
             pytest.fail(f"{error}\n{log.read_text()}")
         if failed or not tests:
             pytest.fail(log.read_text())
+
+    return run
+
+
+@pytest.fixture
+def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Builds a module and runs one of the *_cocotb.py on it."""
+    for name in ("PATH", "OBJCACHE"):
+        if name in (env := tool_environment()):
+            monkeypatch.setenv(name, env[name])
+    monkeypatch.syspath_prepend(str(HERE))
+
+    def run(simulator: str, module: str, parameters: Mapping[str, object], job: Mapping[str, Any], tests: int) -> None:
+        (tmp_path / "job.json").write_text(json.dumps(job))
+        runner = get_runner(simulator)
+        options = ["-Wno-fatal", "-CFLAGS", "-O1"] if simulator == "verilator" else ["-g2005"]
+        log = tmp_path / "build.log"
+        try:
+            runner.build(
+                sources=[RTL / f"{module}.v"],
+                hdl_toplevel=module,
+                parameters=parameters,
+                build_dir=tmp_path / "build",
+                build_args=["-y", str(RTL), *options],
+                timescale=("1ns", "1ps"),
+                log_file=log,
+            )
+            log = tmp_path / "test.log"
+            results = runner.test(
+                hdl_toplevel=module,
+                test_module=f"{module.removeprefix('hg_').removesuffix('_axi')}_cocotb",
+                build_dir=tmp_path / "build",
+                test_dir=tmp_path,
+                extra_env={"AXI_JOB": str(tmp_path / "job.json")},
+                log_file=log,
+            )
+        except (SystemExit, RuntimeError) as error:
+            pytest.fail(f"{error}\n{log.read_text()}")
+        text = log.read_text()
+        assert get_results(results)[1] == 0, text
+        assert f"PASS={tests} " in text, text
 
     return run

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from cocotb_tools.check_results import get_results
-from cocotb_tools.runner import get_runner
-from lanes import Words, compile_function, tool_environment
+from lanes import Words, compile_function
 from streams import RTL, SIMULATORS, Stream, pack, sweep
 
 from hlsgen.quantized_add import quantized_add
@@ -167,47 +163,6 @@ def test_stream(simulate: Callable[..., None], simulator: str, shape: tuple[int,
 
 
 # ---------------------------------------------------------------- AXI
-
-
-@pytest.fixture
-def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Builds a module and runs one of the *_cocotb.py on it."""
-    for name in ("PATH", "OBJCACHE"):
-        if name in (env := tool_environment()):
-            monkeypatch.setenv(name, env[name])
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent))
-
-    def run(simulator: str, module: str, parameters: Mapping[str, object], job: Mapping[str, Any], tests: int) -> None:
-        (tmp_path / "job.json").write_text(json.dumps(job))
-        runner = get_runner(simulator)
-        options = ["-Wno-fatal", "-CFLAGS", "-O1"] if simulator == "verilator" else ["-g2005"]
-        log = tmp_path / "build.log"
-        try:
-            runner.build(
-                sources=[RTL / f"{module}.v"],
-                hdl_toplevel=module,
-                parameters=parameters,
-                build_dir=tmp_path / "build",
-                build_args=["-y", str(RTL), *options],
-                timescale=("1ns", "1ps"),
-                log_file=log,
-            )
-            log = tmp_path / "test.log"
-            results = runner.test(
-                hdl_toplevel=module,
-                test_module=f"{module.removeprefix('hg_').removesuffix('_axi')}_cocotb",
-                build_dir=tmp_path / "build",
-                test_dir=tmp_path,
-                extra_env={"AXI_JOB": str(tmp_path / "job.json")},
-                log_file=log,
-            )
-        except (SystemExit, RuntimeError) as error:
-            pytest.fail(f"{error}\n{log.read_text()}")
-        text = log.read_text()
-        assert get_results(results)[1] == 0, text
-        assert f"PASS={tests} " in text, text
-
-    return run
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)

@@ -147,6 +147,13 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "GROUPS": 1, "DEPTH": 1, "X_W": 1, "ACC_W": 1},
         {"LANES": 3, "SH": 4, "OUT_H": 1, "GROUPS": 1, "X_W": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 7},
     ),
+    "hg_reduce": (
+        {"LANES": 1, "X_W": 1, "ACC_W": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "OUT_H": 1, "OUT_W": 1}
+        | {"FOLDS": 1},
+        {"LANES": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 9, "HEIGHT": 6, "WIDTH": 12, "KH": 6, "KW": 3, "OUT_H": 1}
+        | {"OUT_W": 4, "FOLDS": 1},
+    ),
+    "hg_reduce_walk": ({"SIZE": 1, "KERNEL": 1, "COUNT": 1}, {"SIZE": 9, "KERNEL": 1, "COUNT": 8}),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}

@@ -180,7 +180,7 @@ IMAGES = {
     "grouped": (Case(grouped, modules=("hg_conv",)), [(2, 2), (3, 4)]),
     "product": (Case(product, modules=("hg_join",)), [(3, 2), (2, 2)]),
     "agreements": (Case(agreements, modules=("hg_dwconv",)), [(2, 2), (2, 1)]),
-    "pair": (Case(pair, modules=("hg_join", "hg_pair_add", "hg_pool")), []),
+    "pair": (Case(pair, modules=("hg_join", "hg_pair_scale", "hg_pool")), []),
     "largest": (Case(lambda: product("Max"), modules=("hg_join",)), [(3, 2), (2, 2)]),
 }  # fmt: skip
 

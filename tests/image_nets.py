@@ -204,7 +204,7 @@ def inception(b: Builder, size: int) -> onnx.ModelProto:
     own = {"kernel_shape": [3] * count, "strides": [1] * count, "pads": [1] * 2 * count}
     sides = [same(b, x, b.between(1, 4), 1), same(b, x, b.between(1, 4), 3), b.max_pool(x, **own)]
     if b.maybe(0.4):
-        sides = sides[: b.between(1, 2)] + [x]
+        sides = [*sides[: b.between(1, 2)], x]
     if b.maybe(0.3):
         joined = after(b, b.concat(*sides), pool=False)
     elif b.maybe(0.4):
@@ -355,7 +355,9 @@ def channels_last(b: Builder, size: int) -> onnx.ModelProto:
         shape = (1, h + 2 * pad - kernel[0] + 1, w + 2 * pad - kernel[1] + 1, outputs)
         x = b.quant(Tensor(name, shape, 23, x.spread * 3), channel=False)
         if min(shape[1:3]) >= 2 and b.maybe(0.5):
-            name = b.node("MaxPool", b.declared(x.name, *x.shape), domain=LAST, kernel_shape=[2, 2], strides=[2, 2], pads=[0] * 4)
+            name = b.node(
+                "MaxPool", b.declared(x.name, *x.shape), domain=LAST, kernel_shape=[2, 2], strides=[2, 2], pads=[0] * 4
+            )
             x = replace(x, name=name, shape=(1, shape[1] // 2, shape[2] // 2, outputs))
     return b.model(x)
 

@@ -24,6 +24,7 @@ from hlsgen.stages import (
     PadStage,
     PoolStage,
     Port,
+    ReduceStage,
     RescaleStage,
     SliceStage,
     Stage,
@@ -60,6 +61,14 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
                 "DEPTH": unit.depth, "X_W": source.type.bits, "PAD": _code(unit.pad, source.type.bits),
                 "X_SIGNED": signed, "SUM": int(total), "ACC_W": result.type.bits,
             }, f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}")  # fmt: skip
+        case ReduceStage():
+            names = ("HEIGHT", "WIDTH", "KH", "KW", "OUT_H", "OUT_W", "FOLDS")
+            values = (unit.height, unit.width, *unit.kernel, *unit.size, unit.folds)
+            return Binding("hg_reduce", {
+                "LANES": source.lanes, "X_W": source.type.bits, "X_SIGNED": signed,
+                "SUM": int(unit.kind is Reduction.SUM), "ACC_W": result.type.bits,
+                **dict(zip(names, values, strict=True)),
+            }, f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side")  # fmt: skip
         case ForkStage(count):
             return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"{count} takers")
         case FifoStage(depth):

@@ -46,7 +46,7 @@ KINDS: dict[type[Layer], str] = {
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
-    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv"), Pooling: ("hg_pool",), Packing: ("hg_join",),
+    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv"), Pooling: ("hg_pool", "hg_reduce"), Packing: ("hg_join",),
     Winner: ("hg_argmax",),
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
@@ -182,7 +182,7 @@ class Checker:
 
         def proof() -> Summary:
             if isinstance(layer, Map):
-                before = replace(stream, bits=_first_bits(own[0]))
+                before = replace(stream, bits=widths(own[0])[1])
                 return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
             return check_merge(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
 
@@ -271,10 +271,6 @@ class Checker:
             layer.result.type.hi,
         )
         return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
-
-
-def _first_bits(cell: Cell) -> int:
-    return widths(cell)[1]
 
 
 def _placed(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Windows of hg_conv, hg_dwconv and hg_pool: their places, and how many words their buffer must have."""
+"""Windows of hg_conv, hg_dwconv, hg_pool and hg_reduce: their places, and how many words their buffer must have."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hlsgen.ir import Convolution, Pooling, Reduction
 #: Parameters of a window.
 GEOMETRY = "HEIGHT WIDTH KH KW SH SW DH DW PT PL OUT_H OUT_W"
 _POOL = f"LANES {GEOMETRY} GROUPS DEPTH X_W PAD X_SIGNED SUM ACC_W"
+_REDUCE = "LANES HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS X_W X_SIGNED SUM ACC_W"
 
 
 def sizes(layer: Convolution | Pooling) -> list[tuple[int, int, int, int, int, int]]:
@@ -38,15 +39,7 @@ def has_border(layer: Convolution | Pooling) -> bool:
 def window(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int) -> None:
     """The unit's windows are the layer's, on images with so many words a pixel. Raises HG055."""
     rows, columns = sizes(layer)
-    for names, axis in ((GEOMETRY.split()[::2], rows), (GEOMETRY.split()[1::2], columns)):
-        for name, wanted in zip(names, axis, strict=True):
-            if cell.number(name) != wanted:
-                raise broken(layer.name, f"{name} of {cell.name} is {cell.parameters[name]}, in the model {wanted}.")
-    if stream.beats != math.prod(layer.source.shape[:-1]) * words:
-        raise broken(
-            layer.name, f"{cell.name} has {words} words a pixel, it gets {stream.beats} a frame for "
-            f"{math.prod(layer.source.shape[:-1])} pixels.",
-        )  # fmt: skip
+    _placed(cell, layer, stream, words)
     pad = cell.sized("PAD", stream.bits)
     if pad.value != layer.pad % (1 << stream.bits):
         raise broken(layer.name, f"PAD of {cell.name} is {pad}, the padding of the model is the code {layer.pad}.")
@@ -55,6 +48,28 @@ def window(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int)
         raise broken(
             layer.name, f"DEPTH of {cell.name} is {cell.parameters['DEPTH']}: a window needs {least} words at once, it "
             "would wait for ever.",
+        )  # fmt: skip
+
+
+def side_by_side(cell: Cell, layer: Pooling, stream: Stream, words: int) -> None:
+    """The windows of hg_reduce are the layer's, which lie side by side from the first pixel on. Raises HG055."""
+    _placed(cell, layer, stream, words)
+    for size, kernel, stride, dilation, front, windows in sizes(layer):
+        taps = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
+        if windows * kernel > size or (taps.ravel() != np.arange(windows * kernel)).any():
+            raise broken(layer.name, f"its windows do not lie side by side, as those of {cell.name} do.")
+
+
+def _placed(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int) -> None:
+    """The parameters of windows are the model's, and a frame is an image. Raises HG055."""
+    for names, axis in zip((GEOMETRY.split()[::2], GEOMETRY.split()[1::2]), sizes(layer), strict=True):
+        for name, wanted in zip(names, axis, strict=True):
+            if name in cell.parameters and cell.number(name) != wanted:
+                raise broken(layer.name, f"{name} of {cell.name} is {cell.parameters[name]}, in the model {wanted}.")
+    if stream.beats != math.prod(layer.source.shape[:-1]) * words:
+        raise broken(
+            layer.name, f"{cell.name} has {words} words a pixel, it gets {stream.beats} a frame for "
+            f"{math.prod(layer.source.shape[:-1])} pixels.",
         )  # fmt: skip
 
 
@@ -74,11 +89,12 @@ def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
 
 
 def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Elements, value: int) -> Stream:
-    """The stream behind hg_pool; sets what its elements can be. Raises HG055."""
-    only(cell, _POOL)
-    lanes, groups = cell.number("LANES", 1), cell.number("GROUPS", 1)
+    """The stream behind hg_pool or hg_reduce; sets what its elements can be. Raises HG055."""
+    simple = cell.module == "hg_reduce"
+    only(cell, _REDUCE if simple else _POOL)
+    lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if simple else "GROUPS", 1)
     fits(cell, stream, lanes, cell.number("X_W", 1))
-    window(cell, layer, stream, groups)
+    (side_by_side if simple else window)(cell, layer, stream, groups)
     source, type_ = layer.source.type, layer.result.type
     readable(cell.name, stream, source, cell.number("X_W"), cell.number("X_SIGNED"))
     total = layer.kind is Reduction.SUM

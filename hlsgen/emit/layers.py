@@ -24,7 +24,7 @@ from hlsgen.ir import (
 )
 from hlsgen.rescale import Choice
 from hlsgen.schedule import Schedule
-from hlsgen.stages import ConvStage, FifoStage, GatherStage, MatrixStage, PoolStage, Stage
+from hlsgen.stages import ConvStage, FifoStage, GatherStage, MatrixStage, PoolStage, ReduceStage, Stage
 from hlsgen.timing import busy
 
 
@@ -112,6 +112,8 @@ def _memories(stages: list[Stage]) -> dict[str, int]:
                 found["buffer_bits"] += depth * stage.source.bits
             case GatherStage(block):
                 found["buffer_bits"] += 2 * block * stage.source.bits
+            case ReduceStage():
+                found["buffer_bits"] += unit.words * stage.result.bits
             case _:
                 pass
         if isinstance(unit, ConvStage | PoolStage):

@@ -29,7 +29,9 @@ def emit(design: Design, schedule: Schedule) -> dict[str, str]:
         latency=schedule.latency,
         interval=schedule.interval,
     )
-    modules = modules_used(PORT_MODULES | ({"hg_axil_weights"} if design.loads else set()) | {i.module for i in design.instances})
+    modules = modules_used(
+        PORT_MODULES | ({"hg_axil_weights"} if design.loads else set()) | {i.module for i in design.instances}
+    )
     files = {f"rtl/{name}.v": library_text("rtl", f"{name}.v") for name in modules}
     files[f"rtl/{design.top}.v"] = top
     files.update({f"rtl/{name}": text for name, text in design.memories.items()})

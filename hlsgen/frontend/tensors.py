@@ -12,6 +12,7 @@ import onnx
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
+from hlsgen import onnx_pools
 from hlsgen.errors import Collector, fail, printable
 from hlsgen.fixed import Array
 from hlsgen.ir import (
@@ -215,7 +216,7 @@ def _product(shape: Iterable[Any]) -> float:
 def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Array]:
     """Runs one standard node with onnx's reference evaluator."""
     try:
-        evaluator = ReferenceEvaluator(single_node(node, arrays, opset))
+        evaluator = ReferenceEvaluator(single_node(node, arrays, opset), new_ops=onnx_pools.OPERATORS)
         feeds = dict(zip([i for i in node.input if i], arrays, strict=True))
         with np.errstate(all="ignore"):
             results = [np.asarray(r) for r in evaluator.run(None, feeds)]

@@ -84,5 +84,5 @@ def _part(item: Elementwise, axis: int, start: int, stop: int) -> Elementwise:
     lead, made = lead_axes(item), {}
     for key, value in constants(item).items():
         own = value.ndim - lead >= -axis and value.shape[axis] > 1
-        made[key] = value[(..., slice(start, stop), *[slice(None)] * (-axis - 1))] if own else value
+        made[key] = value.take(range(start, stop), axis) if own else value
     return with_constants(item, made)

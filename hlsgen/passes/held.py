@@ -87,15 +87,16 @@ class Layers:
         self.layers: list[Layer] = []
 
     def add(self, layer: Layer) -> Held:
-        if isinstance(layer, Map | Merge):
+        if not isinstance(layer, Relabel):
             layer = replace(layer, name=self._own_name(layer.name))
         self.layers.append(layer)
         self.values.append(layer.result)
         return Held(len(self.layers), layer.result)
 
     def _own_name(self, name: str) -> str:
-        """The name, with a number if another function has it: what several layers do to one tensor is done for each."""
-        taken = {layer.name for layer in self.layers if isinstance(layer, Map | Merge)}
+        """The name, with a number if another layer has it: a node may become several layers, and what several
+        layers do to one tensor is done for each."""
+        taken = {layer.name for layer in self.layers if layer and not isinstance(layer, Relabel)}
         numbers = (f"{name} ({n})" for n in range(2, len(taken) + 3))
         return name if name not in taken else next(new for new in numbers if new not in taken)
 

@@ -33,7 +33,7 @@ from hlsgen.ir import (
     Whole,
 )
 from hlsgen.operations import Elementwise
-from hlsgen.passes.held import Held, Layers
+from hlsgen.passes.held import Held, Layers, Pending
 from hlsgen.passes.linear import Sums, real_sums, whole_sums
 from hlsgen.passes.meaning import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
 from hlsgen.passes.pools import never_falls
@@ -206,36 +206,69 @@ def _sliced(item: T, op: Slice) -> T:
 
 
 def concatenation(layers: Layers, name: str, op: Concat, held: list[Held], shape: Shape) -> Held:
-    """All codes in one tensor; what they mean may differ from part to part."""
+    """All codes in one tensor; what they mean may differ from part to part.
+
+    What is still to be done to all parts alike is done behind.
+    """
+    held = [layers.flushed(h) for h in held]
+    pending = None if any(h.branches for h in held) else _alike([h.pending for h in held], [h.value for h in held], op)
+    if pending is None:
+        held, pending = [layers.settled(name, h) for h in held], ()
     values = [h.value for h in held]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
     result = Value(shape, type_, _together(name, values, op.axis))
     sources, inputs = tuple(values), tuple(h.index for h in held)
-    return layers.add(Concatenation(name, op.axis, sources, result, inputs))
+    made = layers.add(Concatenation(name, op.axis, sources, result, inputs))
+    return replace(made, pending=pending)
+
+
+def _alike(parts: list[Pending], values: list[Value], op: Concat) -> Pending | None:
+    """Operations on parts as operations on the whole; None if they differ in more than numbers for each element."""
+    if len({tuple(type(p) for _, p in part) for part in parts}) > 1:
+        return None
+    found: list[tuple[str, Elementwise]] = []
+    for same in zip(*parts, strict=True):
+        item = _one([p for _, p in same], values, op.axis)
+        if item is None:
+            return None
+        found.append((same[-1][0], item))
+    return tuple(found)
+
+
+def _one(items: list[T], values: list[Value], axis: int) -> T | None:
+    """One item for parts along an axis, if they differ in nothing but arrays of one form."""
+    first, parts = items[0], dict[str, Array]()
+    for item in items[1:]:
+        own = {key: value for key, value in vars(item).items() if not isinstance(value, np.ndarray)}
+        if own != {key: value for key, value in vars(first).items() if not isinstance(value, np.ndarray)}:
+            return None
+    for key, value in constants(first).items():
+        arrays = [np.asarray(constants(i)[key]) for i in items]
+        lead = lead_axes(first)
+        if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
+            return None
+        same = all(a.size == 1 and a.ravel()[0] == value.ravel()[0] for a in arrays)
+        parts[key] = value if same else np.concatenate(
+            [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)], lead + axis
+        )  # fmt: skip
+    return with_constants(first, parts)
 
 
 def _together(name: str, values: list[Value], axis: int) -> Decode:
     """One meaning for parts along an axis. Raises HG034."""
     items = [_affine(v) for v in values]
-    first = items[0]
-    kinds = {(type(i), getattr(i, "dtype", ""), getattr(i, "factor", 0)) for i in items}
-    if len(kinds) > 1:
+    found = _one(items, values, axis) if len({type(i) for i in items}) == 1 else None
+    if found is None:
         raise fail("HG034", name, "it joins codes of different kinds.", "Quantize all inputs in the same way.")
-    parts: dict[str, Array] = {}
-    for key in constants(first):
-        arrays = [np.asarray(constants(i)[key]) for i in items]
-        same = all(a.size == 1 and a.ravel()[0] == arrays[0].ravel()[0] for a in arrays)
-        parts[key] = arrays[0] if same else np.concatenate(
-            [_along(a, v.shape, axis) for a, v in zip(arrays, values, strict=True)], axis
-        )  # fmt: skip
-    return with_constants(first, parts)
+    return found
 
 
-def _along(array: Array, shape: Shape, axis: int) -> Array:
-    """With the tensor's rank, and its length along the axis."""
-    array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+def _along(array: Array, shape: Shape, axis: int, lead: int) -> Array:
+    """With the tensor's rank behind `lead` axes, and its length along the axis."""
+    own = array.shape[lead:]
+    array = array.reshape(array.shape[:lead] + (1,) * (len(shape) - len(own)) + own)
     wanted: list[int] = list(array.shape)
-    wanted[axis] = shape[axis]
+    wanted[lead + axis] = shape[axis]
     return np.broadcast_to(array, wanted)
 
 

@@ -162,10 +162,7 @@ class _Builder(Layers):
         rest = [steps[i] for i in parts.tail]
         end = self.flushed(self.held[rest[0].inputs[0] if rest else len(steps)])
         if end.branches:
-            raise fail(
-                "HG030", end.branches.name, "two branches are joined at the end without a quantizer behind.",
-                "Put a quantizer behind the operation.",
-            )  # fmt: skip
+            end = self.settled("the output", end)
         leftover, is_index = list(end.pending), False
         winner = next((i for i, s in enumerate(rest) if isinstance(s.op, ArgMax)), None)
         if winner is not None:
@@ -258,7 +255,7 @@ class _Builder(Layers):
             case Repeat() | Slice():
                 return rearrangement(self, name, op, first, step.shape)
             case Concat():
-                return concatenation(self, name, op, [self.settled(name, h) for h in held], step.shape)
+                return concatenation(self, name, op, held, step.shape)
             case Join():
                 return self.joined(name, op, held[0], held[1])
             case Pack():

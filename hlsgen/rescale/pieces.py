@@ -66,7 +66,7 @@ def edges(f: StepFunction) -> Array | None:
         inner = np.array([KEY_NEG_INF, KEY_POS_INF + 1])[:, None]
         found = _without_empty(np.concatenate([found[:1], np.clip(inner, f.lo, f.hi + 1), found[1:]]))
     parts: list[Callable[[Array], Iterator[Side] | None]] = []
-    if isinstance(f.source, Whole):
+    if isinstance(f.source, Whole) and np.dtype(f.source.dtype).kind in "iu":
         parts.append(partial(_wraps, lambda codes: codes, f.source.offset, np.dtype(f.source.dtype)))
     parts += [partial(_sides, op, partial(f.before, position)) for position, op in enumerate((*f.ops, f.quantizer))]
     for part in parts:

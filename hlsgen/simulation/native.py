@@ -6,6 +6,7 @@ import ctypes
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -50,7 +51,7 @@ class NativeCore:
         command = [
             "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
             "-Wno-fatal", "-fno-dfg", "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
-            "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default",
+            "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{' -DHLSGEN_WEIGHTS' if design.loads else ''}",
             "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
         ]  # fmt: skip
         done = subprocess.run(
@@ -74,6 +75,15 @@ class NativeCore:
 
     def __exit__(self, *_: object) -> None:
         self.core.core_close(self.handle)
+
+    def write(self, writes: Sequence[tuple[int, int]]) -> None:
+        """Writes (address, data) over AXI4-Lite, to a core with loadable weights. Raises HG053."""
+        table = np.ascontiguousarray(writes, np.uint32).reshape(-1, 2)
+        self.core.core_write.restype = ctypes.c_uint64
+        pointer = table.ctypes.data_as(ctypes.c_void_p)
+        good = self.core.core_write(self.handle, pointer, ctypes.c_uint64(len(table)))
+        if good != len(table):
+            raise fail("HG053", "verilator", f"the core took {good} of {len(table)} writes.")
 
     def run(self, codes: Array) -> Array:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""

@@ -88,6 +88,36 @@ uint64_t core_run(void* handle, const uint8_t* in, uint64_t in_beats, int in_byt
     return got;
 }
 
+#ifdef HLSGEN_WEIGHTS
+// Writes over AXI4-Lite, (address, data) each; returns how many were answered with OKAY.
+uint64_t core_write(void* handle, const uint32_t* writes, uint64_t count) {
+    auto* core = static_cast<Vtop*>(handle);
+    uint64_t good = 0;
+    core->s_axil_bready = 1;
+    core->s_axil_wstrb = 15;
+    for (uint64_t n = 0; n < count; ++n) {
+        core->s_axil_awaddr = writes[2 * n];
+        core->s_axil_wdata = writes[2 * n + 1];
+        core->s_axil_awvalid = core->s_axil_wvalid = 1;
+        for (int cycle = 0, done = 0; cycle < 100 && !done; ++cycle) {
+            core->eval();
+            const bool address = core->s_axil_awvalid && core->s_axil_awready;
+            const bool data = core->s_axil_wvalid && core->s_axil_wready;
+            done = core->s_axil_bvalid;
+            good += done && core->s_axil_bresp == 0;
+            core->clk = 1;
+            core->eval();
+            core->clk = 0;
+            if (address) core->s_axil_awvalid = 0;
+            if (data) core->s_axil_wvalid = 0;
+        }
+    }
+    core->s_axil_bready = 0;
+    core->eval();
+    return good;
+}
+#endif
+
 void core_close(void* handle) { delete static_cast<Vtop*>(handle); }
 
 }

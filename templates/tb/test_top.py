@@ -4,6 +4,9 @@ Run it with run.py (or make). Beats are read from <vectors>/input.hex and <vecto
 one hexadecimal word a line; the interface is described in config.json. Results are written as
 JSON. Add tests of your own below: `Core` does the handshakes.
 
+Of a core with loadable weights <vectors>/load.hex, if it is there, is written first: a line is a byte
+address and the data of a write over AXI4-Lite.
+
 Environment: HLSGEN_TB (folder of config.json), HLSGEN_VECTORS, HLSGEN_RESULT, HLSGEN_SEED,
 HLSGEN_MONITOR=1 (compare the streams between the layers too).
 """
@@ -66,7 +69,33 @@ class Core:
         self.dut.s_axis_tdata.value = 0
         self.dut.s_axis_tlast.value = 0
         self.dut.m_axis_tready.value = 0
+        if CONFIG["weights"]:
+            for name in ("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arvalid", "rready"):
+                getattr(self.dut, f"s_axil_{name}").value = 0
         await self.pulse_reset()
+        load = VECTORS / "load.hex"
+        for line in load.read_text().splitlines() if CONFIG["weights"] and load.exists() else ():
+            await self.write(*(int(word, 16) for word in line.split()))
+
+    async def write(self, address, data) -> None:
+        """One write over AXI4-Lite."""
+        dut = self.dut
+        for name, value in (("awaddr", address), ("awvalid", 1), ("wdata", data), ("wstrb", 15), ("wvalid", 1)):
+            getattr(dut, f"s_axil_{name}").value = value
+        dut.s_axil_bready.value = 1
+        open_ = {"aw", "w"}
+        for _ in range(100):
+            taken = {name for name in open_ if getattr(dut, f"s_axil_{name}ready").value == 1}
+            answered = not open_ and dut.s_axil_bvalid.value == 1
+            await RisingEdge(self.clk)
+            for name in taken:
+                getattr(dut, f"s_axil_{name}valid").value = 0
+            open_ -= taken
+            if answered:
+                assert dut.s_axil_bresp.value == 0, f"write of {data:x} to {address:x} refused"
+                dut.s_axil_bready.value = 0
+                return
+        raise AssertionError(f"no response to the write of {data:x} to {address:x}")
 
     async def pulse_reset(self) -> None:
         """Holds reset for a few cycles."""

@@ -1,0 +1,240 @@
+"""Parts of the checker that the builds of the other tests reach only in a few places: windows, exact lines, joins."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hlsgen.certify import content, lines, plumbing, windows
+from hlsgen.certify.content import ANYTHING, EMPTY, Stream, constant
+from hlsgen.certify.joins import Join
+from hlsgen.certify.verilog import Cell, Sized, parse
+from hlsgen.certify.wiring import network
+from hlsgen.errors import HlsgenError
+from hlsgen.fixed import IntType, Rounding, int_type
+from hlsgen.ir import Accumulator, Affine, Joint, Pooling, Reduction, Value, Whole, Window
+from hlsgen.operations import Add, Cast, Div, IntQuant, Max, Mul
+from hlsgen.rescale import exact
+from hlsgen.rescale.operands import Operands
+from hlsgen.stages import PoolStage
+from hlsgen.windows import least_depth
+
+Array = Any
+SETS = 3
+
+
+# --------------------------------------------------------------------------- windows
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_least_depth(seed: int) -> None:
+    """As the compiler has it, in code of its own."""
+    rng = np.random.default_rng(seed)
+    height, width = rng.integers(1, 9, 2).tolist()
+    while True:
+        kernel, strides, dilations = (tuple(rng.integers(1, 4, 2).tolist()) for _ in range(3))
+        place = Window(kernel, strides, dilations, tuple(rng.integers(0, 5, 4).tolist()))
+        size = place.size(height, width)
+        if min(size) > 0:
+            break
+    source = Value((1, height, width, 2), IntType(0, 3), Affine(np.ones(1), np.zeros(1)))
+    result = Value((1, *size, 2), IntType(0, 3), source.decode)
+    layer = Pooling("p", Reduction.MAX, place, 0, source, result, (0,))
+    rows, columns = windows.sizes(layer)
+    assert 2 * windows.depth(rows, columns) == least_depth(PoolStage(Reduction.MAX, place, height, width, 2, 0, 0))
+    places = itertools.product(range(size[0]), range(kernel[0]), range(size[1]), range(kernel[1]))
+    outside = [
+        not (
+            0 <= y * strides[0] - place.pads[0] + i * dilations[0] < height
+            and 0 <= x * strides[1] - place.pads[1] + j * dilations[1] < width
+        )
+        for y, i, x, j in places
+    ]
+    assert windows.has_border(layer) == any(outside)
+
+
+# --------------------------------------------------------------------------- lines
+
+
+def offsets(rng: np.random.Generator, most: int) -> Array:
+    """One of each set, most often the same of all."""
+    return rng.integers(-most, most + 1, SETS if rng.random() < 0.3 else 1) + np.zeros(SETS, np.int64)
+
+
+def branch(rng: np.random.Generator) -> tuple[Any, tuple[Any, ...], IntType]:
+    """A decoding and operations that are exact, most of the time."""
+    codes = int_type(int(rng.integers(3, 9)), bool(rng.random() < 0.6))
+    kind = int(rng.integers(3))
+    unit = np.full(SETS, 2.0 ** int(rng.integers(-4, 3))) * (rng.integers(1, 4) if rng.random() < 0.9 else 1.1)
+    if kind == 0:
+        source: Any = Affine(unit.astype(np.float32), offsets(rng, 4).astype(np.float32))
+    elif kind == 1:
+        source = Accumulator(2, 2 * offsets(rng, 5), unit)
+    else:
+        return Whole("int32", offsets(rng, 50)), (), codes
+    ops: list[Any] = []
+    for _ in range(int(rng.integers(0, 3))):
+        value = np.float32(rng.integers(1, 6)) * np.ones(SETS, np.float32)
+        ops.append([Mul(value), Add(value), Div(value * 0 + 4), Max(value * 0 - 999), Cast("float32")][rng.integers(5)])
+    return source, tuple(ops), codes
+
+
+@pytest.mark.parametrize("kind", [Joint.ADD, Joint.SUB, Joint.MUL])
+def test_joined_lines(kind: Joint) -> None:
+    """What two lines give together is a function of one integer, for all pairs; other constants are refused."""
+    rng = np.random.default_rng([5, list(Joint).index(kind)])
+    found = wrong = 0
+    for _ in range(150):
+        (first, before, a), (second, behind, b) = branch(rng), branch(rng)
+        lo, hi = np.array([[a.lo] * SETS, [b.lo] * SETS]), np.array([[a.hi] * SETS, [b.hi] * SETS])
+        scale = rng.uniform(0.3, 4, SETS).astype(np.float32)
+        end = IntQuant(scale, np.zeros(SETS, np.float32), int_type(6, True), Rounding.ROUND)
+        f = Operands(
+            "f", kind, (first, second), (before, behind), (), end, np.arange(SETS), lo, hi, (a, b), end.type
+        )  # fmt: skip
+        known = exact.find(f)
+        if isinstance(known, str):
+            with pytest.raises(HlsgenError, match=r"too many to try|operands"):
+                lines.joined(f, int(kind is Joint.MUL), (1, 1))
+            continue
+        mode, pair = (0, known.factors) if known.factors else (1, known.zeros)
+        g = lines.joined(f, mode, pair)
+        x, y = np.arange(a.lo, a.hi + 1)[:, None, None], np.arange(b.lo, b.hi + 1)[None, :, None]
+        t = x * pair[0] + y * pair[1] if mode == 0 else (x - pair[0]) * (y - pair[1])
+        assert (g.evaluate(np.broadcast_to(t, (*t.shape[:2], SETS))) == f.evaluate(x + 0 * y, y + 0 * x)).all()
+        assert (g.lo <= t.min()).all()
+        assert (g.hi >= t.max()).all()
+        found += 1
+        with pytest.raises(HlsgenError, match=r"the operands (count|are 0 at other)"):
+            lines.joined(f, mode, (pair[0] + 1, pair[1]))
+        wrong += 1
+    assert found > 20
+    assert wrong == found
+
+
+# --------------------------------------------------------------------------- modules
+
+
+def cell(module: str, **parameters: Any) -> Cell:
+    return Cell(module, "u", parameters, {})
+
+
+def stream(elements: Any, bits: int = 4, lo: int = 0, hi: int = 15) -> Stream:
+    return Stream(np.asarray(elements), bits, lo, hi)
+
+
+def test_width_drops_and_adds_empty_lanes() -> None:
+    pixels = stream([[0, 1], [2, ANYTHING], [3, 4], [5, ANYTHING]])
+    made = plumbing.move(cell("hg_width", UNIT=4, IN=2, OUT=4, IN_GROUP=3, OUT_GROUP=3), [pixels], False)
+    assert made.elements.tolist() == [[0, 1, 2, EMPTY], [3, 4, 5, EMPTY]]
+    dense = plumbing.move(cell("hg_width", UNIT=4, IN=4, OUT=3, IN_GROUP=3, OUT_GROUP=6), [made], False)
+    assert dense.elements.tolist() == [[0, 1, 2], [3, 4, 5]]
+    # Without groups, what is in the empty lanes goes on.
+    mixed = plumbing.move(cell("hg_width", UNIT=4, IN=2, OUT=4), [pixels], False)
+    assert mixed.elements.tolist() == [[0, 1, 2, ANYTHING], [3, 4, 5, ANYTHING]]
+    with pytest.raises(HlsgenError, match="no multiple of that"):
+        plumbing.move(cell("hg_width", UNIT=4, IN=2, OUT=3), [stream([[0, 1]])], False)
+
+
+def test_a_border_keeps_empty_lanes() -> None:
+    image = stream([[0, ANYTHING], [1, ANYTHING]], 4, -8, 7)
+    sizes = {"HEIGHT": 1, "COLUMNS": 2, "FOLDS": 1, "TOP": 0, "BOTTOM": 1, "LEFT": 1, "RIGHT": 0}
+    made = plumbing.move(cell("hg_pad", UNIT=4, LANES=2, VALUE=Sized(4, 15), **sizes), [image], True)
+    border = [constant(-1), ANYTHING]
+    assert made.elements.tolist() == [border, [0, ANYTHING], [1, ANYTHING], border, border, border]
+    assert (made.lo, made.hi) == (-8, 7)
+
+
+def test_join() -> None:
+    streams = stream([[0, 1]], 3, -4, 3), stream([[2, 3]], 4)
+    common = {"LANES": 2, "A_W": 3, "A_SIGNED": 1, "B_W": 4, "B_SIGNED": 0, "OUT_W": 12}
+    a, b = np.array([-4, 3, -1]), np.array([15, 0, 7])
+    assert Join(cell("hg_join", MODE=0, FA=3, FB=-2, **common), streams).apply(a, b).tolist() == [-42, 9, -17]
+    assert Join(cell("hg_join", MODE=1, ZA=-1, ZB=5, **common), streams).apply(a, b).tolist() == [-30, -20, 0]
+    packed = Join(cell("hg_join", MODE=2, **{**common, "OUT_W": 7}), streams)
+    assert packed.apply(a, b).tolist() == [4 + 8 * 15, 3, 7 + 8 * 7]
+    unsigned = Join(cell("hg_join", MODE=0, FA=1, FB=0, **{**common, "A_SIGNED": 0}), streams)
+    assert unsigned.apply(a, b).tolist() == [4, 3, 7]
+    for change in ({"MODE": 2}, {"MODE": 3, "FA": 1, "FB": 1}, {"LANES": 1, "MODE": 0, "FA": 1, "FB": 1}):
+        with pytest.raises(HlsgenError, match="HG055"):
+            Join(cell("hg_join", **{**common, **change}), streams)
+
+
+def test_readable() -> None:
+    codes = stream([[0]], 4, -3, 7)
+    content.readable("u", codes, IntType(-8, 7), 4, 1)
+    for type_, bits, signed in ((IntType(-8, 7), 5, 1), (IntType(-8, 7), 4, 0), (IntType(0, 15), 4, 0)):
+        with pytest.raises(HlsgenError, match="HG055"):
+            content.readable("u", codes, type_, bits, signed)
+
+
+# --------------------------------------------------------------------------- wiring
+
+_PORTS = """`default_nettype none
+module top (
+    input wire clk, input wire rst, input wire [7:0] s_axis_tdata, input wire s_axis_tvalid, output wire s_axis_tready,
+    input wire s_axis_tlast, output wire [7:0] m_axis_tdata, output wire m_axis_tvalid, input wire m_axis_tready,
+    output wire m_axis_tlast, output wire frame_error
+);
+    wire rst_core;
+    hg_reset #(.ACTIVE_LOW(0)) reset (.clk(clk), .reset_in(rst), .rst(rst_core));
+    hg_axis_in #(.WIDTH(8), .TDATA_W(8), .BEATS(1)) port_in (
+        .clk(clk), .rst(rst_core), .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
+        .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast), .m_data(a_data), .m_valid(a_valid), .m_ready(a_ready),
+        .frame_error(frame_error)
+    );
+    hg_axis_out #(.WIDTH(8), .TDATA_W(8), .BEATS(1)) port_out (
+        .clk(clk), .rst(rst_core), .s_data(LAST_data), .s_valid(LAST_valid), .s_ready(LAST_ready),
+        .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
+        .m_axis_tlast(m_axis_tlast)
+    );
+"""
+
+
+def streams_of(last: str, names: str, *cells: str) -> Any:
+    wires = "".join(f"wire [7:0] {n}_data; wire {n}_valid; wire {n}_ready;\n" for n in names.split())
+    text = _PORTS.replace("LAST", last) + wires + "\n".join(cells) + "\nendmodule\n"
+    return network(parse(text, "top.v"), "top", False)
+
+
+def fifo(name: str, source: str) -> str:
+    ends = "".join(f", .s_{k}({source}_{k}), .m_{k}({name}_{k})" for k in ("data", "valid", "ready"))
+    return f"hg_fifo #(.WIDTH(8), .DEPTH(2)) {name} (.clk(clk), .rst(rst_core){ends});"
+
+
+def fork(name: str, source: str, valid: str, ready: str) -> str:
+    ends = "".join(f", .s_{k}({source}_{k})" for k in ("data", "valid", "ready"))
+    sends = f", .m_data({name}_data), .m_valid({{{valid}}}), .m_ready({{{ready}}})"
+    return f"hg_fork #(.WIDTH(8), .COUNT(2)) {name} (.clk(clk), .rst(rst_core){ends}{sends});"
+
+
+def test_wiring() -> None:
+    assert streams_of("b", "a b", fifo("b", "a")).takes == {"b": ("a_valid",)}
+    wires = "wire [7:0] f_data; wire x_valid; wire x_ready; wire y_valid; wire y_ready;"
+    ends = "".join(
+        f".{p}_data(f_data), .{p}_valid({n}_valid), .{p}_ready({n}_ready), " for p, n in (("a", "x"), ("b", "y"))
+    )
+    joined = f"hg_join #(.LANES(1)) j ({ends}.clk(clk), .rst(rst_core), .m_data(j_data), .m_valid(j_valid), .m_ready(j_ready));"
+    found = streams_of("j", "a j", wires, fork("f", "a", "y_valid, x_valid", "y_ready, x_ready"), joined)
+    assert found.sends == {"f": ("x_valid", "y_valid"), "j": ("j_valid",)}
+    assert found.takes["j"] == ("x_valid", "y_valid")
+    for pattern, arguments in {
+        "not those of stream": ("j", "a j", wires, fork("f", "a", "y_valid, x_valid", "x_ready, y_ready"), joined),
+        "has no valid and ready": ("j", "a j", wires, fork("f", "a", "x_valid", "x_ready"), joined),
+        "no wire of its own": ("j", "a j", wires, fork("f", "a", "x_valid, x_valid", "y_ready, x_ready"), joined),
+        "go in a circle": ("b", "a b c d", fifo("b", "a"), fifo("c", "d"), fifo("d", "c")),
+        "which b takes as well": ("b", "a b c", fifo("b", "a"), fifo("c", "a")),
+        "nothing takes stream": (
+            "x",
+            "a",
+            wires.replace("f_data", "x_data"),
+            fork("x", "a", "y_valid, x_valid", "y_ready, x_ready"),
+        ),
+        "nothing sends stream": ("b", "a b c", fifo("b", "c")),
+        "other wires": ("b", "a b c", fifo("b", "a")),
+    }.items():
+        with pytest.raises(HlsgenError, match=pattern):
+            streams_of(*arguments)
