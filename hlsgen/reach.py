@@ -20,7 +20,9 @@ def reach(graph: Graph, value: int) -> Reach | None:
         form = (1,) * (len(layer.result.shape) - 1) + (-1,)
         return layer.lo.reshape(form), layer.hi.reshape(form)
     if isinstance(layer, Pooling) and layer.kind is Reduction.MAX:
-        return reach(graph, layer.inputs[0])
+        before = reach(graph, layer.inputs[0])
+        # Behind a Relabel the arrays may have all points.
+        return before and (before[0].min((-3, -2), keepdims=True), before[1].max((-3, -2), keepdims=True))
     if isinstance(layer, Relabel):
         before = reach(graph, layer.inputs[0])
         if before is None:

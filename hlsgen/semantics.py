@@ -139,7 +139,7 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
                 return np.clip(whole + op.zero_point, op.type.lo, op.type.hi)
             case Requantize():
-                return np.asarray(np.clip(_rescaled(op, x.astype(np.int64)) + op.zero_point, op.type.lo, op.type.hi))
+                return np.asarray(np.clip(_rescaled(op, x) + op.zero_point, op.type.lo, op.type.hi))
             case FloatQuant():
                 return _minifloat(op, x)
             case Pair():
@@ -157,9 +157,12 @@ def _at_least_single(x: Array) -> Array:
 
 
 def _rescaled(op: Requantize, x: Array) -> Array:
+    whole = np.floor(x)  # floats may have a fraction: averages do
+    part = np.floor((x - whole).astype(np.float64) * op.multiplier).astype(np.int64)
+    x = whole.astype(np.int64)
     match op.convention:
         case Convention.FLOOR:
-            return np.asarray((x * op.multiplier + op.add) >> op.shift)
+            return np.asarray((x * op.multiplier + part + op.add) >> op.shift)
         case Convention.SINGLE:
             half = np.where(op.shift > 0, np.int64(1) << np.maximum(op.shift - 1, 0), 0)
             return np.asarray((x * op.multiplier + op.add + half) >> op.shift)

@@ -78,9 +78,10 @@ class Streams:
         wanted = self.layout.wanted.get((i, n))
         if wanted is None:
             return flow
-        return self._reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}")
+        layer = self.graph.layers[i].name
+        return self._reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}", layer)
 
-    def _reordered(self, flow: Flow, given: Array, wanted: Array, name: str) -> Flow:
+    def _reordered(self, flow: Flow, given: Array, wanted: Array, name: str, layer: str) -> Flow:
         """The stream in another order, through a buffer. Raises HG035."""
         position: Array = np.empty_like(given)
         position[given] = np.arange(len(given))
@@ -92,7 +93,7 @@ class Streams:
         loops = nest(beats[:length])
         if loops is None:
             raise fail(
-                "HG035", name, "a Transpose or Reshape puts the elements of a layer's input in an order that no "
+                "HG035", layer, "a Transpose or Reshape puts the elements of a layer's input in an order that no "
                 "buffer can make.", "Move the Transpose out of the network.",
             )  # fmt: skip
         return self._append(name, GatherStage(length, loops), [flow], flow.stream)

@@ -107,6 +107,19 @@ def sparse() -> onnx.ModelProto:
     return model
 
 
+def scattered() -> Net:
+    """A tensor's elements in reversed order of their index bits, between two convolutions."""
+    net = Net((1, 4, 8, 8)).quant(name="q")
+    for name in ("first", "second"):
+        data = net.last
+        net.node("IntQuant", np.ones((4, 4, 3, 3), np.float32), 1.0, 0.0, 4.0, domain=DOMAIN)
+        net.node("Conv", data, net.last, name=name, pads=[1, 1, 1, 1]).quant()
+        if name == "first":
+            net.then("Reshape", np.array([1] + [2] * 8)).then("Transpose", perm=[0, *range(8, 0, -1)])
+            net.then("Reshape", np.array([1, 4, 8, 8]))
+    return net
+
+
 def two_inputs() -> Net:
     net = branching()
     net.inputs.append(helper.make_tensor_value_info("second", TensorProto.FLOAT, [1, 4]))
@@ -256,6 +269,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "overflow": ("HG033", "fc", lambda: Net().quant(bits=24.0).linear(weight=np.full((4, 3), 2.0**29, np.float32), scale=1.0, bits=32.0).model()),
     "wide input": ("HG033", "fc", lambda: Net().quant(bits=32.0, scale=0.3).linear().model()),
     "float model": ("HG036", "model", lambda: Net().then("Relu").model()),
+    "border without a code": ("HG034", "pad", lambda: Net((1, 1, 4, 4)).quant(name="q").then("Pad", np.array([0, 0, 1, 1, 0, 0, 1, 1]), 0.3, name="pad").quant().model()),
+    "scattered": ("HG035", "second", lambda: scattered().model()),
     "unrealizable": ("HG037", "wide", lambda: Net().quant(scale=np.array(0.1), bits=24.0, name="wide").model(), {"input": "float32"}),
     "target": ("HG040", "--target", lambda: mlp().model(), {"target": "vhdl"}),
     "keyword as top": ("HG040", "--top", lambda: mlp().model(), {"top": "module"}),
@@ -841,7 +856,7 @@ def test_mutations(kind: str, seed: int, tmp_path: Path) -> None:
 
 def test_every_code_has_a_case() -> None:
     elsewhere = {"HG001", "HG050", "HG051", "HG052", "HG053", "HG054", "HG055", "HG056", "HG099"}
-    text = "".join((Path(__file__).parent / f"test_{name}.py").read_text("utf-8") for name in ("bad_input", "certify"))
+    text = "".join((Path(__file__).parent / f"test_{name}.py").read_text("utf-8") for name in ("bad_input", "certify", "loading"))
     assert all(text.count(f'"{code}') + text.count(f"{code} ") > 1 for code in elsewhere)
     assert {case[0] for case in CASES.values()} | elsewhere == set(CODES)
 

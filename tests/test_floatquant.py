@@ -253,7 +253,7 @@ BAD: dict[str, tuple[str, str, Callable[[], Net]]] = {
     "computed scale": ("HG020", "computed from the input", lambda: Net().node("FloatQuant", 1.0, "x", *E4M3, domain=DOMAIN, **FLAGS)),
     "computed width": ("HG020", "not a constant", lambda: Net((1, 1)).then("Relu").node("FloatQuant", "t0", 1.0, "t0", *E4M3[1:], domain=DOMAIN, **FLAGS)),
     "sum too wide": ("HG033", "accumulator", lambda: linear(minifloat(Net((1, 400)), 1.0, (5.0, 2.0, 15.0, 127.5)), 2, 400, 1, 0.0625, (5.0, 2.0, 15.0, 127.5))),
-    "rows of the input differ": ("HG034", "scale differs", lambda: linear(minifloat(Net(), np.float32([[1, 0.3, 1, 1]])), 3, 4, 1, 1.0)),
+    "rows of the input differ": ("HG033", "accumulator needs", lambda: linear(minifloat(Net(), np.float32([[1, 0.3, 1, 1]])), 3, 4, 1, 1.0)),
     "columns of the weights differ": ("HG034", "scale differs", lambda: linear(minifloat(Net()), 3, 4, 1, np.float32([[1], [0.3], [1], [1]]))),
 }  # fmt: skip
 

@@ -256,7 +256,6 @@ CONVOLUTIONS: list[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = [
     ((1, 6, 7), (5, 6, 1), {}),
     ((1, 6, 7), (5, 6, 7), {}),
     ((1, 6, 3), (1, 6, 3), {}),
-    ((1, 2, 2, 2, 2), (5, 2, 2, 2, 2), {"auto_pad": "VALID"}),
 ]
 
 
@@ -279,9 +278,22 @@ def test_convolutions_that_are_matrices(
 
 @pytest.mark.parametrize("kernel, attributes", [
     ((5, 6, 1, 1), {"strides": [2, 1]}), ((6, 1, 1, 1), {"group": 6}), ((5, 6, 3, 2), {"pads": [1, 1, 1, 1]}),
-    ((5, 6, 2, 2), {}),
+    ((5, 6, 2, 2), {}), ((4, 3, 2, 2), {"group": 2, "dilations": [2, 1], "pads": [0, 1, 1, 0]}),
 ])  # fmt: skip
-def test_other_convolutions_are_refused(kernel: tuple[int, ...], attributes: dict[str, Any], tmp_path: Path) -> None:
-    made = chain(("ConvInteger", np.ones(kernel, np.int8), attributes), FLOAT, QUANTIZE, source="int8",
-                 shape=(1, 6, 4, 3))  # fmt: skip
+def test_other_convolutions(kernel: tuple[int, ...], attributes: dict[str, Any], tmp_path: Path) -> None:
+    rng = np.random.default_rng(13)
+    weight = rng.integers(-128, 128, kernel).astype(np.int8)
+    for zeros in ((), (np.int8(5),), (np.int8(5), np.int8(-3))):
+        made = chain(
+            ("ConvInteger", weight, *zeros, attributes), FLOAT, ("Mul", f32(0.003)), QUANTIZE, source="int8",
+            shape=(1, 6, 4, 3),
+        )  # fmt: skip
+        build = compiled(made, tmp_path)
+        for x in rng.integers(-128, 128, (5, 1, 6, 4, 3)).astype(np.int8):
+            assert same(reference.evaluate(build.graph, x), ort.run(made, {"x": x})[0])
+
+
+def test_three_dimensional_kernels_are_refused(tmp_path: Path) -> None:
+    made = chain(("ConvInteger", np.ones((5, 2, 2, 2, 2), np.int8), {}), FLOAT, QUANTIZE, source="int8",
+                 shape=(1, 2, 3, 3, 3))  # fmt: skip
     refused(made, tmp_path, "HG010")

@@ -55,11 +55,7 @@ def real_sums(
     `scale`, `zero` float64 (rows or 1, columns). Raises HG024, HG033, HG034.
     """
     shift = zero_shift(name, zero)
-    ratio = scale / scale.min()
-    if (ratio != np.round(ratio)).any() or ratio.max() > 1 << 16:
-        ratio, unit = _common_unit(name, scale)
-    else:
-        unit = float(scale.min())
+    ratio, unit = _common_units(name, scale)
     source, columns = value.type, weight.shape[1]
     reach = max(abs(source.lo), abs(source.hi), float(np.abs(zero).max())) * 2.0**shift
     wide = float(np.abs(weight).max()) * float(ratio.max()) * reach * columns
@@ -80,6 +76,18 @@ def real_sums(
     if bound >= 1 << MAX_ACCUMULATOR_BITS:
         raise too_wide(name, bound.bit_length() + 1)
     return Sums(weight, binary, meaning, lo, hi)
+
+
+def _common_units(name: str, scale: Array) -> tuple[Array, Array]:
+    """Scales (rows or 1, columns) as whole multiples, float64, of one unit for each row: float64 (rows or 1,).
+
+    Raises HG034.
+    """
+    unit = scale.min(axis=1, keepdims=True)
+    ratio = scale / unit
+    for row in np.flatnonzero(((ratio != np.round(ratio)) | (ratio > 1 << 16)).any(axis=1)):
+        ratio[row], unit[row] = _common_unit(name, scale[row])
+    return ratio, unit[:, 0]
 
 
 def _common_unit(name: str, scale: Array) -> tuple[Array, float]:

@@ -1,0 +1,242 @@
+"""hg_unfold: windows against numpy, every cycle against the rules of hg_window_flow and `hlsgen.windows`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from players import Player, Stimulus, play
+from streams import SIMULATORS, integers, pack
+from windows import Geometry
+
+from hlsgen.ir import Window
+from hlsgen.motion import Wire
+from hlsgen.windows import Buffer, window_words, windows
+
+LATENCY = 2
+
+
+@dataclass(frozen=True)
+class Case:
+    """Geometry without dilation, groups and repetitions, and the other parameters in lower case."""
+
+    geometry: Geometry
+    columns: int
+    unit: int
+    lanes: int
+    pad: int
+
+    @property
+    def depth(self) -> int:
+        g = self.geometry
+        return (self.columns if g.kh == 1 else g.kh * g.width) * g.folds
+
+    @property
+    def beats(self) -> int:
+        """Of an image."""
+        return self.geometry.windows * self.geometry.folds
+
+    def parameters(self) -> dict[str, object]:
+        names = ("height", "width", "kh", "kw", "sh", "sw", "pt", "pl", "out_h", "out_w", "folds")
+        values: dict[str, object] = {name.upper(): getattr(self.geometry, name) for name in names}
+        values |= {"COLUMNS": self.columns, "UNIT": self.unit, "LANES": self.lanes}
+        return values | {"PAD": f"{self.unit}'d{self.pad}"}
+
+    def results(self, x: npt.NDArray[np.int64]) -> list[int]:
+        """The beats behind whole images (words, lanes)."""
+        g = self.geometry
+        images = x.reshape(-1, g.height, g.width, g.folds, self.lanes)
+        below = max(0, (g.out_h - 1) * g.sh + g.kh - g.pt - g.height)
+        right = max(0, (g.out_w - 1) * g.sw + g.kw - g.pl - g.width)
+        images = np.pad(images, ((0, 0), (g.pt, below), (g.pl, right), (0, 0), (0, 0)), constant_values=self.pad)
+        found = np.empty((len(images), g.out_h, g.out_w, g.folds, g.kh, g.kw, self.lanes), np.int64)
+        for oy in range(g.out_h):
+            for ox in range(g.out_w):
+                window = images[:, oy * g.sh : oy * g.sh + g.kh, ox * g.sw : ox * g.sw + g.kw]
+                found[:, oy, ox] = window.transpose(0, 3, 1, 2, 4)
+        return pack(found.reshape(-1, g.kh * g.kw * self.lanes), self.unit)
+
+    def player(self, x: npt.NDArray[np.int64], played: Sequence[Stimulus]) -> Player:
+        word = self.unit * self.lanes
+        out = self.geometry.kh * self.geometry.kw * word
+        return Player("hg_unfold", self.parameters(), {}, word, out, pack(x, self.unit), played)
+
+
+def ring(g: Geometry, more: int = 0) -> int:
+    """COLUMNS of a kernel of one row: the least one, and so many pixels more."""
+    return -(-(-(-g.least_depth() // g.folds) + more) // g.kw) * g.kw
+
+
+IMAGE = Geometry(6, 5, 3, 3, 1, 1, 1, 1, 1, 1, 6, 5, 1, 2, 1)
+ONE = replace(IMAGE, folds=1)
+POINT = replace(ONE, height=1, width=1, kh=1, kw=1, pt=0, pl=0, out_h=1, out_w=1)
+SIGNAL = replace(ONE, height=1, width=19, kh=1, kw=4, sw=1, pt=0, pl=3, out_h=1, out_w=19)
+#: All that is worth a name; random ones follow.
+NAMED = [
+    Case(IMAGE, 5, 4, 2, 3),
+    Case(ONE, 5, 3, 1, 5),
+    Case(ONE, 9, 2, 2, 0),  # room that is never used
+    Case(POINT, 1, 1, 1, 0),
+    Case(SIGNAL, ring(SIGNAL), 3, 2, 1),
+    Case(replace(SIGNAL, kw=5, sw=3, pl=2, out_w=7, folds=3), 15, 2, 1, 3),
+    Case(replace(ONE, kh=2, kw=2, pt=0, pl=0, sh=2, sw=2, out_h=3, out_w=2), 5, 4, 2, 0),  # a column left over
+    Case(replace(ONE, kh=3, kw=1, pl=0), 5, 4, 1, 7),
+    Case(replace(ONE, kh=1, kw=3, pt=0), 6, 4, 1, 7),  # rows of an image, no slots
+    Case(replace(ONE, sh=4, sw=5, out_h=2, out_w=1), 5, 4, 1, 7),  # gaps
+    Case(replace(ONE, height=2, width=2, kh=5, kw=7, pt=2, pl=3, out_h=2, out_w=2), 2, 3, 1, 6),  # larger than images
+    Case(replace(IMAGE, pt=7, pl=8, out_h=17, out_w=18), 5, 2, 1, 1),  # windows without a pixel
+]
+
+
+def random_case(seed: int) -> Case:
+    rng = np.random.default_rng(seed)
+    beyond = bool(rng.random() < 0.2)
+
+    def axis() -> tuple[int, int, int, int, int]:
+        size, kernel = int(rng.choice([1, 2, 3, 4, 5, 7, 11])), int(rng.choice([1, 1, 2, 3, 3, 4, 5]))
+        stride = int(rng.choice([1, 1, 2, 3, 5]))
+        before = int(rng.integers(0, kernel + 3 if beyond else kernel))
+        after = max(int(rng.integers(0, kernel + 3 if beyond else kernel)), kernel - size - before)
+        return size, kernel, stride, before, (size + before + after - kernel) // stride + 1
+
+    (height, kh, sh, pt, out_h), (width, kw, sw, pl, out_w) = axis(), axis()
+    folds, lanes, unit = int(rng.choice([1, 1, 2, 3, 4])), int(rng.integers(1, 4)), int(rng.integers(1, 7))
+    g = Geometry(height, width, kh, kw, sh, sw, 1, 1, pt, pl, out_h, out_w, 1, folds, 1)
+    more = int(rng.choice([0, 0, 1, 5, 12]))
+    return Case(g, ring(g, more) if kh == 1 else width + more, unit, lanes, int(rng.integers(0, 1 << unit)))
+
+
+def stimuli(rng: np.random.Generator, cycles: int) -> list[Stimulus]:
+    """Full rate first, then stretches of other rates on both sides, and between some of them a reset."""
+    rows: list[Stimulus] = [(1, 1, 0), (1, 0, 1)]
+    offer = take = 1.0
+    while len(rows) < cycles:
+        length = int(rng.integers(cycles // 12, cycles // 4))
+        rows += [(0, int(a < offer), int(b < take)) for a, b in rng.random((length, 2))]
+        offer, take = (float(rng.choice([1.0, 1.0, 0.8, 0.5, 0.15])) for _ in range(2))
+        if rng.random() < 0.2:
+            rows.append((1, 1, 1))
+    return rows[:cycles]
+
+
+def simulate_cycles(case: Case, played: Sequence[Stimulus]) -> list[tuple[int, int, int, int]]:
+    """Every cycle's (s_ready, m_valid, beats since reset, words taken up to this reset)."""
+    g = case.geometry
+    newest, oldest = g.newest(), g.oldest()
+    trace = []
+    total = window = fold = taken = beats = start = 0
+    pipe = [False] * LATENCY
+    for rst, s_valid, m_ready in played:
+        image, place = divmod(window, g.windows)
+        m_valid = pipe[-1]
+        en = m_ready or not m_valid
+        s_ready = taken - (image * g.words + oldest[place]) < case.depth
+        trace.append((int(s_ready), int(m_valid), beats, start))
+        if rst:
+            window = fold = taken = beats = 0
+            start = total
+            pipe = [False] * LATENCY
+            continue
+        issue = en and (fold > 0 or taken > image * g.words + newest[place])
+        if en:
+            beats += m_valid
+            pipe = [bool(issue), *pipe[:-1]]
+        if issue:
+            fold += 1
+            if fold == g.folds:
+                window, fold = window + 1, 0
+        if s_valid and s_ready:
+            taken, total = taken + 1, total + 1
+    return trace
+
+
+def check(simulator: str, cases: Sequence[Case], folder: Path) -> None:
+    """Compares every cycle of every case."""
+    players, expected = [], []
+    for k, case in enumerate(cases):
+        rng = np.random.default_rng(k)
+        words = case.geometry.words
+        played = stimuli(rng, 400 + 6 * max(words, case.beats))
+        trace = simulate_cycles(case, played)
+        x = integers(rng, case.unit, False, ((len(played) // words + 2) * words, case.lanes))
+        whole = {start: x[start:][: (len(x) - start) // words * words] for start in {row[3] for row in trace}}
+        players.append(case.player(x, played))
+        expected.append((trace, {start: case.results(some) for start, some in whole.items()}))
+    for case, seen, (trace, results) in zip(cases, play(simulator, players, folder), expected, strict=True):
+        assert len(seen) == len(trace)
+        assert max(beats for _, _, beats, _ in trace) >= case.beats, "no image came through"
+        # Nothing is known before the first reset.
+        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(seen, trace, strict=True)))[1:]:
+            where = f"{case}, cycle {cycle}"
+            assert row[:2] == (str(s_ready), str(m_valid)), where
+            assert not m_valid or int(row[2], 16) == results[start][beat], where
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_named(simulator: str, tmp_path: Path) -> None:
+    check(simulator, NAMED, tmp_path)
+
+
+@pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 80), ("verilator", 80, 12)])
+def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:
+    check(simulator, [random_case(seed) for seed in range(first, first + count)], tmp_path)
+
+
+def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[list[int], list[int], list[int]]:
+    """Cycles in which words are taken, beats are offered and taken, as the timing model of builds has them.
+
+    Word k is offered from cycle due[k] on, and somebody takes in cycle t if ready[t].
+    """
+    g = case.geometry
+    below = max(0, (g.out_h - 1) * g.sh + g.kh - g.pt - g.height)
+    right = max(0, (g.out_w - 1) * g.sw + g.kw - g.pl - g.width)
+    window = Window((g.kh, g.kw), (g.sh, g.sw), (1, 1), (g.pt, g.pl, below, right))
+    assert window.size(g.height, g.width) == (g.out_h, g.out_w)
+    needs, keeps = window_words(window, g.height, g.width, g.folds)
+    wire, result = Wire("s", frozen=False), Wire("m", frozen=True)
+    wire.due.extend(due)
+    unit = windows(wire, result, Buffer(needs, keeps, g.words, case.depth, g.folds), first=LATENCY, step=1)
+    offers: list[int] = []
+    lost, moved = 0, True
+    while moved:
+        known = len(wire.taken), len(result.due)
+        next(unit)
+        while len(offers) < len(result.due) and result.due[len(offers)] + lost < len(ready):
+            offers.append(result.due[len(offers)] + lost)
+            result.taken.append(next((t for t in range(offers[-1], len(ready)) if ready[t]), len(ready)))
+            lost += result.taken[-1] - offers[-1]
+        moved = known != (len(wire.taken), len(result.due)) or len(offers) > len(result.taken)
+    return wire.taken, offers, result.taken
+
+
+def test_timing_model(tmp_path: Path) -> None:
+    """The cycles that a build is scheduled with, at several paces on both sides."""
+    players, expected = [], []
+    cases = NAMED + [random_case(seed) for seed in range(200, 230)]
+    for k, case in enumerate(cases):
+        rng = np.random.default_rng(k)
+        cycles = 300 + 3 * max(case.geometry.words, case.beats)
+        ready = list(rng.random(cycles) < rng.choice([1.0, 0.8, 0.4]))
+        due = np.sort(rng.integers(0, cycles, int(cycles * rng.choice([0.3, 0.9, 4.0]))))
+        taken, offers, gone = predicted(case, due.tolist(), ready)
+        # Two cycles of reset come first.
+        valid, waits = np.zeros(cycles, bool), np.zeros(cycles, bool)
+        begin = -1
+        for want, cycle in zip(due, [*taken, *[cycles] * (len(due) - len(taken))], strict=True):
+            valid[max(want, begin + 1) : cycle + 1] = True
+            begin = max(begin, cycle)
+        for offer, cycle in zip(offers, gone, strict=True):
+            waits[offer : cycle + 1] = True
+        played = [(1, 0, 0)] * 2 + [(0, int(a), int(b)) for a, b in zip(valid, ready, strict=True)]
+        x = integers(rng, case.unit, False, (len(due), case.lanes))
+        players.append(case.player(x, played))
+        expected.append((valid, {cycle for cycle in taken if cycle < cycles}, waits))
+    for case, seen, (valid, taken, waits) in zip(cases, play("icarus", players, tmp_path), expected, strict=True):
+        rows = seen[2:]
+        assert {t for t, row in enumerate(rows) if valid[t] and row[0] == "1"} == taken, case
+        assert [row[1] == "1" for row in rows] == waits.tolist(), case
+        assert len(taken) > case.geometry.words, case

@@ -1,0 +1,185 @@
+// hg_unfold: line buffer that sends every window of images that follow each other whole, one a cycle.
+//
+// Purpose     the input side of layers that work on all taps at once. For each window, in raster order,
+//             for f < FOLDS: a beat of KH * KW words: tap t = kh * KW + kw at bit t * LANES * UNIT is word f
+//             of pixel (oy * SH - PT + kh, ox * SW - PL + kw), or PAD outside of the image.
+// Parameters  UNIT, LANES    bits of an element, elements of a word
+//             HEIGHT, WIDTH  pixels of an image, in raster order; a pixel is FOLDS words
+//             KH, KW, SH, SW, PT, PL  kernel, stride, padding at top and left
+//             OUT_H, OUT_W   windows of an image
+//             FOLDS          words of a pixel
+//             COLUMNS        KH > 1: pixels of a row that are stored, at least WIDTH. KH is 1: pixels that
+//                            are stored, a multiple of KW
+//             PAD            code of the elements outside
+// Latency     A beat is issued in each enabled cycle (m_ready || !m_valid), but the first one of a window
+//             waits until hg_window_flow says that the window is complete; it is on m_data 2 enabled
+//             cycles after its issue. Words are taken, enabled or not, as hg_window_flow says with
+//             DEPTH = (KH is 1 ? COLUMNS : KH * WIDTH) * FOLDS.
+// Contract    that DEPTH is as hg_window_flow needs it (it is if KH > 1). s_ready depends on registers only.
+//             KH * KW banks: row r (counted over all images) is in slot r mod KH, column x (KH is 1: pixel
+//             x of all) in column bank x mod KW; each has one write port and one registered read.
+`default_nettype none
+module hg_unfold #(
+    parameter integer UNIT    = 4,
+    parameter integer LANES   = 2,
+    parameter integer HEIGHT  = 4,
+    parameter integer WIDTH   = 5,
+    parameter integer KH      = 3,
+    parameter integer KW      = 3,
+    parameter integer SH      = 1,
+    parameter integer SW      = 1,
+    parameter integer PT      = 1,
+    parameter integer PL      = 1,
+    parameter integer OUT_H   = 4,
+    parameter integer OUT_W   = 5,
+    parameter integer FOLDS   = 2,
+    parameter integer COLUMNS = 5,
+    parameter [UNIT-1:0] PAD  = 0
+) (
+    input  wire                        clk,
+    input  wire                        rst,
+    input  wire [LANES*UNIT-1:0]       s_data,
+    input  wire                        s_valid,
+    output wire                        s_ready,
+    output wire [KH*KW*LANES*UNIT-1:0] m_data,
+    output wire                        m_valid,
+    input  wire                        m_ready
+);
+    localparam integer WORD = LANES * UNIT;
+    localparam integer BANK = ((COLUMNS + KW - 1) / KW) * FOLDS;
+    localparam integer AW   = (BANK <= 1) ? 1 : $clog2(BANK);
+    localparam integer HB   = (KH <= 1) ? 1 : $clog2(KH);
+    localparam integer WB   = (KW <= 1) ? 1 : $clog2(KW);
+    localparam integer FB   = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+
+    // Bits of a signed position: those of the last taps, of the image and of the kernel.
+    localparam integer Y_LAST = (OUT_H - 1) * SH + KH - 1 - PT, Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
+    localparam integer X_LAST = (OUT_W - 1) * SW + KW - 1 - PL, X_MOST = (X_LAST > WIDTH) ? X_LAST : WIDTH;
+    localparam integer Y_SIDE = (PT > KH) ? PT : KH;
+    localparam integer X_SIDE = (PL > KW) ? PL : KW;
+    localparam integer YW = 1 + $clog2(((Y_MOST > Y_SIDE) ? Y_MOST : Y_SIDE) + 1);
+    localparam integer XW = 1 + $clog2(((X_MOST > X_SIDE) ? X_MOST : X_SIDE) + 1);
+
+    wire signed [YW-1:0] row;
+    wire signed [XW-1:0] column;
+    wire [AW-1:0] address, ahead;
+    wire [HB-1:0] turn_y;
+    wire [WB-1:0] turn_x;
+    wire [KH-1:0] outside_y;
+    wire [KW-1:0] outside_x;
+    wire          start, window_end, row_end, image_end, complete;
+    wire          en    = m_ready || !m_valid;
+    wire          take  = s_valid && s_ready;
+    wire          issue = en && (complete || !start);
+
+    hg_unfold_walk #(
+        .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .PT(PT), .PL(PL),
+        .OUT_H(OUT_H), .OUT_W(OUT_W), .FOLDS(FOLDS), .BANK(BANK), .ADDR_W(AW), .TURN_H(HB), .TURN_W(WB),
+        .ROW_W(YW), .COLUMN_W(XW)
+    ) walk (
+        .clk(clk), .rst(rst), .issue(issue), .start(start), .address(address), .ahead(ahead),
+        .turn_y(turn_y), .turn_x(turn_x), .row(row), .column(column),
+        .outside_y(outside_y), .outside_x(outside_x),
+        .window_end(window_end), .row_end(row_end), .image_end(image_end)
+    );
+
+    hg_window_flow #(
+        .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y(KH - 1), .SPAN_X(KW - 1), .SH(SH), .SW(SW),
+        .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .PIXEL(FOLDS),
+        .DEPTH(((KH == 1) ? COLUMNS : KH * WIDTH) * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
+    ) flow (
+        .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
+        .row_end(row_end), .image_end(image_end), .row(row), .column(column),
+        .room(s_ready), .complete(complete)
+    );
+
+    // Place of the word that is taken. The last one of a slot:
+    localparam integer KEPT   = (KH == 1) ? COLUMNS : WIDTH;
+    localparam integer A_LAST = ((KEPT - 1) / KW + 1) * FOLDS - 1;
+    localparam integer B_LAST = (KEPT - 1) % KW;
+    localparam integer A_BACK = 1 - FOLDS, A_UP = 1;
+    localparam [HB-1:0] H_TOP = KH[HB-1:0] - 1'b1;
+    localparam [WB-1:0] W_TOP = KW[WB-1:0] - 1'b1;
+    localparam [FB-1:0] F_TOP = FOLDS[FB-1:0] - 1'b1;
+    reg  [HB-1:0] slot_reg;
+    reg  [WB-1:0] bank_reg;
+    reg  [FB-1:0] fold_reg;
+    reg  [AW-1:0] write_reg;
+    wire          pixel  = fold_reg == F_TOP;
+    wire          around = pixel && bank_reg == W_TOP;
+    wire          full   = pixel && bank_reg == B_LAST[WB-1:0] && write_reg == A_LAST[AW-1:0];
+    always @(posedge clk) begin
+        if (take) begin
+            fold_reg  <= pixel ? {FB{1'b0}} : fold_reg + 1'b1;
+            write_reg <= full ? {AW{1'b0}}
+                       : write_reg + ((pixel && !around) ? A_BACK[AW-1:0] : A_UP[AW-1:0]);
+            if (pixel) bank_reg <= (full || around) ? {WB{1'b0}} : bank_reg + 1'b1;
+            if (full)  slot_reg <= (slot_reg == H_TOP) ? {HB{1'b0}} : slot_reg + 1'b1;
+        end
+        if (rst) begin
+            fold_reg  <= {FB{1'b0}};
+            write_reg <= {AW{1'b0}};
+            bank_reg  <= {WB{1'b0}};
+            slot_reg  <= {HB{1'b0}};
+        end
+    end
+
+    // What the words that were read belong to.
+    reg          next_valid_reg, m_valid_reg;
+    reg [HB-1:0] next_y_reg;
+    reg [WB-1:0] next_x_reg;
+    reg [KH-1:0] next_outside_y_reg;
+    reg [KW-1:0] next_outside_x_reg;
+    always @(posedge clk) begin
+        if (en) begin
+            next_valid_reg     <= issue;
+            next_y_reg         <= turn_y;
+            next_x_reg         <= turn_x;
+            next_outside_y_reg <= outside_y;
+            next_outside_x_reg <= outside_x;
+            m_valid_reg        <= next_valid_reg;
+        end
+        if (rst) begin
+            next_valid_reg <= 1'b0;
+            m_valid_reg    <= 1'b0;
+        end
+    end
+    assign m_valid = m_valid_reg;
+
+    // A word is never read at the edge at which its place is written, but for taps outside of the image.
+    wire [KH*KW*WORD-1:0] stored, level, window;
+    genvar h, w;
+    generate
+        for (h = 0; h < KH; h = h + 1) begin : slot
+            for (w = 0; w < KW; w = w + 1) begin : bank
+                localparam integer H = h, W = w;
+                wire [AW-1:0]  place = (turn_x > W[WB-1:0]) ? ahead : address;
+                wire           write = take && slot_reg == H[HB-1:0] && bank_reg == W[WB-1:0];
+                reg [WORD-1:0] mem [0:BANK-1];
+                reg [WORD-1:0] word_reg;
+                always @(posedge clk) begin
+                    if (write) mem[write_reg] <= s_data;
+                    if (en)    word_reg       <= mem[place];
+                end
+                assign stored[(h*KW+w)*WORD +: WORD] = word_reg;
+            end
+            hg_rotate #(.N(KW), .WIDTH(WORD)) across (
+                .turn(next_x_reg), .x(level[h*KW*WORD +: KW*WORD]), .y(window[h*KW*WORD +: KW*WORD])
+            );
+        end
+    endgenerate
+    hg_rotate #(.N(KH), .WIDTH(KW*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
+
+    generate
+        for (h = 0; h < KH; h = h + 1) begin : row_out
+            for (w = 0; w < KW; w = w + 1) begin : tap
+                wire           outside = next_outside_y_reg[h] || next_outside_x_reg[w];
+                reg [WORD-1:0] word_reg;
+                always @(posedge clk)
+                    if (en) word_reg <= outside ? {LANES{PAD}} : window[(h*KW+w)*WORD +: WORD];
+                assign m_data[(h*KW+w)*WORD +: WORD] = word_reg;
+            end
+        end
+    endgenerate
+endmodule
+`default_nettype wire

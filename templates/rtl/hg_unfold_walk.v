@@ -1,0 +1,167 @@
+// hg_unfold_walk: the windows that hg_unfold issues: where they are in the banks, and what lies outside.
+//
+// Purpose     counts folds, windows, rows of windows and images.
+// Parameters  HEIGHT to FOLDS  as in hg_unfold
+//             BANK      words of a bank
+//             ADDR_W    bits of an address in a bank
+//             TURN_H, TURN_W   bits of a row slot and of a column bank
+//             ROW_W, COLUMN_W  bits of a signed row and column
+// Latency     the outputs describe the beat that `issue` issues at this edge; the next one follows
+// Contract    column bank b holds its tap of the window at `address` if b >= turn_x, else at `ahead`;
+//             row slot turn_y and column bank turn_x hold tap 0. row, column: of the last tap.
+//             outside_y, outside_x: tap kh, kw is outside of the image. start: first beat of a window;
+//             *_end: the last one. Only counters, sums with and comparisons to constants.
+`default_nettype none
+module hg_unfold_walk #(
+    parameter integer HEIGHT   = 4,
+    parameter integer WIDTH    = 5,
+    parameter integer KH       = 3,
+    parameter integer KW       = 3,
+    parameter integer SH       = 1,
+    parameter integer SW       = 1,
+    parameter integer PT       = 1,
+    parameter integer PL       = 1,
+    parameter integer OUT_H    = 4,
+    parameter integer OUT_W    = 5,
+    parameter integer FOLDS    = 2,
+    parameter integer BANK     = 4,
+    parameter integer ADDR_W   = 2,
+    parameter integer TURN_H   = 2,
+    parameter integer TURN_W   = 2,
+    parameter integer ROW_W    = 4,
+    parameter integer COLUMN_W = 4
+) (
+    input  wire                       clk,
+    input  wire                       rst,
+    input  wire                       issue,
+    output wire                       start,
+    output wire [ADDR_W-1:0]          address,
+    output wire [ADDR_W-1:0]          ahead,
+    output wire [TURN_H-1:0]          turn_y,
+    output wire [TURN_W-1:0]          turn_x,
+    output wire signed [ROW_W-1:0]    row,
+    output wire signed [COLUMN_W-1:0] column,
+    output wire [KH-1:0]              outside_y,
+    output wire [KW-1:0]              outside_x,
+    output wire                       window_end,
+    output wire                       row_end,
+    output wire                       image_end
+);
+    function integer wrap(input integer v, input integer m);
+        wrap = ((v % m) + m) % m;
+    endfunction
+    function integer down(input integer v);  // columns to places in a bank, rounded down
+        down = (v - wrap(v, KW)) / KW;
+    endfunction
+
+    // Loops.
+    localparam integer FB = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam [FB-1:0] F_LAST = FOLDS[FB-1:0] - 1'b1;
+    localparam integer Y_0 = KH - 1 - PT, Y_LAST = Y_0 + (OUT_H - 1) * SH;
+    localparam integer X_0 = KW - 1 - PL, X_LAST = X_0 + (OUT_W - 1) * SW;
+    reg               start_reg;
+    reg [FB-1:0]      fold_reg;
+    reg signed [ROW_W-1:0]    row_reg;
+    reg signed [COLUMN_W-1:0] column_reg;
+    assign start      = start_reg;
+    assign row        = row_reg;
+    assign column     = column_reg;
+    assign window_end = fold_reg == F_LAST;
+    assign row_end    = window_end && column_reg == $signed(X_LAST[COLUMN_W-1:0]);
+    assign image_end  = row_end && row_reg == $signed(Y_LAST[ROW_W-1:0]);
+
+    // Row slot of tap 0: a step at the end of a row (R) and of an image (I).
+    localparam integer H_0 = wrap(-PT, KH), H_R = wrap(SH, KH), H_I = wrap(HEIGHT - (OUT_H - 1) * SH, KH);
+    reg  [TURN_H-1:0] turn_y_reg;
+    wire [TURN_H-1:0] h_step = image_end ? H_I[TURN_H-1:0] : H_R[TURN_H-1:0];
+    wire [TURN_H-1:0] h_sum  = turn_y_reg + h_step;
+    wire [TURN_H:0]   h_cut  = {1'b0, turn_y_reg} + ({1'b0, h_step} - KH[TURN_H:0]);
+    assign turn_y = turn_y_reg;
+
+    // Columns from the first tap of a window to that of the next: the same row (X), R, I. A row begins at
+    // place 0 of its slot; without slots (KH is 1), pixels are counted on.
+    localparam integer BACK = (OUT_W - 1) * SW;
+    localparam integer C_0  = ((KH == 1) ? -PT * WIDTH : 0) - PL;
+    localparam integer C_R  = ((KH == 1) ? SH * WIDTH : 0) - BACK;
+    localparam integer C_I  = ((KH == 1) ? (HEIGHT - (OUT_H - 1) * SH) * WIDTH : 0) - BACK;
+    localparam integer W_0 = wrap(C_0, KW), W_X = wrap(SW, KW), W_R = wrap(C_R, KW), W_I = wrap(C_I, KW);
+    reg  [TURN_W-1:0] turn_x_reg;
+    wire [TURN_W-1:0] w_step = image_end ? W_I[TURN_W-1:0] : row_end ? W_R[TURN_W-1:0] : W_X[TURN_W-1:0];
+    wire [TURN_W-1:0] w_sum  = turn_x_reg + w_step;
+    wire [TURN_W:0]   w_cut  = {1'b0, turn_x_reg} + ({1'b0, w_step} - KW[TURN_W:0]);
+    wire              carry  = !w_cut[TURN_W];
+    assign turn_x = turn_x_reg;
+
+    // Address of the column bank of tap 0; addresses of rows outside their slots are of no matter.
+    localparam integer PLACES = (KH == 1) ? BANK : (1 << ADDR_W);
+    localparam integer A_0  = wrap(down(C_0) * FOLDS, PLACES);
+    localparam integer A_F  = wrap(1, PLACES);
+    localparam integer A_X  = wrap(down(SW) * FOLDS - (FOLDS - 1), PLACES);
+    localparam integer A_R  = wrap(down(C_R) * FOLDS - (FOLDS - 1), PLACES);
+    localparam integer A_I  = wrap(down(C_I) * FOLDS - (FOLDS - 1), PLACES);
+    localparam integer A_XC = wrap(down(SW) * FOLDS + 1, PLACES);
+    localparam integer A_RC = wrap(down(C_R) * FOLDS + 1, PLACES);
+    localparam integer A_IC = wrap(down(C_I) * FOLDS + 1, PLACES);
+    localparam integer A_A  = wrap(FOLDS, PLACES);
+    reg  [ADDR_W-1:0] address_reg;
+    wire [ADDR_W-1:0] a_same = image_end ? A_I[ADDR_W-1:0] : row_end ? A_R[ADDR_W-1:0] : A_X[ADDR_W-1:0];
+    wire [ADDR_W-1:0] a_next = image_end ? A_IC[ADDR_W-1:0] : row_end ? A_RC[ADDR_W-1:0] : A_XC[ADDR_W-1:0];
+    wire [ADDR_W-1:0] a_step = !window_end ? A_F[ADDR_W-1:0] : carry ? a_next : a_same;
+    wire [ADDR_W-1:0] a_sum  = address_reg + a_step;
+    wire [ADDR_W-1:0] n_sum  = address_reg + A_A[ADDR_W-1:0];
+    assign address = address_reg;
+    wire [ADDR_W-1:0] a_new;
+    generate
+        if (PLACES == (1 << ADDR_W)) begin : even
+            assign a_new = a_sum;
+            assign ahead = n_sum;
+        end else begin : odd
+            wire [ADDR_W:0] a_cut = {1'b0, address_reg} + ({1'b0, a_step} - PLACES[ADDR_W:0]);
+            wire [ADDR_W:0] n_cut = {1'b0, address_reg} + (A_A[ADDR_W:0] - PLACES[ADDR_W:0]);
+            assign a_new = a_cut[ADDR_W] ? a_sum : a_cut[ADDR_W-1:0];
+            assign ahead = n_cut[ADDR_W] ? n_sum : n_cut[ADDR_W-1:0];
+        end
+    endgenerate
+
+    wire [COLUMN_W-1:0] x_step = row_end ? -BACK[COLUMN_W-1:0] : SW[COLUMN_W-1:0];
+    localparam integer UP = (OUT_H - 1) * SH;
+    wire [ROW_W-1:0]    y_step = image_end ? -UP[ROW_W-1:0] : SH[ROW_W-1:0];
+    always @(posedge clk) begin
+        if (issue) begin
+            address_reg <= a_new;
+            start_reg   <= window_end;
+            fold_reg    <= window_end ? {FB{1'b0}} : fold_reg + 1'b1;
+            if (window_end) column_reg <= column_reg + x_step;
+            if (window_end) turn_x_reg <= carry ? w_cut[TURN_W-1:0] : w_sum;
+            if (row_end)    row_reg    <= row_reg + y_step;
+            if (row_end)    turn_y_reg <= h_cut[TURN_H] ? h_sum : h_cut[TURN_H-1:0];
+        end
+        if (rst) begin
+            address_reg <= A_0[ADDR_W-1:0];
+            start_reg   <= 1'b1;
+            fold_reg    <= {FB{1'b0}};
+            column_reg  <= X_0[COLUMN_W-1:0];
+            row_reg     <= Y_0[ROW_W-1:0];
+            turn_x_reg  <= W_0[TURN_W-1:0];
+            turn_y_reg  <= H_0[TURN_H-1:0];
+        end
+    end
+
+    // Only taps that can be outside are compared.
+    genvar t;
+    generate
+        for (t = 0; t < KH; t = t + 1) begin : rows
+            localparam integer FIRST = KH - 1 - t, BEYOND = HEIGHT + FIRST;  // of the last tap
+            wire above = t < PT && row_reg < $signed(FIRST[ROW_W-1:0]);
+            wire below = Y_LAST >= BEYOND && row_reg >= $signed(BEYOND[ROW_W-1:0]);
+            assign outside_y[t] = above || below;
+        end
+        for (t = 0; t < KW; t = t + 1) begin : columns
+            localparam integer FIRST = KW - 1 - t, BEYOND = WIDTH + FIRST;
+            wire left  = t < PL && column_reg < $signed(FIRST[COLUMN_W-1:0]);
+            wire right = X_LAST >= BEYOND && column_reg >= $signed(BEYOND[COLUMN_W-1:0]);
+            assign outside_x[t] = left || right;
+        end
+    endgenerate
+endmodule
+`default_nettype wire
