@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from hlsgen.budget import Cost
 from hlsgen.fixed import IntType
-from hlsgen.folding import Folding, Work
+from hlsgen.folding import Folding, Work, rotation
 from hlsgen.ir import Graph
 from hlsgen.rescale import Choice
 from hlsgen.stages import (
@@ -26,6 +26,9 @@ from hlsgen.stages import (
     RescaleStage,
     SliceStage,
     Stage,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
 )
 
 #: How weights are held, by option: STYLE of hg_weights.
@@ -85,6 +88,21 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             if isinstance(unit, ConvStage):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
+        case UnfoldStage():
+            # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
+            tall, wide = unit.window.kernel
+            kept = unit.columns * unit.folds
+            copied = kept <= (64 if wide > 2 else 32)
+            words = kept if copied else -(-unit.columns // wide) * unit.folds
+            place = Cost(lut=_window(unit.depth) + result.bits * ((tall > 1) + (wide > 1 and not copied)))
+            return sum((buffer(words, source.bits) for _ in range(tall * wide)), place)
+        case TapsStage():
+            bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
+            lanes = unit.pe * unit.simd
+            cost = multipliers(source.type, bits, unit.mode, lanes, dsp) + Cost(lut=unit.pe * result.type.bits)
+            return cost + memory(len(unit.weight), lanes * bits, style)
+        case TreeStage():
+            return Cost(lut=1.5 * unit.taps * result.bits)
         case PoolStage():
             return Cost(lut=_window(unit.depth) + 4 * result.bits) + buffer(unit.depth, source.bits)
         case ReduceStage():
@@ -139,4 +157,5 @@ def folded_cost(graph: Graph, works: Mapping[str, Work], folding: Folding, *, ds
         total += multipliers(layer.source.type, bits, mode, pe * simd, dsp)
         total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style)
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
+        total += Cost(lut=rotation(work, pe, simd))
     return total

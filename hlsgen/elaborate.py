@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hlsgen.binding.units import bind_stage
 from hlsgen.binding.words import Parameter
 from hlsgen.schedule import Schedule
-from hlsgen.stages import ConvStage, ForkStage, MatrixStage, Stage, Stream
+from hlsgen.stages import ForkStage, Multiplier, Stage, Stream
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def elaborate(
             parameters["FILE"] = f"{prefix}{parameters['FILE']}"
         comment = f"layer {stage.layer}: {bound.about}" if stage.layer else bound.about
         ports = _ports(stage, data)
-        if loadable and isinstance(stage.unit, MatrixStage | ConvStage):
+        if loadable and isinstance(stage.unit, Multiplier):
             parameters |= {"LOADABLE": 1, "UNIT": loads}
             ports["load"] = "load"
             loads += 1

@@ -139,6 +139,10 @@ class Collector:
     def warnings(self) -> list[Diagnostic]:
         return [d for d in self.items if d.severity == "warning"]
 
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in self.items if d.severity == "error"]
+
     def finish(self) -> None:
-        if any(d.severity == "error" for d in self.items):
+        if self.errors:
             raise HlsgenError(list(self.items))

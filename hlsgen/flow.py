@@ -34,6 +34,9 @@ from hlsgen.stages import (
     RescaleStage,
     SliceStage,
     Stage,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
     WidthStage,
     WinnerStage,
     Work,
@@ -236,16 +239,23 @@ class Network:
         """Cycles from the first input beat to the last output beat of the first frame."""
         return self.ends()[0] - self.wires[INPUT].taken[0]
 
+    def held(self) -> dict[str, int]:
+        """The most beats that each FIFO held: as its depth, they would have been enough."""
+        held = {}
+        for n, stage in enumerate(self.stages):
+            if isinstance(stage.unit, FifoStage):
+                into, out = self.ins[n][0].taken, self.outs[n][0].taken
+                gone = np.searchsorted(out, into)
+                held[stage.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
+        return held
+
     def flow(self) -> Flow:
         taken = {name: np.array(wire.taken, np.int64) for name, wire in self.wires.items()}
         offered = {name: motion.offered(wire, taken[name]) for name, wire in self.wires.items()}
-        held = {}
+        held = self.held()
         for n, stage in enumerate(self.stages):
             into, out = self.ins[n][0], self.outs[n][0]
-            if isinstance(stage.unit, FifoStage):
-                gone = np.searchsorted(taken[out.name], taken[into.name])
-                held[stage.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
-            elif stage.name in self.buffers:
+            if stage.name in self.buffers:
                 held[stage.name] = span(self.buffers[stage.name], taken[into.name], out)
         return Flow(offered, taken, held, self.ends(), self.blocked())
 
@@ -258,7 +268,7 @@ class Network:
                 if not unlimited:
                     self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
                 return motion.fifo(wire, result, ENDLESS if unlimited else unit.depth)
-            case Port() | KeyStage() | RescaleStage() | FloatStage():
+            case Port() | KeyStage() | RescaleStage() | FloatStage() | TapsStage() | TreeStage():
                 return motion.pipeline(wire, result, latency(unit))
             case WinnerStage():
                 return motion.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
@@ -278,6 +288,11 @@ class Network:
                 if not unlimited:
                     self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
                 buffer = Buffer(needs, keeps, unit.height * unit.width * folds, depth, unit.period)
+            case UnfoldStage():
+                needs, keeps = window_words(unit.window, unit.height, unit.width, unit.folds)
+                self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                buffer = Buffer(needs, keeps, unit.height * unit.width * unit.folds, unit.depth, unit.folds)
+                step = 1
             case GatherStage():
                 period, step = math.prod(extent for extent, _ in unit.loops), 1
                 buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
@@ -291,7 +306,7 @@ class Network:
                 return motion.route([wire], result, motion.pad_beats(unit))
             case _:
                 assert_never(unit)
-        if not isinstance(unit, GatherStage):
+        if isinstance(unit, ConvStage | PoolStage):
             self.buffers[stage.name] = buffer
         return windows(wire, result, buffer, step - 1 + latency(unit), step)
 

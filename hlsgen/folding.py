@@ -60,11 +60,32 @@ class Work:
     def macs(self) -> int:
         return self.places * self.groups * self.rows * self.taps * self.columns
 
+    @property
+    def depthwise(self) -> bool:
+        return isinstance(self.layer, Convolution) and is_depthwise(self.layer)
+
+    @property
+    def unrolls(self) -> bool:
+        """Whether all taps of a window can be worked on at once: with an SIMD of taps * 1 ... taps * columns."""
+        layer = self.layer
+        if isinstance(layer, Linear) or self.taps == 1 or not (layer.groups == 1 or self.depthwise):
+            return False
+        return layer.window.dilations == (1, 1)
+
+    def columns_at_once(self, simd: int) -> int:
+        """Columns of a tap in a cycle. SIMD above the columns: all taps at once."""
+        return simd // self.taps if simd > self.columns else simd
+
+    def legal(self, simd: int) -> bool:
+        return 1 <= simd <= self.columns or (
+            self.unrolls and not simd % self.taps and 1 <= simd // self.taps <= self.columns
+        )
+
     def cycles(self, pe: int, simd: int) -> int:
         """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
-        sums = self.places * self.groups * -(-self.rows // pe) * self.taps * -(-self.columns // simd)
-        depthwise = isinstance(self.layer, Convolution) and is_depthwise(self.layer)
-        return max(sums, self.arrivals * (-(-self.rows // pe) if depthwise else -(-self.columns // simd)))
+        row_folds, folds = -(-self.rows // pe), -(-self.columns // self.columns_at_once(simd))
+        sums = self.places * self.groups * row_folds * folds * (1 if simd > self.columns else self.taps)
+        return max(sums, self.arrivals * (row_folds if self.depthwise else folds))
 
 
 def is_depthwise(layer: Convolution) -> bool:
@@ -109,9 +130,11 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
             result[name] = search(work, target)
             continue
         pe, simd = given.get("pe", 0), given.get("simd", 0)
-        for what, value, size in (("pe", pe, work.rows), ("simd", simd, work.columns)):
-            if not isinstance(value, int) or not 1 <= value <= size:
-                problems.error("HG041", name, f"{what} = {value}.", f"Possible: 1 to {size}.")
+        if not isinstance(pe, int) or not 1 <= pe <= work.rows:
+            problems.error("HG041", name, f"pe = {pe}.", f"Possible: 1 to {work.rows}.")
+        if not isinstance(simd, int) or not work.legal(simd):
+            more = f", and {work.taps} times that, with all taps at once" if work.unrolls else ""
+            problems.error("HG041", name, f"simd = {simd}.", f"Possible: 1 to {work.columns}{more}.")
         result[name] = (pe, simd)
     problems.finish()
     return result
@@ -127,6 +150,12 @@ def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
+def rotation(work: Work, pe: int, simd: int) -> float:
+    """LUTs that hg_unfold takes to put the taps of a window in their places, 0 if they come one by one."""
+    lanes = (pe if work.depthwise else 1) * simd if simd > work.columns else 0
+    return 2.0 * lanes * work.layer.source.type.bits
+
+
 def search(work: Work, target: int) -> tuple[int, int]:
     """Cheapest divisors that do a frame in `target` cycles; the fastest if none does."""
     layer = work.layer
@@ -134,13 +163,16 @@ def search(work: Work, target: int) -> tuple[int, int]:
     bipolar = bool((np.abs(layer.weight) == 1).all())
     w_bits = 1 if layer.binary or bipolar else IntType(int(layer.weight.min()), int(layer.weight.max())).bits
     best: tuple[float, ...] | None = None
-    choice = (work.rows, work.columns)
+    at_once = [work.taps * d for d in divisors(work.columns)] if work.unrolls else []
+    choice = (work.rows, at_once[-1] if at_once else work.columns)
     for pe in divisors(work.rows):
-        for simd in divisors(work.columns):
+        for simd in [*divisors(work.columns), *(d for d in at_once if d > work.columns)]:
             if work.cycles(pe, simd) > target:
                 continue
             multiplier = 0.5 if layer.binary else x_bits * w_bits * 0.6 + x_bits + w_bits
-            cost = pe * simd * multiplier + pe * acc_bits * 3 + max(0, simd * x_bits - WIDE_BEAT) * 2
+            beat = work.columns_at_once(simd) * x_bits
+            cost = pe * simd * multiplier + pe * acc_bits * 3 + max(0, beat - WIDE_BEAT) * 2
+            cost += rotation(work, pe, simd)
             key = (cost, simd)
             if best is None or key < best:
                 best, choice = key, (pe, simd)

@@ -20,8 +20,8 @@ from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
 from hlsgen.layout import vectors
 from hlsgen.passes import lower
-from hlsgen.stages import ConvStage, MatrixStage, Stage
-from hlsgen.weights import folded, folded_depthwise, padded
+from hlsgen.stages import MatrixStage, Multiplier, Stage, TapsStage
+from hlsgen.weights import folded, folded_depthwise, padded, unfolded, unfolded_depthwise
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
@@ -54,11 +54,11 @@ def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Loa
         raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
     graph = reweighted(build, weights)
     found = []
-    for stage in (s for s in build.schedule.stages if isinstance(s.unit, MatrixStage | ConvStage)):
+    for stage in (s for s in build.schedule.stages if isinstance(s.unit, Multiplier)):
         new = graph.layers[stage.position]
         assert isinstance(new, Linear | Convolution)
         if isinstance(weights, Path) or stage.layer in weights:
-            number = sum(isinstance(s.unit, MatrixStage | ConvStage) for s in _before(build, stage))
+            number = sum(isinstance(s.unit, Multiplier) for s in _before(build, stage))
             found.append(Load(stage.layer, number, tuple(_pieces(build, stage, new.weight))))
     return found
 
@@ -150,7 +150,7 @@ def _same(old: object, new: object) -> bool:
 def _held(stage: Stage, layer: Linear | Convolution) -> None:
     """Whether the memory's words can hold the weights. Raises HG056."""
     unit = stage.unit
-    assert isinstance(unit, MatrixStage | ConvStage)
+    assert isinstance(unit, Multiplier)
     if unit.mode == 1 and (np.abs(layer.weight) != 1).any():
         raise fail("HG056", layer.name, "the unit holds weights of -1 and 1 alone.", _HINT)
     bits, wanted = signed_bits(unit.weight), signed_bits(layer.weight)
@@ -165,15 +165,21 @@ def _before(build: Build, stage: Stage) -> list[Stage]:
 def _pieces(build: Build, stage: Stage, weight: Array) -> Iterator[int]:
     """The words of the memory in pieces of 32 bits, the low ones first."""
     unit, graph, i = stage.unit, build.graph, stage.position
-    assert isinstance(unit, MatrixStage | ConvStage)
+    assert isinstance(unit, Multiplier)
     layer = graph.layers[i]
     assert isinstance(layer, Linear | Convolution)
     found = vectors(build.schedule.layout.of_input(graph, i), layer.source.shape)
     assert found is not None
     if isinstance(unit, MatrixStage):
-        table = padded(weight[:, found[1]], unit.pe, unit.simd, unit.mode)
+        if isinstance(layer, Convolution):
+            weight = unfolded(weight[:, :, :, found[1]], unit.simd // layer.window.taps, unit.mode)
+        else:
+            weight = weight[:, found[1]]
+        table = padded(weight, unit.pe, unit.simd, unit.mode)
         table = table.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
         table = table.reshape(-1, unit.pe * unit.simd)
+    elif isinstance(unit, TapsStage):
+        table = unfolded_depthwise(weight, unit.pe, unit.mode)
     elif unit.depthwise:
         table = folded_depthwise(weight, unit.pe, unit.mode)
     else:

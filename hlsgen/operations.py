@@ -70,6 +70,13 @@ class Activation:
 
 
 @dataclass(frozen=True, eq=False)
+class Slope:
+    """x >= 0 ? x : x * value: LeakyRelu whose slope differs from channel to channel (PRelu)."""
+
+    value: Array
+
+
+@dataclass(frozen=True, eq=False)
 class Max:
     """maximum(x, value): Relu, lower bound of Clip."""
 
@@ -257,7 +264,7 @@ class FixedAdd:
         return "int8"
 
 
-Float = Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation
+Float = Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope
 Quantizer = (
     IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd
 )  # fmt: skip

@@ -48,12 +48,17 @@ from hlsgen.stages import (
     RescaleStage,
     SliceStage,
     Stage,
+    Stream,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
     WinnerStage,
     Work,
     stream_of,
 )
 from hlsgen.streams import Flow, Streams, fold_table
-from hlsgen.weights import folded, folded_depthwise, padded
+from hlsgen.weights import folded, folded_depthwise, padded, unfolded, unfolded_depthwise
+from hlsgen.windows import unfold_columns
 
 #: Lanes that the names of threshold files can tell apart.
 MAX_LANES = 9999
@@ -91,7 +96,7 @@ class Planner(Streams):
             case Convolution():
                 pe, simd = self.folding[first.name]
                 channels = first.source.shape[-1] if is_depthwise(first) else first.weight.shape[3]
-                wanted = pe if is_depthwise(first) else simd
+                wanted = pe if is_depthwise(first) else work_of(first).columns_at_once(simd)
                 return max(d for d in divisors(channels) if d <= wanted), size
             case _:
                 pass
@@ -221,6 +226,8 @@ class Planner(Streams):
         found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
         assert found is not None
         flow = self._take(i, 0, name)
+        if simd > columns:
+            return self._unrolled(i, layer, name, flow, found[1])
         if is_depthwise(layer):
             mode = _mode(layer, layer.weight)
             flow = self._converted(flow, pe, channels, f"{name}_width")
@@ -242,6 +249,34 @@ class Planner(Streams):
         result = stream_of(layer.result.type, pe, layer.result.size, rows)
         return self._append(name, unit, [flow], result, layer.name, i)
 
+    def _unrolled(self, i: int, layer: Convolution, name: str, flow: Flow, order: Array) -> Flow:
+        """All taps of a window at once; `order`: of the channels in a pixel."""
+        pe, simd = self.folding[layer.name]
+        channels, rows = layer.source.shape[-1], len(layer.weight)
+        places, mode = layer.result.size // rows, _mode(layer, layer.weight)
+        own = pe if is_depthwise(layer) else simd // layer.window.taps
+        if mode == 1 and layer.pad and channels % own:
+            mode = 0
+        flow = self._converted(flow, own, channels, f"{name}_width", zeros=mode > 0 and not is_depthwise(layer))
+        flow = self._unfolded(f"{name}_windows", layer, flow)
+        if is_depthwise(layer):
+            unit: Work = TapsStage(unfolded_depthwise(layer.weight, pe, mode), mode)
+        else:
+            weight = padded(unfolded(layer.weight[:, :, :, order], own, mode), pe, simd, mode)
+            unit = MatrixStage(weight, mode, pe, simd, places)
+        result = stream_of(layer.result.type, pe, layer.result.size, rows)
+        return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _unfolded(self, name: str, layer: Convolution | Pooling, flow: Flow) -> Flow:
+        """Beats of all taps of a word."""
+        height, width, _ = layer.source.shape[-3:]
+        window, stream = layer.window, flow.stream
+        folds, lanes = stream.group_beats, stream.lanes * layer.window.taps
+        unit = UnfoldStage(window, height, width, folds, layer.pad, unfold_columns(window, width))
+        places = layer.result.size // layer.result.shape[-1]
+        result = Stream(stream.type, lanes, places * folds, lanes * folds)
+        return self._append(name, unit, [flow], result)
+
     def _pooling(self, i: int, layer: Pooling, name: str) -> Flow:
         height, width, channels = layer.source.shape[-3:]
         flow = self._take(i, 0, name)
@@ -249,11 +284,18 @@ class Planner(Streams):
         places = height * width if simple else layer.result.size // channels * layer.window.taps
         lanes = [flow.stream.lanes, *divisors(channels)]
         fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
+        at_once = not fits and not simple and layer.window.dilations == (1, 1)
+        if at_once:
+            places = layer.result.size // channels
+            fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
         lane = fits[0] if fits else channels
         flow = self._converted(flow, lane, channels, f"{name}_width")
         folds = flow.stream.group_beats
-        if simple:
-            unit: Work = ReduceStage(layer.kind, layer.window.kernel, height, width, folds)
+        if at_once:
+            flow = self._unfolded(f"{name}_windows", layer, flow)
+            unit: Work = TreeStage(layer.kind, layer.window.taps)
+        elif simple:
+            unit = ReduceStage(layer.kind, layer.window.kernel, height, width, folds)
         else:
             unit = PoolStage(layer.kind, layer.window, height, width, folds, layer.pad, 0)
         result = stream_of(layer.result.type, lane, layer.result.size, channels)

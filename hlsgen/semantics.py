@@ -43,6 +43,7 @@ from hlsgen.operations import (
     Quantizer,
     Requantize,
     SignedBit,
+    Slope,
     Trunc,
 )
 
@@ -93,6 +94,8 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return np.asarray(product.astype(scale.dtype))
             case Activation(kind, alpha, beta):
                 return activations.evaluate(kind, x, alpha, beta)
+            case Slope(value):
+                return np.where(x >= 0, x, x * value)
             case _:
                 return decode(decoding(op), quantize(op, x))
 

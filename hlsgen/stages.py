@@ -94,11 +94,6 @@ class MatrixStage:
     def col_folds(self) -> int:
         return int(self.weight.shape[1]) // self.simd
 
-    @property
-    def dot_latency(self) -> int:
-        terms = -(-self.simd // (6 if self.mode == 2 else 4))
-        return 1 + (terms - 1).bit_length() // TREE_LEVELS
-
 
 @dataclass(frozen=True, eq=False)
 class ConvStage:
@@ -168,6 +163,54 @@ class ReduceStage:
     def words(self) -> int:
         """Results so far that it keeps at once."""
         return self.folds * (self.size[1] if self.kernel[0] > 1 else 1)
+
+
+@dataclass(frozen=True)
+class UnfoldStage:
+    """hg_unfold: windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
+
+    A beat has, tap by tap, the elements of a word. `columns`: pixels that there is room for in each row of
+    the buffer, which has as many rows as the kernel.
+    """
+
+    window: Window
+    height: int
+    width: int
+    folds: int
+    pad: int
+    columns: int
+
+    @property
+    def depth(self) -> int:
+        """Words in the buffer."""
+        return self.window.kernel[0] * self.columns * self.folds
+
+
+@dataclass(frozen=True, eq=False)
+class TapsStage:
+    """hg_dwmvu: words of `pe` elements with all their taps, each element a sum of its own.
+
+    weight int64 (folds, pe, taps); `mode` as in hg_dot.
+    """
+
+    weight: Array
+    mode: int
+
+    @property
+    def pe(self) -> int:
+        return int(self.weight.shape[1])
+
+    @property
+    def simd(self) -> int:
+        return int(self.weight.shape[2])
+
+
+@dataclass(frozen=True)
+class TreeStage:
+    """hg_pool_tree: the maximum or sum over so many taps in each beat."""
+
+    kind: Reduction
+    taps: int
 
 
 @dataclass(frozen=True)
@@ -245,8 +288,11 @@ class WinnerStage:
 
 Work = (
     Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ReduceStage
-    | ForkStage | FifoStage | JoinStage | ConcatStage | SliceStage | PadStage | GatherStage | WinnerStage
+    | UnfoldStage | TapsStage | TreeStage | ForkStage | FifoStage | JoinStage | ConcatStage | SliceStage | PadStage
+    | GatherStage | WinnerStage
 )  # fmt: skip
+#: Units with weights.
+Multiplier = MatrixStage | ConvStage | TapsStage
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,9 @@ from hlsgen.stages import (
     RescaleStage,
     SliceStage,
     Stage,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
     WidthStage,
     WinnerStage,
     Work,
@@ -59,9 +62,13 @@ def latency(unit: Work) -> int:
             return 2 + _dot_latency(unit) + 1
         case ConvStage():
             return 4 if unit.depthwise else 3 + _dot_latency(unit)
+        case TapsStage():
+            return 2 + _dot_latency(unit)
+        case TreeStage():
+            return max(1, (unit.taps - 1).bit_length())
         case PoolStage():
             return 3
-        case WinnerStage() | JoinStage() | ReduceStage():
+        case WinnerStage() | JoinStage() | ReduceStage() | UnfoldStage():
             return 2
         case ForkStage() | ConcatStage() | SliceStage() | PadStage():
             return 0
@@ -69,7 +76,7 @@ def latency(unit: Work) -> int:
             assert_never(unit)
 
 
-def _dot_latency(unit: MatrixStage | ConvStage) -> int:
+def _dot_latency(unit: MatrixStage | ConvStage | TapsStage) -> int:
     """Registers of hg_dot or hg_popcount."""
     terms = -(-unit.simd // (6 if unit.mode == 2 else 4))
     return 1 + (terms - 1).bit_length() // TREE_LEVELS

@@ -32,6 +32,26 @@ def folded(weight: Array, groups: int, pe: int, simd: int, mode: int) -> Array:
     return np.ascontiguousarray(parts.transpose(0, 1, 3, 4, 2, 5)).reshape(-1, pe, simd)
 
 
+def unfolded(weight: Array, simd: int, mode: int) -> Array:
+    """(outputs, kernel height, kernel width, channels) -> (outputs, columns) in the order of hg_unfold's beats:
+    fold of the channels, tap, SIMD channels."""
+    outputs, height, width, columns = weight.shape
+    folds = -(-columns // simd)
+    whole = np.full((outputs, height * width, folds * simd), _EMPTY[mode], np.int64)
+    whole[:, :, :columns] = weight.reshape(outputs, height * width, columns)
+    parts = whole.reshape(outputs, height * width, folds, simd)
+    return np.ascontiguousarray(parts.transpose(0, 2, 1, 3)).reshape(outputs, -1)
+
+
+def unfolded_depthwise(weight: Array, pe: int, mode: int) -> Array:
+    """(channels, kernel height, kernel width, 1) -> (folds, pe, taps)."""
+    channels, height, width, _ = weight.shape
+    folds = -(-channels // pe)
+    whole = np.full((folds * pe, height * width), _EMPTY[mode], np.int64)
+    whole[:channels] = weight.reshape(channels, -1)
+    return whole.reshape(folds, pe, -1)
+
+
 def folded_depthwise(weight: Array, pe: int, mode: int) -> Array:
     """(channels, kernel height, kernel width, 1) -> (words, pe): fold of the channels, tap."""
     channels, height, width, _ = weight.shape

@@ -178,6 +178,12 @@ def least_depth(unit: ConvStage | PoolStage) -> int:
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1
 
 
+def unfold_columns(window: Window, width: int) -> int:
+    """Pixels in each row of hg_unfold's buffer: of a signal not all, but around a ring of whole kernels."""
+    (tall, wide), across = window.kernel, window.strides[1]
+    return width if tall > 1 else wide * -(-max(2 * wide, wide + across + 2) // wide)
+
+
 def span(buffer: Buffer, taken: Array, out: Wire) -> int:
     """Most words from the oldest that is kept to the newest."""
     due = np.array(out.due[: len(out.taken)], np.int64)

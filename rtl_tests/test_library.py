@@ -108,6 +108,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "U_W": 6, "M_W": 5, "SHIFT": 9},
     ),
     "hg_significant": ({"W": 25, "KEEP": 24}, {"W": 9, "KEEP": 4}),
+    "hg_rotate": ({"N": 1, "WIDTH": 1}, {"N": 5, "WIDTH": 3}),
     "hg_shift": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "B_W": 40, "SHIFT": 0, "MODE": 2},
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
@@ -139,6 +140,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"PE": 3, "SH": 3, "SW": 2, "OUT_H": 2, "OUT_W": 3, "X_W": 1, "ACC_W": 5, "DEPTH": 30, "STYLE": 2}
         | {"LOADABLE": 1, "UNIT": 1},
     ),
+    "hg_dwmvu": (
+        {"PE": 1, "TAPS": 1, "FOLDS": 1, "X_W": 1, "W_W": 1, "MODE": 1, "ACC_W": 2, "EVERY": 0},
+        {"PE": 3, "TAPS": 7, "FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "STYLE": 1, "EVERY": 1}
+        | {"LOADABLE": 1, "UNIT": 5},
+    ),
     "hg_mac": (
         {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 1, "PE": 3, "SHARED": 0, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
@@ -147,6 +153,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "GROUPS": 1, "DEPTH": 1, "X_W": 1, "ACC_W": 1},
         {"LANES": 3, "SH": 4, "OUT_H": 1, "GROUPS": 1, "X_W": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 7},
     ),
+    "hg_pool_tree": (
+        {"LANES": 1, "TAPS": 1, "X_W": 1, "ACC_W": 1},
+        {"LANES": 3, "TAPS": 6, "X_W": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 7},
+    ),
     "hg_reduce": (
         {"LANES": 1, "X_W": 1, "ACC_W": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1},
@@ -154,6 +164,17 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         | {"OUT_W": 4, "FOLDS": 1},
     ),
     "hg_reduce_walk": ({"SIZE": 1, "KERNEL": 1, "COUNT": 1}, {"SIZE": 9, "KERNEL": 1, "COUNT": 8}),
+    "hg_unfold": (
+        {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
+        | {"FOLDS": 1, "COLUMNS": 1},
+        {"LANES": 1, "HEIGHT": 1, "WIDTH": 20, "KH": 1, "KW": 4, "SW": 3, "PT": 0, "PL": 2, "OUT_H": 1, "OUT_W": 7}
+        | {"FOLDS": 3, "COLUMNS": 24, "PAD": "4'h9"},
+    ),
+    "hg_unfold_walk": (
+        {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "FOLDS": 1}
+        | {"BANKS": 1, "BANK": 1, "ADDR_W": 1, "TURN_H": 1, "TURN_W": 1, "ROW_W": 2, "COLUMN_W": 2},
+        {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
+    ),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}

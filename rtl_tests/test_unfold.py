@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from players import Player, Stimulus, play
-from streams import SIMULATORS, integers, pack
+from streams import SIMULATORS, integers, memory, pack
 from windows import Geometry
 
 from hlsgen.ir import Window
@@ -79,7 +79,12 @@ SIGNAL = replace(ONE, height=1, width=19, kh=1, kw=4, sw=1, pt=0, pl=3, out_h=1,
 NAMED = [
     Case(IMAGE, 5, 4, 2, 3),
     Case(ONE, 5, 3, 1, 5),
-    Case(ONE, 9, 2, 2, 0),  # room that is never used
+    Case(replace(ONE, height=4, out_h=4, width=33, out_w=17, sw=2), 33, 2, 2, 0),
+    Case(replace(ONE, height=3, out_h=3, width=65, out_w=65), 65, 4, 1, 9),  # column banks, not copies
+    Case(replace(IMAGE, height=3, out_h=3, width=35, out_w=35, kw=2, folds=3), 35, 2, 1, 1),
+    Case(replace(ONE, height=5, width=23, kh=5, kw=5, out_h=3, out_w=21, folds=4), 23, 1, 2, 1),
+    Case(replace(SIGNAL, width=75, out_w=75), 68, 3, 1, 2),
+    Case(replace(SIGNAL, width=75, kw=9, pl=4, out_w=75, folds=6), 18, 1, 1, 1),
     Case(POINT, 1, 1, 1, 0),
     Case(SIGNAL, ring(SIGNAL), 3, 2, 1),
     Case(replace(SIGNAL, kw=5, sw=3, pl=2, out_w=7, folds=3), 15, 2, 1, 3),
@@ -97,7 +102,7 @@ def random_case(seed: int) -> Case:
     beyond = bool(rng.random() < 0.2)
 
     def axis() -> tuple[int, int, int, int, int]:
-        size, kernel = int(rng.choice([1, 2, 3, 4, 5, 7, 11])), int(rng.choice([1, 1, 2, 3, 3, 4, 5]))
+        size, kernel = int(rng.choice([1, 2, 3, 4, 5, 7, 11, 20])), int(rng.choice([1, 1, 2, 3, 3, 4, 5]))
         stride = int(rng.choice([1, 1, 2, 3, 5]))
         before = int(rng.integers(0, kernel + 3 if beyond else kernel))
         after = max(int(rng.integers(0, kernel + 3 if beyond else kernel)), kernel - size - before)
@@ -106,7 +111,7 @@ def random_case(seed: int) -> Case:
     (height, kh, sh, pt, out_h), (width, kw, sw, pl, out_w) = axis(), axis()
     folds, lanes, unit = int(rng.choice([1, 1, 2, 3, 4])), int(rng.integers(1, 4)), int(rng.integers(1, 7))
     g = Geometry(height, width, kh, kw, sh, sw, 1, 1, pt, pl, out_h, out_w, 1, folds, 1)
-    more = int(rng.choice([0, 0, 1, 5, 12]))
+    more = int(rng.choice([0, 0, 1, 5, 12, 40]))
     return Case(g, ring(g, more) if kh == 1 else width + more, unit, lanes, int(rng.integers(0, 1 << unit)))
 
 
@@ -115,7 +120,7 @@ def stimuli(rng: np.random.Generator, cycles: int) -> list[Stimulus]:
     rows: list[Stimulus] = [(1, 1, 0), (1, 0, 1)]
     offer = take = 1.0
     while len(rows) < cycles:
-        length = int(rng.integers(cycles // 12, cycles // 4))
+        length = int(rng.integers(cycles // 6, cycles // 3))
         rows += [(0, int(a < offer), int(b < take)) for a, b in rng.random((length, 2))]
         offer, take = (float(rng.choice([1.0, 1.0, 0.8, 0.5, 0.15])) for _ in range(2))
         if rng.random() < 0.2:
@@ -160,7 +165,7 @@ def check(simulator: str, cases: Sequence[Case], folder: Path) -> None:
     for k, case in enumerate(cases):
         rng = np.random.default_rng(k)
         words = case.geometry.words
-        played = stimuli(rng, 400 + 6 * max(words, case.beats))
+        played = stimuli(rng, 400 + 8 * max(words, case.beats))
         trace = simulate_cycles(case, played)
         x = integers(rng, case.unit, False, ((len(played) // words + 2) * words, case.lanes))
         whole = {start: x[start:][: (len(x) - start) // words * words] for start in {row[3] for row in trace}}
@@ -181,7 +186,7 @@ def test_named(simulator: str, tmp_path: Path) -> None:
     check(simulator, NAMED, tmp_path)
 
 
-@pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 80), ("verilator", 80, 12)])
+@pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 45), ("verilator", 45, 8)])
 def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:
     check(simulator, [random_case(seed) for seed in range(first, first + count)], tmp_path)
 
@@ -240,3 +245,127 @@ def test_timing_model(tmp_path: Path) -> None:
         assert {t for t, row in enumerate(rows) if valid[t] and row[0] == "1"} == taken, case
         assert [row[1] == "1" for row in rows] == waits.tolist(), case
         assert len(taken) > case.geometry.words, case
+
+
+@dataclass(frozen=True)
+class Depthwise:
+    """Parameters of hg_dwmvu in lower case."""
+
+    pe: int
+    taps: int
+    folds: int
+    x_w: int
+    x_signed: int
+    w_w: int
+    mode: int
+    acc_w: int
+    style: int
+    every: int
+    module = "hg_dwmvu"
+
+    @property
+    def latency(self) -> int:
+        terms = -(-self.taps // (6 if self.mode == 2 else 4))
+        return 1 + 1 + ((terms - 1).bit_length() // self.every if self.every else 0) + 1
+
+    def weights(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        return integers(rng, self.w_w, self.mode == 0, (self.folds, self.pe, self.taps))
+
+    def results(self, x: npt.NDArray[np.int64], w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Of beats (beats, taps, pe) that begin with word 0."""
+        turns = w[np.arange(len(x)) % self.folds].transpose(0, 2, 1)
+        if self.mode == 2:
+            return (x == turns).sum(axis=1)
+        return (x * (2 * turns - 1 if self.mode == 1 else turns)).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Parameters of hg_pool_tree in lower case."""
+
+    lanes: int
+    taps: int
+    x_w: int
+    x_signed: int
+    sum: int
+    acc_w: int
+    module = "hg_pool_tree"
+
+    @property
+    def pe(self) -> int:
+        return self.lanes
+
+    @property
+    def latency(self) -> int:
+        return max(1, (self.taps - 1).bit_length())
+
+    def weights(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        return np.empty(0, np.int64)
+
+    def results(self, x: npt.NDArray[np.int64], w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Of beats (beats, taps, lanes)."""
+        return x.sum(axis=1) if self.sum else x.max(axis=1)
+
+
+UNITS: list[Depthwise | Pool] = [
+    Depthwise(2, 9, 3, 4, 0, 3, 0, 12, 0, 2),
+    Depthwise(1, 1, 1, 1, 0, 1, 1, 2, 0, 2),
+    Depthwise(3, 25, 4, 3, 1, 1, 1, 9, 1, 1),
+    Depthwise(2, 14, 2, 1, 0, 1, 2, 4, 2, 1),
+    Depthwise(1, 6, 5, 8, 1, 8, 0, 19, 1, 0),
+    Depthwise(4, 4, 1, 2, 0, 2, 0, 3, 0, 3),  # sums modulo 8
+    Pool(2, 9, 4, 0, 0, 4),
+    Pool(3, 4, 3, 1, 0, 5),
+    Pool(1, 2, 1, 0, 0, 1),
+    Pool(2, 1, 3, 1, 0, 4),
+    Pool(2, 1, 3, 1, 1, 6),
+    Pool(3, 7, 4, 1, 1, 7),
+    Pool(2, 9, 2, 0, 1, 6),
+    Pool(1, 5, 4, 1, 1, 5),  # sums modulo 32
+    Pool(2, 25, 3, 1, 0, 3),
+]
+
+
+def simulate_pipeline(latency: int, played: Sequence[Stimulus]) -> list[tuple[int, int, int, int]]:
+    """Every cycle's (s_ready, m_valid, beats since reset, beats taken up to this reset)."""
+    trace = []
+    pipe = [False] * latency
+    taken = beats = start = 0
+    for rst, s_valid, m_ready in played:
+        en = m_ready or not pipe[-1]
+        trace.append((int(en), int(pipe[-1]), beats, start))
+        if rst:
+            start, taken, beats, pipe = start + taken, 0, 0, [False] * latency
+        elif en:
+            beats += pipe[-1]
+            pipe = [bool(s_valid), *pipe[:-1]]
+            taken += s_valid
+    return trace
+
+
+@pytest.mark.parametrize("simulator", SIMULATORS)
+def test_users(simulator: str, tmp_path: Path) -> None:
+    """hg_dwmvu and hg_pool_tree: values and every cycle."""
+    players, expected = [], []
+    for k, unit in enumerate(UNITS):
+        rng = np.random.default_rng(k)
+        played = stimuli(rng, 1200)
+        trace = simulate_pipeline(unit.latency, played)
+        x, w = integers(rng, unit.x_w, bool(unit.x_signed), (len(played), unit.taps, unit.pe)), unit.weights(rng)
+        parameters: dict[str, object] = {name.upper(): value for name, value in vars(unit).items()}
+        memories = {}
+        if isinstance(unit, Depthwise):
+            parameters["FILE"] = f'"w{k}.mem"'
+            memories[f"w{k}.mem"] = memory(pack(w.reshape(unit.folds, -1), unit.w_w))
+        widths = unit.taps * unit.pe * unit.x_w, unit.pe * unit.acc_w
+        words = pack(x.reshape(len(x), -1), unit.x_w)
+        players.append(Player(unit.module, parameters, memories, *widths, words, played))
+        starts = {row[3] for row in trace}
+        expected.append((trace, {start: pack(unit.results(x[start:], w), unit.acc_w) for start in starts}))
+    for unit, seen, (trace, results) in zip(UNITS, play(simulator, players, tmp_path), expected, strict=True):
+        assert len(seen) == len(trace)
+        assert max(beats for _, _, beats, _ in trace) > 100
+        for cycle, (row, (s_ready, m_valid, beat, start)) in list(enumerate(zip(seen, trace, strict=True)))[1:]:
+            where = f"{unit}, cycle {cycle}"
+            assert row[:2] == (str(s_ready), str(m_valid)), where
+            assert not m_valid or int(row[2], 16) == results[start][beat], where

@@ -103,6 +103,16 @@ CASES: dict[str, tuple[str, str, Callable[[], onnx.ModelProto]]] = {
         F32, ("RequantShift", [None, np.float32(3), np.float32(1)], {"div": 3, "n_levels_out": 256}))),
     "fractional mul": ("HG026", "mul", lambda: net(
         F32, ("RequantShift", [None, np.float32(0.5), np.float32(1)], {"div": 4, "n_levels_out": 256}))),
+    "fused requantization": ("HG010", "before Deeploy fuses", lambda: net(
+        F32, ("RequantizedConv", [None, *[np.float32(1)] * 3], {"div": 4, "n_levels": 256}))),
+    "softmax per channel": ("HG026", "per tensor", lambda: net(
+        I8, ("QLinearSoftmax", [None, np.ones(4, np.float32), ZERO, ONE, ZERO], {"opset": 13}, MS))),
+    "softmax over a fifth axis": ("HG013", "axis 4", lambda: net(
+        I8, ("QLinearSoftmax", [None, ONE, ZERO, ONE, ZERO], {"opset": 13, "axis": 4}, MS))),
+    "softmax between layers": ("HG030", "QLinearSoftmax", lambda: net(
+        I8, ("QLinearSoftmax", [None, ONE, ZERO, ONE, ZERO], {"opset": 13}, MS), ("QLinearMatMul", QLINEAR))),
+    "slopes of no channel": ("HG023", "slope", lambda: net(
+        F32, QUANTIZE, DEQUANTIZE, ("PRelu", [None, np.ones(3, np.float32)]), QUANTIZE)),
     "cast to text": ("HG026", "Cast", lambda: net(F32, ("Cast", [None], {"to": TensorProto.STRING}), QUANTIZE)),
     "tanh of integers": ("HG026", "int8", lambda: net(I8, ("Tanh", [None]), QUANTIZE)),
     "exponent per channel": ("HG023", "exponent", lambda: net(F32, QUANTIZE, DEQUANTIZE, ("Pow", [None, np.ones(4, np.float32)]), QUANTIZE)),

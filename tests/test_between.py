@@ -109,6 +109,23 @@ def test_behind_a_layer(name: str, tmp_path: Path) -> None:
     assert same(y, z)
 
 
+def test_slopes_of_channels(tmp_path: Path) -> None:
+    """PRelu with a slope for each channel, one of them negative, one 0: between quantizers, and in a circuit."""
+    slopes = np.array([0.3, -0.7, 0.0, 1.5], f32).reshape(4, 1, 1)
+    g = Graph((1, 4, 2, 32))
+    quant(g, 1 / 16, 6, True)
+    g.then("PRelu", slopes)
+    quant(g, 0.17, 5, True, 1.0)
+    x = np.tile(np.arange(-32, 32) / 16, 4).astype(f32).reshape(1, 4, 2, 32)
+    y, z = results(made(g, (1, 4, 2, 32)), x, tmp_path)
+    assert same(y, z)
+    assert len({tuple(channel.ravel()) for channel in y[0]}) == 4
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
+    assert len(build.graph.layers)
+    assert hlsgen.certify(tmp_path / "out").ok
+    assert hlsgen.verify(tmp_path / "out", ["verilator"], frames=3).ok
+
+
 def test_all_of_them_in_one_circuit(tmp_path: Path) -> None:
     """A chain of quantizers with every activation once, on fixed-point input, simulated."""
     g = Graph((1, 4))

@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import image_nets
 import numpy as np
+import onnx
 import pytest
 from certified import messages, sign
 from certified_images import IMAGES, build
@@ -48,6 +50,24 @@ def test_networks_on_images_are_certified(built: dict[str, Path], name: str, fol
     assert all(f'"{module}"' in text for module in IMAGES[name][0].modules)
     rows = [row for row in json.loads((core / "manifest.json").read_text())["layers"] if row["kind"] != "rename"]
     assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
+
+
+def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
+    """What is proven is the core with the weights of its files; the port for others is as it should be."""
+    onnx.save(image_nets.network("grouped", 3), tmp_path / "model.onnx")
+    core = tmp_path / "core"
+    hlsgen.build(tmp_path / "model.onnx", core, hlsgen.Options(loadable=True))
+    assert hlsgen.certify(core).ok
+    top = (core / "rtl" / "top.v").read_text()
+    for before, after in [
+        (".LOADABLE(1)", ".LOADABLE(0)"), (".UNIT(0)", ".UNIT(1)"), (".UNITS(", ".UNITS(1"),
+        (".load(load)", ".load(s_axil_wdata)"), ("[49:0] load", "[48:0] load"), ("[3:0] s_axil_wstrb", "s_axil_wstrb"),
+        (".s_axil_wstrb(s_axil_wstrb)", ".s_axil_wstrb(s_axil_awaddr)"),
+    ]:  # fmt: skip
+        assert before in top
+        (core / "rtl" / "top.v").write_text(top.replace(before, after, 1))
+        sign(core, "rtl/top.v")
+        assert not hlsgen.certify(core).ok, after
 
 
 def test_the_cases_have_every_module_of_images(built: dict[str, Path]) -> None:

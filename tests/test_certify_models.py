@@ -284,7 +284,7 @@ KINDS = [
 
 def operations(rng: np.random.Generator) -> Iterator[Any]:
     for _ in range(int(rng.integers(0, 4))):
-        kind = int(rng.integers(8))
+        kind = int(rng.integers(9))
         if kind < 3:
             name = str(rng.choice(KINDS))
             yield Activation(
@@ -298,6 +298,8 @@ def operations(rng: np.random.Generator) -> Iterator[Any]:
             yield Div(constant(rng, 0.3, 4, zeros=False))
         elif kind == 6:
             yield (Max if rng.random() < 0.5 else Min)(constant(rng, -9, 9))
+        elif kind == 7:
+            yield Slope(constant(rng, -1, 2))
         else:
             yield Cast("float16")
 

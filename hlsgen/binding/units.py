@@ -28,6 +28,9 @@ from hlsgen.stages import (
     RescaleStage,
     SliceStage,
     Stage,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
     WidthStage,
     WinnerStage,
 )
@@ -69,6 +72,19 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
                 "SUM": int(unit.kind is Reduction.SUM), "ACC_W": result.type.bits,
                 **dict(zip(names, values, strict=True)),
             }, f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side")  # fmt: skip
+        case UnfoldStage():
+            place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
+            return Binding("hg_unfold", {
+                "UNIT": source.type.bits, "LANES": source.lanes, **place, "FOLDS": unit.folds, "COLUMNS": unit.columns,
+                "PAD": _code(unit.pad, source.type.bits),
+            }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
+        case TapsStage():
+            return _taps(stage, unit, style)
+        case TreeStage(kind, taps):
+            return Binding("hg_pool_tree", {
+                "LANES": result.lanes, "TAPS": taps, "X_W": source.type.bits, "X_SIGNED": signed,
+                "SUM": int(kind is Reduction.SUM), "ACC_W": result.type.bits,
+            }, f"{kind.value} of {taps} taps")  # fmt: skip
         case ForkStage(count):
             return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"{count} takers")
         case FifoStage(depth):
@@ -161,6 +177,16 @@ def _convolution(stage: Stage, unit: ConvStage, style: int) -> Binding:
     folds: dict[str, Parameter] = {"GROUPS": unit.groups, "FOLDS": unit.folds, "REPEAT": unit.repeat}
     parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": TREE_LEVELS}
     return Binding("hg_conv", parameters, about, memories)
+
+
+def _taps(stage: Stage, unit: TapsStage, style: int) -> Binding:
+    table, bits = _weights(unit.weight, unit.mode)
+    file = f"{stage.name}.mem"
+    return Binding("hg_dwmvu", {
+        "PE": unit.pe, "TAPS": unit.simd, "FOLDS": len(unit.weight), "X_W": stage.source.type.bits,
+        "X_SIGNED": int(stage.source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": stage.result.type.bits,
+        "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS,
+    }, f"depthwise, {unit.simd} taps, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
 
 
 def _join(stage: Stage, unit: JoinStage) -> Binding:

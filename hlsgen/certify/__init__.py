@@ -105,7 +105,8 @@ def _check(
         text = top_file.read_text(encoding="utf-8")
     except (OSError, ValueError):
         raise broken(f"rtl/{name}.v", "cannot be read.") from None
-    found = network(parse(text, f"rtl/{name}.v"), name, options.get("reset_active_low") is True)
+    switches = options.get("reset_active_low") is True, options.get("loadable") is True
+    found = network(parse(text, f"rtl/{name}.v"), name, *switches)
     _listed(entries, graph, layers, found.cells)
     memories = Memories(directory / "rtl")
     checker = Checker(graph, layout, found, memories, entries)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.certify import sums, windows
+from hlsgen.certify import sums, unfolded, windows
 from hlsgen.certify.content import ANYTHING, Elements, Stream, readable, vectors
 from hlsgen.certify.functions import Quantizer, Summary, check_map, same, widths
 from hlsgen.certify.joins import Join, check_merge
@@ -46,8 +46,8 @@ KINDS: dict[type[Layer], str] = {
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
-    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv"), Pooling: ("hg_pool", "hg_reduce"), Packing: ("hg_join",),
-    Winner: ("hg_argmax",),
+    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu"),
+    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), Packing: ("hg_join",), Winner: ("hg_argmax",),
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
@@ -116,7 +116,7 @@ class Checker:
         """Follows the units of a layer; what is left to prove of it. Raises HG055."""
         layer = self.graph.layers[i]
         cells = [self.network.cells[x["instance"]] for x in entry["instances"]]
-        own = [cell for cell in cells if cell.module not in PLUMBING]
+        own = [cell for cell in cells if cell.module not in PLUMBING | {"hg_unfold"}]
         allowed = _MODULES.get(type(layer))
         if allowed and not (len(own) == 1 and own[0].module in allowed):
             raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
@@ -129,7 +129,9 @@ class Checker:
         proof: Proof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
         for cell in cells:
             taken = self._taken(cell, list(self.network.takes[cell.name]))
-            if cell.module in PLUMBING:
+            if cell.module == "hg_unfold":
+                sent = unfolded.unfold(cell, taken[0])
+            elif cell.module in PLUMBING:
                 if cell.module == "hg_pad" and isinstance(layer.result.decode, FloatBits):
                     raise broken(layer.name, "the border of a float32 tensor has no code.")
                 sent = move(cell, taken, layer.result.type.signed)
@@ -196,9 +198,11 @@ class Checker:
         orders = [self.layout.of_input(self.graph, i, n) for n in range(len(layer.inputs))]
         if len(taken) != len(orders):
             raise broken(name, f"{cell.name} takes {len(taken)} streams, the layer {len(orders)}.")
-        for stream, source, order in zip(taken, layer.inputs, orders, strict=True):
-            elements.expect(name, stream, source, order)
         stream, order = taken[0], orders[0]
+        at_once = isinstance(layer, Convolution | Pooling) and cell.module in ("hg_mvu", "hg_dwmvu", "hg_pool_tree")
+        for taken_, source, order_ in zip(taken, layer.inputs, orders, strict=True):
+            if not at_once:
+                elements.expect(name, taken_, source, order_)
         match layer:
             case Linear() | Convolution():
                 if isinstance(layer, Linear):
@@ -208,7 +212,8 @@ class Checker:
                 elements.limit(value, layer.lo, layer.hi)  # Behind weights that are wrong, those of the model.
                 return sent, lambda: self._sums(layer, cell, stream, order, entry)
             case Pooling():
-                sent = windows.pool(cell, stream, layer, order, elements, value)
+                find = unfolded.pool if at_once else windows.pool
+                sent = find(cell, stream, layer, order, elements, value)
                 return sent, lambda: self._pool(layer, cell, entry)
             case Packing():
                 return self._packing(value, layer, cell, taken, orders)
@@ -219,7 +224,7 @@ class Checker:
     def _sums(
         self, layer: Linear | Convolution, cell: Cell, stream: Stream, order: Array, entry: dict[str, Any]
     ) -> Summary:
-        lo, hi = sums.check(cell, stream, layer, order, self.memories)
+        lo, hi = sums.check(cell, stream, layer, order, self.elements, self.memories)
         for what, found in (("lo", lo), ("hi", hi)):
             same(layer.name, f"certificate.json, {what} of the sums of row", entry[what], found.tolist())
         if isinstance(layer, Linear):

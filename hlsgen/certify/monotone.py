@@ -34,6 +34,7 @@ from hlsgen.operations import (
     Mul,
     Quantizer,
     Requantize,
+    Slope,
 )
 from hlsgen.rescale.step import StepFunction
 from hlsgen.semantics import (
@@ -191,6 +192,8 @@ class _Walk:
                 self.every |= self._open() & ~(known[self.s] & integers)
             case Activation():
                 self._activation(op)
+            case Slope(value):
+                self._slope(np.broadcast_to(value, self.f.sets))
             case _:
                 assert not isinstance(op, Fma)
                 self._quantizer(op, integers, last=position == len(self.f.ops))
@@ -222,6 +225,14 @@ class _Walk:
             for limit, strict in ((-np.inf, True), (0.0, False), (0.0, True), (np.inf, False)):
                 self.cut(np.where(zero, limit, nothing), strict)
             self._constant(zero[self.s] & (self.ends()[0] != 0))
+
+    def _slope(self, value: Array) -> None:
+        """LeakyRelu with a slope of each set."""
+        self.every |= self._open() & ~np.isfinite(value)[self.s]
+        self._around(-np.inf)
+        self._around(np.inf)
+        if (value <= 0).any():
+            self.cut(np.zeros(self.f.sets))
 
     def _activation(self, op: Activation) -> None:
         if self.ends()[0].dtype.kind != "f":

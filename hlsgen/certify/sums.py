@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlsgen.certify import unfolded
 from hlsgen.certify.content import ANYTHING, EMPTY, Elements, Stream, pixels, readable, vectors
 from hlsgen.certify.plumbing import fits, only, whole
 from hlsgen.certify.verilog import Cell, Memories, broken, two_complement
@@ -20,6 +21,11 @@ from hlsgen.ir import Convolution, Linear
 
 _MVU = "SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE EVERY"
+#: How the memory is made, and the port that it may be written through; see wiring.
+_FREE = "STYLE LOADABLE UNIT"
+_TAPS = "PE TAPS FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
+#: Units of convolutions behind hg_unfold.
+_AT_ONCE = ("hg_mvu", "hg_dwmvu")
 _DEPTHWISE = f"PE {GEOMETRY} GROUPS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE"
 
 
@@ -43,7 +49,7 @@ class Sums:
 
 def matrix(cell: Cell, stream: Stream, layer: Linear, order: Array, elements: Elements, value: int) -> Stream:
     """The stream of sums of hg_mvu; their values are checked by `check`."""
-    only(cell, _MVU, "STYLE")
+    only(cell, _MVU, _FREE)
     rows, columns = layer.weight.shape
     simd, pe, folds, row_folds = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
     fits(cell, stream, simd, cell.number("X_W", 1))
@@ -55,15 +61,18 @@ def matrix(cell: Cell, stream: Stream, layer: Linear, order: Array, elements: El
 
 
 def convolution(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, value: int) -> Stream:
-    """The stream of sums of hg_conv or hg_dwconv."""
+    """The stream of sums of hg_conv or hg_dwconv, or of what stands behind hg_unfold."""
+    outputs = len(layer.weight)
+    numbers = elements.numbers[value].reshape(-1, outputs)
+    if cell.module in _AT_ONCE:
+        only(cell, _MVU if cell.module == "hg_mvu" else _TAPS, _FREE)
+        return spread(cell, layer, numbers[:, None], unfolded.convolution(cell, stream, layer))
     deep = cell.module == "hg_dwconv"
-    only(cell, _DEPTHWISE if deep else _CONV, "STYLE")
+    only(cell, _DEPTHWISE if deep else _CONV, _FREE)
     groups, repeat, pe = (cell.number(x, 1) for x in ("GROUPS", "REPEAT", "PE"))
     folds = 1 if deep else cell.number("FOLDS", 1)
     fits(cell, stream, pe if deep else cell.number("SIMD", 1), cell.number("X_W", 1))
     window(cell, layer, stream, groups * folds)
-    outputs = len(layer.weight)
-    numbers = elements.numbers[value].reshape(-1, outputs)
     if deep:
         if (layer.groups, layer.weight.shape[3], repeat) != (outputs, 1, 1):
             raise broken(layer.name, f"{cell.name} computes each channel by itself, the model does not.")
@@ -89,7 +98,7 @@ def spread(cell: Cell, layer: Linear | Convolution, numbers: Array, shape: tuple
 
 
 def check(
-    cell: Cell, stream: Stream, layer: Linear | Convolution, order: Array, memories: Memories
+    cell: Cell, stream: Stream, layer: Linear | Convolution, order: Array, elements: Elements, memories: Memories
 ) -> tuple[Array, Array]:
     """Weights, mode and empty lanes; gives the least and the greatest sum of each row. `order`: of the source."""
     source, name = layer.source.type, layer.name
@@ -100,7 +109,10 @@ def check(
             raise broken(name, f"{parameter} of {cell.name} is {cell.parameters[parameter]}, at most {most}.")
     if mode > 2 or (mode == 2) != layer.binary or (mode and width != 1) or (mode == 2 and source.bits != 1):
         raise broken(name, f"MODE {mode} of {cell.name} with weights of {width} bits is not what the model computes.")
-    _compare(layer, _read(cell, stream, layer, order, memories, mode, width))
+    if isinstance(layer, Convolution) and cell.module in _AT_ONCE:
+        unfolded.compare(cell, stream, layer, elements, memories)
+    else:
+        _compare(layer, _read(cell, stream, layer, order, memories, mode, width))
     if layer.binary:  # counts of agreements
         taps = math.prod(layer.weight.shape[1:])
         lo, hi = np.zeros(len(layer.weight), np.int64), np.full(len(layer.weight), taps)

@@ -95,18 +95,26 @@ def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Ele
     lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if simple else "GROUPS", 1)
     fits(cell, stream, lanes, cell.number("X_W", 1))
     (side_by_side if simple else window)(cell, layer, stream, groups)
-    source, type_ = layer.source.type, layer.result.type
-    readable(cell.name, stream, source, cell.number("X_W"), cell.number("X_SIGNED"))
+    type_, channels = layer.result.type, layer.source.shape[-1]
+    readable(cell.name, stream, layer.source.type, cell.number("X_W"), cell.number("X_SIGNED"))
+    filled = stream.filled.reshape(-1, groups * lanes)
+    own = pixels(layer.name, order, channels)
+    if (filled != filled[0]).any() or filled[0].sum() != channels:
+        raise broken(layer.name, f"the {channels} channels do not come in the same lanes of {cell.name} every time.")
+    results(cell, layer, elements, value)
+    table = np.full((math.prod(layer.result.shape[:-1]), groups * lanes), ANYTHING)
+    table[:, filled[0]] = elements.numbers[value].reshape(-1, channels)[:, own]
+    return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
+
+
+def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:
+    """The kind of a pool, and the width of its results; sets what they can be. Raises HG055."""
+    source, type_, channels = layer.source.type, layer.result.type, layer.source.shape[-1]
     total = layer.kind is Reduction.SUM
     if cell.number("SUM") != total:
         raise broken(layer.name, f"SUM of {cell.name} is {cell.parameters['SUM']}, the model has a {layer.kind.value}.")
     if cell.number("ACC_W", 1) != type_.bits or type_.bits < source.bits:
         raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its results are {type_}.")
-    channels = layer.source.shape[-1]
-    filled = stream.filled.reshape(-1, groups * lanes)
-    own = pixels(layer.name, order, channels)
-    if (filled != filled[0]).any() or filled[0].sum() != channels:
-        raise broken(layer.name, f"the {channels} channels do not come in the same lanes of {cell.name} every time.")
     low, high = elements.reach(elements.numbers[layer.inputs[0]].reshape(-1, channels))
     low, high = low.min(axis=0), high.max(axis=0)
     nothing = any(outside(*axis).all(axis=1).any() for axis in sizes(layer))
@@ -116,6 +124,3 @@ def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Ele
     if (low * taps).min() < type_.lo or (high * taps).max() > type_.hi:
         raise broken(layer.name, f"results of {(low * taps).min()}..{(high * taps).max()} are not all {type_}.")
     elements.limit(value, low * taps, high * taps)
-    table = np.full((math.prod(layer.result.shape[:-1]), groups * lanes), ANYTHING)
-    table[:, filled[0]] = elements.numbers[value].reshape(-1, channels)[:, own]
-    return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)

@@ -7,8 +7,19 @@ from dataclasses import dataclass
 from hlsgen.certify.verilog import Cell, Nets, Top, broken
 
 _AXIS = ("tdata", "tvalid", "tready", "tlast")
+#: AXI4-Lite: (direction, bits, name) of the core's port for weights that can be written.
+_AXIL = (
+    ("input", 4, "awaddr"), ("input", 1, "awvalid"), ("output", 1, "awready"), ("input", 32, "wdata"),
+    ("input", 4, "wstrb"), ("input", 1, "wvalid"), ("output", 1, "wready"), ("output", 2, "bresp"),
+    ("output", 1, "bvalid"), ("input", 1, "bready"), ("input", 4, "araddr"), ("input", 1, "arvalid"),
+    ("output", 1, "arready"), ("output", 32, "rdata"), ("output", 2, "rresp"), ("output", 1, "rvalid"),
+    ("input", 1, "rready"),
+)  # fmt: skip
+#: Bits of the wire from that port to the memories.
+_LOAD = 50
 #: Modules that take two streams.
 _TWO = ("hg_join", "hg_concat")
+_PORTS = ("hg_reset", "hg_axis_in", "hg_axis_out", "hg_axil_weights")
 _CLOCKS: dict[str, Nets] = {"clk": "clk", "rst": "rst_core"}
 
 
@@ -30,17 +41,18 @@ class Network:
     last: str
 
 
-def network(top: Top, name: str, reset_active_low: bool) -> Network:
+def network(top: Top, name: str, reset_active_low: bool, loadable: bool = False) -> Network:
     """The streams of a top level. Raises HG055 if anything else is connected."""
-    port_in, port_out = _ends(top, name, reset_active_low)
-    cells = {n: c for n, c in top.cells.items() if c.module not in ("hg_reset", "hg_axis_in", "hg_axis_out")}
+    port_in, port_out = _ends(top, name, reset_active_low, loadable)
+    cells = {n: c for n, c in top.cells.items() if c.module not in _PORTS}
+    _loads(top, cells, loadable)
     found = _Streams(top)
     sends = {cell.name: found.sent(cell) for cell in (port_in, *cells.values())}
     takes = {cell.name: found.taken(cell) for cell in (*cells.values(), port_out)}
     for valid in found.nets:
         if valid not in found.takers:
             raise broken(top.name, f"nothing takes stream {valid} that {found.senders[valid]} sends.")
-    wires = {"rst_core": 1, **found.wires}
+    wires = {"rst_core": 1, **({"load": _LOAD} if loadable else {}), **found.wires}
     if wires != top.wires:
         odd = sorted(set(wires.items()) ^ set(top.wires.items()))
         raise broken(top.name, f"has other wires than its streams: {odd[:4]}.")
@@ -104,6 +116,7 @@ class _Streams:
             wanted |= {f"{side}_data": data, f"{side}_valid": valid, f"{side}_ready": ready}
         if cell.module != "hg_axis_out":
             wanted |= {port: nets for port, nets in cell.ports.items() if port in ("m_data", "m_valid", "m_ready")}
+            wanted |= {"load": "load"} if "LOADABLE" in cell.parameters else {}
             _connected(cell, wanted)
         return tuple(names)
 
@@ -125,10 +138,24 @@ def _no_circle(
         raise broken(top.name, f"its streams go in a circle, or do not come from s_axis: {', '.join(rest[:4])}.")
 
 
-def _ends(top: Top, name: str, reset_active_low: bool) -> tuple[Cell, Cell]:
+def _loads(top: Top, cells: dict[str, Cell], loadable: bool) -> None:
+    """The port for weights, and the numbers of the units that listen to it."""
+    ports = [cell for cell in top.cells.values() if cell.module == "hg_axil_weights"]
+    units = [cell for cell in cells.values() if "LOADABLE" in cell.parameters]
+    numbers = [(cell.parameters["LOADABLE"], cell.parameters.get("UNIT")) for cell in units]
+    if len(ports) != int(loadable) or numbers != [(1, n) for n in range(len(units) if loadable else 0)]:
+        raise broken(top.name, "its units with weights that can be written do not fit the option loadable.")
+    for port in ports:
+        outside: dict[str, Nets] = {f"s_axil_{p}": f"s_axil_{p}" for _, _, p in _AXIL}
+        _connected(port, _CLOCKS | outside | {"load": "load"})
+        if port.parameters != {"UNITS": len(units)}:
+            raise broken(port.name, f"parameters {port.parameters} do not fit {len(units)} units.")
+
+
+def _ends(top: Top, name: str, reset_active_low: bool, loadable: bool) -> tuple[Cell, Cell]:
     """The instances at the core's ports, and what they are connected to outside."""
     single = []
-    for module in ("hg_reset", "hg_axis_in", "hg_axis_out"):
+    for module in _PORTS[:3]:
         cells = [cell for cell in top.cells.values() if cell.module == module]
         if len(cells) != 1:
             raise broken(top.name, f"has {len(cells)} instances of {module}, not one.")
@@ -144,7 +171,9 @@ def _ends(top: Top, name: str, reset_active_low: bool) -> tuple[Cell, Cell]:
         ("input", widths[0], "s_axis_tdata"), ("input", 1, "s_axis_tvalid"),
         ("output", 1, "s_axis_tready"), ("input", 1, "s_axis_tlast"),
         ("output", widths[1], "m_axis_tdata"), ("output", 1, "m_axis_tvalid"),
-        ("input", 1, "m_axis_tready"), ("output", 1, "m_axis_tlast"), ("output", 1, "frame_error"),
+        ("input", 1, "m_axis_tready"), ("output", 1, "m_axis_tlast"),
+        *((way, bits, f"s_axil_{port}") for way, bits, port in _AXIL if loadable),
+        ("output", 1, "frame_error"),
     )  # fmt: skip
     if top.name != name or top.ports != wanted:
         raise broken(top.name, "its name or ports are not those of a core with this port width and reset.")

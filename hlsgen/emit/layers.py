@@ -24,7 +24,18 @@ from hlsgen.ir import (
 )
 from hlsgen.rescale import Choice
 from hlsgen.schedule import Schedule
-from hlsgen.stages import ConvStage, FifoStage, GatherStage, MatrixStage, PoolStage, ReduceStage, Stage
+from hlsgen.stages import (
+    ConvStage,
+    FifoStage,
+    GatherStage,
+    MatrixStage,
+    Multiplier,
+    PoolStage,
+    ReduceStage,
+    Stage,
+    TapsStage,
+    UnfoldStage,
+)
 from hlsgen.timing import busy
 
 
@@ -87,12 +98,11 @@ def _row(schedule: Schedule, layer: Layer, stages: list[Stage]) -> dict[str, Any
 
 def _multiplying(schedule: Schedule, layer: Linear | Convolution, stage: Stage) -> dict[str, Any]:
     unit, work = stage.unit, work_of(layer)
-    assert isinstance(unit, MatrixStage | ConvStage)
-    depthwise = isinstance(unit, ConvStage) and unit.depthwise
-    pe, simd = unit.pe, 1 if depthwise else unit.simd
+    assert isinstance(unit, Multiplier)
+    pe, simd = unit.pe, 1 if isinstance(unit, ConvStage) and unit.depthwise else unit.simd
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
     return {
-        "kind": "depthwise" if depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
+        "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
         "pe": pe, "simd": simd, "macs": work.macs, "utilization": round(work.macs / (pe * simd * schedule.interval), 4),
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
     }  # fmt: skip
@@ -104,7 +114,7 @@ def _memories(stages: list[Stage]) -> dict[str, int]:
     for stage in stages:
         unit = stage.unit
         match unit:
-            case MatrixStage() | ConvStage():
+            case MatrixStage() | ConvStage() | TapsStage():
                 width = 1 if unit.mode else max(int(unit.weight.max()), -1 - int(unit.weight.min())).bit_length() + 1
                 found["weight_bits"] += unit.weight.size * width
             case FifoStage(depth):
@@ -116,7 +126,7 @@ def _memories(stages: list[Stage]) -> dict[str, int]:
                 found["buffer_bits"] += unit.words * stage.result.bits
             case _:
                 pass
-        if isinstance(unit, ConvStage | PoolStage):
+        if isinstance(unit, ConvStage | PoolStage | UnfoldStage):
             found["buffer_bits"] += unit.depth * stage.source.bits
     return found
 

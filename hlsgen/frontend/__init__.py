@@ -18,12 +18,12 @@ def import_model(path: Path, problems: Collector, fixed_point: bool = False) -> 
 
     `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift.
     """
-    before = len(problems.items)
+    before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
         walk = Walk(proto, path.stem, problems, fixed_point)
         model = walk.run()
         if model is None:
             walk.report_stuck()
-        return model if len(problems.items) == before or model is None else None
+        return model if len(problems.errors) == before or model is None else None
     return None

@@ -21,6 +21,7 @@ from hlsgen.frontend.joining import exchanged
 from hlsgen.frontend.nodes import pruned
 from hlsgen.frontend.patterns import Chain, Found, Net, Source, keeps_order, named, plain, relabels
 from hlsgen.frontend.qlinear import Operand, added, multiplied
+from hlsgen.frontend.softmax import softmax
 from hlsgen.frontend.tensors import Const
 from hlsgen.ir import (
     Conv,
@@ -80,7 +81,7 @@ class _Net(Net):
         if not plain(last.scale, last.zero_point):
             return None
         found = self._layer(i, last) or self._elementwise(i, last) or self._branches(i, last)
-        return found or averaged(self, i, last) or moved(self, i, last)
+        return found or averaged(self, i, last) or moved(self, i, last) or softmax(self, i, last)
 
     def _layer(self, i: int, last: QuantizeLinear) -> Found | None:
         """An integer layer: DequantizeLinear, MatMul or Conv, int32 bias, Relu, QuantizeLinear."""

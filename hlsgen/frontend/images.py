@@ -126,12 +126,10 @@ def explicit_pads(
         return pads[:count], pads[count:]
     if mode == "VALID":
         return [0] * count, [0] * count
-    if set(dilations) != {1}:
-        raise fail("HG013", name, f"auto_pad is {mode} with dilations {dilations}.", "Give the pads explicitly.")
     split = []
-    for size, points, stride in zip(data.points, kernel, strides, strict=True):
-        positions = -(-size // stride)
-        split.append(pad_split(max((positions - 1) * stride + points - size, 0), mode))
+    for size, points, stride, dilation in zip(data.points, kernel, strides, dilations, strict=True):
+        positions, reach = -(-size // stride), kernel_reach(points, dilation)
+        split.append(pad_split(max((positions - 1) * stride + reach - size, 0), mode))
     return [begin for begin, _ in split], [end for _, end in split]
 
 

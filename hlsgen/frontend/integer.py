@@ -207,12 +207,12 @@ def _requant_shift(
 ) -> Requantize:  # fmt: skip
     """Deeploy's RequantShift: clip((x * mul + add + (div >> 1)) >> log2(div))."""
     values = {}
-    for key, default in (("div", None), ("n_levels_out", None), ("n_levels", 256), ("signed", 1)):
+    for key, default in (("div", None), ("n_levels", None), ("n_levels_out", 256), ("signed", 1)):
         given = attrs.get(key, default)
         number = onnx.numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else np.asarray(given)
         values[key] = int(number.reshape(-1)[0]) if number.dtype.kind in "fiub" and number.size == 1 else None
     div, signed = values["div"], values["signed"]
-    levels = values["n_levels_out"] or values["n_levels"]
+    levels = values["n_levels"] if "n_levels" in attrs else values["n_levels_out"]
     if div is None or div < 1 or div & (div - 1) or div > 1 << 40:
         raise fail("HG013", name, f"attribute div is {attrs.get('div')!r}.", "It must be a power of two.")
     if levels is None or not 2 <= levels <= 1 << 16:

@@ -10,10 +10,10 @@ import onnx
 
 from hlsgen.errors import fail
 from hlsgen.frontend import dialect, pair
-from hlsgen.frontend.images import Layout
+from hlsgen.frontend.growing import grown
 from hlsgen.frontend.integer import Imported, dequantize_linear, quantize_linear
 from hlsgen.frontend.tensors import Const, Dynamic
-from hlsgen.ir import Concat, Join, Joint, Op, Pack, Repeat, Reshape, Shape
+from hlsgen.ir import Concat, Join, Joint, Op, Pack, Shape
 from hlsgen.operations import Pair
 
 _JOINTS = {
@@ -55,7 +55,7 @@ def import_joining(
     if len(dynamic) != 2 or (any(c is not None for c in constants[:2]) and op_type in _JOINTS):
         raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors and constants.", "Join two at a time.")
     shape = _broadcast(name, dynamic)
-    before = [_grown(name, t.shape or (), shape) for t in dynamic]
+    before = [grown(name, t.shape or (), shape) for t in dynamic]
     if op_type in _JOINTS:
         return Joined(Join(_JOINTS[op_type]), shape, before)
     swapped = op_type == "QLinearAdd" and exchanged(*(t.shape or () for t in dynamic))
@@ -82,40 +82,6 @@ def _broadcast(name: str, dynamic: list[Dynamic]) -> Shape:
             "They must broadcast to one shape, not along the first axis.",
         )  # fmt: skip
     return shape
-
-
-def _grown(name: str, own: Shape, shape: Shape) -> Imported:
-    """Steps that give a tensor this shape: elements are repeated along axes of length 1, but the first."""
-    if own == shape:
-        return []
-    full = (1,) * (len(shape) - len(own)) + own
-    steps: Imported = [(Reshape(), full)] if full != own else []
-    if full == shape:
-        return steps
-    if not 2 <= len(shape) <= 4 or full[0] != shape[0]:
-        raise fail(
-            "HG023", name, f"a computed tensor of shape {list(own)} for one of shape {list(shape)}.",
-            "Elements are repeated along the axes of images, signals and matrices.",
-        )  # fmt: skip
-    if len(shape) == 2:
-        return [*steps, *_repeated((full[0], 1, 1, full[1]), (1, 1), shape[1]), (Reshape(), shape)]
-    data, wanted = Layout(full), Layout(shape).image
-    rows, columns = (wanted[i] // data.image[i] for i in (1, 2))
-    return [*steps, *data.around(_repeated(data.image, (rows, columns), wanted[3]))]
-
-
-def _repeated(image: Shape, times: tuple[int, int], channels: int) -> Imported:
-    """Steps that repeat rows and columns of (n, height, width, channels), and the only channel if it is one."""
-    n, height, width, own = image
-    height, width = height * times[0], width * times[1]
-    steps: Imported = [(Repeat(*times), (n, height, width, own))] if times != (1, 1) else []
-    if own != channels:  # columns of an image of one channel
-        steps += [
-            (Reshape(), (n, height * width, 1, 1)),
-            (Repeat(1, channels), (n, height * width, channels, 1)),
-            (Reshape(), (n, height, width, channels)),
-        ]
-    return steps
 
 
 def _pair(

@@ -7,6 +7,7 @@ from typing import Any
 
 import onnx
 
+from hlsgen.errors import Collector
 from hlsgen.frontend import integer
 from hlsgen.frontend.tensors import Const, label
 from hlsgen.ir import Conv, ConvInteger, HostOp, MatMul, MatMulInteger, Op, Pack, Step
@@ -37,6 +38,23 @@ def name_all(graph: onnx.GraphProto) -> None:
             name = label(node)
             node.name = name if name not in taken else f"{name} ({i})"
         seen.add(node.name)
+
+
+def computed_outputs(graph: onnx.GraphProto, inputs: list[str], problems: Collector) -> list[onnx.ValueInfoProto]:
+    """The graph's outputs that depend on its inputs, with a warning if that leaves one of several; else all of them."""
+    known = set(inputs)
+    for node in graph.node:
+        if known.intersection(node.input):
+            known.update(o for o in node.output if o)
+    found = [o for o in graph.output if o.name in known]
+    if len(found) != 1 or len(graph.output) == 1:
+        return list(graph.output)
+    others = ", ".join(o.name for o in graph.output if o.name not in known)
+    problems.warn(
+        "HG090", found[0].name, f"the other outputs of the graph ({others}) do not depend on its input and are left out.",
+        "Remove them from the graph; with Brevitas return_quant_tensor=False in the last layer.",
+    )  # fmt: skip
+    return found
 
 
 def with_outputs(node: onnx.NodeProto, used: list[str]) -> onnx.NodeProto:

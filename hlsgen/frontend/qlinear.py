@@ -12,6 +12,7 @@ import numpy as np
 
 from hlsgen.errors import fail
 from hlsgen.fixed import Array, fused_multiply_add
+from hlsgen.frontend import softmax
 from hlsgen.frontend.integer import (
     Imported,
     Inputs,
@@ -40,7 +41,7 @@ from hlsgen.quantized_add import Parameters, derive
 
 DOMAIN = "com.microsoft"
 LAYERS = frozenset(["QLinearMatMul", "QGemm", "MatMulIntegerToFloat"])
-OPERATORS = LAYERS | {"QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu"}
+OPERATORS = LAYERS | {"QLinearAdd", "QLinearMul", "QLinearSigmoid", "QLinearLeakyRelu", softmax.NAME}
 
 
 #: Operators of ONNX that onnxruntime has in its own domain as well, for types and opsets that ONNX lacks there.
@@ -63,6 +64,8 @@ def import_qlinear(
             data, weight, out = inputs[0:3], inputs[3:6], inputs[6:8]
             steps = matmul_integer(name, shape, dtype, [None, weight[0], data[2], weight[2]])
             return rescaled(name, steps, scale_product(name, data[1], weight[1]), out)
+        case softmax.NAME:
+            return softmax.import_softmax(name, shape, inputs, attrs, dtype)
         case "QGemm":
             return _gemm(name, shape, dtype, inputs, attrs)
         case "MatMulIntegerToFloat":

@@ -10,6 +10,7 @@ import onnx
 
 from hlsgen.errors import fail
 from hlsgen.fixed import Array
+from hlsgen.frontend import growing
 from hlsgen.frontend.conv import CHANNELS_LAST
 from hlsgen.frontend.images import Imported, Layout, layout
 from hlsgen.frontend.pooling import (
@@ -31,7 +32,7 @@ from hlsgen.operations import Add, Mul
 
 Inputs = list[Const | None]
 
-SPATIAL_OPERATORS = WINDOWS | GLOBAL | QLINEAR | REDUCTIONS | frozenset(
+SPATIAL_OPERATORS = WINDOWS | GLOBAL | QLINEAR | REDUCTIONS | growing.OPERATORS | frozenset(
     ["DepthToSpace", "Pad", "Resize", "Slice", "SpaceToDepth", "Split", "Upsample"]
 )  # fmt: skip
 
@@ -63,6 +64,9 @@ def import_spatial(
         if is_spatial(shape, axes):
             return import_reduction(op_type, name, shape, axes, attrs, dtype)
         return import_standard(node, name, shape, inputs, attrs, opset, 0, dtype)  # the host's
+    if op_type in growing.OPERATORS:
+        found = growing.import_growing(op_type, name, shape, inputs)
+        return import_standard(node, name, shape, inputs, attrs, opset, 0, dtype) if found is None else found
     match op_type:
         case "Resize" | "Upsample":
             return import_resize(op_type, name, shape, inputs, attrs, opset)
@@ -184,11 +188,11 @@ def _split(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], outpu
 def _pad(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], dtype: str) -> Imported:
     """Pad with one constant; what is negative is cut off first. Not along the first axis."""
     mode = attrs.get("mode", "constant")
-    if mode != "constant":
-        raise fail("HG010", name, f"Pad with mode {mode!r}.", "Supported: mode 'constant'.")
     pads = _numbers(name, inputs, 1, attrs, "pads")
     if pads is None:
         raise fail("HG014", name, "pads are needed.")
+    if mode != "constant" and any(pads):
+        raise fail("HG010", name, f"Pad with mode {mode!r}.", "Supported: mode 'constant'.")
     given = _numbers(name, inputs, 3, {}, "axes")
     axes = _axes(name, shape, list(range(len(shape))) if given is None else given)
     if len(pads) != 2 * len(axes):

@@ -30,6 +30,7 @@ from hlsgen.operations import (
     Min,
     Mul,
     QuantizeLinear,
+    Slope,
 )
 
 #: (operation, shape of its result)
@@ -92,6 +93,8 @@ def import_standard(
         if len(arrays) < len([i for i in node.input if i]):
             raise fail("HG020", name, "the shape is not a constant.", "Fix the model's shapes.")
         return [(Reshape(), evaluate(node, arrays, opset)[0].shape)]
+    if op_type == "PRelu" and inputs[1] is not None and inputs[1].array.size > 1:
+        return [(Slope(operand(name, shape, inputs[1], "the slope", dtype)), shape)]
     if op_type in ACTIVATIONS:
         return [(op, shape) for op in activation(op_type, name, shape, inputs, attrs, dtype)]
     match op_type:

@@ -13,7 +13,7 @@ from hlsgen.frontend import conv, dialect, integer, joining, pair, pooling, qlin
 from hlsgen.frontend.fuse import fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
-from hlsgen.frontend.nodes import constant_linear, name_all, result_dtype, with_outputs
+from hlsgen.frontend.nodes import computed_outputs, constant_linear, name_all, result_dtype, with_outputs
 from hlsgen.frontend.patches import with_convolutions
 from hlsgen.frontend.patterns import Source
 from hlsgen.frontend.tensors import (
@@ -43,6 +43,11 @@ INTEGER_OPERATORS = (
     | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK", "Relu", "Max", "Min", "Clip", "Neg", "Abs", "Sign"}
 )  # fmt: skip
 
+#: Operators whose result has another shape or type than the data.
+_CHANGING = (
+    conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS | qlinear.LAYERS | integer.OPERATORS | standard.SHAPES
+    | {"Cast", "Concat", "Gemm", "MatMul", "QLinearConcat", "Requantize", "Transpose"}
+) - {"RequantShift"}  # fmt: skip
 #: Domains of custom operators on images.
 IMAGE_DOMAINS = qonnx.DOMAINS - {""} | {"qonnx.custom_op.channels_last", qlinear.DOMAIN}
 #: Operators of onnxruntime's own domain.
@@ -51,6 +56,7 @@ MICROSOFT = qlinear.OPERATORS | qlinear.SHARED | pooling.QLINEAR | {"QLinearConc
 HARDWARE = (*QUANTIZERS, MatMul, MatMulInteger, Conv, ConvInteger, Concat, Join, Pack)
 
 _LATER = {
+    **dict.fromkeys(["RequantizedConv", "RequantizedGemm"], "Give the model before Deeploy fuses its RequantShift."),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
 }
 
@@ -88,16 +94,17 @@ class Walk:
                 self.tensors[tensor.name] = Dynamic(None, "float32", None)
                 self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
         inputs = [i for i in self.graph.input if i.name not in self.tensors]
-        if not 1 <= len(inputs) <= 2 or len(self.graph.output) != 1:
+        outputs = computed_outputs(self.graph, [i.name for i in inputs], self.problems)
+        if not 1 <= len(inputs) <= 2 or len(outputs) != 1:
             raise fail(
                 "HG015", self.name,
-                f"{len(inputs)} inputs ({', '.join(i.name for i in inputs)}), {len(self.graph.output)} outputs.",
+                f"{len(inputs)} inputs ({', '.join(i.name for i in inputs)}), {len(outputs)} outputs.",
                 "Supported: one output; one input, or two that the first operation adds or multiplies.",
             )  # fmt: skip
         joined = self._join(inputs) if len(inputs) == 2 else None
         if joined:
             inputs = [next(i for i in inputs if i.name == joined.inputs[0])]
-        source, output = inputs[0], self.graph.output[0]
+        source, output = inputs[0], outputs[0]
         if not source.name or not output.name:
             raise fail("HG015", self.name, "an input or output without a name.", "Export the model again.")
         shape: Shape = (1,)
@@ -354,10 +361,10 @@ class Walk:
     def _note_kind(self, node: onnx.NodeProto, name: str, is_qonnx: bool) -> None:
         if node.op_type in conv.CONV_OPERATORS | {"MatMul", "Gemm", "MatMulInteger"} | qlinear.LAYERS:
             self.kinds.append((name, "layer"))
+        elif node.op_type in standard.HOST | {"QLinearSoftmax"}:
+            self.kinds.append((name, node.op_type))
         elif is_qonnx or node.op_type in integer.OPERATORS | qlinear.OPERATORS | {"QuantizedAdd", "Requantize"}:
             self.kinds.append((name, "quantizer"))
-        elif node.op_type in standard.HOST:
-            self.kinds.append((name, node.op_type))
 
     def _constant(
         self,
@@ -411,12 +418,8 @@ class Walk:
             )  # fmt: skip
         if node.domain not in ("", "ai.onnx"):
             known = ", ".join(sorted(d for d in qonnx.DOMAINS if d))
-            raise fail(
-                "HG011",
-                name,
-                f"operator {node.op_type} of domain {node.domain!r}.",
-                f"QONNX domains: {known}.",
-            )
+            text = f"operator {node.op_type} of domain {node.domain!r}."
+            raise fail("HG011", name, text, f"QONNX domains: {known}.")
         known_here = (
             standard.OPERATORS | integer.OPERATORS | conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS
             | joining.OPERATORS | FOLDED | {"Shape", "QLinearMatMul"}
@@ -439,7 +442,6 @@ class Walk:
 
     def _poison(self, node: onnx.NodeProto, data: Dynamic | None) -> None:
         """What is assumed of a node's outputs if the node turns out to be wrong."""
-        shape = data.shape if data else None
-        for output in node.output:
-            if output:
-                self.tensors[output] = Dynamic(shape, "float32", None)
+        same = data if data and node.op_type not in _CHANGING else Dynamic(None, "float32", None)
+        for output in filter(None, node.output):
+            self.tensors[output] = Dynamic(same.shape, same.dtype, None)

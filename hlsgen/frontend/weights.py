@@ -75,6 +75,6 @@ def _plain(name: str, array: Array) -> tuple[Array, Array]:
     if shift is None or int(largest * 2.0**shift).bit_length() + 1 > MAX_PLAIN_BITS:
         raise fail(
             "HG031", name, "the weights are neither quantized nor short integers.",
-            "Put a quantizer (IntQuant, BipolarQuant) between the weights and the layer.",
+            "Put a quantizer (IntQuant, BipolarQuant, DequantizeLinear of integers) between the weights and the layer.",
         )  # fmt: skip
     return (values * 2.0**shift).astype(np.int64), np.full(len(values), 2.0**-shift, np.float32)

@@ -28,6 +28,7 @@ from hlsgen.ir import (
 from hlsgen.operations import (
     QUANTIZERS,
     Activation,
+    Cast,
     Dequantize,
     Elementwise,
     Max,
@@ -36,6 +37,7 @@ from hlsgen.operations import (
     QuantizeLinear,
     Quantizer,
     Requantize,
+    Slope,
 )
 from hlsgen.passes.meaning import code_interval, grid, grid_of_pair
 from hlsgen.passes.relabel import relabel
@@ -122,7 +124,7 @@ class Layers:
         ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
         if ends and held.branches is not None:
             return self.flushed(self._merged(held, held.branches, ends[0]))
-        curved = any(isinstance(op, Activation) for op in held.ops[ends[0] :]) if ends else False
+        curved = any(isinstance(op, Activation | Slope) for op in held.ops[ends[0] :]) if ends else False
         pair = bool(ends) and isinstance(held.ops[ends[0]], Pair)
         if len(ends) > 1 and (pair or (curved and held.value.type.bits > _WIDE)):
             held = self._closed(held, ends[0])
@@ -212,24 +214,35 @@ class Layers:
 
     def packed(self, name: str, left: Held, right: Held, shape: Shape) -> Held:
         """Two tensors of 8-bit integers, as one."""
-        left, right = (self.flushed(h) for h in (left, right))
-        for held in (left, right):
-            whole = held.value.decode
-            if held.pending or held.branches or not isinstance(whole, Whole) or whole.offset.any():
-                raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
+        left, right = (self._bytes(name, self.flushed(h)) for h in (left, right))
         result = Value(shape, IntType(0, 65535), Whole("uint16", np.zeros((1,) * len(shape), np.int64)))
         return self.add(Packing(name, (left.value, right.value), result, (left.index, right.index)))
+
+
+    def _bytes(self, name: str, held: Held) -> Held:
+        """The tensor as codes of 8 bits, also where fewer would do."""
+        whole = held.value.decode
+        if held.pending or held.branches or not isinstance(whole, Whole) or whole.offset.any():
+            raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
+        type_ = IntType(0, 255) if whole.dtype == "uint8" else IntType(-128, 127)
+        if held.value.type == type_:
+            return held
+        one = np.ones((1,) * len(held.value.shape), np.float32)
+        wide = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, whole.dtype)
+        return self.refined(f"{name} (input)", held, [Cast("float32")], wide)
 
 
 def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
     """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
     for count, bound in enumerate(following):
-        if not isinstance(op, QuantizeLinear | Requantize) or not isinstance(bound, Max | Min):
+        takes = isinstance(op, QuantizeLinear | Requantize) or (isinstance(op, Pair) and op.fixed is None)
+        if not takes or not isinstance(bound, Max | Min):
             return op, count
         value = np.unique(bound.value)
         if value.dtype.kind not in "iu" or len(value) > 1:
             return op, count
         end = max if isinstance(bound, Max) else min
+        assert isinstance(op, QuantizeLinear | Requantize | Pair)
         op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
     return op, len(following)
 

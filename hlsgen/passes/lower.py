@@ -100,8 +100,9 @@ class _Parts:
             self.tail.insert(0, at)
             at = steps[at].inputs[0] - 1
         last = steps[at].op
-        _, bounds = bounded(last, [steps[i].op for i in self.tail])
-        self.tail = self.tail[bounds:]
+        moved = next((n for n, i in enumerate(self.tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
+        _, bounds = bounded(last, [steps[i].op for i in self.tail[moved:]])
+        self.tail = self.tail[moved + bounds if bounds else 0 :]
         outside = {*self.head, *self.tail}
         self.core = [i for i in range(len(steps)) if i not in outside]
 

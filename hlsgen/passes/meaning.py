@@ -162,7 +162,9 @@ def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     real = decode(value.decode, codes)
     for op in ops:
         real = apply(op, real)
-    return _grid(real, value)
+    rank = len(value.shape)
+    scales = [op.scale for op in ops if isinstance(op, Dequantize) and op.scale.dtype == np.float32]
+    return _grid(real, value, [np.full((1,) * rank, scale.ravel()[0]) for scale in scales])
 
 
 def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:

@@ -29,6 +29,7 @@ from hlsgen.operations import (
     MultiThreshold,
     QuantizeLinear,
     SignedBit,
+    Slope,
     Trunc,
 )
 from hlsgen.semantics import constants, lead_axes
@@ -112,6 +113,8 @@ def never_falls(op: object, shape: Shape) -> bool:
     match item:
         case Mul(value) | Div(value) | Fma(value, _):
             return bool((np.asarray(value) > 0).all())
+        case Slope(value):
+            return bool((value >= 0).all())
         case Activation(kind):
             return kind in _RISING_ACTIVATIONS
         case Add() | Max() | Min() | Cast() | Dequantize():

@@ -38,6 +38,7 @@ from hlsgen.operations import (
     Quantizer,
     Requantize,
     SignedBit,
+    Slope,
     Trunc,
 )
 from hlsgen.rescale import wholes
@@ -68,7 +69,7 @@ def build(f: StepFunction) -> FloatUnits:
     units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
     while at < len(f.ops):
         op, at = f.ops[at], at + 1
-        if isinstance(op, Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation):
+        if isinstance(op, Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope):
             units += _operation(f, op)
             continue
         type_, zero = code_type(op), np.zeros(f.sets, np.int64)
@@ -122,7 +123,7 @@ def _operation(f: StepFunction, op: Float) -> list[Unit]:
             return [Arithmetic("MIN", value)]
         case Cast("float32"):
             return []
-        case Cast() | Dequantize() | Activation() | Fma():
+        case Cast() | Dequantize() | Activation() | Fma() | Slope():
             raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
             assert_never(op)

@@ -34,6 +34,7 @@ from hlsgen.operations import (
     QuantizeLinear,
     Requantize,
     SignedBit,
+    Slope,
     Trunc,
 )
 from hlsgen.rescale.step import StepFunction
@@ -89,6 +90,8 @@ def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None
             return None if turns is None else _crossings(values, turns)
         case Mul(value):
             return _factor(values, value) if value.dtype.kind == "f" else None
+        case Slope(value):
+            return _slope(values, value) if np.isfinite(value).all() else None
         case Fma(factor, value):
             return _factor(values, factor) if np.isfinite(value).all() else None
         case Add(value):
@@ -117,6 +120,12 @@ def _factor(values: Side, factor: Array) -> Iterator[Side] | None:
     if not np.isfinite(factor).all():
         return None
     return _crossings(values, (_LOWEST, _INF) if (factor == 0).any() else ())
+
+
+def _slope(values: Side, value: Array) -> Iterator[Side]:
+    """A slope of 0 makes NaN of an infinity; a negative one turns at 0."""
+    turns = (*((_LOWEST,) if (value == 0).any() else ()), *((0.0,) if (value < 0).any() else ()))
+    return _crossings(values, turns)
 
 
 def _crossings(values: Side, turns: tuple[float, ...]) -> Iterator[Side]:

@@ -8,16 +8,17 @@
 //             KH, KW, SH, SW, PT, PL  kernel, stride, padding at top and left
 //             OUT_H, OUT_W   windows of an image
 //             FOLDS          words of a pixel
-//             COLUMNS        KH > 1: pixels of a row that are stored, at least WIDTH. KH is 1: pixels that
-//                            are stored, a multiple of KW
+//             COLUMNS        KH is 1: pixels that are stored, a multiple of KW. Else it is ignored: KH
+//                            rows of WIDTH pixels are stored
 //             PAD            code of the elements outside
-// Latency     A beat is issued in each enabled cycle (m_ready || !m_valid), but the first one of a window
-//             waits until hg_window_flow says that the window is complete; it is on m_data 2 enabled
-//             cycles after its issue. Words are taken, enabled or not, as hg_window_flow says with
+// Latency     A beat is issued in each enabled cycle (m_ready || !m_valid) in which hg_window_flow says that
+//             its window is complete; it is on m_data 2 enabled cycles after its issue.
+//             Words are taken, enabled or not, as hg_window_flow says with
 //             DEPTH = (KH is 1 ? COLUMNS : KH * WIDTH) * FOLDS.
 // Contract    that DEPTH is as hg_window_flow needs it (it is if KH > 1). s_ready depends on registers only.
-//             KH * KW banks: row r (counted over all images) is in slot r mod KH, column x (KH is 1: pixel
-//             x of all) in column bank x mod KW; each has one write port and one registered read.
+//             KH * KW memories with one write port and one registered read: row r (counted over all
+//             images) is in slot r mod KH, column x (KH is 1: pixel x of all) in column bank x mod KW; or,
+//             where a whole slot fits into a LUTRAM, every tap of a row has a copy of its own.
 `default_nettype none
 module hg_unfold #(
     parameter integer UNIT    = 4,
@@ -46,11 +47,14 @@ module hg_unfold #(
     input  wire                        m_ready
 );
     localparam integer WORD = LANES * UNIT;
-    localparam integer BANK = ((COLUMNS + KW - 1) / KW) * FOLDS;
-    localparam integer AW   = (BANK <= 1) ? 1 : $clog2(BANK);
-    localparam integer HB   = (KH <= 1) ? 1 : $clog2(KH);
-    localparam integer WB   = (KW <= 1) ? 1 : $clog2(KW);
-    localparam integer FB   = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    // Pixels of a slot; column banks: 1 if copies take less than turning columns.
+    localparam integer KEPT  = (KH == 1) ? COLUMNS : WIDTH;
+    localparam integer BANKS = (KEPT * FOLDS <= ((KW < 3) ? 32 : 64)) ? 1 : KW;
+    localparam integer BANK  = ((KEPT + BANKS - 1) / BANKS) * FOLDS;
+    localparam integer AW    = (BANK <= 1) ? 1 : $clog2(BANK);
+    localparam integer HB    = (KH <= 1) ? 1 : $clog2(KH);
+    localparam integer WB    = (BANKS <= 1) ? 1 : $clog2(BANKS);
+    localparam integer FB    = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
     // Bits of a signed position: those of the last taps, of the image and of the kernel.
     localparam integer Y_LAST = (OUT_H - 1) * SH + KH - 1 - PT, Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
@@ -62,22 +66,22 @@ module hg_unfold #(
 
     wire signed [YW-1:0] row;
     wire signed [XW-1:0] column;
-    wire [AW-1:0] address, ahead;
-    wire [HB-1:0] turn_y;
-    wire [WB-1:0] turn_x;
-    wire [KH-1:0] outside_y;
-    wire [KW-1:0] outside_x;
-    wire          start, window_end, row_end, image_end, complete;
-    wire          en    = m_ready || !m_valid;
-    wire          take  = s_valid && s_ready;
-    wire          issue = en && (complete || !start);
+    wire [KW*AW-1:0]     places;
+    wire [HB-1:0]        turn_y;
+    wire [WB-1:0]        turn_x;
+    wire [KH-1:0]        outside_y;
+    wire [KW-1:0]        outside_x;
+    wire window_end, row_end, image_end, complete;
+    wire en    = m_ready || !m_valid;
+    wire take  = s_valid && s_ready;
+    wire issue = en && complete;
 
     hg_unfold_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .PT(PT), .PL(PL),
-        .OUT_H(OUT_H), .OUT_W(OUT_W), .FOLDS(FOLDS), .BANK(BANK), .ADDR_W(AW), .TURN_H(HB), .TURN_W(WB),
-        .ROW_W(YW), .COLUMN_W(XW)
+        .OUT_H(OUT_H), .OUT_W(OUT_W), .FOLDS(FOLDS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
+        .TURN_H(HB), .TURN_W(WB), .ROW_W(YW), .COLUMN_W(XW)
     ) walk (
-        .clk(clk), .rst(rst), .issue(issue), .start(start), .address(address), .ahead(ahead),
+        .clk(clk), .rst(rst), .issue(issue), .places(places),
         .turn_y(turn_y), .turn_x(turn_x), .row(row), .column(column),
         .outside_y(outside_y), .outside_x(outside_x),
         .window_end(window_end), .row_end(row_end), .image_end(image_end)
@@ -86,7 +90,7 @@ module hg_unfold #(
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y(KH - 1), .SPAN_X(KW - 1), .SH(SH), .SW(SW),
         .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .PIXEL(FOLDS),
-        .DEPTH(((KH == 1) ? COLUMNS : KH * WIDTH) * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
+        .DEPTH(KH * KEPT * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
         .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
@@ -94,12 +98,10 @@ module hg_unfold #(
     );
 
     // Place of the word that is taken. The last one of a slot:
-    localparam integer KEPT   = (KH == 1) ? COLUMNS : WIDTH;
-    localparam integer A_LAST = ((KEPT - 1) / KW + 1) * FOLDS - 1;
-    localparam integer B_LAST = (KEPT - 1) % KW;
+    localparam integer A_LAST = BANK - 1, B_LAST = (KEPT - 1) % BANKS;
     localparam integer A_BACK = 1 - FOLDS, A_UP = 1;
     localparam [HB-1:0] H_TOP = KH[HB-1:0] - 1'b1;
-    localparam [WB-1:0] W_TOP = KW[WB-1:0] - 1'b1;
+    localparam [WB-1:0] W_TOP = BANKS[WB-1:0] - 1'b1;
     localparam [FB-1:0] F_TOP = FOLDS[FB-1:0] - 1'b1;
     reg  [HB-1:0] slot_reg;
     reg  [WB-1:0] bank_reg;
@@ -145,6 +147,7 @@ module hg_unfold #(
         end
     end
     assign m_valid = m_valid_reg;
+    wire unused = &{1'b0, next_x_reg};
 
     // A word is never read at the edge at which its place is written, but for taps outside of the image.
     wire [KH*KW*WORD-1:0] stored, level, window;
@@ -153,33 +156,29 @@ module hg_unfold #(
         for (h = 0; h < KH; h = h + 1) begin : slot
             for (w = 0; w < KW; w = w + 1) begin : bank
                 localparam integer H = h, W = w;
-                wire [AW-1:0]  place = (turn_x > W[WB-1:0]) ? ahead : address;
-                wire           write = take && slot_reg == H[HB-1:0] && bank_reg == W[WB-1:0];
+                wire           write = take && slot_reg == H[HB-1:0] && (BANKS == 1 || bank_reg == W[WB-1:0]);
                 reg [WORD-1:0] mem [0:BANK-1];
-                reg [WORD-1:0] word_reg;
+                reg [WORD-1:0] word_reg, tap_reg;
                 always @(posedge clk) begin
                     if (write) mem[write_reg] <= s_data;
-                    if (en)    word_reg       <= mem[place];
+                    if (en)    word_reg       <= mem[places[w*AW +: AW]];
                 end
                 assign stored[(h*KW+w)*WORD +: WORD] = word_reg;
+                // The tap of this number, turned.
+                wire outside = next_outside_y_reg[h] || next_outside_x_reg[w];
+                always @(posedge clk)
+                    if (en) tap_reg <= outside ? {LANES{PAD}} : window[(h*KW+w)*WORD +: WORD];
+                assign m_data[(h*KW+w)*WORD +: WORD] = tap_reg;
             end
-            hg_rotate #(.N(KW), .WIDTH(WORD)) across (
-                .turn(next_x_reg), .x(level[h*KW*WORD +: KW*WORD]), .y(window[h*KW*WORD +: KW*WORD])
-            );
+            if (BANKS == 1) begin : straight
+                assign window[h*KW*WORD +: KW*WORD] = level[h*KW*WORD +: KW*WORD];
+            end else begin : turned
+                hg_rotate #(.N(KW), .WIDTH(WORD)) across (
+                    .turn(next_x_reg), .x(level[h*KW*WORD +: KW*WORD]), .y(window[h*KW*WORD +: KW*WORD])
+                );
+            end
         end
     endgenerate
     hg_rotate #(.N(KH), .WIDTH(KW*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
-
-    generate
-        for (h = 0; h < KH; h = h + 1) begin : row_out
-            for (w = 0; w < KW; w = w + 1) begin : tap
-                wire           outside = next_outside_y_reg[h] || next_outside_x_reg[w];
-                reg [WORD-1:0] word_reg;
-                always @(posedge clk)
-                    if (en) word_reg <= outside ? {LANES{PAD}} : window[(h*KW+w)*WORD +: WORD];
-                assign m_data[(h*KW+w)*WORD +: WORD] = word_reg;
-            end
-        end
-    endgenerate
 endmodule
 `default_nettype wire

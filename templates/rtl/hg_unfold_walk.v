@@ -2,15 +2,16 @@
 //
 // Purpose     counts folds, windows, rows of windows and images.
 // Parameters  HEIGHT to FOLDS  as in hg_unfold
+//             BANKS     column banks: KW, or 1 if every tap has a copy of all columns
 //             BANK      words of a bank
 //             ADDR_W    bits of an address in a bank
 //             TURN_H, TURN_W   bits of a row slot and of a column bank
 //             ROW_W, COLUMN_W  bits of a signed row and column
 // Latency     the outputs describe the beat that `issue` issues at this edge; the next one follows
-// Contract    column bank b holds its tap of the window at `address` if b >= turn_x, else at `ahead`;
+// Contract    places: the addresses of the KW column banks, or of the copies for taps kw = 0, 1, ...
 //             row slot turn_y and column bank turn_x hold tap 0. row, column: of the last tap.
-//             outside_y, outside_x: tap kh, kw is outside of the image. start: first beat of a window;
-//             *_end: the last one. Only counters, sums with and comparisons to constants.
+//             outside_y, outside_x: tap kh, kw is outside of the image. *_end: last beat of a
+//             window, of a row of windows, of an image. Only counters, and sums with constants.
 `default_nettype none
 module hg_unfold_walk #(
     parameter integer HEIGHT   = 4,
@@ -24,6 +25,7 @@ module hg_unfold_walk #(
     parameter integer OUT_H    = 4,
     parameter integer OUT_W    = 5,
     parameter integer FOLDS    = 2,
+    parameter integer BANKS    = 3,
     parameter integer BANK     = 4,
     parameter integer ADDR_W   = 2,
     parameter integer TURN_H   = 2,
@@ -34,9 +36,7 @@ module hg_unfold_walk #(
     input  wire                       clk,
     input  wire                       rst,
     input  wire                       issue,
-    output wire                       start,
-    output wire [ADDR_W-1:0]          address,
-    output wire [ADDR_W-1:0]          ahead,
+    output wire [KW*ADDR_W-1:0]       places,
     output wire [TURN_H-1:0]          turn_y,
     output wire [TURN_W-1:0]          turn_x,
     output wire signed [ROW_W-1:0]    row,
@@ -51,7 +51,7 @@ module hg_unfold_walk #(
         wrap = ((v % m) + m) % m;
     endfunction
     function integer down(input integer v);  // columns to places in a bank, rounded down
-        down = (v - wrap(v, KW)) / KW;
+        down = (v - wrap(v, BANKS)) / BANKS;
     endfunction
 
     // Loops.
@@ -59,11 +59,9 @@ module hg_unfold_walk #(
     localparam [FB-1:0] F_LAST = FOLDS[FB-1:0] - 1'b1;
     localparam integer Y_0 = KH - 1 - PT, Y_LAST = Y_0 + (OUT_H - 1) * SH;
     localparam integer X_0 = KW - 1 - PL, X_LAST = X_0 + (OUT_W - 1) * SW;
-    reg               start_reg;
-    reg [FB-1:0]      fold_reg;
+    reg [FB-1:0]              fold_reg;
     reg signed [ROW_W-1:0]    row_reg;
     reg signed [COLUMN_W-1:0] column_reg;
-    assign start      = start_reg;
     assign row        = row_reg;
     assign column     = column_reg;
     assign window_end = fold_reg == F_LAST;
@@ -84,16 +82,18 @@ module hg_unfold_walk #(
     localparam integer C_0  = ((KH == 1) ? -PT * WIDTH : 0) - PL;
     localparam integer C_R  = ((KH == 1) ? SH * WIDTH : 0) - BACK;
     localparam integer C_I  = ((KH == 1) ? (HEIGHT - (OUT_H - 1) * SH) * WIDTH : 0) - BACK;
-    localparam integer W_0 = wrap(C_0, KW), W_X = wrap(SW, KW), W_R = wrap(C_R, KW), W_I = wrap(C_I, KW);
+    localparam integer W_0 = wrap(C_0, BANKS), W_X = wrap(SW, BANKS);
+    localparam integer W_R = wrap(C_R, BANKS), W_I = wrap(C_I, BANKS);
     reg  [TURN_W-1:0] turn_x_reg;
     wire [TURN_W-1:0] w_step = image_end ? W_I[TURN_W-1:0] : row_end ? W_R[TURN_W-1:0] : W_X[TURN_W-1:0];
     wire [TURN_W-1:0] w_sum  = turn_x_reg + w_step;
-    wire [TURN_W:0]   w_cut  = {1'b0, turn_x_reg} + ({1'b0, w_step} - KW[TURN_W:0]);
+    wire [TURN_W:0]   w_cut  = {1'b0, turn_x_reg} + ({1'b0, w_step} - BANKS[TURN_W:0]);
     wire              carry  = !w_cut[TURN_W];
     assign turn_x = turn_x_reg;
 
     // Address of the column bank of tap 0; addresses of rows outside their slots are of no matter.
     localparam integer PLACES = (KH == 1) ? BANK : (1 << ADDR_W);
+    localparam [0:0]   EVEN   = PLACES == (1 << ADDR_W);
     localparam integer A_0  = wrap(down(C_0) * FOLDS, PLACES);
     localparam integer A_F  = wrap(1, PLACES);
     localparam integer A_X  = wrap(down(SW) * FOLDS - (FOLDS - 1), PLACES);
@@ -102,24 +102,24 @@ module hg_unfold_walk #(
     localparam integer A_XC = wrap(down(SW) * FOLDS + 1, PLACES);
     localparam integer A_RC = wrap(down(C_R) * FOLDS + 1, PLACES);
     localparam integer A_IC = wrap(down(C_I) * FOLDS + 1, PLACES);
-    localparam integer A_A  = wrap(FOLDS, PLACES);
     reg  [ADDR_W-1:0] address_reg;
     wire [ADDR_W-1:0] a_same = image_end ? A_I[ADDR_W-1:0] : row_end ? A_R[ADDR_W-1:0] : A_X[ADDR_W-1:0];
     wire [ADDR_W-1:0] a_next = image_end ? A_IC[ADDR_W-1:0] : row_end ? A_RC[ADDR_W-1:0] : A_XC[ADDR_W-1:0];
     wire [ADDR_W-1:0] a_step = !window_end ? A_F[ADDR_W-1:0] : carry ? a_next : a_same;
     wire [ADDR_W-1:0] a_sum  = address_reg + a_step;
-    wire [ADDR_W-1:0] n_sum  = address_reg + A_A[ADDR_W-1:0];
-    assign address = address_reg;
-    wire [ADDR_W-1:0] a_new;
+    wire [ADDR_W:0]   a_cut  = {1'b0, address_reg} + ({1'b0, a_step} - PLACES[ADDR_W:0]);
+    wire [ADDR_W-1:0] a_new  = (EVEN || a_cut[ADDR_W]) ? a_sum : a_cut[ADDR_W-1:0];
+
+    // A column bank before that of tap 0 holds the pixel one place ahead; a copy, that of its tap.
+    genvar t;
     generate
-        if (PLACES == (1 << ADDR_W)) begin : even
-            assign a_new = a_sum;
-            assign ahead = n_sum;
-        end else begin : odd
-            wire [ADDR_W:0] a_cut = {1'b0, address_reg} + ({1'b0, a_step} - PLACES[ADDR_W:0]);
-            wire [ADDR_W:0] n_cut = {1'b0, address_reg} + (A_A[ADDR_W:0] - PLACES[ADDR_W:0]);
-            assign a_new = a_cut[ADDR_W] ? a_sum : a_cut[ADDR_W-1:0];
-            assign ahead = n_cut[ADDR_W] ? n_sum : n_cut[ADDR_W-1:0];
+        for (t = 0; t < KW; t = t + 1) begin : bank
+            localparam integer T = t, AHEAD = wrap((BANKS == 1) ? t * FOLDS : FOLDS, PLACES);
+            wire              here = BANKS > 1 && (t + 1 == KW || turn_x_reg <= T[TURN_W-1:0]);
+            wire [ADDR_W-1:0] sum  = address_reg + AHEAD[ADDR_W-1:0];
+            wire [ADDR_W:0]   cut  = {1'b0, address_reg} + (AHEAD[ADDR_W:0] - PLACES[ADDR_W:0]);
+            assign places[t*ADDR_W +: ADDR_W] = here ? address_reg
+                                              : (EVEN || cut[ADDR_W]) ? sum : cut[ADDR_W-1:0];
         end
     endgenerate
 
@@ -129,7 +129,6 @@ module hg_unfold_walk #(
     always @(posedge clk) begin
         if (issue) begin
             address_reg <= a_new;
-            start_reg   <= window_end;
             fold_reg    <= window_end ? {FB{1'b0}} : fold_reg + 1'b1;
             if (window_end) column_reg <= column_reg + x_step;
             if (window_end) turn_x_reg <= carry ? w_cut[TURN_W-1:0] : w_sum;
@@ -138,7 +137,6 @@ module hg_unfold_walk #(
         end
         if (rst) begin
             address_reg <= A_0[ADDR_W-1:0];
-            start_reg   <= 1'b1;
             fold_reg    <= {FB{1'b0}};
             column_reg  <= X_0[COLUMN_W-1:0];
             row_reg     <= Y_0[ROW_W-1:0];
@@ -148,7 +146,6 @@ module hg_unfold_walk #(
     end
 
     // Only taps that can be outside are compared.
-    genvar t;
     generate
         for (t = 0; t < KH; t = t + 1) begin : rows
             localparam integer FIRST = KH - 1 - t, BEYOND = HEIGHT + FIRST;  // of the last tap

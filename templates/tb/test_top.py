@@ -122,7 +122,7 @@ class Core:
         got, times, first = [], [], None
         held_back = 0
         sent, offered, ready, quiet, held, start = 0, False, False, 0, None, self.cycle
-        while len(got) < count:
+        while len(got) < count or (stop_at is None and (offered or sent < len(beats))):
             if offered and s_ready.value == 1:
                 first = self.cycle if first is None else first
                 sent, offered, quiet = sent + 1, False, 0

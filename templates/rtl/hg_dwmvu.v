@@ -1,0 +1,105 @@
+// hg_dwmvu: depthwise convolution of whole windows, each of PE elements with weights of its own.
+//
+// Purpose     behind hg_unfold: for every beat, of TAPS taps of PE elements, PE sums over the taps,
+//             element by element. Beat i uses word i mod FOLDS of the weights.
+// Parameters  PE             elements of a tap
+//             TAPS           taps of a window
+//             FOLDS          words of weights
+//             X_W, X_SIGNED  codes, see hg_dot
+//             W_W, MODE      see hg_mac
+//             ACC_W          bits of a sum; the caller proves that every sum fits
+//             FILE           $readmemh file of FOLDS words; element p, tap t at bit (p * TAPS + t) * W_W
+//             STYLE          kind of memory, see hg_weights
+//             EVERY          pipeline registers in the adder trees, see hg_adder_tree
+//             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
+//             UNIT           number of the unit on the load bus
+// Latency     1 + latency of hg_dot (MODE 2: hg_popcount) + 1 enabled cycles (m_ready || !m_valid); one
+//             beat a cycle
+// Contract    exact modulo 2^ACC_W. Tap t, element p of s_data at bit (t * PE + p) * X_W.
+`default_nettype none
+module hg_dwmvu #(
+    parameter integer PE       = 2,
+    parameter integer TAPS     = 9,
+    parameter integer FOLDS    = 2,
+    parameter integer X_W      = 4,
+    parameter integer X_SIGNED = 0,
+    parameter integer W_W      = 3,
+    parameter integer MODE     = 0,
+    parameter integer ACC_W    = 12,
+    parameter         FILE     = "weights.mem",
+    parameter integer STYLE    = 0,
+    parameter integer EVERY    = 2,
+    parameter integer LOADABLE = 0,
+    parameter integer UNIT     = 0
+) (
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire [TAPS*PE*X_W-1:0] s_data,
+    input  wire                   s_valid,
+    output wire                   s_ready,
+    output wire [PE*ACC_W-1:0]    m_data,
+    output wire                   m_valid,
+    input  wire                   m_ready,
+    input  wire [49:0]            load
+);
+    localparam integer AW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam [AW-1:0] LAST_WORD = FOLDS[AW-1:0] - 1'b1;
+
+    wire en = m_ready || !m_valid;
+    assign s_ready = en;
+
+    // The weights of a beat are read at the edge at which it is taken.
+    reg [TAPS*PE*X_W-1:0] x_reg;
+    reg                   x_valid_reg;
+    reg [AW-1:0]          word_reg;
+    always @(posedge clk) begin
+        if (en) begin
+            x_reg       <= s_data;
+            x_valid_reg <= s_valid;
+        end
+        if (en && s_valid) word_reg <= (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
+        if (rst) begin
+            x_valid_reg <= 1'b0;
+            word_reg    <= {AW{1'b0}};
+        end
+    end
+
+    // hg_mac takes the taps of an element side by side.
+    wire [PE*TAPS*X_W-1:0] x;
+    genvar p, t;
+    generate
+        for (p = 0; p < PE; p = p + 1) begin : element
+            for (t = 0; t < TAPS; t = t + 1) begin : tap
+                assign x[(p*TAPS+t)*X_W +: X_W] = x_reg[(t*PE+p)*X_W +: X_W];
+            end
+        end
+    endgenerate
+
+    // Words that replace those of the file.
+    wire                   we;
+    wire [AW-1:0]          waddr;
+    wire [PE*TAPS*W_W-1:0] w, wdata;
+
+    hg_load #(
+        .UNIT(UNIT), .WORDS(FOLDS), .WIDTH(PE*TAPS*W_W), .LOADABLE(LOADABLE)
+    ) loader (
+        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+    );
+
+    hg_weights #(
+        .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*TAPS*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+    ) weights (
+        .clk(clk), .en(en), .addr(word_reg), .data(w),
+        .we(we), .waddr(waddr), .wdata(wdata)
+    );
+
+    hg_mac #(
+        .SIMD(TAPS), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
+        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
+    ) mac (
+        .clk(clk), .rst(rst), .en(en),
+        .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w),
+        .m_data(m_data), .m_valid(m_valid)
+    );
+endmodule
+`default_nettype wire
