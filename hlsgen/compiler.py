@@ -168,6 +168,11 @@ def _check_options(options: Options) -> None:
         problems.error("HG040", "--target", f"{options.target!r} is not supported.", "Supported: verilog.")
     if options.lanes is not None and not 1 <= options.lanes <= 9999:
         problems.error("HG040", "--lanes", f"{options.lanes}.", "Supported: 1 to 9999.")
+    if not is_folding(options.folding):
+        problems.error(
+            "HG041", "folding", "does not map names of layers to whole numbers pe and simd.",
+            'Form: {"NAME": {"pe": N, "simd": N}}.',
+        )  # fmt: skip
     if options.target_cycles is not None and options.target_cycles < 1:
         problems.error("HG040", "--target-cycles", f"{options.target_cycles}.", "At least 1.")
     problems.finish()

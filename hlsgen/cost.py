@@ -90,12 +90,12 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
         case UnfoldStage():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
-            tall, wide = unit.window.kernel
+            wide = unit.window.kernel[1]
             kept = unit.columns * unit.folds
             copied = kept <= (64 if wide > 2 else 32)
             words = kept if copied else -(-unit.columns // wide) * unit.folds
-            place = Cost(lut=_window(unit.depth) + result.bits * ((tall > 1) + (wide > 1 and not copied)))
-            return sum((buffer(words, source.bits) for _ in range(tall * wide)), place)
+            place = Cost(lut=_window(unit.depth) + result.bits * ((unit.rows > 1) + (wide > 1 and not copied)))
+            return sum((buffer(words, source.bits) for _ in range(unit.rows * wide)), place)
         case TapsStage():
             bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
             lanes = unit.pe * unit.simd

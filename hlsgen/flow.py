@@ -280,19 +280,15 @@ class Network:
                 return motion.width(wire, result, *motion.width_beats(stage.source, stage.result))
             case MatrixStage():
                 return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
-            case ConvStage() | PoolStage():
+            case ConvStage() | PoolStage() | UnfoldStage():
                 folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
-                step = unit.window.taps * (1 if isinstance(unit, PoolStage) else unit.folds)
+                step = unit.window.taps * (unit.folds if isinstance(unit, ConvStage) else 1)
+                step = 1 if isinstance(unit, UnfoldStage) else step
                 needs, keeps = window_words(unit.window, unit.height, unit.width, folds)
                 depth = ENDLESS if unlimited else unit.depth
                 if not unlimited:
                     self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
                 buffer = Buffer(needs, keeps, unit.height * unit.width * folds, depth, unit.period)
-            case UnfoldStage():
-                needs, keeps = window_words(unit.window, unit.height, unit.width, unit.folds)
-                self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
-                buffer = Buffer(needs, keeps, unit.height * unit.width * unit.folds, unit.depth, unit.folds)
-                step = 1
             case GatherStage():
                 period, step = math.prod(extent for extent, _ in unit.loops), 1
                 buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
@@ -306,7 +302,7 @@ class Network:
                 return motion.route([wire], result, motion.pad_beats(unit))
             case _:
                 assert_never(unit)
-        if isinstance(unit, ConvStage | PoolStage):
+        if not isinstance(unit, GatherStage):
             self.buffers[stage.name] = buffer
         return windows(wire, result, buffer, step - 1 + latency(unit), step)
 

@@ -58,7 +58,6 @@ from hlsgen.stages import (
 )
 from hlsgen.streams import Flow, Streams, fold_table
 from hlsgen.weights import folded, folded_depthwise, padded, unfolded, unfolded_depthwise
-from hlsgen.windows import unfold_columns
 
 #: Lanes that the names of threshold files can tell apart.
 MAX_LANES = 9999
@@ -272,7 +271,7 @@ class Planner(Streams):
         height, width, _ = layer.source.shape[-3:]
         window, stream = layer.window, flow.stream
         folds, lanes = stream.group_beats, stream.lanes * layer.window.taps
-        unit = UnfoldStage(window, height, width, folds, layer.pad, unfold_columns(window, width))
+        unit = UnfoldStage(window, height, width, folds, layer.pad, 0, 0)
         places = layer.result.size // layer.result.shape[-1]
         result = Stream(stream.type, lanes, places * folds, lanes * folds)
         return self._append(name, unit, [flow], result)

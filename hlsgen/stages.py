@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hlsgen.fixed import Array, IntType
 from hlsgen.ir import Reduction, Window
@@ -169,8 +169,7 @@ class ReduceStage:
 class UnfoldStage:
     """hg_unfold: windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
 
-    A beat has, tap by tap, the elements of a word. `columns`: pixels that there is room for in each row of
-    the buffer, which has as many rows as the kernel.
+    A beat has, tap by tap, the elements of a word. `rows`, `columns`: pixels that there is room for.
     """
 
     window: Window
@@ -178,12 +177,25 @@ class UnfoldStage:
     width: int
     folds: int
     pad: int
+    rows: int
     columns: int
 
     @property
     def depth(self) -> int:
         """Words in the buffer."""
-        return self.window.kernel[0] * self.columns * self.folds
+        return self.rows * self.columns * self.folds
+
+    @property
+    def period(self) -> int:
+        """Cycles of a window."""
+        return self.folds
+
+    def with_depth(self, words: int) -> UnfoldStage:
+        """With room for at least so many words: more rows or, of a kernel of one row, more kernels."""
+        pixels, (tall, wide) = -(-words // self.folds), self.window.kernel
+        if tall == 1:
+            return replace(self, rows=1, columns=wide * max(1, -(-pixels // wide)))
+        return replace(self, rows=max(tall, -(-pixels // self.width)), columns=self.width)
 
 
 @dataclass(frozen=True, eq=False)

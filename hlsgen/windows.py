@@ -10,7 +10,7 @@ import numpy as np
 from hlsgen.fixed import Array
 from hlsgen.ir import Window
 from hlsgen.motion import Motion, Wire
-from hlsgen.stages import ConvStage, PoolStage
+from hlsgen.stages import ConvStage, PoolStage, UnfoldStage
 
 
 @dataclass
@@ -171,17 +171,11 @@ def window_words(window: Window, height: int, width: int, folds: int) -> tuple[l
     return needs, keeps
 
 
-def least_depth(unit: ConvStage | PoolStage) -> int:
+def least_depth(unit: ConvStage | PoolStage | UnfoldStage) -> int:
     """Words that the memory of a unit with windows has to have."""
     folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
     needs, keeps = window_words(unit.window, unit.height, unit.width, folds)
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1
-
-
-def unfold_columns(window: Window, width: int) -> int:
-    """Pixels in each row of hg_unfold's buffer: of a signal not all, but around a ring of whole kernels."""
-    (tall, wide), across = window.kernel, window.strides[1]
-    return width if tall > 1 else wide * -(-max(2 * wide, wide + across + 2) // wide)
 
 
 def span(buffer: Buffer, taken: Array, out: Wire) -> int:

@@ -166,14 +166,15 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_reduce_walk": ({"SIZE": 1, "KERNEL": 1, "COUNT": 1}, {"SIZE": 9, "KERNEL": 1, "COUNT": 8}),
     "hg_unfold": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
-        | {"FOLDS": 1, "COLUMNS": 1},
+        | {"FOLDS": 1, "ROWS": 1, "COLUMNS": 1},
         {"LANES": 1, "HEIGHT": 1, "WIDTH": 20, "KH": 1, "KW": 4, "SW": 3, "PT": 0, "PL": 2, "OUT_H": 1, "OUT_W": 7}
-        | {"FOLDS": 3, "COLUMNS": 24, "PAD": "4'h9"},
+        | {"FOLDS": 3, "ROWS": 1, "COLUMNS": 24, "PAD": "4'h9"},
+        {"WIDTH": 40, "OUT_W": 40, "COLUMNS": 40, "ROWS": 5},
     ),
     "hg_unfold_walk": (
         {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "FOLDS": 1}
-        | {"BANKS": 1, "BANK": 1, "ADDR_W": 1, "TURN_H": 1, "TURN_W": 1, "ROW_W": 2, "COLUMN_W": 2},
-        {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
+        | {"ROWS": 1, "BANKS": 1, "BANK": 1, "ADDR_W": 1, "TURN_H": 1, "TURN_W": 1, "ROW_W": 2, "COLUMN_W": 2},
+        {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "ROWS": 1, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
     ),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (

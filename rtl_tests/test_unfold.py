@@ -29,11 +29,19 @@ class Case:
     unit: int
     lanes: int
     pad: int
+    more_rows: int = 0
+
+    @property
+    def rows(self) -> int:
+        return 1 if self.geometry.kh == 1 else self.geometry.kh + self.more_rows
+
+    @property
+    def kept(self) -> int:
+        return self.columns if self.geometry.kh == 1 else self.geometry.width
 
     @property
     def depth(self) -> int:
-        g = self.geometry
-        return (self.columns if g.kh == 1 else g.kh * g.width) * g.folds
+        return self.rows * self.kept * self.geometry.folds
 
     @property
     def beats(self) -> int:
@@ -43,7 +51,7 @@ class Case:
     def parameters(self) -> dict[str, object]:
         names = ("height", "width", "kh", "kw", "sh", "sw", "pt", "pl", "out_h", "out_w", "folds")
         values: dict[str, object] = {name.upper(): getattr(self.geometry, name) for name in names}
-        values |= {"COLUMNS": self.columns, "UNIT": self.unit, "LANES": self.lanes}
+        values |= {"ROWS": self.rows, "COLUMNS": self.kept, "UNIT": self.unit, "LANES": self.lanes}
         return values | {"PAD": f"{self.unit}'d{self.pad}"}
 
     def results(self, x: npt.NDArray[np.int64]) -> list[int]:
@@ -78,6 +86,7 @@ SIGNAL = replace(ONE, height=1, width=19, kh=1, kw=4, sw=1, pt=0, pl=3, out_h=1,
 #: All that is worth a name; random ones follow.
 NAMED = [
     Case(IMAGE, 5, 4, 2, 3),
+    Case(IMAGE, 5, 4, 2, 3, 1),
     Case(ONE, 5, 3, 1, 5),
     Case(replace(ONE, height=4, out_h=4, width=33, out_w=17, sw=2), 33, 2, 2, 0),
     Case(replace(ONE, height=3, out_h=3, width=65, out_w=65), 65, 4, 1, 9),  # column banks, not copies
@@ -93,7 +102,7 @@ NAMED = [
     Case(replace(ONE, kh=1, kw=3, pt=0), 6, 4, 1, 7),  # rows of an image, no slots
     Case(replace(ONE, sh=4, sw=5, out_h=2, out_w=1), 5, 4, 1, 7),  # gaps
     Case(replace(ONE, height=2, width=2, kh=5, kw=7, pt=2, pl=3, out_h=2, out_w=2), 2, 3, 1, 6),  # larger than images
-    Case(replace(IMAGE, pt=7, pl=8, out_h=17, out_w=18), 5, 2, 1, 1),  # windows without a pixel
+    Case(replace(IMAGE, pt=7, pl=8, out_h=17, out_w=18), 5, 2, 1, 1, 3),  # windows without a pixel
 ]
 
 
@@ -112,7 +121,8 @@ def random_case(seed: int) -> Case:
     folds, lanes, unit = int(rng.choice([1, 1, 2, 3, 4])), int(rng.integers(1, 4)), int(rng.integers(1, 7))
     g = Geometry(height, width, kh, kw, sh, sw, 1, 1, pt, pl, out_h, out_w, 1, folds, 1)
     more = int(rng.choice([0, 0, 1, 5, 12, 40]))
-    return Case(g, ring(g, more) if kh == 1 else width + more, unit, lanes, int(rng.integers(0, 1 << unit)))
+    columns, extra = ring(g, more) if kh == 1 else width, int(rng.choice([0, 0, 1, 2, 5]))
+    return Case(g, columns, unit, lanes, int(rng.integers(0, 1 << unit)), extra)
 
 
 def stimuli(rng: np.random.Generator, cycles: int) -> list[Stimulus]:

@@ -123,7 +123,7 @@ def scattered() -> Net:
 def two_inputs() -> Net:
     net = branching()
     net.inputs.append(helper.make_tensor_value_info("second", TensorProto.FLOAT, [1, 4]))
-    return net
+    return net.node("Add", net.last, "second")
 
 
 def two_outputs() -> Net:
@@ -285,6 +285,17 @@ CASES: dict[str, tuple[Any, ...]] = {
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "assumed input": ("HG090", "x", lambda: Net().linear().model()),
 }  # fmt: skip
+
+
+def test_what_follows_a_wrong_layer(tmp_path: Path) -> None:
+    """The shape behind it is not known, and nothing is said of it."""
+    net = Net((1, 4, 4, 4)).quant()
+    net.node("ConvTranspose", net.last, np.full((4, 2, 2, 2), 0.3, np.float32), name="up", strides=[2, 2])
+    net.then("Add", np.ones((1, 2, 1, 1), np.float32)).quant().then("Reshape", np.array([1, 2 * 64]))
+    onnx.save(net.model(), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError) as error:
+        hlsgen.check(tmp_path / "m.onnx")
+    assert [(d.code, d.node) for d in error.value.diagnostics] == [("HG031", "up")]
 
 
 def bomb(op: str, *inputs: Any) -> onnx.ModelProto:

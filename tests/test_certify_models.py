@@ -44,6 +44,7 @@ from hlsgen.operations import (
     PairOp,
     QuantizeLinear,
     Requantize,
+    Slope,
     Trunc,
 )
 from hlsgen.quantized_add import Parameters

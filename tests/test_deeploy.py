@@ -111,3 +111,30 @@ def test_the_last_layer(name: str, simulator: str, tmp_path: Path) -> None:
     assert same(expected[:1], golden.output)
     assert len(np.unique(expected)) > 20
     in_hardware(made, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
+
+
+@pytest.mark.parametrize("levels", [{"n_levels": 200, "n_levels_out": 16}, {"n_levels_out": 200}])
+def test_average(levels: dict[str, int], tmp_path: Path) -> None:
+    """RequantShift of averages, which have a fraction: rounded down at the end only. Deeploy takes n_levels first."""
+    rng = np.random.default_rng(3)
+    mul, add = rng.integers(-900, 900, (3, 1, 1)), rng.integers(-999, 999, (3, 1, 1))
+    weight = rng.integers(-8, 8, (3, 2, 1, 1))
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["t"]),
+        helper.make_node("RequantShift", ["t", "one", "zero"], ["c"], div=4, signed=1, n_levels_out=256),
+        helper.make_node("AveragePool", ["c"], ["a"], kernel_shape=[4, 4], strides=[4, 4]),
+        helper.make_node("RequantShift", ["a", "mul", "add"], ["y"], div=64, signed=1, **levels),
+    ]
+    constants = {"w": weight, "one": np.array(1), "zero": np.array(0), "mul": mul, "add": add}
+    inner = helper.make_graph(
+        nodes, "average", [helper.make_tensor_value_info("x", TensorProto.INT8, ["N", 2, 8, 8])],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(value.astype(np.float32), key) for key, value in constants.items()],
+    )  # fmt: skip
+    x = rng.integers(-128, 128, (12, 2, 8, 8))
+    sums = np.einsum("nchw,oc->nohw", x, weight[:, :, 0, 0])
+    codes = np.clip((sums + 2) >> 2, -128, 127).reshape(12, 3, 2, 4, 2, 4).sum((3, 5))
+    expected = np.clip((codes * mul + 16 * (add + 32)) // (16 * 64), -100, 99)
+    made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
+    assert len(np.unique(expected)) > 20
+    in_hardware(made, x.astype(np.int8), expected, tmp_path, "verilator")

@@ -87,3 +87,37 @@ def test_argmax_in_hardware(op: str, attributes: dict[str, int], tmp_path: Path)
     logits = x @ onnx.numpy_helper.to_array(g.constants[3])
     assert np.array_equal(y.ravel(), np.argmax(logits, axis=1))
     assert y.dtype == np.int64
+
+
+def test_scales_apart_from_quantizers(tmp_path: Path) -> None:
+    """Div, quantizer of scale 1, Mul, as qonnx extracts scales: of weights (per channel) and activations."""
+    rng = np.random.default_rng(4)
+    g = Graph((1, 9))
+
+    def quant(data: str, scale: float | np.ndarray, bits: float) -> str:
+        code = g.node("Div", data, g.const(scale))
+        parts = [g.const(c) for c in (1.0, 0.0, bits)]
+        code = g.node("IntQuant", code, *parts, domain=DOMAIN, signed=1, narrow=0, rounding_mode="ROUND")
+        return g.node("Mul", code, g.const(scale))
+
+    g.current = quant(g.current, 2.0**-5, 8.0)
+    for k, (columns, rows) in enumerate([(9, 7), (7, 4)]):
+        scale = 2.0 ** rng.integers(-7, -3, rows) * (1 if k else 0.75)
+        weight = quant(g.const(rng.normal(0, 0.3, (columns, rows))), scale, 4.0)
+        g.current = quant(g.node("MatMul", g.current, weight), 0.3125, 6.0)
+    g.then("MatMul", rng.integers(-8, 8, (4, 3)))
+    model = g.model((1, 3))
+    onnx.save(model, tmp_path / "model.onnx")
+    build = hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(input="codes"))
+    x = rng.normal(0, 1.5, (80, 9)).astype(np.float32)
+    expected = Qonnx(model)(x)
+    assert len(np.unique(expected)) > 30
+    assert np.array_equal(reference.evaluate(build.graph, x), expected)
+
+
+def test_inputs_that_nothing_uses(tmp_path: Path) -> None:
+    """qonnx leaves the names of constants behind that it has removed."""
+    model = network("INT4")
+    model.graph.input.append(onnx.helper.make_tensor_value_info("left", onnx.TensorProto.FLOAT, []))
+    onnx.save(model, tmp_path / "model.onnx")
+    assert hlsgen.check(tmp_path / "model.onnx").graph.model.input_name == "x"

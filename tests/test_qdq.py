@@ -24,12 +24,13 @@ from integer_models import (
     quantize_mlp,
     same,
 )
+from models import Net
 from onnx import helper, numpy_helper
 from paths import needs_icarus, shared_model
 
 import hlsgen
 from hlsgen import reference
-from hlsgen.ir import Accumulator, Map
+from hlsgen.ir import Accumulator, Map, Packing
 
 Array = Any
 f32 = np.float32
@@ -290,3 +291,49 @@ def test_hardware_of_brevitas_qcdq(tmp_path: Path) -> None:
     y = hlsgen.run(tmp_path / "build", x, "icarus")
     assert same(y, hlsgen.run(tmp_path / "build", x))
     assert np.abs(y - frames(path, x)).max() < 3e-7
+
+
+def clipped(net: Net, scale: float, bits: int) -> Net:
+    """QuantizeLinear, Clip, DequantizeLinear of a signed type of few bits."""
+    zero, low, high = (np.asarray(n, np.int8) for n in (0, -(1 << (bits - 1)), (1 << (bits - 1)) - 1))
+    net.then("QuantizeLinear", f32(scale), zero).then("Clip", low, high)
+    return net.then("DequantizeLinear", f32(scale), zero)
+
+
+@pytest.mark.parametrize("scales, bits", [((0.25, 0.5, 0.5), 5), ((0.3, 0.17, 0.41), 4), ((0.1, 0.1, 0.2), 6)])
+def test_an_addition_of_few_bits(scales: tuple[float, float, float], bits: int, tmp_path: Path) -> None:
+    """A residual addition of codes of less than 8 bits: for onnxruntime a QLinearAdd of bytes, with a Clip behind it."""
+    rng = np.random.default_rng(bits)
+    net = Net((1, 6))
+    clipped(net, 0.25, 6)
+    source = net.last
+    kernel = net.const((rng.integers(-3, 4, (6, 6)) * 0.125).astype(f32))
+    sums = net.node("MatMul", source, kernel).last
+    clipped(net, scales[0], bits)
+    left = net.last
+    net.node("Identity", sums).then("Mul", f32(-0.5))
+    clipped(net, scales[1], bits).node("Add", left, net.last)
+    clipped(net, scales[2], bits)
+    if bits == 5:  # powers of two: exact in float32 too
+        net.then("MatMul", kernel)
+    x = (rng.normal(size=(300, 6)) * 4).astype(f32)
+    net.inputs[0].type.tensor_type.shape.dim[0].dim_param = "N"
+    made = net.model()
+    expected = agrees(made, x, tmp_path)
+    if bits == 4:
+        in_hardware(made, x[:20], expected[:20], tmp_path, "verilator")
+    assert any(isinstance(layer_, Packing) for layer_ in compiled(made, tmp_path).graph.layers)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("opset", [12, 13])
+def test_softmax(dtype: str, opset: int, tmp_path: Path) -> None:
+    """A head with Softmax between DequantizeLinear and QuantizeLinear runs as QLinearSoftmax."""
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        sx, sy, low = f32(rng.uniform(0.02, 0.2)), f32(1 / rng.uniform(200, 255)), np.array(np.iinfo(dtype).min, dtype)
+        codes = [("DequantizeLinear", f32(0.1), low), ("LeakyRelu",), ("QuantizeLinear", sx, any_code(rng, dtype))]
+        head = [("DequantizeLinear", sx, codes[-1][2]), ("Softmax", {"axis": 1}), ("QuantizeLinear", sy, low)]
+        x = any_code(rng, dtype, (50, 12))
+        y = agrees(chain(*codes, *head, source=dtype, shape=[50, 12], opset=opset), x, tmp_path)
+        assert len(np.unique(y)) > 20

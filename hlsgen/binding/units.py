@@ -75,7 +75,7 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
         case UnfoldStage():
             place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
             return Binding("hg_unfold", {
-                "UNIT": source.type.bits, "LANES": source.lanes, **place, "FOLDS": unit.folds, "COLUMNS": unit.columns,
+                "UNIT": source.type.bits, "LANES": source.lanes, **place, "FOLDS": unit.folds, "ROWS": unit.rows, "COLUMNS": unit.columns,
                 "PAD": _code(unit.pad, source.type.bits),
             }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
         case TapsStage():

@@ -18,23 +18,28 @@ from hlsgen.certify.windows import depth, results, sizes
 from hlsgen.fixed import Array
 from hlsgen.ir import Convolution, Pooling
 
-_UNFOLD = "UNIT LANES HEIGHT WIDTH KH KW SH SW PT PL OUT_H OUT_W FOLDS COLUMNS PAD"
+_UNFOLD = "UNIT LANES HEIGHT WIDTH KH KW SH SW PT PL OUT_H OUT_W FOLDS ROWS COLUMNS PAD"
 _TREE = "LANES TAPS X_W X_SIGNED SUM ACC_W"
 
 
 def unfold(cell: Cell, stream: Stream) -> Stream:
     """The stream behind hg_unfold: windows, folds, and in a beat taps and lanes. Raises HG055."""
     only(cell, _UNFOLD)
-    lanes, folds, columns = (cell.number(name, 1) for name in ("LANES", "FOLDS", "COLUMNS"))
+    lanes, folds, rows, columns = (cell.number(name, 1) for name in ("LANES", "FOLDS", "ROWS", "COLUMNS"))
     fits(cell, stream, lanes, cell.number("UNIT", 1))
     axes = [
         (cell.number(size, 1), cell.number(k, 1), cell.number(s, 1), 1, cell.number(p), cell.number(out, 1))
         for size, k, s, p, out in (("HEIGHT", "KH", "SH", "PT", "OUT_H"), ("WIDTH", "KW", "SW", "PL", "OUT_W"))
     ]
     (height, tall, *_), (width, wide, *_) = axes
-    room = columns >= width if tall > 1 else columns % wide == 0 and columns >= depth(axes[0], axes[1])
-    if not room:
-        raise broken(cell.name, f"COLUMNS is {columns}: a window needs more pixels at once, it would wait for ever.")
+    if tall > 1:
+        fine = rows >= tall and columns == width
+    else:
+        fine = rows == 1 and columns % wide == 0 and columns >= depth(axes[0], axes[1])
+    if not fine:
+        raise broken(
+            cell.name, f"{rows} ROWS of {columns} COLUMNS: no window would be right, or it would wait for ever."
+        )
     pad = cell.sized("PAD", stream.bits)
     code = pad.signed if stream.lo < 0 else pad.value
     if whole(cell, stream, height * width * folds, "an image has") != 1:
@@ -105,18 +110,22 @@ def compare(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, 
     table = words.reshape(repeat, folds, pe, simd).transpose(0, 2, 1, 3).reshape(repeat * pe, folds * simd)
     table = table[: len(layer.weight)]
     found = stream.elements.reshape(places, folds * simd)
-    # Columns with the same elements in every window are one: only the sum of their weights matters.
-    model: dict[bytes, Array] = {}
-    own: dict[bytes, Array] = {}
+    # Columns with the same elements in every window are one: only the sum of their weights matters. Those
+    # that are always outside of the image add the same to every sum.
+    model: dict[bytes, Array] = {b"": np.zeros(len(layer.weight) + 1, np.int64)}
+    own = dict(model)
     for part, columns, weights in (
         (model, wanted.reshape(places, -1), layer.weight.reshape(len(layer.weight), -1)), (own, found, table),
     ):  # fmt: skip
         for column, weight in zip(np.ascontiguousarray(columns.T), weights.T, strict=True):
-            if part is own and ((column == ANYTHING) | (column == EMPTY)).any():
+            if (column == constant(layer.pad)).all():
+                what = weight == layer.pad if mode == 2 else weight * layer.pad
+                part[b""] = part[b""] + np.append(what, 0)
+            elif part is own and ((column == ANYTHING) | (column == EMPTY)).any():
                 _harmless(layer, cell, mode, column, weight)
-                continue
-            key = column.tobytes()
-            part[key] = np.append(weight, 1) + part.get(key, 0)  # and how many columns they are
+            else:
+                key = column.tobytes()
+                part[key] = np.append(weight, 1) + part.get(key, 0)  # and how many columns they are
     if model.keys() != own.keys():
         raise broken(layer.name, f"{cell.name} does not get the elements that the windows of the model take.")
     keys = list(model)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from hlsgen.errors import fail
@@ -17,16 +15,20 @@ OPERATORS = frozenset(["Expand", "Tile"])
 def import_growing(op_type: str, name: str, shape: Shape, inputs: list[Const | None]) -> Imported | None:
     """Expand or Tile along axes of length 1, but the first; None if it does anything else. Raises HG023."""
     const = inputs[1] if len(inputs) > 1 else None
-    wanted: Any = const.array.astype(np.int64) if const is not None and const.array.ndim == 1 else None
-    if wanted is None or len(wanted) < len(shape) or (wanted < 1).any():
+    if const is None or const.array.ndim != 1 or const.array.dtype.kind not in "iu":
         return None
-    own = np.array((1,) * (len(wanted) - len(shape)) + shape)
-    result = own * wanted if op_type == "Tile" else np.maximum(own, wanted)
+    rank = max(len(shape), const.array.size)
+    wanted = np.ones(rank, np.int64)
+    wanted[rank - const.array.size :] = const.array
+    own = np.array((1,) * (rank - len(shape)) + shape)
+    result = own * wanted if op_type == "Tile" else np.where(wanted == 1, own, wanted)
     changed = result != own
-    if (changed & (own > 1)).any() or (op_type == "Expand" and (~changed & (wanted != own) & (wanted > 1)).any()):
+    if (changed & (own > 1)).any() or (wanted < 1).any():
         return None
-    if changed[:1].any() or not 2 <= len(result) <= 4:
-        return None if changed.any() else []
+    if not changed.any():
+        return [(Reshape(), tuple(own.tolist()))] if rank > len(shape) else []
+    if changed[0] or not 2 <= rank <= 4:
+        return None
     return grown(name, shape, tuple(result.tolist()))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
@@ -38,6 +39,13 @@ def name_all(graph: onnx.GraphProto) -> None:
             name = label(node)
             node.name = name if name not in taken else f"{name} ({i})"
         seen.add(node.name)
+
+
+def used_inputs(graph: onnx.GraphProto, constants: Container[str]) -> list[onnx.ValueInfoProto]:
+    """The graph's inputs that are no constants, without those that nothing uses, if any is used."""
+    used = {i for node in graph.node for i in node.input} | {o.name for o in graph.output}
+    inputs = [i for i in graph.input if i.name not in constants]
+    return [i for i in inputs if i.name in used] or inputs
 
 
 def computed_outputs(graph: onnx.GraphProto, inputs: list[str], problems: Collector) -> list[onnx.ValueInfoProto]:

@@ -48,7 +48,7 @@ def softmax(net: Net, i: int, last: QuantizeLinear) -> Found | None:
     if not isinstance(op, HostOp) or op.op_type != "Softmax":
         return None
     first = net.dequantized(net.steps[j].inputs[0])
-    if first < 0 or not net.sources[first].dtype == last.dtype or last.dtype not in ("int8", "uint8"):
+    if first < 0 or net.sources[first].dtype != last.dtype or last.dtype not in ("int8", "uint8"):
         return None
     data, step = net.steps[first].op, net.steps[j]
     assert isinstance(data, Dequantize)

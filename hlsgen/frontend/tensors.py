@@ -155,7 +155,22 @@ def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[C
         ]
         codes, scale, zero = parts
         return [Const(results[0], codes, scale, zero, first.kind)]
+    if node.op_type in ("Div", "Mul") and len(arrays) == len(inputs) == 2:
+        for own, other in ((inputs[0], arrays[1]), (inputs[1], arrays[0]))[: 1 if node.op_type == "Div" else 2]:
+            if own is not None and own.codes is not None and (other > 0).all():
+                return [_scaled(node, own, other, results[0], opset)]
     return [Const(array) for array in results]
+
+
+def _scaled(node: onnx.NodeProto, const: Const, factor: Array, result: Array, opset: int) -> Const:
+    """A quantized constant times or divided by numbers: with its codes, if the product of codes and scales is the same."""
+    assert const.codes is not None
+    scale = evaluate(node, [const.scale, factor], opset)[0] if const.scale is not None else None
+    if scale is None or const.zero_point is None or scale.shape != const.codes.shape or not (scale > 0).all():
+        return Const(result)
+    real = (const.codes - const.zero_point).astype(scale.dtype) * scale
+    same = real.dtype == result.dtype and bool((real == result).all())
+    return Const(result, const.codes, scale, const.zero_point) if same else Const(result)
 
 
 _BROADCASTING = frozenset(

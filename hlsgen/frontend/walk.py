@@ -13,7 +13,7 @@ from hlsgen.frontend import conv, dialect, integer, joining, pair, pooling, qlin
 from hlsgen.frontend.fuse import fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
-from hlsgen.frontend.nodes import computed_outputs, constant_linear, name_all, result_dtype, with_outputs
+from hlsgen.frontend.nodes import computed_outputs, constant_linear, name_all, result_dtype, used_inputs, with_outputs
 from hlsgen.frontend.patches import with_convolutions
 from hlsgen.frontend.patterns import Source
 from hlsgen.frontend.tensors import (
@@ -93,7 +93,7 @@ class Walk:
                     raise fail("HG015", tensor.name, "two initializers have this name.", "Names must be unique.")
                 self.tensors[tensor.name] = Dynamic(None, "float32", None)
                 self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
-        inputs = [i for i in self.graph.input if i.name not in self.tensors]
+        inputs = used_inputs(self.graph, self.tensors)
         outputs = computed_outputs(self.graph, [i.name for i in inputs], self.problems)
         if not 1 <= len(inputs) <= 2 or len(outputs) != 1:
             raise fail(

@@ -218,7 +218,6 @@ class Layers:
         result = Value(shape, IntType(0, 65535), Whole("uint16", np.zeros((1,) * len(shape), np.int64)))
         return self.add(Packing(name, (left.value, right.value), result, (left.index, right.index)))
 
-
     def _bytes(self, name: str, held: Held) -> Held:
         """The tensor as codes of 8 bits, also where fewer would do."""
         whole = held.value.decode

@@ -207,7 +207,8 @@ def grid_of_pair(
 
 
 def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | None:
-    """A quantizer with which nothing changes; scales that are tried are `first`, the value's, a power of two."""
+    """A quantizer with which nothing changes; scales that are tried are `first`, the value's, a power of two, the
+    smallest number."""
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None
@@ -219,6 +220,7 @@ def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | 
         bits = (mantissa * 2.0**53).astype(np.int64)
         low = np.frexp((bits & -bits).astype(np.float64))[1] - 1
         candidates.append(2.0 ** float((exponent - 53 + low).min()))
+        candidates.append(float(np.abs(nonzero).min()))
     rank = len(value.shape)
     for scale in [*first, *(np.full((1,) * rank, candidate, np.float32) for candidate in candidates)]:
         if not ((scale > 0) & (scale < np.inf)).all():

@@ -8,16 +8,16 @@
 //             KH, KW, SH, SW, PT, PL  kernel, stride, padding at top and left
 //             OUT_H, OUT_W   windows of an image
 //             FOLDS          words of a pixel
-//             COLUMNS        KH is 1: pixels that are stored, a multiple of KW. Else it is ignored: KH
-//                            rows of WIDTH pixels are stored
+//             ROWS           KH > 1: rows of WIDTH pixels that are stored, at least KH; else 1
+//             COLUMNS        KH is 1: pixels that are stored, a multiple of KW; else WIDTH
 //             PAD            code of the elements outside
 // Latency     A beat is issued in each enabled cycle (m_ready || !m_valid) in which hg_window_flow says that
 //             its window is complete; it is on m_data 2 enabled cycles after its issue.
 //             Words are taken, enabled or not, as hg_window_flow says with
-//             DEPTH = (KH is 1 ? COLUMNS : KH * WIDTH) * FOLDS.
+//             DEPTH = ROWS * COLUMNS * FOLDS.
 // Contract    that DEPTH is as hg_window_flow needs it (it is if KH > 1). s_ready depends on registers only.
-//             KH * KW memories with one write port and one registered read: row r (counted over all
-//             images) is in slot r mod KH, column x (KH is 1: pixel x of all) in column bank x mod KW; or,
+//             ROWS * KW memories with one write port and one registered read: row r (counted over all
+//             images) is in slot r mod ROWS, column x (KH is 1: pixel x of all) in column bank x mod KW; or,
 //             where a whole slot fits into a LUTRAM, every tap of a row has a copy of its own.
 `default_nettype none
 module hg_unfold #(
@@ -34,6 +34,7 @@ module hg_unfold #(
     parameter integer OUT_H   = 4,
     parameter integer OUT_W   = 5,
     parameter integer FOLDS   = 2,
+    parameter integer ROWS    = 3,
     parameter integer COLUMNS = 5,
     parameter [UNIT-1:0] PAD  = 0
 ) (
@@ -47,12 +48,11 @@ module hg_unfold #(
     input  wire                        m_ready
 );
     localparam integer WORD = LANES * UNIT;
-    // Pixels of a slot; column banks: 1 if copies take less than turning columns.
-    localparam integer KEPT  = (KH == 1) ? COLUMNS : WIDTH;
-    localparam integer BANKS = (KEPT * FOLDS <= ((KW < 3) ? 32 : 64)) ? 1 : KW;
-    localparam integer BANK  = ((KEPT + BANKS - 1) / BANKS) * FOLDS;
+    // Column banks: 1 if copies take less than turning columns.
+    localparam integer BANKS = (COLUMNS * FOLDS <= ((KW < 3) ? 32 : 64)) ? 1 : KW;
+    localparam integer BANK  = ((COLUMNS + BANKS - 1) / BANKS) * FOLDS;
     localparam integer AW    = (BANK <= 1) ? 1 : $clog2(BANK);
-    localparam integer HB    = (KH <= 1) ? 1 : $clog2(KH);
+    localparam integer HB    = (ROWS <= 1) ? 1 : $clog2(ROWS);
     localparam integer WB    = (BANKS <= 1) ? 1 : $clog2(BANKS);
     localparam integer FB    = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
@@ -72,13 +72,11 @@ module hg_unfold #(
     wire [KH-1:0]        outside_y;
     wire [KW-1:0]        outside_x;
     wire window_end, row_end, image_end, complete;
-    wire en    = m_ready || !m_valid;
-    wire take  = s_valid && s_ready;
-    wire issue = en && complete;
+    wire en = m_ready || !m_valid, take = s_valid && s_ready, issue = en && complete;
 
     hg_unfold_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .PT(PT), .PL(PL),
-        .OUT_H(OUT_H), .OUT_W(OUT_W), .FOLDS(FOLDS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
+        .OUT_H(OUT_H), .OUT_W(OUT_W), .FOLDS(FOLDS), .ROWS(ROWS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
         .TURN_H(HB), .TURN_W(WB), .ROW_W(YW), .COLUMN_W(XW)
     ) walk (
         .clk(clk), .rst(rst), .issue(issue), .places(places),
@@ -90,7 +88,7 @@ module hg_unfold #(
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y(KH - 1), .SPAN_X(KW - 1), .SH(SH), .SW(SW),
         .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .PIXEL(FOLDS),
-        .DEPTH(KH * KEPT * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
+        .DEPTH(ROWS * COLUMNS * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
         .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
@@ -98,9 +96,9 @@ module hg_unfold #(
     );
 
     // Place of the word that is taken. The last one of a slot:
-    localparam integer A_LAST = BANK - 1, B_LAST = (KEPT - 1) % BANKS;
+    localparam integer A_LAST = BANK - 1, B_LAST = (COLUMNS - 1) % BANKS;
     localparam integer A_BACK = 1 - FOLDS, A_UP = 1;
-    localparam [HB-1:0] H_TOP = KH[HB-1:0] - 1'b1;
+    localparam [HB-1:0] H_TOP = ROWS[HB-1:0] - 1'b1;
     localparam [WB-1:0] W_TOP = BANKS[WB-1:0] - 1'b1;
     localparam [FB-1:0] F_TOP = FOLDS[FB-1:0] - 1'b1;
     reg  [HB-1:0] slot_reg;
@@ -147,24 +145,33 @@ module hg_unfold #(
         end
     end
     assign m_valid = m_valid_reg;
-    wire unused = &{1'b0, next_x_reg};
 
     // A word is never read at the edge at which its place is written, but for taps outside of the image.
-    wire [KH*KW*WORD-1:0] stored, level, window;
+    wire [ROWS*KW*WORD-1:0] stored, level;
+    wire [KH*KW*WORD-1:0]   window;
+    wire unused = &{1'b0, next_x_reg, level};
     genvar h, w;
     generate
-        for (h = 0; h < KH; h = h + 1) begin : slot
+        for (h = 0; h < ROWS; h = h + 1) begin : slot
             for (w = 0; w < KW; w = w + 1) begin : bank
                 localparam integer H = h, W = w;
                 wire           write = take && slot_reg == H[HB-1:0] && (BANKS == 1 || bank_reg == W[WB-1:0]);
                 reg [WORD-1:0] mem [0:BANK-1];
-                reg [WORD-1:0] word_reg, tap_reg;
+                reg [WORD-1:0] word_reg;
                 always @(posedge clk) begin
                     if (write) mem[write_reg] <= s_data;
                     if (en)    word_reg       <= mem[places[w*AW +: AW]];
                 end
                 assign stored[(h*KW+w)*WORD +: WORD] = word_reg;
-                // The tap of this number, turned.
+            end
+        end
+    endgenerate
+    hg_rotate #(.N(ROWS), .WIDTH(KW*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
+
+    generate
+        for (h = 0; h < KH; h = h + 1) begin : row_out
+            for (w = 0; w < KW; w = w + 1) begin : tap
+                reg [WORD-1:0] tap_reg;
                 wire outside = next_outside_y_reg[h] || next_outside_x_reg[w];
                 always @(posedge clk)
                     if (en) tap_reg <= outside ? {LANES{PAD}} : window[(h*KW+w)*WORD +: WORD];
@@ -179,6 +186,5 @@ module hg_unfold #(
             end
         end
     endgenerate
-    hg_rotate #(.N(KH), .WIDTH(KW*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
 endmodule
 `default_nettype wire

@@ -2,6 +2,7 @@
 //
 // Purpose     counts folds, windows, rows of windows and images.
 // Parameters  HEIGHT to FOLDS  as in hg_unfold
+//             ROWS      as in hg_unfold
 //             BANKS     column banks: KW, or 1 if every tap has a copy of all columns
 //             BANK      words of a bank
 //             ADDR_W    bits of an address in a bank
@@ -25,6 +26,7 @@ module hg_unfold_walk #(
     parameter integer OUT_H    = 4,
     parameter integer OUT_W    = 5,
     parameter integer FOLDS    = 2,
+    parameter integer ROWS     = 3,
     parameter integer BANKS    = 3,
     parameter integer BANK     = 4,
     parameter integer ADDR_W   = 2,
@@ -69,11 +71,12 @@ module hg_unfold_walk #(
     assign image_end  = row_end && row_reg == $signed(Y_LAST[ROW_W-1:0]);
 
     // Row slot of tap 0: a step at the end of a row (R) and of an image (I).
-    localparam integer H_0 = wrap(-PT, KH), H_R = wrap(SH, KH), H_I = wrap(HEIGHT - (OUT_H - 1) * SH, KH);
+    localparam integer H_0 = wrap(-PT, ROWS), H_R = wrap(SH, ROWS);
+    localparam integer H_I = wrap(HEIGHT - (OUT_H - 1) * SH, ROWS);
     reg  [TURN_H-1:0] turn_y_reg;
     wire [TURN_H-1:0] h_step = image_end ? H_I[TURN_H-1:0] : H_R[TURN_H-1:0];
     wire [TURN_H-1:0] h_sum  = turn_y_reg + h_step;
-    wire [TURN_H:0]   h_cut  = {1'b0, turn_y_reg} + ({1'b0, h_step} - KH[TURN_H:0]);
+    wire [TURN_H:0]   h_cut  = {1'b0, turn_y_reg} + ({1'b0, h_step} - ROWS[TURN_H:0]);
     assign turn_y = turn_y_reg;
 
     // Columns from the first tap of a window to that of the next: the same row (X), R, I. A row begins at

@@ -64,7 +64,8 @@ uint64_t core_run(void* handle, const uint8_t* in, uint64_t in_beats, int in_byt
     auto* core = static_cast<Vtop*>(handle);
     uint64_t sent = 0, got = 0, quiet = 0;
     core->m_axis_tready = 1;
-    while (got < out_beats && quiet < patience) {
+    // Also what is dropped behind the last output: the next call begins with a frame.
+    while ((got < out_beats || sent < in_beats) && quiet < patience) {
         const bool valid = sent < in_beats;
         core->s_axis_tvalid = valid;
         if (valid) {
@@ -73,7 +74,7 @@ uint64_t core_run(void* handle, const uint8_t* in, uint64_t in_beats, int in_byt
         }
         core->eval();
         const bool moved_in = valid && core->s_axis_tready;
-        const bool moved_out = core->m_axis_tvalid;
+        const bool moved_out = core->m_axis_tvalid && got < out_beats;
         if (moved_out) get(core->m_axis_tdata, out + got * out_bytes, out_bytes);
         core->clk = 1;
         core->eval();
