@@ -86,7 +86,9 @@ def _with_fifos(stages: Sequence[Stage]) -> list[Stage]:
     for stage in stages:
         inputs = list(stage.inputs)
         for n, wire in enumerate(inputs):
-            if not isinstance(stage.unit, _EVEN) and not isinstance(made[wire].unit, FifoStage | Port):
+            narrows = isinstance(stage.unit, WidthStage) and stage.source.lanes > stage.result.lanes
+            uneven = narrows or not isinstance(stage.unit, _EVEN)
+            if uneven and not isinstance(made[wire].unit, FifoStage | Port):
                 inputs[n] = f"{wire}_wait"
                 stream = stage.sources[n]
                 result.append(Stage(inputs[n], FifoStage(LEAST_FIFO), (wire,), (stream,), (inputs[n],), stream))

@@ -1,0 +1,126 @@
+"""Random networks at random foldings: a cycle or many a window, divisors or not, all taps at once or one by one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import image_nets
+import numpy as np
+import onnx
+import pytest
+from paths import needs_icarus
+
+import hlsgen
+from hlsgen.flow import measure
+from hlsgen.folding import Work, works_of
+from hlsgen.stages import ConvStage, PoolStage, ReduceStage, TapsStage, TreeStage, UnfoldStage
+
+KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled")
+
+
+def random_folding(works: dict[str, Work], rng: np.random.Generator) -> dict[str, dict[str, int]]:
+    """Any legal one; every other layer that can works on all taps at once."""
+    found = {}
+    for name, work in works.items():
+        simd = int(rng.integers(1, work.columns + 1))
+        if work.unrolls and rng.random() < 0.6:
+            simd *= work.taps
+        found[name] = {"pe": int(rng.integers(1, work.rows + 1)), "simd": simd}
+        assert work.legal(simd)
+    return found
+
+
+def folded(kind: str, seed: int, tmp_path: Path) -> hlsgen.Build:
+    path = tmp_path / "net.onnx"
+    onnx.save(image_nets.network(kind, seed), path)
+    works = works_of(hlsgen.check(path).graph)
+    folding = random_folding(works, np.random.default_rng(seed))
+    build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(folding=folding))
+    assert build.schedule.folding["layers"] == folding
+    assert measure(build.schedule.stages) == (build.schedule.latency, build.schedule.interval)
+    return build
+
+
+CASES = [("plain", 1), ("grouped", 2), ("bipolar", 0), ("signal", 0), ("residual", 2), ("blocks", 1)]
+MANY = [(kind, seed) for kind in KINDS for seed in range(20, 26)]
+
+
+@needs_icarus
+@pytest.mark.parametrize("kind, seed", [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MANY)])
+def test_any_folding_is_exact_and_certified(kind: str, seed: int, tmp_path: Path) -> None:
+    """Values, latency and interval in simulation, with stalls and resets; and the proof from the files."""
+    folded(kind, seed, tmp_path)
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    assert verdict.ok, verdict
+    certified = hlsgen.certify(tmp_path / "out")
+    assert certified.ok, certified.problems
+
+
+def test_cases_have_all_units(tmp_path: Path) -> None:
+    """The cases above reach both ways of every kind of layer."""
+    kinds = set()
+    for kind, seed in CASES:
+        folder = tmp_path / f"{kind}{seed}"
+        folder.mkdir()
+        kinds |= {type(stage.unit) for stage in folded(kind, seed, folder).schedule.stages}
+    assert kinds >= {UnfoldStage, TapsStage, ConvStage}
+
+
+def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
+    """A convolution and an overlapping pool, for so many cycles a frame."""
+    from image_models import Builder
+
+    b = Builder(5, True, 4)
+    x = b.activation(b.input(1, 2, 6, 6))
+    x = b.activation(b.conv(x, 4, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
+    x = b.activation(b.then(x, kind, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]))
+    onnx.save(b.model(x), tmp_path / "net.onnx")
+    return hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=cycles))
+
+
+@needs_icarus
+@pytest.mark.parametrize("kind", ["MaxPool"])
+def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
+    """Convolution and pool keep up with a pixel a cycle, and nothing comes on top."""
+    build = pools(tmp_path, kind, 36)
+    units = [type(stage.unit) for stage in build.schedule.stages]
+    assert UnfoldStage in units
+    assert TreeStage in units
+    assert PoolStage not in units
+    assert ReduceStage not in units
+    assert build.schedule.interval == 36
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    assert verdict.ok, verdict
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize("what, old, new", [
+    ("weights", None, None), ("pad", ".PAD(", ".PAD(4'h7 - "), ("rows", ".ROWS(3)", ".ROWS(2)"), ("taps", ".PL(1)", ".PL(0)"),
+])  # fmt: skip
+def test_a_changed_window_is_not_certified(what: str, old: str | None, new: str | None, tmp_path: Path) -> None:
+    pools(tmp_path, "MaxPool", 36)
+    top = tmp_path / "out" / "rtl" / "top.v"
+    if old is None:
+        memory = next(path for path in (tmp_path / "out" / "rtl").glob("conv*.mem"))
+        lines = memory.read_text().splitlines()
+        lines[0] = f"{int(lines[0], 16) ^ 1:0{len(lines[0])}x}"
+        memory.write_text("\n".join(lines) + "\n")
+    else:
+        text = top.read_text()
+        assert old in text
+        assert new is not None
+        top.write_text(text.replace(old, new, 1))
+    certified = hlsgen.certify(tmp_path / "out")
+    assert not certified.ok
+    assert any(problem.code == "HG055" for problem in certified.problems)
+
+
+def test_simd_of_all_taps_only(tmp_path: Path) -> None:
+    """SIMD above the columns of a tap is whole kernels, where taps can be at once."""
+    path = tmp_path / "net.onnx"
+    onnx.save(image_nets.network("plain", 1), path)
+    name, work = next((n, w) for n, w in works_of(hlsgen.check(path).graph).items() if w.unrolls)
+    assert not replace(work, groups=2).legal(work.columns + 1)
+    with pytest.raises(hlsgen.HlsgenError, match=f"HG041 {name}: simd = {work.taps * work.columns + 1}"):
+        hlsgen.check(path, hlsgen.Options(folding={name: {"pe": 1, "simd": work.taps * work.columns + 1}}))
