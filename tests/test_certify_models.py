@@ -308,9 +308,12 @@ def operations(rng: np.random.Generator) -> Iterator[Any]:
 def quantizers(rng: np.random.Generator) -> Any:
     type_ = int_type(int(rng.integers(2, 9)), True)
     size, zero, mode = constant(rng, 0.05, 3, zeros=False), constant(rng, -2, 2), Rounding(int(rng.integers(7)))
-    match int(rng.integers(5)):
+    match int(rng.integers(6)):
         case 0:
             return IntQuant(size, zero, type_, mode)
+        case 4:
+            parts = ints(rng, -900, 900), ints(rng, -999, 999), ints(rng, 0, 12), ints(rng, 0, 1)
+            return Requantize(Convention.FLOOR, *parts, type_, "float32")
         case 1:
             return QuantizeLinear(size, ints(rng, -5, 5), type_, "int8")
         case 2:

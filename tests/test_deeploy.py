@@ -138,3 +138,23 @@ def test_average(levels: dict[str, int], tmp_path: Path) -> None:
     made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
     assert len(np.unique(expected)) > 20
     in_hardware(made, x.astype(np.int8), expected, tmp_path, "verilator")
+
+
+def test_wide_sums_are_certified(tmp_path: Path) -> None:
+    """RequantShift of float32 sums with more values than can be tried one by one."""
+    rng = np.random.default_rng(5)
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["t"], transB=1),
+        helper.make_node("RequantShift", ["t", "mul", "add"], ["y"], div=1 << 16, signed=0, n_levels_out=256),
+    ]
+    constants = {"w": rng.integers(-128, 128, (40, 300)), "b": rng.integers(-999, 999, 40)}
+    constants |= {"mul": rng.integers(1, 20, 40), "add": rng.integers(-9999, 9999, 40)}
+    inner = helper.make_graph(
+        nodes, "wide", [helper.make_tensor_value_info("x", TensorProto.UINT8, ["N", 300])],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(value.astype(np.float32), key) for key, value in constants.items()],
+    )  # fmt: skip
+    made = helper.make_model(inner, opset_imports=[helper.make_opsetid("", 10)], ir_version=5)
+    onnx.save(made, tmp_path / "model.onnx")
+    hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
+    assert hlsgen.certify(tmp_path / "out").ok

@@ -24,6 +24,7 @@ from hlsgen.operations import (
     Activation,
     Add,
     Cast,
+    Convention,
     Dequantize,
     Div,
     Elementwise,
@@ -275,7 +276,7 @@ class _Walk:
     def _quantizer(self, op: Quantizer, integers: bool, last: bool) -> None:
         known = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]
         if isinstance(op, Requantize):
-            known = known & integers & self._fits(op)
+            known = known & (integers or op.convention is Convention.FLOOR) & self._fits(op)
         if isinstance(op, FloatQuant):
             self._binades(op)
             known = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]
@@ -307,4 +308,6 @@ class _Walk:
 
     def _fits(self, op: Requantize) -> Array:
         constants = (op.multiplier, op.add, op.shift)
-        return requantize_fits(op.convention, [np.broadcast_to(v, self.f.sets)[self.s] for v in constants], self.ends())
+        low, high = self.ends()
+        fits = requantize_fits(op.convention, [np.broadcast_to(v, self.f.sets)[self.s] for v in constants], (low, high))
+        return fits & np.isfinite(low) & np.isfinite(high)
