@@ -128,6 +128,27 @@ def _elu_decimal(x: Decimal, a: Decimal, _b: Decimal) -> Decimal:
         return a * (max(x, Decimal(-400)).exp() - 1)
 
 
+def _celu(x: Array, a: float, _b: float) -> Array:
+    return np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0) / a))
+
+
+def _celu_decimal(x: Decimal, a: Decimal, b: Decimal) -> Decimal:
+    return x if x >= 0 else _elu_decimal(x / a, a, b)
+
+
+def _mish(x: Array, _a: float, _b: float) -> Array:
+    # tanh(log(1 + w)) = n / (n + 2) with n = w (w + 2): no cancellation. Above 30 it is 1.
+    w = np.exp(np.minimum(x, 30))
+    n = w * (w + 2)
+    return np.where(x == -np.inf, -0.0, x * (n / (n + 2)))
+
+
+def _mish_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
+    w = x.exp()
+    n = w * (w + 2)
+    return x * n / (n + 2)
+
+
 def _selu(x: Array, a: float, b: float) -> Array:
     if b == 0:
         return np.where(np.isnan(x), x, 0.0)
@@ -178,6 +199,8 @@ SMOOTH: dict[str, Smooth] = {
     "GeluTanh": Smooth(_gelu_tanh, _gelu_tanh_decimal, (-0.75246142207101626,)),
     "Elu": Smooth(lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), _elu_decimal),
     "Selu": Smooth(_selu, _selu_decimal),
+    "Celu": Smooth(_celu, _celu_decimal),
+    "Mish": Smooth(_mish, _mish_decimal, (-1.1924312145154952,)),
     "Softplus": Smooth(lambda x, a, b: np.logaddexp(0, x), _softplus_decimal),
     "Softsign": Smooth(
         lambda x, a, b: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
@@ -227,6 +250,8 @@ def turning_points(kind: str, alpha: float, beta: float, dtype: np.dtype[Any]) -
             return (_LOWEST,)  # 0 times infinity
         case "LeakyRelu" | "Elu" | "Selu" if alpha < 0:
             return (0.0,)
+        case "Celu" if not alpha > 0:
+            return None
         case "HardSigmoid" if not np.isfinite([a, b]).all():
             return None
         case "HardSigmoid" if a == 0:

@@ -58,7 +58,7 @@ class _Least(Network):
             case ReduceStage():
                 return _single([wire], result, motion.completing_beats(unit))
             case MatrixStage() if unit.row_folds == 1:
-                return _single([wire], result, [False] * (unit.col_folds - 1) + [True])
+                return _sums(wire, result, unit.col_folds)
             case MatrixStage():
                 length = unit.col_folds
                 return _blocks(wire, result, [length - 1], [0], length, 2 * length, unit.row_folds)
@@ -86,6 +86,24 @@ def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Motio
                 result.due.append(k)
             k += 1
         yield
+
+
+def _sums(wire: Wire, result: Wire, length: int) -> Motion:
+    """hg_mvu with one pass: so many beats give one, and some more are stored before they are needed."""
+    k = used = 0
+    while True:
+        moved = False
+        while used < k and len(result.taken) == len(result.due):
+            used += 1
+            if used % length == 0:
+                result.due.append(0)
+            moved = True
+        while k < len(wire.due) and k < used + (4 if length > 2 else 2 * length):
+            wire.taken.append(0)
+            k += 1
+            moved = True
+        if not moved:
+            yield
 
 
 def _blocks(

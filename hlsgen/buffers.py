@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from hlsgen.blocking import standstill
 from hlsgen.flow import Network
+from hlsgen.motion import ENDLESS
 from hlsgen.narrowing import LEAST_FIFO, Search, narrow
 from hlsgen.narrowing import with_depths as with_depths
 from hlsgen.stages import (
@@ -127,13 +128,17 @@ def _occupancy(stages: Sequence[Stage], interval: int, least: dict[str, int]) ->
 
 def _moving(stages: Sequence[Stage], depths: dict[str, int]) -> dict[str, int]:
     """Adds what is missing for a network that no pauses can stop. Raises ValueError if depths do not help."""
+    circle = standstill(with_depths(stages, depths))
+    never = standstill(with_depths(stages, dict.fromkeys(depths, ENDLESS))) if circle else ()
+    if never:
+        raise ValueError("; ".join(map(str, never)))
     fifos = {s.name for s in stages if isinstance(s.unit, FifoStage)}
-    while circle := standstill(with_depths(stages, depths)):
-        full = [blocked.stage for blocked in circle if blocked.full]
-        growing = [name for name in full if name in fifos] or [b.stage for b in circle if b.stage in depths]
-        if not growing:
-            raise ValueError("; ".join(map(str, circle)))
+    while circle:
+        # What is full now can no longer be when it has room for a frame, so this ends.
+        full = [blocked.stage for blocked in circle if blocked.full and blocked.stage in fifos]
+        growing = full or [blocked.stage for blocked in circle if blocked.stage in depths] or list(depths)
         depths = {**depths, **{name: depths[name] + 1 + depths[name] // 16 for name in growing}}
+        circle = standstill(with_depths(stages, depths))
     return depths
 
 

@@ -82,10 +82,10 @@ def elaborate(
             parameters["FILE"] = f"{prefix}{parameters['FILE']}"
         comment = f"layer {stage.layer}: {bound.about}" if stage.layer else bound.about
         ports = _ports(stage, data)
-        if loadable and isinstance(stage.unit, Multiplier):
-            parameters |= {"LOADABLE": 1, "UNIT": loads}
-            ports["load"] = "load"
-            loads += 1
+        if isinstance(stage.unit, Multiplier):
+            ports["load"] = "load" if loadable else "50'h0"
+            parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
+            loads += loadable
         instances.append(Instance(bound.module, stage.name, parameters, ports, stage.inputs, stage.outputs, comment))
     end = stages[-1].inputs[0]
     last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}

@@ -134,6 +134,13 @@ class Join:
     kind: Joint
 
 
+@dataclass(frozen=True, eq=False)
+class Select:
+    """condition ? yes : no. `fixed` has those of the three that are constants, the inputs take the other places."""
+
+    fixed: tuple[Array | None, Array | None, Array | None]
+
+
 @dataclass(frozen=True)
 class Pack:
     """Two tensors of 8-bit integers in one, a + 256 * b as uint16: what a `Pair` takes."""
@@ -157,7 +164,8 @@ class HostOp:
 #: Steps that compute on images.
 Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 Op = (
-    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Join | Pack | ArgMax | HostOp
+    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Join | Select | Pack | ArgMax
+    | HostOp
 )  # fmt: skip
 
 

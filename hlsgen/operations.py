@@ -11,6 +11,7 @@ from enum import Enum
 from typing import get_args
 
 from hlsgen.fixed import Array, IntType, Rounding
+from hlsgen.geometry import Joint
 from hlsgen.quantized_add import Parameters
 
 # --------------------------------------------------------------------------- elementwise operations
@@ -88,6 +89,46 @@ class Min:
     """minimum(x, value): upper bound of Clip."""
 
     value: Array
+
+
+class Relation(Enum):
+    """What a `Relate` asks."""
+
+    GREATER = "greater"
+    LESS = "less"
+    NOT_LESS = "not less"
+    NOT_GREATER = "not greater"
+    EQUAL = "equal"
+
+
+@dataclass(frozen=True, eq=False)
+class Relate:
+    """x relation value, a boolean; false for NaN."""
+
+    kind: Relation
+    value: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Fill:
+    """The value, whatever x is."""
+
+    value: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Both:
+    """What `kind` makes of two chains of operations on the same x, such as x * Sigmoid(x)."""
+
+    kind: Joint
+    ways: tuple[tuple[Elementwise, ...], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Choose:
+    """Three chains of operations on the same x: where the first gives true the second, else the third."""
+
+    ways: tuple[tuple[Elementwise, ...], ...]
 
 
 # --------------------------------------------------------------------------- quantizers
@@ -264,7 +305,9 @@ class FixedAdd:
         return "int8"
 
 
-Float = Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope
+Float = (
+    Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Relate | Fill | Both | Choose
+)  # fmt: skip
 Quantizer = (
     IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd
 )  # fmt: skip

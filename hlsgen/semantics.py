@@ -24,11 +24,14 @@ from hlsgen.operations import (
     Activation,
     Add,
     Bipolar,
+    Both,
     Cast,
+    Choose,
     Convention,
     Dequantize,
     Div,
     Elementwise,
+    Fill,
     FixedAdd,
     FloatQuant,
     Fma,
@@ -41,6 +44,8 @@ from hlsgen.operations import (
     PairOp,
     QuantizeLinear,
     Quantizer,
+    Relate,
+    Relation,
     Requantize,
     SignedBit,
     Slope,
@@ -96,8 +101,41 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return activations.evaluate(kind, x, alpha, beta)
             case Slope(value):
                 return np.where(x >= 0, x, x * value)
+            case Relate():
+                return _compared(op, x)
+            case Fill(value):
+                return np.broadcast_to(value, np.broadcast_shapes(value.shape, x.shape))
+            case Both(kind, (left, right)):
+                return join(kind, chain(left, x), chain(right, x))
+            case Choose((condition, yes, no)):
+                return np.where(chain(condition, x), chain(yes, x), chain(no, x))
+            case Both() | Choose():
+                raise AssertionError("two and three ways")
             case _:
                 return decode(decoding(op), quantize(op, x))
+
+
+def chain(ops: tuple[Elementwise, ...], x: Array) -> Array:
+    """Operations one after the other."""
+    for op in ops:
+        x = apply(op, x)
+    return x
+
+
+def _compared(op: Relate, x: Array) -> Array:
+    match op.kind:
+        case Relation.GREATER:
+            return np.asarray(x > op.value)
+        case Relation.LESS:
+            return np.asarray(x < op.value)
+        case Relation.NOT_LESS:
+            return np.asarray(x >= op.value)
+        case Relation.NOT_GREATER:
+            return np.asarray(x <= op.value)
+        case Relation.EQUAL:
+            return np.asarray(x == op.value)
+        case _:
+            assert_never(op.kind)
 
 
 def join(kind: Joint, x: Array, y: Array) -> Array:
@@ -322,13 +360,24 @@ T = TypeVar("T", bound=Elementwise | Decode)
 
 
 def constants(item: Elementwise | Decode) -> dict[str, Array]:
-    """The per-element constants of an operation or decoding, by field name."""
+    """The per-element constants of an operation or decoding, by field name; within a way by its number and place."""
+    if isinstance(item, Both | Choose):
+        inner = [(f"{n}.{i}", op) for n, way in enumerate(item.ways) for i, op in enumerate(way)]
+        return {f"{place}.{name}": value for place, op in inner for name, value in constants(op).items()}
     found = {f.name: getattr(item, f.name) for f in fields(item)}
     return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
 
 
 def with_constants(item: T, new: dict[str, Array]) -> T:
     """The same operation with other arrays."""
+    if isinstance(item, Both | Choose):
+
+        def made(place: str, op: Elementwise) -> Elementwise:
+            start = f"{place}."
+            return with_constants(op, {k.removeprefix(start): v for k, v in new.items() if k.startswith(start)})
+
+        ways = [tuple(made(f"{n}.{i}", op) for i, op in enumerate(way)) for n, way in enumerate(item.ways)]
+        return replace(item, ways=tuple(ways))
     return replace(item, **new) if new else item  # type: ignore[arg-type]
 
 

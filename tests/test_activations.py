@@ -36,6 +36,14 @@ REAL: dict[str, tuple[Function, Function]] = {
         lambda x, a, b: x / (1 + np.exp(-np.sqrt(8 / Long(math.pi)) * (x + x**3 * 44715 / 1000000))),
     ),
     "Elu": (lambda x, a, b: x if x >= 0 else a * mp.expm1(max(x, -1000)), lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x))),
+    "Celu": (
+        lambda x, a, b: x if x >= 0 else a * mp.expm1(max(x / a, -1000)),
+        lambda x, a, b: np.where(x >= 0, x, a * np.expm1(x / Long(a))),
+    ),
+    "Mish": (
+        lambda x, a, b: x * mp.tanh(mp.log1p(mp.exp(x))) if x < 99 else x,
+        lambda x, a, b: np.where(x < 40, x * np.tanh(np.log1p(np.exp(np.minimum(x, 40)))), x),
+    ),
     "Selu": (
         lambda x, a, b: b * (x if x >= 0 else a * mp.expm1(max(x, -1000))),
         lambda x, a, b: b * np.where(x >= 0, x, a * np.expm1(x)),
@@ -53,6 +61,7 @@ LIMITS: dict[str, Callable[[float, float], tuple[float, float]]] = {
     "Exp": lambda a, b: (0, np.inf), "Log": lambda a, b: (np.nan, np.inf), "Tanh": lambda a, b: (-1, 1),
     "Sigmoid": lambda a, b: (0, 1), "Erf": lambda a, b: (-1, 1), "Gelu": lambda a, b: (0, np.inf),
     "GeluTanh": lambda a, b: (0, np.inf), "Elu": lambda a, b: (-a, np.inf), "Selu": lambda a, b: (-a * b, np.inf),
+    "Celu": lambda a, b: (-a, np.inf), "Mish": lambda a, b: (0, np.inf),
     "Softplus": lambda a, b: (0, np.inf), "Softsign": lambda a, b: (-1, 1), "Reciprocal": lambda a, b: (0, 0),
     "Pow": lambda a, b: (
         math.pow(-math.inf, a) if a == int(a) else math.nan, math.pow(math.inf, a)
@@ -61,6 +70,7 @@ LIMITS: dict[str, Callable[[float, float], tuple[float, float]]] = {
 #: Halfway between two float16; the even one is above.
 TIE = 1 + 3 * 2.0**-11
 PARAMETERS: dict[str, list[tuple[float, float]]] = {
+    "Celu": [(1.0, 0.0), (0.5, 0.0), (1.5, 0.0)],
     "Elu": [(1.0, 0.0), (TIE, 0.0), (1.5, 0.0)],
     "Selu": [(1.67326319217681884765625, 1.05070102214813232421875), (TIE, 1.5)],
     "Pow": [(float(np.float32(a)), 0.0) for a in (2, 3, -1, -2, 0.5, -0.5, 1.5, 0.75, 0.1, 5, 0, 1, -75, 12.5)],

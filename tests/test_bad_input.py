@@ -221,7 +221,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "cycle": ("HG014", "cycles", lambda: cyclic().model()),
     "two inputs": ("HG015", "two inputs", lambda: two_inputs().model()),
     "two outputs": ("HG015", "2 outputs", lambda: two_outputs().model()),
-    "branches without a quantizer": ("HG030", "add", lambda: branching().model()),
+    "branches without a quantizer": ("HG036", "no quantizer", lambda: branching().model()),
     "tensor made twice": ("HG015", "'t0'", lambda: Net().then("Relu").node("Relu", "x", outputs=["t0"], name="again").model()),
     "initializer twice": ("HG015", "c0", lambda: edited(quantizer(), lambda m: m.graph.initializer.append(m.graph.initializer[0]))),
     "node without outputs": ("HG015", "nothing", lambda: no_outputs().model()),
@@ -549,6 +549,15 @@ def test_unreadable_folding(content: bytes | None, tmp_path: Path) -> None:
         (tmp_path / "f").write_bytes(content)
     with pytest.raises(HlsgenError, match="HG041"):
         compiler.read_folding(tmp_path / "f")
+
+
+@pytest.mark.parametrize(
+    "entry", [5, [1, 2], {"pe": True, "simd": 1}, {"pe": 1.5, "simd": 1}, {"pe": 1, "simd": 1, "x": 2}, {}]
+)
+def test_folding_of_another_form(entry: object, tmp_path: Path) -> None:
+    onnx.save(mlp().model(), tmp_path / "m.onnx")
+    with pytest.raises(HlsgenError, match="HG041"):
+        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(folding={"fc0": entry}))  # type: ignore[dict-item]
 
 
 def test_internal_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

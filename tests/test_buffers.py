@@ -9,16 +9,20 @@ import pytest
 from bench import play
 from networks import SHIFT, Image, Net, Random
 
+from hlsgen.blocking import standstill
 from hlsgen.buffers import size, with_depths
 from hlsgen.flow import INPUT, OUTPUT, measure, simulate
 from hlsgen.ir import Reduction, Window
 from hlsgen.stages import (
+    ConcatStage,
     ConvStage,
     FifoStage,
     ForkStage,
     JoinStage,
     MatrixStage,
+    PadStage,
     PoolStage,
+    ReduceStage,
     RescaleStage,
     Stage,
     WidthStage,
@@ -140,6 +144,73 @@ def test_where_a_steady_source_needs_less(seed: int) -> None:
     """Networks in which what is held with a source of the right pace is not enough at full rate."""
     stages = Random(seed, (*KINDS, "pad")).network(6)
     assert size(stages, effort=0).interval <= simulate(stages, 12, unlimited=True).interval
+
+
+def short_branch() -> list[Stage]:
+    """A frame goes through one branch, then through another, whose registers could hold a part of it."""
+    net = Net()
+    x = net.start(Image("", 3, 4, 1, 1))
+    left, right = net.add(ForkStage(2), [x], x, 2)
+    for _ in range(3):
+        right = net.add(RescaleStage(SHIFT, np.zeros((1, 1), np.int64)), [right], right)[0]
+    right = net.add(FifoStage(0), [right], right)[0]
+    return net.finish(net.add(ConcatStage((12, 12)), [left, right], Image("", 1, 1, 24, 1))[0])
+
+
+def test_no_pauses_stop_a_network(tmp_path: Path) -> None:
+    """At full rate the registers of pipelines are full; they must not be counted on, as they are not after pauses."""
+    sized, frames = size(short_branch()), 3
+    (name,) = (stage.name for stage in sized.stages if isinstance(stage.unit, FifoStage))
+    fewer = with_depths(sized.stages, {name: depths(sized.stages)[name] - 1})
+    assert sized.critical == ()
+    assert measure(fewer) == (sized.latency, sized.interval)
+    due = [20 * k for k in range(12 * frames)]
+    for stages, beats in ((sized.stages, 24 * frames), (fewer, 11)):
+        _, taken = play(stages, due, [], 20 * len(due) + 200, tmp_path)
+        assert (len(taken[OUTPUT]), bool(standstill(stages))) == (beats, beats == 11)
+
+
+def test_what_is_kept_for_pauses_is_needed() -> None:
+    kept = 0
+    for seed in range(30):
+        stages = Random(seed, ("branches", "shift", "same", "fifo", "matrix", "width")).network(5)
+        if standstill(with_depths(stages, {s.name: 999 for s in stages})):
+            with pytest.raises(ValueError, match="waits for"):
+                size(stages)
+            continue
+        sized = size(stages)
+        assert not standstill(sized.stages)
+        for name, depth in depths(sized.stages).items():
+            if any(s.name == name and isinstance(s.unit, FifoStage) for s in stages) and name not in sized.critical:
+                fewer = with_depths(sized.stages, {name: depth - 1})
+                assert measure(fewer) == (sized.latency, sized.interval)
+                assert standstill(fewer)
+                kept += 1
+    assert kept
+
+
+def test_a_border_in_front_of_a_convolution(tmp_path: Path) -> None:
+    """While hg_pad sends it, a FIFO takes what comes from the unit that sets the pace."""
+    net = Net()
+    x = conv(net, net.start(Image("", 6, 6, 2, 2)), 2, 1, 2, 3)
+    border = PadStage(6, 6, x.stream.group_beats, (2, 2, 2, 2), 0)
+    x = net.add(border, [x], Image("", 10, 10, 2, x.lanes))[0]
+    stages = net.finish(conv(net, x, 1, 1, 2, 1))
+    sized = size(stages)
+    assert sized.interval == sized.bottleneck == 6 * 6 * 18 < simulate(stages, 6, unlimited=True).interval
+    (name,) = sized.critical
+    assert slower(with_depths(sized.stages, {name: depths(sized.stages)[name] - 1}), (sized.latency, sized.interval))
+    measured = in_rtl(sized.stages, 6, sized.latency + 6 * sized.interval + 100, tmp_path)
+    assert measured == (sized.latency, sized.interval)
+
+
+def test_a_width_that_spreads_a_burst() -> None:
+    """A unit that sets the pace and sends in bursts does not wait for a narrower one."""
+    net = Net()
+    x = net.start(Image("", 6, 6, 2, 2))
+    x = net.add(ReduceStage(Reduction.SUM, (3, 1), 6, 6, 1), [x], Image("", 2, 6, 2, 2))[0]
+    stages = net.finish(net.add(WidthStage(), [x], Image("", 2, 6, 2, 1))[0])
+    assert size(stages).interval == 36 < simulate(stages, 6, unlimited=True).interval
 
 
 def test_the_same_every_time() -> None:

@@ -52,6 +52,13 @@ def test_networks_on_images_are_certified(built: dict[str, Path], name: str, fol
     assert [layer.layer for layer in found.layers] == [row["name"] for row in rows]
 
 
+def test_a_pool_between_renamed_elements(tmp_path: Path) -> None:
+    """The codes that reach the quantizer behind a pool of a signal are known by channel."""
+    onnx.save(image_nets.network("grouped", 6, False), tmp_path / "model.onnx")
+    hlsgen.build(tmp_path / "model.onnx", tmp_path / "core")
+    assert hlsgen.certify(tmp_path / "core").ok
+
+
 def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
     """What is proven is the core with the weights of its files; the port for others is as it should be."""
     onnx.save(image_nets.network("grouped", 3), tmp_path / "model.onnx")

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
+from image_models import Builder
 from oracles import Qonnx
 from paths import DATA, needs_icarus, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
+from hlsgen import reference
+from hlsgen.simulation.native import NativeCore
+from hlsgen.simulation.vectors import stimuli
+from hlsgen.stages import SliceStage
 
 SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
 INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float32"]
@@ -98,3 +104,19 @@ def test_backends_agree_on_special_floats(tmp_path: Path) -> None:
     for value in values:
         x = np.full(shape, value, np.float32)
         assert np.array_equal(hlsgen.run(tmp_path / "out", x, "verilator"), hlsgen.run(tmp_path / "out", x))
+
+
+def test_one_core_runs_twice(tmp_path: Path) -> None:
+    """Of every frame all beats are sent, also those behind the last one that the output needs."""
+    b = Builder(0)
+    x = b.quant(b.input(1, 1, 12, 6, symbolic=False), 4, channel=False)
+    rows = (b.const([v], np.int64) for v in (0, 3, 2))
+    b.conv(replace(x, name=b.node("Slice", x.name, *rows), shape=(1, 1, 3, 6)), 1, kernel_shape=[3, 3])
+    onnx.save(b.model(replace(x, name=f"t{len(b.nodes) - 1}", shape=(1, 1, 1, 4))), tmp_path / "model.onnx")
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
+    assert any(isinstance(stage.unit, SliceStage) for stage in build.schedule.stages)
+    codes = stimuli(build.schedule, 3, 1)
+    with NativeCore(build, tmp_path / "out", tmp_path / "work") as core:
+        first, again = core.run(codes), core.run(codes)
+    assert np.array_equal(first, reference.run_layers(build.graph, codes)[-1])
+    assert np.array_equal(first, again)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from hlsgen.compiler import Build, reopen
 from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger
 from hlsgen.loading import load_sequence, reweighted
 from hlsgen.simulation.beats import from_text, unpack
-from hlsgen.simulation.native import NativeCore
+from hlsgen.simulation.native import NativeCore, tool_environment
 from hlsgen.simulation.simulate import simulate
 from hlsgen.simulation.vectors import stimuli
 from hlsgen.simulation.verdict import prepare
@@ -30,10 +31,12 @@ Weights = dict[str, NDArray[np.int64]]
 FRAMES = 6
 
 
-def built(folder: Path, kind: str, seed: int, *, loadable: bool = True, powers: bool = True) -> Build:
+def built(
+    folder: Path, kind: str, seed: int, *, loadable: bool = True, powers: bool = True, cycles: int | None = None
+) -> Build:  # fmt: skip
     path = folder / f"{kind}.onnx"
     onnx.save(image_nets.network(kind, seed, powers), path)
-    return hlsgen.build(path, folder / "out", hlsgen.Options(loadable=loadable))
+    return hlsgen.build(path, folder / "out", hlsgen.Options(loadable=loadable, target_cycles=cycles))
 
 
 def own_weights(build: Build) -> Weights:
@@ -53,14 +56,17 @@ def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "kind, seed, modules",
+    "kind, seed, cycles, modules",
     [
-        ("grouped", 3, {"hg_conv", "hg_dwconv", "hg_mvu"}),
-        ("bipolar", 12, {"hg_conv"}),
+        ("grouped", 3, 2000, {"hg_conv", "hg_dwconv", "hg_mvu"}),
+        ("grouped", 3, None, {"hg_dwmvu", "hg_mvu"}),
+        ("bipolar", 12, 2000, {"hg_conv"}),
     ],
 )
-def test_other_weights_in_hardware(tmp_path: Path, kind: str, seed: int, modules: set[str]) -> None:
-    build = built(tmp_path, kind, seed)
+def test_other_weights_in_hardware(
+    tmp_path: Path, kind: str, seed: int, cycles: int | None, modules: set[str]
+) -> None:  # fmt: skip
+    build = built(tmp_path, kind, seed, cycles=cycles)
     assert modules <= {i.module for i in build.design.instances}
     codes = stimuli(build.schedule, FRAMES, 1)
     first = reference.run_layers(build.graph, codes)[-1]
@@ -98,8 +104,10 @@ def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     assert not differing(got[:FRAMES], wanted[:FRAMES])
 
 
-def test_the_manifest_describes_the_units(tmp_path: Path) -> None:
-    build = built(tmp_path, "grouped", 1)
+@pytest.mark.parametrize("cycles", [None, 2000])
+def test_the_manifest_describes_the_units(cycles: int | None, tmp_path: Path) -> None:
+    """With all taps at once and tap by tap."""
+    build = built(tmp_path, "grouped", 1, cycles=cycles)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["options"]["loadable"] is True
     loads = load_sequence(build, own_weights(build))
@@ -151,6 +159,14 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     assert "weights" not in json.loads(constant.files["manifest.json"])
     assert b"s_axil" not in constant.files["rtl/top.v"]
     assert b"LOADABLE" not in constant.files["rtl/top.v"]
+
+
+@pytest.mark.parametrize("loadable", [False, True])
+def test_no_pin_is_left_open(loadable: bool, tmp_path: Path) -> None:
+    built(tmp_path, "grouped", 3, loadable=loadable)
+    command = ["verilator", "--lint-only", "-Wall", "--quiet", "-f", "files.f", "--top-module", "top"]
+    done = subprocess.run(command, cwd=tmp_path / "out", env=tool_environment(), capture_output=True, text=True)
+    assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
 def test_command_line(tmp_path: Path) -> None:

@@ -130,6 +130,51 @@ def folding(folder: Path) -> None:
     svg.save("folding.svg", folder)
 
 
+def unfold(folder: Path) -> None:
+    """Where the pixels of a 3 x 3 window lie in the memories of hg_unfold, and how they come to their places."""
+    svg, cell, size, kernel = Svg(760, 365), 28, 8, 3
+    left, top, high, (y0, x0) = 20, 70, 6, (2, 2)
+    first = y0 * size + x0
+    newest = first + kernel * size - 1
+    taps = [(y0 + n // kernel) * size + x0 + n % kernel for n in range(kernel * kernel)]
+    shades = ("#c9dcf0", "#d5ebd3", "#f6dfc3")
+
+    def fill(n: int) -> str:
+        return shades[n % size % kernel] if first <= n <= newest else "#fff" if n > newest else PALE
+
+    svg.text(left, 24, "8 columns, 3 x 3 window, 3 rows stored: pixel (y, x) lies in slot y mod 3, bank x mod 3")
+    for n in range(high * size):
+        x, y = left + n % size * cell, top + n // size * cell
+        svg.box(x, y, cell, cell, fill(n), "#bbb")
+        svg.text(x + cell / 2, y + 19, str(n), "middle", 11, GREY if n < first else "#222")
+    svg.box(left + x0 * cell, top + y0 * cell, kernel * cell, kernel * cell, "none", ORANGE, 3)
+    wide, tall, x1 = 32, 22, 320
+    for bank in range(kernel):
+        svg.text(x1 + bank * 62 + wide / 2, top - 10, f"bank {bank}", "middle", 12, GREY)
+    for slot in range(kernel):
+        svg.text(x1 - 12, top + slot * 84 + 38, f"slot {slot}", "end", 12, GREY)
+        for column in range(size):
+            n = next(n for n in range(first, newest + 1) if n // size % kernel == slot and n % size == column)
+            x, y = x1 + column % kernel * 62, top + slot * 84 + column // kernel * tall
+            read = n in taps
+            svg.box(x, y, wide, tall, fill(n), ORANGE if read else "#999", 3 if read else 1)
+            svg.text(x + wide / 2, y + 16, str(n), "middle", 11)
+    svg.text(x1 + 78, top + 274, "9 memories, a word of each is read", "middle", 12)
+    svg.unit(540, top + 105, 70, "turn")
+    svg.line([(490, top + 122), (538, top + 122)], arrow=True)
+    svg.line([(610, top + 122), (640, top + 122)], arrow=True)
+    svg.text(575, top + 160, f"rows by {y0 % kernel}", "middle", 12)
+    svg.text(575, top + 176, f"columns by {x0 % kernel}", "middle", 12)
+    for n, tap in enumerate(taps):
+        x, y = 646 + n % kernel * wide, top + 89 + n // kernel * tall
+        svg.box(x, y, wide, tall, fill(tap), ORANGE)
+        svg.text(x + wide / 2, y + 16, str(tap), "middle", 11)
+    svg.text(694, top + 176, "a beat", "middle", 12)
+    svg.text(left, top + 192, f"the next pixel, {newest + 1}, takes the place")
+    svg.text(left, top + 210, f"of pixel {first} when this window is sent")
+    svg.save("unfold.svg", folder)
+
+
 def branch(folder: Path) -> None:
     """The residual branch of the example, and the interval at several depths of its FIFO."""
     schedule = hlsgen.check(MODEL, hlsgen.Options(target_cycles=CYCLES)).schedule
@@ -183,6 +228,7 @@ def main() -> None:
     folder = parser.parse_args().out
     window(folder)
     folding(folder)
+    unfold(folder)
     branch(folder)
 
 

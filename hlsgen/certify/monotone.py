@@ -23,17 +23,21 @@ from hlsgen.ir import (
 from hlsgen.operations import (
     Activation,
     Add,
+    Both,
     Cast,
+    Choose,
     Convention,
     Dequantize,
     Div,
     Elementwise,
+    Fill,
     FloatQuant,
     Fma,
     Max,
     Min,
     Mul,
     Quantizer,
+    Relate,
     Requantize,
     Slope,
 )
@@ -49,8 +53,9 @@ from hlsgen.semantics import (
 
 #: Crossings of an integer's range that are cut one by one.
 _MAX_WRAPS = 64
-#: Where Gelu and its tanh form turn, and a distance that contains the error of these numbers.
-_GELU, _GELU_TANH, _NEAR = -0.75179152469, -0.75246142207, 1e-6
+#: Where these turn, and a distance that contains the error of the numbers.
+_TURNS = {"Gelu": -0.75179152469, "GeluTanh": -0.75246142207, "Mish": -1.19243121452}
+_NEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,6 +198,8 @@ class _Walk:
                 self.every |= self._open() & ~(known[self.s] & integers)
             case Activation():
                 self._activation(op)
+            case Both() | Choose() | Relate() | Fill():
+                self.every |= self._open()
             case Slope(value):
                 self._slope(np.broadcast_to(value, self.f.sets))
             case _:
@@ -246,9 +253,11 @@ class _Walk:
         match op.kind:
             case "Exp" | "Tanh" | "Sigmoid" | "Erf" | "Softplus" | "Ceil" | "Floor" | "Round" | "Sign":
                 pass
-            case "Elu" | "Selu" | "LeakyRelu" | "HardSigmoid" | "Softsign":
+            case "Celu" | "Elu" | "Selu" | "LeakyRelu" | "HardSigmoid" | "Softsign":
                 self._around(-np.inf)
                 self._around(np.inf)
+                if op.kind == "Celu":
+                    self.every |= self._open() & (a <= 0)
                 if a <= 0:
                     self.cut(np.zeros(self.f.sets))
             case "Abs" | "Sqrt" | "Log" | "Reciprocal" | "Pow" | "HardSwish":
@@ -261,8 +270,8 @@ class _Walk:
                     self.every |= self._open() & (low == 0)  # the two zeros may give two infinities
                 if op.kind == "HardSwish":
                     self.every |= self._open() & (low < 0)
-            case "Gelu" | "GeluTanh":
-                turn = _GELU if op.kind == "Gelu" else _GELU_TANH
+            case "Gelu" | "GeluTanh" | "Mish":
+                turn = _TURNS[op.kind]
                 self._around(-np.inf)
                 self._around(np.inf)
                 for limit in (turn - _NEAR, turn + _NEAR):

@@ -2,7 +2,7 @@
 
 A module gives the exact runs of what it computes: where the code changes, and all codes. Where the
 model's function is monotone it equals a run if it does at both ends of it; pieces that are not known to
-be monotone are evaluated on every input.
+be monotone are evaluated on every input, or bounded (`ranges`).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 
 from hlsgen.certify.monotone import Pieces, pieces
+from hlsgen.certify.ranges import undecided
 from hlsgen.certify.verilog import broken
 from hlsgen.errors import HlsgenError
 from hlsgen.fixed import Array, IntType
@@ -22,6 +23,8 @@ from hlsgen.semantics import KEY_NEG_INF
 #: Most inputs of one layer that are evaluated one by one, and of one evaluation.
 MAX_EVERY = 1 << 25
 _CHUNK = 1 << 20
+#: Pieces of fewer inputs are evaluated without looking for less.
+_FEW = 1 << 12
 
 
 class Module(Protocol):
@@ -101,12 +104,6 @@ def prove(
     """Every lane's function in every fold against the model's. `uses`: (fold, lane) -> sets; `places`: a
     name of each set. Raises HG055 with every set that differs, up to a few."""
     known = pieces(f)
-    total = int((known.hi - known.lo + 1)[known.every].sum())
-    if total > MAX_EVERY:
-        raise broken(
-            f.name, f"cannot be certified: it is not known where the function is monotone, and {total} inputs are too "
-            f"many to evaluate ({MAX_EVERY}).",
-        )  # fmt: skip
     found: list[Runs | None] = [None] * f.sets
     done: set[tuple[object, ...]] = set()
     problems: list[HlsgenError] = []
@@ -140,11 +137,30 @@ def prove(
     return Proof(proven, evaluated, int((known.hi - known.lo + 1).sum()))
 
 
+def _every(f: StepFunction, hardware: Runs, low: int, high: int, most: int) -> list[Array]:
+    """The inputs low..high that decide whether f, of one set, is what the hardware computes.
+
+    Raises HG055 if these are all, and more than `most`.
+    """
+    if high - low >= _FEW:
+        inside = hardware.start[(hardware.start > low) & (hardware.start <= high)]
+        start = np.append(low, inside)
+        left = undecided(f, start, np.append(inside - 1, high), hardware.at(start))
+        if left is not None:
+            return [left]
+    if high - low >= most:
+        raise broken(
+            f.name, f"cannot be certified: it is not known where the function is monotone, and {high - low + 1} inputs "
+            f"are too many to evaluate ({most}).",
+        )  # fmt: skip
+    return [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
+
+
 def difference(f: StepFunction, s: int, hardware: Runs, known: Pieces) -> tuple[tuple[int, int, int] | None, int]:
     """(x, the model's code, the hardware's) at the least deciding input where they differ; and how many were tried.
 
     Deciding inputs are both ends of every run and of every piece, and all of a piece that is not
-    known to be monotone.
+    known to be monotone, or what bounds leave of it.
     """
     mine = known.s == s
     ends = np.append(hardware.start[1:] - 1, f.hi[s])
@@ -152,9 +168,9 @@ def difference(f: StepFunction, s: int, hardware: Runs, known: Pieces) -> tuple[
     if f.is_float:
         points = points[(points == 0) | (points >= KEY_NEG_INF)]
     parts = [ascending(points)]
-    for low, high in zip(known.lo[mine & known.every].tolist(), known.hi[mine & known.every].tolist(), strict=True):
-        parts += [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
     one = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
+    for low, high in zip(known.lo[mine & known.every].tolist(), known.hi[mine & known.every].tolist(), strict=True):
+        parts += _every(one, hardware, low, high, MAX_EVERY // f.sets)
     found: list[tuple[int, int, int]] = []
     count = 0
     for part in parts:

@@ -30,7 +30,7 @@ class Sized:
 
 
 Value = int | str | Sized
-#: What a port is connected to: a net, or several, the one of the lowest bit first.
+#: What a port is connected to: a net, a constant, or several nets, the one of the lowest bit first.
 Nets = str | tuple[str, ...]
 
 
@@ -151,7 +151,9 @@ class _Reader:
         return self.number()
 
     def nets(self) -> Nets:
-        """A net, or a concatenation of nets."""
+        """A net, a constant as text, or a concatenation of nets."""
+        if "'h" in self.peek():
+            return str(self.value())
         if not self.skip("{"):
             return self.identifier()
         found = [self.identifier()]

@@ -17,6 +17,8 @@ _AXIL = (
 )  # fmt: skip
 #: Bits of the wire from that port to the memories.
 _LOAD = 50
+#: Modules with weights.
+_WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules that take two streams.
 _TWO = ("hg_join", "hg_concat")
 _PORTS = ("hg_reset", "hg_axis_in", "hg_axis_out", "hg_axil_weights")
@@ -116,7 +118,8 @@ class _Streams:
             wanted |= {f"{side}_data": data, f"{side}_valid": valid, f"{side}_ready": ready}
         if cell.module != "hg_axis_out":
             wanted |= {port: nets for port, nets in cell.ports.items() if port in ("m_data", "m_valid", "m_ready")}
-            wanted |= {"load": "load"} if "LOADABLE" in cell.parameters else {}
+            if cell.module in _WEIGHTS:
+                wanted["load"] = "load" if "LOADABLE" in cell.parameters else f"{_LOAD}'h0"
             _connected(cell, wanted)
         return tuple(names)
 

@@ -48,6 +48,15 @@ def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
     return rows
 
 
+def fifo_table(schedule: Schedule) -> list[dict[str, Any]]:
+    """Each FIFO; with a depth less by one, those that are critical cost latency or interval, or block."""
+    return [
+        {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in schedule.critical}
+        for s in schedule.stages
+        if isinstance(s.unit, FifoStage)
+    ]
+
+
 def stages_of(schedule: Schedule) -> dict[str, list[Stage]]:
     """The stages of each layer by its name, with the plumbing in front of them."""
     own: dict[str, list[Stage]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import fields
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import yaml
 
 from hlsgen import reference
 from hlsgen.elaborate import Design
-from hlsgen.emit.layers import layer_table
+from hlsgen.emit.layers import fifo_table, layer_table
 from hlsgen.emit.loads import weight_table
 from hlsgen.emit.report import report
 from hlsgen.fixed import Array, IntType, Rounding
@@ -187,6 +188,7 @@ def manifest(
         },
         "cycles": {"latency": schedule.latency, "interval": schedule.interval},
         "layers": layer_table(schedule),
+        "fifos": fifo_table(schedule),
         **({"weights": weight_table(design, schedule)} if design.loads else {}),
         "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
         "warnings": list(graph.notes),
@@ -255,8 +257,10 @@ def _host_op(op: Op) -> dict[str, Any]:
         value = getattr(op, name)
         if isinstance(value, np.ndarray):
             row[name] = value.tolist() if value.size <= MAX_HOST_CONSTANTS else f"array of shape {list(value.shape)}"
-        elif isinstance(value, Rounding):
-            row[name] = value.name
+        elif isinstance(value, Enum):
+            row[name] = value.name if isinstance(value, Rounding) else value.value
+        elif name == "ways":
+            row[name] = [[_host_op(inner) for inner in way] for way in value]
         else:
             row[name] = [value.lo, value.hi] if isinstance(value, IntType) else value
     return row

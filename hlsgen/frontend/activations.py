@@ -18,14 +18,15 @@ from hlsgen.operations import (
 
 #: Operator -> (attribute, default) of alpha and beta, for those that have them.
 _ATTRIBUTES: dict[str, tuple[tuple[str, float], ...]] = {
+    "Celu": (("alpha", 1.0),),
     "Elu": (("alpha", 1.0),),
     "LeakyRelu": (("alpha", 0.01),),
     "HardSigmoid": (("alpha", 0.2), ("beta", 0.5)),
     "Selu": (("alpha", 1.67326319217681884765625), ("gamma", 1.05070102214813232421875)),
 }
 ACTIVATIONS = frozenset(
-    """Abs Ceil Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Pow PRelu Reciprocal Round Selu Sigmoid
-    Sign Softplus Softsign Sqrt Tanh""".split()
+    """Abs Ceil Celu Elu Erf Exp Floor Gelu HardSigmoid HardSwish LeakyRelu Log Mish Pow PRelu Reciprocal Round Selu
+    Sigmoid Sign Softplus Softsign Sqrt Tanh""".split()
 )
 _FLOATS = ("float16", "float32", "float64")
 
@@ -48,6 +49,8 @@ def activation(
     values = [float(np.float32(attrs.get(key, default))) for key, default in _ATTRIBUTES.get(op_type, ())]
     if not np.isfinite(values).all():
         raise fail("HG027", name, f"attributes {values} of {op_type}.", "They must be finite.")
+    if op_type == "Celu" and values[0] <= 0:
+        raise fail("HG013", name, f"alpha of Celu is {values[0]}.", "It must be greater than 0.")
     return [Activation(op_type, *values)]
 
 

@@ -9,18 +9,19 @@ import numpy as np
 import onnx
 
 from hlsgen.errors import fail
-from hlsgen.frontend import dialect, pair
+from hlsgen.frontend import choosing, dialect, pair
 from hlsgen.frontend.growing import grown
 from hlsgen.frontend.integer import Imported, dequantize_linear, quantize_linear
 from hlsgen.frontend.tensors import Const, Dynamic
-from hlsgen.ir import Concat, Join, Joint, Op, Pack, Shape
+from hlsgen.ir import Concat, Join, Joint, Op, Pack, Select, Shape
 from hlsgen.operations import Pair
 
 _JOINTS = {
     "Add": Joint.ADD, "Sum": Joint.ADD, "Sub": Joint.SUB, "Mul": Joint.MUL, "Max": Joint.MAX, "Min": Joint.MIN,
+    "And": Joint.MIN, "Or": Joint.MAX,
 }  # fmt: skip
-OPERATORS = frozenset([*_JOINTS, "Concat", "QLinearAdd", "QLinearMul", "QLinearConcat", "QuantizedAdd"])
-_HINT = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat and their QLinear forms."
+OPERATORS = frozenset([*_JOINTS, "Where", "Concat", "QLinearAdd", "QLinearMul", "QLinearConcat", "QuantizedAdd"])
+_HINT = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, their QLinear forms, And, Or, Where."
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ def import_joining(
     op_type = node.op_type
     if op_type not in OPERATORS:
         raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors.", _HINT)
+    if op_type == "Where":
+        return _where(name, tensors)
     if len({t.dtype for t in dynamic}) > 1:
         raise fail(
             "HG026", name, f"{op_type} of types {', '.join(t.dtype for t in dynamic)}.", "Cast them to one type."
@@ -63,6 +66,21 @@ def import_joining(
         constants = [*constants[3:6], *constants[:3], *constants[6:]]
     pair_ = _pair(node, name, dynamic, constants, shape, fixed_point)
     return Joined(Pack(), shape, before, [(pair_, shape)], swapped)
+
+
+def _where(name: str, tensors: list[Const | Dynamic | None]) -> Joined:
+    """Where of two or three computed tensors. Raises HG023, HG026."""
+    dynamic = [t for t in tensors if isinstance(t, Dynamic)]
+    shape = _broadcast(name, dynamic)
+    kinds = ["bool", *[t.dtype for t in tensors[1:] if isinstance(t, Dynamic)] * 2][:3]
+    wrong = [t.dtype for t, kind in zip(tensors, kinds, strict=True) if isinstance(t, Dynamic) and t.dtype != kind]
+    if wrong or len({t.dtype for t in tensors[1:] if isinstance(t, Dynamic)}) > 1:
+        raise fail("HG026", name, f"Where of types {', '.join(t.dtype for t in dynamic)}.", "Cast them to one type.")
+    condition, yes, no = (
+        choosing.flat(name, shape, t, np.dtype(kind)) if isinstance(t, Const) else None
+        for t, kind in zip(tensors, kinds, strict=True)
+    )
+    return Joined(Select((condition, yes, no)), shape, [grown(name, t.shape or (), shape) for t in dynamic])
 
 
 def exchanged(first: Shape, second: Shape) -> bool:

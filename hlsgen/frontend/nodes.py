@@ -14,14 +14,18 @@ from hlsgen.frontend.tensors import Const, label
 from hlsgen.ir import Conv, ConvInteger, HostOp, MatMul, MatMulInteger, Op, Pack, Step
 from hlsgen.operations import (
     Bipolar,
+    Both,
     Cast,
+    Choose,
     Dequantize,
+    Fill,
     FixedAdd,
     FloatQuant,
     IntQuant,
     MultiThreshold,
     Pair,
     QuantizeLinear,
+    Relate,
     Requantize,
     SignedBit,
     Trunc,
@@ -91,6 +95,12 @@ def result_dtype(ops: list[Op], dtype: str) -> str:
                 dtype = op.dtype
             case Dequantize():
                 dtype = str(op.scale.dtype)
+            case Relate():
+                dtype = "bool"
+            case Fill():
+                dtype = str(op.value.dtype)
+            case Both() | Choose():
+                dtype = result_dtype(list(op.ways[-1]), dtype)
             case MatMulInteger() | ConvInteger():
                 dtype = "int32"
             case Pack():

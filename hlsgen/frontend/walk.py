@@ -9,7 +9,7 @@ import onnx
 
 from hlsgen.errors import Collector, fail, stuck
 from hlsgen.fixed import IntType
-from hlsgen.frontend import conv, dialect, integer, joining, pair, pooling, qlinear, qonnx, spatial, standard
+from hlsgen.frontend import choosing, conv, dialect, integer, joining, pair, pooling, qlinear, qonnx, spatial, standard
 from hlsgen.frontend.fuse import fuse
 from hlsgen.frontend.inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.load import tensor_array
@@ -39,14 +39,14 @@ REARRANGING = standard.SHAPES | standard.PASSED | {"Transpose"}
 #: What may follow integer data.
 INTEGER_OPERATORS = (
     REARRANGING | integer.OPERATORS | qlinear.OPERATORS | standard.ARITHMETIC | {"QuantizedAdd", "Requantize"}
-    | conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS | joining.OPERATORS
+    | conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS | joining.OPERATORS | choosing.OPERATORS
     | {"Cast", "MatMul", "Gemm", "ArgMax", "TopK", "Relu", "Max", "Min", "Clip", "Neg", "Abs", "Sign"}
 )  # fmt: skip
 
 #: Operators whose result has another shape or type than the data.
 _CHANGING = (
     conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS | qlinear.LAYERS | integer.OPERATORS | standard.SHAPES
-    | {"Cast", "Concat", "Gemm", "MatMul", "QLinearConcat", "Requantize", "Transpose"}
+    | choosing.OPERATORS | {"Cast", "Concat", "Gemm", "MatMul", "QLinearConcat", "Requantize", "Transpose"}
 ) - {"RequantShift"}  # fmt: skip
 #: Domains of custom operators on images.
 IMAGE_DOMAINS = qonnx.DOMAINS - {""} | {"qonnx.custom_op.channels_last", qlinear.DOMAIN}
@@ -234,9 +234,9 @@ class Walk:
         ends = [self._append(name, t.index, steps) for t, steps in zip(dynamic, found.before, strict=True)]
         self.steps.append(Step(name, found.op, found.shape, tuple(ends[::-1] if found.swapped else ends)))
         index = self._append(name, len(self.steps), found.after)
-        ops = [*(op for op, _ in found.before[0]), found.op, *(op for op, _ in found.after)]
+        ops = [*(op for op, _ in found.before[-1]), found.op, *(op for op, _ in found.after)]
         shape = found.after[-1][1] if found.after else found.shape
-        self.tensors[node.output[0]] = Dynamic(shape, result_dtype(ops, dynamic[0].dtype), index)
+        self.tensors[node.output[0]] = Dynamic(shape, result_dtype(ops, dynamic[-1].dtype), index)
 
     def _append(self, name: str, index: int | None, steps: standard.Imported) -> int:
         """Adds steps that follow value `index`; gives the value behind them.
@@ -313,6 +313,8 @@ class Walk:
             return {output: steps for output, steps in zip(node.output, parts, strict=True) if output}
         if op_type in integer.OPERATORS:
             return integer.import_integer(op_type, name, shape, constants, attrs, position, dtype)
+        if op_type in choosing.OPERATORS:
+            return choosing.import_choosing(op_type, name, shape, constants, attrs, position, dtype)
         if op_type in qlinear.OPERATORS:
             return qlinear.import_qlinear(op_type, name, shape, constants, attrs, position, dtype, self.fixed_point)
         if node.domain == dialect.DOMAIN and op_type == "Requantize":
@@ -422,7 +424,7 @@ class Walk:
             raise fail("HG011", name, text, f"QONNX domains: {known}.")
         known_here = (
             standard.OPERATORS | integer.OPERATORS | conv.CONV_OPERATORS | spatial.SPATIAL_OPERATORS
-            | joining.OPERATORS | FOLDED | {"Shape", "QLinearMatMul"}
+            | joining.OPERATORS | choosing.OPERATORS | FOLDED | {"Shape", "QLinearMatMul"}
         )  # fmt: skip
         if node.op_type not in known_here:
             raise fail(

@@ -28,7 +28,9 @@ from hlsgen.ir import (
 from hlsgen.operations import (
     QUANTIZERS,
     Activation,
+    Both,
     Cast,
+    Choose,
     Dequantize,
     Elementwise,
     Max,
@@ -124,7 +126,9 @@ class Layers:
         ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
         if ends and held.branches is not None:
             return self.flushed(self._merged(held, held.branches, ends[0]))
-        curved = any(isinstance(op, Activation | Slope) for op in held.ops[ends[0] :]) if ends else False
+        curved = (
+            any(isinstance(op, Activation | Slope | Both | Choose) for op in held.ops[ends[0] :]) if ends else False
+        )
         pair = bool(ends) and isinstance(held.ops[ends[0]], Pair)
         if len(ends) > 1 and (pair or (curved and held.value.type.bits > _WIDE)):
             held = self._closed(held, ends[0])

@@ -34,6 +34,7 @@ from hlsgen.ir import (
     Pool,
     Repeat,
     Reshape,
+    Select,
     Slice,
     Step,
     Transpose,
@@ -42,7 +43,7 @@ from hlsgen.ir import (
     Winner,
 )
 from hlsgen.operations import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
-from hlsgen.passes import concats, pools
+from hlsgen.passes import concats, onetensor, pools
 from hlsgen.passes.held import Held, Layers, bounded
 from hlsgen.passes.images import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.linear import linear, linear_integer
@@ -60,7 +61,7 @@ _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
 def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
     linear layer, else codes. Raises HlsgenError."""
-    model = pools.behind_quantizers(concats.behind_quantizers(model))
+    model = pools.behind_quantizers(concats.behind_quantizers(onetensor.functions_of_one(model)))
     steps = model.steps
     if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
         raise fail(
@@ -261,7 +262,7 @@ class _Builder(Layers):
                 return self.joined(name, op, held[0], held[1])
             case Pack():
                 return self.packed(name, held[0], held[1], step.shape)
-            case HostOp() | ArgMax():
+            case HostOp() | ArgMax() | Select():
                 raise AssertionError("host operations end hardware")
             case _:
                 return first.then(name, op)

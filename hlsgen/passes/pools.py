@@ -17,10 +17,13 @@ from hlsgen.operations import (
     Activation,
     Add,
     Bipolar,
+    Both,
     Cast,
+    Choose,
     Dequantize,
     Div,
     Elementwise,
+    Fill,
     Fma,
     IntQuant,
     Max,
@@ -28,6 +31,7 @@ from hlsgen.operations import (
     Mul,
     MultiThreshold,
     QuantizeLinear,
+    Relate,
     SignedBit,
     Slope,
     Trunc,
@@ -121,5 +125,7 @@ def never_falls(op: object, shape: Shape) -> bool:
             return not isinstance(item, Cast) or item.dtype.startswith("float")
         case IntQuant(scale, _) | Bipolar(scale, _) | SignedBit(scale, _) | QuantizeLinear(scale, _) | Trunc(scale, _):
             return bool((np.asarray(scale) > 0).all())
+        case Both() | Choose() | Relate() | Fill():
+            return False
         case _:
             return True

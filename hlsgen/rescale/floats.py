@@ -20,10 +20,13 @@ from hlsgen.operations import (
     Activation,
     Add,
     Bipolar,
+    Both,
     Cast,
+    Choose,
     Dequantize,
     Div,
     Elementwise,
+    Fill,
     FixedAdd,
     Float,
     FloatQuant,
@@ -36,6 +39,7 @@ from hlsgen.operations import (
     Pair,
     QuantizeLinear,
     Quantizer,
+    Relate,
     Requantize,
     SignedBit,
     Slope,
@@ -69,7 +73,7 @@ def build(f: StepFunction) -> FloatUnits:
     units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
     while at < len(f.ops):
         op, at = f.ops[at], at + 1
-        if isinstance(op, Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope):
+        if isinstance(op, Float):
             units += _operation(f, op)
             continue
         type_, zero = code_type(op), np.zeros(f.sets, np.int64)
@@ -123,7 +127,7 @@ def _operation(f: StepFunction, op: Float) -> list[Unit]:
             return [Arithmetic("MIN", value)]
         case Cast("float32"):
             return []
-        case Cast() | Dequantize() | Activation() | Fma() | Slope():
+        case Cast() | Dequantize() | Activation() | Fma() | Slope() | Both() | Choose() | Relate() | Fill():
             raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
             assert_never(op)

@@ -18,10 +18,13 @@ from hlsgen.operations import (
     Activation,
     Add,
     Bipolar,
+    Both,
     Cast,
+    Choose,
     Dequantize,
     Div,
     Elementwise,
+    Fill,
     FixedAdd,
     FloatQuant,
     Fma,
@@ -32,6 +35,7 @@ from hlsgen.operations import (
     MultiThreshold,
     Pair,
     QuantizeLinear,
+    Relate,
     Requantize,
     SignedBit,
     Slope,
@@ -106,8 +110,10 @@ def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None
             return None if dtype.kind == "f" else _wraps(values, np.zeros(1, np.int64), np.dtype(kind), found)
         case FloatQuant():
             return _binades(op, values)
-        case Pair() | FixedAdd():
+        case Pair() | FixedAdd() | Both() | Choose() | Relate():
             return None
+        case Fill():
+            return iter(())
         case Max() | Min() | Dequantize():
             return iter(())
         case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear() | Requantize():

@@ -8,6 +8,7 @@ from hlsgen.fixed import Array
 from hlsgen.rescale.pieces import edges
 from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.steps import Steps
+from hlsgen.rescale.stretches import stretches
 from hlsgen.semantics import constants, lead_axes
 
 #: Lanes of one vectorized evaluation.
@@ -29,13 +30,17 @@ def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> Steps | str:
     cuts = edges(f)
     limits = [most] if wide <= most else [most, wide]
     length = int((f.hi - f.lo).max()) + 1
-    every = length <= SHORT or (cuts is None and length * f.sets <= MAX_EVALUATIONS)
-    if cuts is None and not every:
-        return (
-            f"it is not known where the function is monotone, and {length} inputs of {f.sets} channels are too "
-            f"many to try ({MAX_EVALUATIONS})"
-        )
+    every = length <= SHORT
     known: Runs | None = None
+    if cuts is None and not every:
+        halved = stretches(f)
+        every = not isinstance(halved, str) or length * f.sets <= MAX_EVALUATIONS
+        if not every:
+            return (
+                f"it is not known where the function is monotone ({halved}), and {length} inputs of {f.sets} channels "
+                f"are too many to try ({MAX_EVALUATIONS})"
+            )
+        known = None if isinstance(halved, str) else _in_order(f, *halved)
     for limit in limits:
         dense = _dense(f, limit) if cuts is not None and len(cuts) == 2 else None
         if dense is not None:
@@ -146,7 +151,10 @@ def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
         code = _at(f, column, middle)
         column, low, high = np.tile(column, 2), np.append(low, middle), np.append(middle, high)
         first, last = np.append(first, code), np.append(code, last)
-    sets, starts, codes = (np.concatenate(part) for part in zip(*found, strict=True))
+    return _in_order(f, *(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def _in_order(f: StepFunction, sets: Array, starts: Array, codes: Array) -> Runs:
     order = np.lexsort((starts, sets))
     ends = np.searchsorted(sets[order], np.arange(1, f.sets))
     return list(zip(np.split(starts[order], ends), np.split(codes[order], ends), strict=True))

@@ -1,0 +1,64 @@
+"""The pages of docs/ and examples/: links lead somewhere, every module is listed, listings and drawings are true."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+from typer.testing import CliRunner
+
+from hlsgen.cli import app
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+
+
+def anchors(page: Path) -> set[str]:
+    """Of its headings, as GitHub makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    titles = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links(page: Path) -> None:
+    for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        name, _, anchor = link.partition("#")
+        if not name.startswith("http"):
+            target = page.parent / name if name else page
+            assert target.exists(), link
+            assert not anchor or anchor in anchors(target), link
+
+
+def test_library_page_has_every_module_and_parameter() -> None:
+    rows = {}
+    for line in (ROOT / "docs" / "library.md").read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"\| `(hg_\w+)` \|", line):
+            rows[found[1]] = line.split(" | ")[2]
+    for path in sorted((ROOT / "templates" / "rtl").glob("*.v")):
+        head = path.read_text(encoding="utf-8").split("module ", 1)[1].split(");", 1)[0]
+        names = set(re.findall(r"^    parameter .*?(\w+)\s*=", head, re.M))
+        listed = set(re.findall(r"\b[A-Z][A-Z0-9_]*\b", rows[path.stem]))
+        assert listed <= names, path.stem
+        assert listed == names or re.search("those of|as there|as in", rows[path.stem]), (path.stem, names - listed)
+
+
+@pytest.mark.parametrize("page, model, options", [
+    ("streaming.md", "digits_cnn/digits_cnn.onnx", ["--target-cycles", "576"]),
+    ("getting-started.md", "digits/digits_mlp.onnx", []),
+])  # fmt: skip
+def test_the_table_of_layers_is_what_is_printed(page: str, model: str, options: list[str]) -> None:
+    printed = CliRunner().invoke(app, ["check", str(ROOT / "examples" / model), *options]).output
+    lines = [line.rstrip() for line in printed.splitlines()]
+    table = lines[: next(n for n, line in enumerate(lines) if line.startswith("estimate")) + 1]
+    assert "\n".join(table) in (ROOT / "docs" / page).read_text(encoding="utf-8")
+
+
+def test_drawings_are_those_of_the_network(tmp_path: Path) -> None:
+    folder = ROOT / "docs" / "images"
+    subprocess.run([sys.executable, folder / "draw.py", "--out", tmp_path], check=True)
+    drawn = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert drawn == {path.name: path.read_text() for path in folder.glob("*.svg")}
