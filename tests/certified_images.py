@@ -15,7 +15,7 @@ from integer_models import model
 from onnx import TensorProto, helper
 
 import hlsgen
-from hlsgen.ir import Convolution, Linear
+from hlsgen.folding import works_of
 
 Array = Any
 
@@ -186,12 +186,13 @@ IMAGES = {
 
 
 def build(name: str, directory: Path, fold: bool = False) -> Path:
-    """A build of that model; with `fold` in the folding that is given."""
+    """A build of that model, tap by tap; with `fold` in the folding that is given."""
     case, sizes = IMAGES[name]
-    if fold:
-        path = directory.with_suffix(".onnx")
-        onnx.save(case.model(), path)  # type: ignore[operator]
-        layers = [x.name for x in hlsgen.check(path).graph.layers if isinstance(x, Linear | Convolution)]
-        folding = {layer: {"pe": pe, "simd": simd} for layer, (pe, simd) in zip(layers, sizes, strict=True)}
-        case = replace(case, options=hlsgen.Options(folding=folding))
+    path = directory.with_suffix(".onnx")
+    onnx.save(case.model(), path)  # type: ignore[operator]
+    works = works_of(hlsgen.check(path).graph)
+    if not fold:
+        sizes = [(work.rows, work.columns) for work in works.values()]
+    folding = {layer: {"pe": pe, "simd": simd} for layer, (pe, simd) in zip(works, sizes, strict=True)}
+    case = replace(case, options=hlsgen.Options(folding=folding, target_cycles=1000))
     return case.build(directory)

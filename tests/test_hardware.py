@@ -109,7 +109,7 @@ def test_backends_agree_on_special_floats(tmp_path: Path) -> None:
 def test_one_core_runs_twice(tmp_path: Path) -> None:
     """Of every frame all beats are sent, also those behind the last one that the output needs."""
     b = Builder(0)
-    x = b.quant(b.input(1, 1, 12, 6, symbolic=False), 4, channel=False)
+    x = b.quant(b.input(1, 1, 60, 6, symbolic=False), 4, channel=False)
     rows = (b.const([v], np.int64) for v in (0, 3, 2))
     b.conv(replace(x, name=b.node("Slice", x.name, *rows), shape=(1, 1, 3, 6)), 1, kernel_shape=[3, 3])
     onnx.save(b.model(replace(x, name=f"t{len(b.nodes) - 1}", shape=(1, 1, 1, 4))), tmp_path / "model.onnx")

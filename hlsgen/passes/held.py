@@ -43,6 +43,7 @@ from hlsgen.operations import (
 )
 from hlsgen.passes.meaning import code_interval, grid, grid_of_pair
 from hlsgen.passes.relabel import relabel
+from hlsgen.passes.sums import Term, exact_sum, term
 from hlsgen.semantics import code_type, decoding
 
 #: Inputs of more bits are not tried one by one.
@@ -213,8 +214,49 @@ class Layers:
     def joined(self, name: str, op: Join, left: Held, right: Held) -> Held:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
         left, right = (self.flushed(h) for h in (left, right))
+        if left.branches or right.branches:
+            total = self.summed(name, Held(-1, left.value, (), Branches(name, op.kind, left, right)))
+            if total is not None:
+                return total
         left, right = (self.settled(name, h) if h.branches else h for h in (left, right))
         return Held(-1, left.value, (), Branches(name, op.kind, left, right))
+
+    def summed(self, name: str, held: Held) -> Held | None:
+        """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""
+        terms = self._terms(held)
+        if terms is None or self._grids(held):
+            return None
+        total = exact_sum(name, terms, held.value.shape, self._added)
+        return None if total is None else Held(*total)
+
+    def _added(self, layer: Merge) -> tuple[int, Value]:
+        made = self.add(layer)
+        return made.index, made.value
+
+    def _terms(self, held: Held) -> list[Term] | None:
+        """The operands of all sums that a tensor is made of."""
+        if held.branches is None:
+            one = term(held.index, held.value, held.ops)
+            return None if one is None else [one]
+        both = held.branches
+        parts = [self._terms(side) for side in (both.left, both.right)]
+        if both.kind not in (Joint.ADD, Joint.SUB) or held.pending or parts[0] is None or parts[1] is None:
+            return None
+        return [*parts[0], *(t.negative() if both.kind is Joint.SUB else t for t in parts[1])]
+
+    def _grids(self, held: Held) -> bool:
+        """Whether every sum within is a multiple of one scale for all codes, and so a layer of its own."""
+        both = held.branches
+        assert both is not None
+        inner = [side for side in (both.left, both.right) if side.branches]
+        return all(
+            not (side.branches.left.branches or side.branches.right.branches)
+            and grid_of_pair(
+                side.branches.kind, (side.branches.left.value, side.branches.left.ops),
+                (side.branches.right.value, side.branches.right.ops), side.ops,
+            )
+            for side in inner if side.branches
+        )  # fmt: skip
 
     def packed(self, name: str, left: Held, right: Held, shape: Shape) -> Held:
         """Two tensors of 8-bit integers, as one."""

@@ -163,10 +163,12 @@ def _without_empty(found: Array) -> Array:
 
 
 def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array) -> Iterator[Side] | None:
-    """Where values + value wraps around in that integer type; None for 64 bits, or if it does so too often."""
+    """Where values + value wraps around in that integer type; None if it does so too often, or may at all in 64 bits."""
     info = np.iinfo(dtype)
     if info.bits > 32:
-        return None
+        ends = values(np.where(found[1:] > found[:-1], found[1:] - 1, found[0])), values(found[:-1])
+        widest = max(int(np.abs(x.astype(np.float64)).max()) for x in (*ends, value))
+        return iter(()) if widest < 1 << 52 else None
 
     def number(codes: Array) -> Array:
         """How often the sum has wrapped."""
