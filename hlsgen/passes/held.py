@@ -90,6 +90,7 @@ class Layers:
         self.problems = problems
         self.values: list[Value] = []
         self.layers: list[Layer] = []
+        self._sums: set[int] = set()  # values that are exact sums of tensors
 
     def add(self, layer: Layer) -> Held:
         if not isinstance(layer, Relabel):
@@ -214,7 +215,7 @@ class Layers:
     def joined(self, name: str, op: Join, left: Held, right: Held) -> Held:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
         left, right = (self.flushed(h) for h in (left, right))
-        if left.branches or right.branches:
+        if any(h.branches or h.index in self._sums for h in (left, right)):
             total = self.summed(name, Held(-1, left.value, (), Branches(name, op.kind, left, right)))
             if total is not None:
                 return total
@@ -227,7 +228,10 @@ class Layers:
         if terms is None or self._grids(held):
             return None
         total = exact_sum(name, terms, held.value.shape, self._added)
-        return None if total is None else Held(*total)
+        if total is None:
+            return None
+        self._sums.add(total[0])
+        return Held(*total)
 
     def _added(self, layer: Merge) -> tuple[int, Value]:
         made = self.add(layer)
@@ -249,7 +253,7 @@ class Layers:
         both = held.branches
         assert both is not None
         inner = [side for side in (both.left, both.right) if side.branches]
-        return all(
+        return bool(inner) and all(
             not (side.branches.left.branches or side.branches.right.branches)
             and grid_of_pair(
                 side.branches.kind, (side.branches.left.value, side.branches.left.ops),

@@ -18,7 +18,7 @@ from hlsgen.ir import Accumulator, Affine, Decode, Fixed, Joint, Merge, Shape, V
 from hlsgen.operations import Add, Elementwise, Mul, QuantizeLinear
 
 #: Most bits of a factor, of the sum, of the sum with its offset, of the unit.
-_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 24, 40, 52, 48
+_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 24, 20, 52, 48
 
 
 @dataclass(frozen=True, eq=False)

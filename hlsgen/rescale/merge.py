@@ -9,14 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.fixed import Array, IntType
-from hlsgen.ir import Merge
+from hlsgen.ir import Merge, Whole
+from hlsgen.operations import QuantizeLinear
 from hlsgen.rescale import exact
 from hlsgen.rescale.operands import Reach, specialize
+from hlsgen.rescale.step import StepFunction
 from hlsgen.rescale.tried import Pairs
 from hlsgen.rescale.way import Way, plain
 
 #: Most pairs of codes, of all sets, that are tried.
 MAX_PAIRS = 1 << 25
+
+
+#: Pairs of codes that are tried where nothing better can come of it.
+_FEW = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +49,8 @@ def find(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = 
     else:
         function = arithmetic.function
         ways.append(plain(f, arithmetic.factors, arithmetic.zeros, function.input_type, function))
+        if f.pairs > _FEW and _is_sum_itself(function):
+            return Found(f.name, f.index, f.input_types, f.output_type, tuple(ways))
     if f.pairs <= MAX_PAIRS:
         pairs = Pairs(f)
         for way in pairs.ways(ways[0] if ways else None):
@@ -53,3 +61,11 @@ def find(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = 
     else:
         reasons.append(f"{f.pairs} pairs of codes are too many to try; at most {MAX_PAIRS}")
     return Found(f.name, f.index, f.input_types, f.output_type, tuple(ways)) if ways else "; ".join(reasons)
+
+
+def _is_sum_itself(f: StepFunction) -> bool:
+    """Whether the code is the integer that the join gives."""
+    end = f.quantizer
+    if not isinstance(f.source, Whole) or not isinstance(end, QuantizeLinear) or f.ops:
+        return False
+    return bool((end.scale == 1).all() and not end.zero_point.any())
