@@ -144,6 +144,9 @@ def _mish(x: Array, _a: float, _b: float) -> Array:
 
 
 def _mish_decimal(x: Decimal, _a: Decimal, _b: Decimal) -> Decimal:
+    if x > 0:
+        e = (-x).exp()
+        return x * (1 + 2 * e) / (1 + 2 * e + 2 * e * e)
     w = x.exp()
     n = w * (w + 2)
     return x * n / (n + 2)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import play
+from network_bench import play
 from networks import SHIFT, Image, Net, Random
 
 from hlsgen.blocking import standstill

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import play
+from network_bench import play
 from networks import Image, Net, Random
 
 from hlsgen.fixed import IntType

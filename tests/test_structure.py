@@ -120,3 +120,9 @@ def test_installed_wheel_builds(wheel: Path, tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-I", "-c", code, *arguments], check=True, cwd=tmp_path)
     assert (tmp_path / "out" / "rtl" / "hg_mvu.v").read_text() == (ROOT / "templates" / "rtl" / "hg_mvu.v").read_text()
     assert (tmp_path / "out" / "tb" / "run.py").exists()
+
+
+def test_names_of_test_modules_are_unique() -> None:
+    """Both folders are on the path of every test."""
+    both = {path.name for path in (ROOT / "tests").glob("*.py")} & {p.name for p in (ROOT / "rtl_tests").glob("*.py")}
+    assert both <= {"conftest.py"}
