@@ -31,7 +31,7 @@ from hlsgen.stages import (
     UnfoldStage,
     WinnerStage,
 )
-from hlsgen.windows import window_words
+from hlsgen.windows import words_of
 
 
 def standstill(stages: Sequence[Stage]) -> tuple[Blocked, ...]:
@@ -66,10 +66,8 @@ class _Least(Network):
                 count = math.prod(extent for extent, _ in unit.loops)
                 return _blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
             case ConvStage() | PoolStage() | UnfoldStage():
-                folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
                 count = unit.groups * unit.repeat if isinstance(unit, ConvStage) else unit.folds
-                needs, keeps = window_words(unit.window, unit.height, unit.width, folds)
-                return _blocks(wire, result, needs, keeps, unit.height * unit.width * folds, unit.depth, count)
+                return _blocks(wire, result, *words_of(unit), unit.depth, count)
             case _:
                 pass
         return super()._motion(n, stage, unlimited)

@@ -83,14 +83,15 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             depthwise = isinstance(unit, ConvStage) and unit.depthwise
             lanes = unit.pe if depthwise else unit.pe * unit.simd
             words = unit.weight.size // lanes
-            cost = multipliers(source.type, bits, unit.mode, lanes, dsp)
-            cost += Cost(lut=unit.pe * result.type.bits) + memory(words, lanes * bits, style)
+            windows = unit.windows if isinstance(unit, MatrixStage) else 1
+            cost = multipliers(source.type, bits, unit.mode, windows * lanes, dsp)
+            cost += Cost(lut=windows * unit.pe * result.type.bits) + memory(words, lanes * bits, style)
             if isinstance(unit, ConvStage):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
         case UnfoldStage():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
-            wide = unit.window.kernel[1]
+            wide = unit.span.kernel[1]
             kept = unit.columns * unit.folds
             copied = kept <= (64 if wide > 2 else 32)
             words = kept if copied else -(-unit.columns // wide) * unit.folds

@@ -42,7 +42,7 @@ from hlsgen.stages import (
     Work,
 )
 from hlsgen.timing import latency
-from hlsgen.windows import Buffer, matrix, span, window_words, windows
+from hlsgen.windows import Buffer, matrix, span, windows, words_of
 
 #: Names of the streams outside.
 INPUT, OUTPUT = "input", "output"
@@ -281,14 +281,13 @@ class Network:
             case MatrixStage():
                 return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
             case ConvStage() | PoolStage() | UnfoldStage():
-                folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
                 step = unit.window.taps * (unit.folds if isinstance(unit, ConvStage) else 1)
                 step = 1 if isinstance(unit, UnfoldStage) else step
-                needs, keeps = window_words(unit.window, unit.height, unit.width, folds)
+                needs, keeps, words = words_of(unit)
                 depth = ENDLESS if unlimited else unit.depth
                 if not unlimited:
                     self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
-                buffer = Buffer(needs, keeps, unit.height * unit.width * folds, depth, unit.period)
+                buffer = Buffer(needs, keeps, words, depth, unit.period)
             case GatherStage():
                 period, step = math.prod(extent for extent, _ in unit.loops), 1
                 buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)

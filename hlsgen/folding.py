@@ -10,13 +10,17 @@ import numpy as np
 from hlsgen.budget import Budget
 from hlsgen.errors import Collector
 from hlsgen.fixed import IntType
-from hlsgen.ir import Convolution, Graph, Linear
+from hlsgen.ir import Concatenation, Convolution, Graph, Linear, Pooling, Rearrange, Window, sources_of
 from hlsgen.rescale import Wish
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
 #: Widest input beat of a layer, in bits, that the folding search likes.
 WIDE_BEAT = 1024
+#: Most multiplications a cycle of a layer that the search makes of several windows at once.
+MOST_PRODUCTS = 1 << 14
+#: Most taps of a pool that works on all of them at once.
+MOST_TAPS = 64
 
 Folding = dict[str, tuple[int, int]]
 
@@ -45,7 +49,7 @@ class Work:
     over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
 
     Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
-    that come in.
+    that come in. A PE of n * `rows` works on n windows (of a row) or vectors, whole ones.
     """
 
     layer: Linear | Convolution
@@ -76,16 +80,65 @@ class Work:
         """Columns of a tap in a cycle. SIMD above the columns: all taps at once."""
         return simd // self.taps if simd > self.columns else simd
 
-    def legal(self, simd: int) -> bool:
-        return 1 <= simd <= self.columns or (
+    def windows(self, pe: int) -> int:
+        """Windows or vectors at once."""
+        return max(1, pe // self.rows)
+
+    def whole(self, pe: int, simd: int) -> bool:
+        """Whether every window is worked on whole, in a cycle or less."""
+        plain = isinstance(self.layer, Linear) or self.layer.groups == 1 or self.depthwise
+        return plain and pe >= self.rows and simd == self.taps * self.columns
+
+    def side_by_side(self, windows: int) -> list[int]:
+        """Pixels (vectors) that can come in a beat for so many windows of a row at once."""
+        layer = self.layer
+        if isinstance(layer, Linear):
+            return [windows] if self.places % windows == 0 else []
+        height, width, _ = layer.source.shape[-3:]
+        return pixels_at_once(layer.window, height, width, windows)
+
+    def legal(self, pe: int, simd: int) -> bool:
+        full = 1 <= simd <= self.columns or (
             self.unrolls and not simd % self.taps and 1 <= simd // self.taps <= self.columns
         )
+        return full and (
+            1 <= pe <= self.rows or (pe % self.rows == 0 and self.whole(pe, simd) and self.windows(pe) in self.several)
+        )
+
+    @property
+    def several(self) -> list[int]:
+        """Counts, above 1, of windows that can be worked on at once."""
+        layer = self.layer
+        if isinstance(layer, Linear):
+            return divisors(self.places)[1:]
+        if not (layer.groups == 1 or self.depthwise) or layer.window.dilations != (1, 1):
+            return []
+        step, across = layer.window.strides[1], layer.result.shape[-2]
+        return [n for n in range(2, across + 1) if n * step in self.side_by_side(n)]
 
     def cycles(self, pe: int, simd: int) -> int:
         """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
+        if self.whole(pe, simd) and isinstance(self.layer, Convolution):
+            (height, width), windows = self.layer.source.shape[-3:-1], self.windows(pe)
+            down, across, _ = self.layer.result.shape[-3:]
+            pixels = max(self.side_by_side(windows)) if simd > self.columns or windows > 1 else 1
+            return max(down * -(-across // windows), height * -(-width // pixels))
+        if pe > self.rows:
+            return self.places // self.windows(pe)
         row_folds, folds = -(-self.rows // pe), -(-self.columns // self.columns_at_once(simd))
         sums = self.places * self.groups * row_folds * folds * (1 if simd > self.columns else self.taps)
         return max(sums, self.arrivals * (row_folds if self.depthwise else folds))
+
+
+def pixels_at_once(window: Window, height: int, width: int, windows: int) -> list[int]:
+    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once.
+
+    A row begins with a beat of its own. What is behind its end in the last beat may be anything: then no tap may
+    lie there.
+    """
+    step, columns = windows * window.strides[1], window.size(height, width)[1]
+    beyond = (columns - 1) * window.strides[1] + window.kernel[1] - window.pads[1] > width
+    return [p for p in divisors(step) if p <= width and (width % p == 0 or not beyond)]
 
 
 def is_depthwise(layer: Convolution) -> bool:
@@ -122,7 +175,7 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
             problems.error("HG041", name, "no such linear layer.", "Layers: " + (", ".join(layers) or "none") + ".")
     if layers and targets.lanes is not None:
         problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")
-    target = targets.cycles or default_target(graph)
+    target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
     result: Folding = {}
     for name, work in layers.items():
         given = targets.folding.get(name)
@@ -130,20 +183,66 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
             result[name] = search(work, target)
             continue
         pe, simd = given.get("pe", 0), given.get("simd", 0)
-        if not isinstance(pe, int) or not 1 <= pe <= work.rows:
-            problems.error("HG041", name, f"pe = {pe}.", f"Possible: 1 to {work.rows}.")
-        if not isinstance(simd, int) or not work.legal(simd):
+        if not isinstance(simd, int) or not work.legal(1, simd):
             more = f", and {work.taps} times that, with all taps at once" if work.unrolls else ""
             problems.error("HG041", name, f"simd = {simd}.", f"Possible: 1 to {work.columns}{more}.")
+        elif not isinstance(pe, int) or not work.legal(pe, simd):
+            several = [str(n) for n in work.several] if work.whole(work.rows, simd) else []
+            more = f", and {', '.join(several)} times {work.rows}, for as many windows at once" if several else ""
+            problems.error("HG041", name, f"pe = {pe}.", f"Possible: 1 to {work.rows}{more}.")
         result[name] = (pe, simd)
     problems.finish()
     return result
 
 
 def default_target(graph: Graph) -> int:
-    """Cycles a frame at the default number of multiplications a cycle."""
-    macs = sum(work_of(x).macs for x in graph.layers if isinstance(x, Linear | Convolution))
-    return max(1, -(-macs // DEFAULT_PARALLELISM))
+    """Cycles a frame at the default number of multiplications a cycle, and no more than a window a cycle."""
+    works = works_of(graph).values()
+    macs = sum(work.macs for work in works)
+    return max(1, -(-macs // DEFAULT_PARALLELISM), *(max(work.places, work.arrivals // work.groups) for work in works))
+
+
+def least_cycles(graph: Graph, targets: Targets) -> int:
+    """Cycles a frame that some layer needs in any case: more speed of the others is of no use."""
+    least = 1
+    for layer in graph.layers:
+        match layer:
+            case Linear() | Convolution() if layer.name not in targets.folding:
+                work = work_of(layer)
+                least = max(least, work.cycles(*fastest(work)))
+            case Rearrange() | Concatenation():
+                least = max(least, *(value.size // value.shape[-1] for value in (*sources_of(layer), layer.result)))
+            case Pooling() if at_once(layer) is None:
+                least = max(least, layer.source.size // layer.source.shape[-1])
+            case _:
+                pass
+    return least
+
+
+def at_once(layer: Pooling) -> list[int] | None:
+    """Counts of windows of a pool that can be worked on at once, all taps of them; None if not even one."""
+    if layer.window.dilations != (1, 1) or layer.window.taps > MOST_TAPS:
+        return None
+    height, width, channels = layer.source.shape[-3:]
+    counts = range(1, layer.result.shape[-2] + 1)
+    return [
+        n for n in counts
+        if n == 1 or (n * layer.window.strides[1] in pixels_at_once(layer.window, height, width, n)
+                      and n * layer.window.taps * channels <= MOST_PRODUCTS)
+    ]  # fmt: skip
+
+
+def fastest(work: Work) -> tuple[int, int]:
+    """(PE, SIMD) of the fewest cycles that the search takes."""
+    simd = work.taps * work.columns if work.unrolls else work.columns
+    pes = [work.rows, *(n * work.rows for n in _several(work))]
+    return min((work.cycles(pe, simd), pe, simd) for pe in pes)[1:]
+
+
+def _several(work: Work) -> list[int]:
+    """Counts of windows at once, above 1, that the search tries."""
+    products = work.rows * work.taps * work.columns
+    return [n for n in work.several if n * products <= MOST_PRODUCTS]
 
 
 def divisors(n: int) -> list[int]:
@@ -163,8 +262,8 @@ def search(work: Work, target: int) -> tuple[int, int]:
     bipolar = bool((np.abs(layer.weight) == 1).all())
     w_bits = 1 if layer.binary or bipolar else IntType(int(layer.weight.min()), int(layer.weight.max())).bits
     best: tuple[float, ...] | None = None
+    choice = fastest(work)
     at_once = [work.taps * d for d in divisors(work.columns)] if work.unrolls else []
-    choice = (work.rows, at_once[-1] if at_once else work.columns)
     for pe in divisors(work.rows):
         for simd in [*divisors(work.columns), *(d for d in at_once if d > work.columns)]:
             if work.cycles(pe, simd) > target:
@@ -176,4 +275,7 @@ def search(work: Work, target: int) -> tuple[int, int]:
             key = (cost, simd)
             if best is None or key < best:
                 best, choice = key, (pe, simd)
+    if best is None:
+        whole = [(n * work.rows, work.taps * work.columns) for n in _several(work)]
+        choice = next((x for x in whole if work.cycles(*x) <= target), choice)
     return choice

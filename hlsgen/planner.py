@@ -10,7 +10,7 @@ from typing_extensions import assert_never
 
 from hlsgen.errors import fail
 from hlsgen.fixed import Array, IntType
-from hlsgen.folding import Folding, Targets, divisors, is_depthwise, work_of
+from hlsgen.folding import Folding, Targets, at_once, divisors, is_depthwise, pixels_at_once, work_of
 from hlsgen.ir import (
     Concatenation,
     Convolution,
@@ -71,7 +71,7 @@ class Planner(Streams):
         self.folding, self.targets = folding, targets
         self.choices: dict[str, Choice] = {}
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
-        self.target = targets.cycles or max((w.cycles(*folding[n]) for w, n in works), default=1)
+        self.target = max([targets.cycles or 1, *(w.cycles(*folding[n]) for w, n in works)])
         self._input()
 
     # ----------------------------------------------------------------- ends
@@ -90,13 +90,14 @@ class Planner(Streams):
         first = next((x for x in self.graph.layers if not isinstance(x, Map | Relabel)), None)
         match first:
             case Linear():
-                simd = self.folding[first.name][1]
-                return max(d for d in divisors(first.weight.shape[1]) if d <= simd), size
+                pe, simd = self.folding[first.name]
+                windows = work_of(first).windows(pe)
+                return windows * max(d for d in divisors(first.weight.shape[1]) if d <= simd), size
             case Convolution():
                 pe, simd = self.folding[first.name]
                 channels = first.source.shape[-1] if is_depthwise(first) else first.weight.shape[3]
                 wanted = pe if is_depthwise(first) else work_of(first).columns_at_once(simd)
-                return max(d for d in divisors(channels) if d <= wanted), size
+                return self._pixels(first) * max(d for d in divisors(channels) if d <= wanted), size
             case _:
                 pass
         least = -(-size // self.target) if self.folding else 1
@@ -211,11 +212,13 @@ class Planner(Streams):
         rows, columns = layer.weight.shape
         found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
         assert found is not None
-        weight = layer.weight[:, found[1]]
+        weight, windows = layer.weight[:, found[1]], work_of(layer).windows(pe)
         mode = _mode(layer, weight)
-        flow = self._converted(self._take(i, 0, name), simd, columns, f"{name}_width", zeros=mode > 0)
-        unit = MatrixStage(padded(weight, pe, simd, mode), mode, pe, simd, layer.source.size // columns)
-        result = stream_of(layer.result.type, pe, layer.result.size, rows)
+        flow = self._take(i, 0, name)
+        flow = self._converted(flow, windows * simd, windows * columns, f"{name}_width", zeros=mode > 0)
+        own = pe // windows
+        unit = MatrixStage(padded(weight, own, simd, mode), mode, own, simd, layer.source.size // columns, windows)
+        result = stream_of(layer.result.type, pe, layer.result.size, windows * rows)
         return self._append(name, unit, [flow], result, layer.name, i)
 
     def _convolution(self, i: int, layer: Convolution, name: str) -> Flow:
@@ -225,7 +228,7 @@ class Planner(Streams):
         found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
         assert found is not None
         flow = self._take(i, 0, name)
-        if simd > columns:
+        if simd > columns or work_of(layer).windows(pe) > 1:
             return self._unrolled(i, layer, name, flow, found[1])
         if is_depthwise(layer):
             mode = _mode(layer, layer.weight)
@@ -249,32 +252,56 @@ class Planner(Streams):
         return self._append(name, unit, [flow], result, layer.name, i)
 
     def _unrolled(self, i: int, layer: Convolution, name: str, flow: Flow, order: Array) -> Flow:
-        """All taps of a window at once; `order`: of the channels in a pixel."""
+        """All taps of a window at once, or of several windows; `order`: of the channels in a pixel."""
         pe, simd = self.folding[layer.name]
         channels, rows = layer.source.shape[-1], len(layer.weight)
-        places, mode = layer.result.size // rows, _mode(layer, layer.weight)
-        own = pe if is_depthwise(layer) else simd // layer.window.taps
+        places, mode, windows = layer.result.size // rows, _mode(layer, layer.weight), work_of(layer).windows(pe)
+        own = min(pe, channels) if is_depthwise(layer) else simd // layer.window.taps
         if mode == 1 and layer.pad and channels % own:
             mode = 0
-        flow = self._converted(flow, own, channels, f"{name}_width", zeros=mode > 0 and not is_depthwise(layer))
-        flow = self._unfolded(f"{name}_windows", layer, flow)
+        zeros = mode > 0 and not is_depthwise(layer)
+        flow = self._unfolded(name, layer, flow, own, windows, self._pixels(layer), zeros=zeros)
         if is_depthwise(layer):
             unit: Work = TapsStage(unfolded_depthwise(layer.weight, pe, mode), mode)
         else:
-            weight = padded(unfolded(layer.weight[:, :, :, order], own, mode), pe, simd, mode)
-            unit = MatrixStage(weight, mode, pe, simd, places)
-        result = stream_of(layer.result.type, pe, layer.result.size, rows)
-        return self._append(name, unit, [flow], result, layer.name, i)
+            weight = padded(unfolded(layer.weight[:, :, :, order], own, mode), pe // windows, simd, mode)
+            unit = MatrixStage(weight, mode, pe // windows, simd, places, windows, layer.window.taps)
+        return self._append(name, unit, [flow], self._side_by_side(layer, pe, windows), layer.name, i)
 
-    def _unfolded(self, name: str, layer: Convolution | Pooling, flow: Flow) -> Flow:
-        """Beats of all taps of a word."""
+    def _pixels(self, layer: Convolution) -> int:
+        """Pixels of a row in a beat: those that the target needs."""
+        pe, simd = self.folding[layer.name]
+        work = work_of(layer)
+        if not work.whole(pe, simd) or (simd <= work.columns and pe <= work.rows):
+            return 1
+        return self._fitting(layer, work.side_by_side(work.windows(pe)))
+
+    def _fitting(self, layer: Convolution | Pooling, pixels: list[int]) -> int:
+        """The fewest with which an image comes in fast enough, or else the most."""
         height, width, _ = layer.source.shape[-3:]
-        window, stream = layer.window, flow.stream
-        folds, lanes = stream.group_beats, stream.lanes * layer.window.taps
-        unit = UnfoldStage(window, height, width, folds, layer.pad, 0, 0)
-        places = layer.result.size // layer.result.shape[-1]
-        result = Stream(stream.type, lanes, places * folds, lanes * folds)
-        return self._append(name, unit, [flow], result)
+        return next((p for p in pixels if height * -(-width // p) <= self.target), pixels[-1])
+
+    @staticmethod
+    def _side_by_side(layer: Convolution | Pooling, lanes: int, windows: int) -> Stream:
+        """Results with so many windows of a row in a beat."""
+        across, channels = layer.result.shape[-2:]
+        group = channels * (windows if across % windows == 0 else across)
+        return stream_of(layer.result.type, lanes, layer.result.size, group)
+
+    def _unfolded(
+        self, name: str, layer: Convolution | Pooling, flow: Flow, lanes: int, windows: int, pixels: int, *,
+        zeros: bool = False,
+    ) -> Flow:  # fmt: skip
+        """Beats of all taps of a word of so many elements; or of several windows, whose channels come in one beat."""
+        height, width, channels = layer.source.shape[-3:]
+        group = channels * (pixels if width % pixels == 0 else width)
+        flow = self._converted(flow, pixels * lanes, group, f"{name}_width", zeros=zeros)
+        folds = -(-channels // lanes)
+        unit = UnfoldStage(layer.window, height, width, folds, layer.pad, 0, 0, pixels, windows)
+        down, across = layer.result.shape[-3:-1]
+        beat = layer.window.taps * windows * lanes
+        result = Stream(flow.stream.type, beat, down * -(-across // windows) * folds, beat * folds)
+        return self._append(f"{name}_windows", unit, [flow], result)
 
     def _pooling(self, i: int, layer: Pooling, name: str) -> Flow:
         height, width, channels = layer.source.shape[-3:]
@@ -283,22 +310,32 @@ class Planner(Streams):
         places = height * width if simple else layer.result.size // channels * layer.window.taps
         lanes = [flow.stream.lanes, *divisors(channels)]
         fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
-        at_once = not fits and not simple and layer.window.dilations == (1, 1)
-        if at_once:
-            places = layer.result.size // channels
-            fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
-        lane = fits[0] if fits else channels
-        flow = self._converted(flow, lane, channels, f"{name}_width")
+        if not fits and (counts := at_once(layer)):
+            return self._pooled_at_once(i, layer, name, flow, lanes, counts)
+        flow = self._converted(flow, fits[0] if fits else channels, channels, f"{name}_width")
         folds = flow.stream.group_beats
-        if at_once:
-            flow = self._unfolded(f"{name}_windows", layer, flow)
-            unit: Work = TreeStage(layer.kind, layer.window.taps)
-        elif simple:
-            unit = ReduceStage(layer.kind, layer.window.kernel, height, width, folds)
+        if simple:
+            unit: Work = ReduceStage(layer.kind, layer.window.kernel, height, width, folds)
         else:
             unit = PoolStage(layer.kind, layer.window, height, width, folds, layer.pad, 0)
-        result = stream_of(layer.result.type, lane, layer.result.size, channels)
+        result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
         return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _pooled_at_once(
+        self, i: int, layer: Pooling, name: str, flow: Flow, lanes: list[int], counts: list[int]
+    ) -> Flow:  # fmt: skip
+        """All taps of a window at once; of several windows, if the target needs them."""
+        (height, width, channels), (down, across, _) = layer.source.shape[-3:], layer.result.shape[-3:]
+        places = max(down * across, height * width)
+        fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
+        lane, windows, pixels = fits[0] if fits else channels, 1, 1
+        for windows in counts if not fits else ():
+            pixels = self._fitting(layer, pixels_at_once(layer.window, height, width, windows))
+            if max(down * -(-across // windows), height * -(-width // pixels)) <= self.target:
+                break
+        flow = self._unfolded(name, layer, flow, lane, windows, pixels)
+        result = self._side_by_side(layer, lane * windows, windows)
+        return self._append(name, TreeStage(layer.kind, layer.window.taps), [flow], result, layer.name, i)
 
     def _rearrange(self, i: int, layer: Rearrange, name: str) -> Flow:
         flow = self._take(i, 0, name)

@@ -78,13 +78,18 @@ class FloatStage:
 
 @dataclass(frozen=True, eq=False)
 class MatrixStage:
-    """hg_mvu: `vectors` a frame, weight int64 with columns in stream order; mode as in hg_mvu."""
+    """hg_mvu: `vectors` a frame, weight int64 with columns in stream order; mode as in hg_mvu.
+
+    `windows` vectors come in a beat, if more than one whole: the same piece, of `taps`, of all of them together.
+    """
 
     weight: Array
     mode: int
     pe: int
     simd: int
     vectors: int
+    windows: int = 1
+    taps: int = 1
 
     @property
     def row_folds(self) -> int:
@@ -170,6 +175,7 @@ class UnfoldStage:
     """hg_unfold: windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
 
     A beat has, tap by tap, the elements of a word. `rows`, `columns`: pixels that there is room for.
+    Or a word is `pixels` of a row, a beat has, tap by tap, `windows` of a row; `columns` counts words then.
     """
 
     window: Window
@@ -179,6 +185,29 @@ class UnfoldStage:
     pad: int
     rows: int
     columns: int
+    pixels: int = 1
+    windows: int = 1
+
+    @property
+    def across(self) -> int:
+        """Words of a row, a pixel taken as one word."""
+        return -(-self.width // self.pixels)
+
+    @property
+    def span(self) -> Window:
+        """What a beat is put together from, as a window on those words."""
+        (tall, wide), (down, right), (top, left, bottom, _) = self.window.kernel, self.window.strides, self.window.pads
+        if self.pixels == self.windows == 1:
+            return self.window
+        columns, step, words = (
+            self.window.size(self.height, self.width)[1],
+            self.windows * right,
+            -(-left // self.pixels),
+        )
+        last = words * self.pixels - left + step - right + wide - 1
+        kernel, stride = last // self.pixels + 1, step // self.pixels
+        rest = (-(-columns // self.windows) - 1) * stride + kernel - words - self.across
+        return Window((tall, kernel), (down, stride), (1, 1), (top, words, bottom, rest))
 
     @property
     def depth(self) -> int:
@@ -192,10 +221,10 @@ class UnfoldStage:
 
     def with_depth(self, words: int) -> UnfoldStage:
         """With room for at least so many words: more rows or, of a kernel of one row, more kernels."""
-        pixels, (tall, wide) = -(-words // self.folds), self.window.kernel
+        places, (tall, wide) = -(-words // self.folds), self.span.kernel
         if tall == 1:
-            return replace(self, rows=1, columns=wide * max(1, -(-pixels // wide)))
-        return replace(self, rows=max(tall, -(-pixels // self.width)), columns=self.width)
+            return replace(self, rows=1, columns=wide * max(1, -(-places // wide)))
+        return replace(self, rows=max(tall, -(-places // self.across)), columns=self.across)
 
 
 @dataclass(frozen=True, eq=False)

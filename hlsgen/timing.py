@@ -88,7 +88,7 @@ def busy(stage: Stage) -> int:
     beats = max(*(source.beats for source in stage.sources), stage.result.beats)
     match unit:
         case MatrixStage():
-            return max(beats, unit.vectors * unit.row_folds * unit.col_folds)
+            return max(beats, -(-unit.vectors // unit.windows) * unit.row_folds * unit.col_folds)
         case ConvStage() | PoolStage():
             height, width = unit.window.size(unit.height, unit.width)
             return max(beats, height * width * unit.period)

@@ -44,8 +44,11 @@ def unfolded(weight: Array, simd: int, mode: int) -> Array:
 
 
 def unfolded_depthwise(weight: Array, pe: int, mode: int) -> Array:
-    """(channels, kernel height, kernel width, 1) -> (folds, pe, taps)."""
+    """(channels, kernel height, kernel width, 1) -> (folds, pe, taps); a PE of several times the channels works on as
+    many windows."""
     channels, height, width, _ = weight.shape
+    if pe > channels:
+        return np.tile(weight.reshape(channels, -1), (pe // channels, 1))[None]
     folds = -(-channels // pe)
     whole = np.full((folds * pe, height * width), _EMPTY[mode], np.int64)
     whole[:channels] = weight.reshape(channels, -1)

@@ -171,10 +171,19 @@ def window_words(window: Window, height: int, width: int, folds: int) -> tuple[l
     return needs, keeps
 
 
+def words_of(unit: ConvStage | PoolStage | UnfoldStage) -> tuple[list[int], list[int], int]:
+    """`window_words` of a unit, and the words of an image."""
+    if isinstance(unit, UnfoldStage):
+        window, width, folds = unit.span, unit.across, unit.folds
+    else:
+        window, width = unit.window, unit.width
+        folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
+    return *window_words(window, unit.height, width, folds), unit.height * width * folds
+
+
 def least_depth(unit: ConvStage | PoolStage | UnfoldStage) -> int:
     """Words that the memory of a unit with windows has to have."""
-    folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
-    needs, keeps = window_words(unit.window, unit.height, unit.width, folds)
+    needs, keeps, _ = words_of(unit)
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1
 
 

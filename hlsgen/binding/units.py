@@ -75,8 +75,8 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
         case UnfoldStage():
             place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
             return Binding("hg_unfold", {
-                "UNIT": source.type.bits, "LANES": source.lanes, **place, "FOLDS": unit.folds, "ROWS": unit.rows, "COLUMNS": unit.columns,
-                "PAD": _code(unit.pad, source.type.bits),
+                "UNIT": source.type.bits, "LANES": source.lanes // unit.pixels, **place, "FOLDS": unit.folds, "ROWS": unit.rows, "COLUMNS": unit.columns,
+                "PAD": _code(unit.pad, source.type.bits), **_several(PIXELS=unit.pixels, WINDOWS=unit.windows),
             }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
         case TapsStage():
             return _taps(stage, unit, style)
@@ -130,6 +130,11 @@ def _width(stage: Stage) -> Binding:
     return Binding("hg_width", parameters, f"{source.lanes} to {result.lanes} elements a beat")
 
 
+def _several(**counts: int) -> dict[str, Parameter]:
+    """Parameters that are left out where they are 1."""
+    return {name: count for name, count in counts.items() if count > 1}
+
+
 def _window(window: Window, height: int, width: int) -> dict[str, Parameter]:
     rows, columns = window.size(height, width)
     names = ("HEIGHT", "WIDTH", "KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
@@ -152,10 +157,11 @@ def _matrix(stage: Stage, unit: MatrixStage, style: int) -> Binding:
     folded = unit.weight.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
     table, bits = _weights(folded.reshape(-1, unit.pe, unit.simd), unit.mode)
     file = f"{stage.name}.mem"
+    several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
     return Binding("hg_mvu", {
         "SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds,
         "X_W": stage.source.type.bits, "X_SIGNED": int(stage.source.type.signed), "W_W": bits, "MODE": unit.mode,
-        "ACC_W": stage.result.type.bits, "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS,
+        "ACC_W": stage.result.type.bits, "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **several,
     }, f"{rows} x {columns}, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
 
 

@@ -108,7 +108,8 @@ def _row(schedule: Schedule, layer: Layer, stages: list[Stage]) -> dict[str, Any
 def _multiplying(schedule: Schedule, layer: Linear | Convolution, stage: Stage) -> dict[str, Any]:
     unit, work = stage.unit, work_of(layer)
     assert isinstance(unit, Multiplier)
-    pe, simd = unit.pe, 1 if isinstance(unit, ConvStage) and unit.depthwise else unit.simd
+    pe = unit.pe * unit.windows if isinstance(unit, MatrixStage) else unit.pe
+    simd = 1 if isinstance(unit, ConvStage) and unit.depthwise else unit.simd
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
     return {
         "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,

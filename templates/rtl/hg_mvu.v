@@ -16,9 +16,12 @@
 //             LOADABLE      1: words can be written over `load`, see hg_load; 0: it is ignored
 //             UNIT          number of the unit on the load bus
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
+//             WINDOWS       vectors that come in a beat; COL_FOLDS and ROW_FOLDS are 1 if more than one
+//             TAPS          pieces of a vector of which those of all WINDOWS lie side by side: element c of
+//                           piece t of vector n at (t * WINDOWS + n) * (SIMD / TAPS) + c
 // Latency     2 (hg_replay) + latency of hg_dot or hg_popcount + 1, counted from the last beat of
 //             a vector; one beat a cycle without gaps
-// Contract    exact modulo 2^ACC_W. Output beats: rows in order, first row in the low bits.
+// Contract    exact modulo 2^ACC_W. Output beats: rows in order, first row in the low bits; vector by vector.
 `default_nettype none
 module hg_mvu #(
     parameter integer SIMD      = 4,
@@ -34,29 +37,32 @@ module hg_mvu #(
     parameter integer STYLE     = 0,
     parameter integer EVERY     = 2,
     parameter integer LOADABLE  = 0,
-    parameter integer UNIT      = 0
+    parameter integer UNIT      = 0,
+    parameter integer WINDOWS   = 1,
+    parameter integer TAPS      = 1
 ) (
-    input  wire                  clk,
-    input  wire                  rst,
-    input  wire [SIMD*X_W-1:0]   s_data,
-    input  wire                  s_valid,
-    output wire                  s_ready,
-    output wire [PE*ACC_W-1:0]   m_data,
-    output wire                  m_valid,
-    input  wire                  m_ready,
-    input  wire [49:0]           load
+    input  wire                        clk,
+    input  wire                        rst,
+    input  wire [WINDOWS*SIMD*X_W-1:0] s_data,
+    input  wire                        s_valid,
+    output wire                        s_ready,
+    output wire [WINDOWS*PE*ACC_W-1:0] m_data,
+    output wire                        m_valid,
+    input  wire                        m_ready,
+    input  wire [49:0]                 load
 );
+    localparam integer PIECE = SIMD / TAPS * X_W;
     localparam integer WORDS = ROW_FOLDS * COL_FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
     localparam [AW-1:0] LAST_WORD = WORDS[AW-1:0] - 1'b1;
 
-    wire                   en = m_ready || !m_valid;
-    wire [SIMD*X_W-1:0]    x;
-    wire                   x_valid, x_last;
-    wire [PE*SIMD*W_W-1:0] w;
+    wire                        en = m_ready || !m_valid;
+    wire [WINDOWS*SIMD*X_W-1:0] x;
+    wire                        x_valid, x_last;
+    wire [PE*SIMD*W_W-1:0]      w;
 
     hg_replay #(
-        .WIDTH(SIMD*X_W), .LENGTH(COL_FOLDS), .REPEAT(ROW_FOLDS)
+        .WIDTH(WINDOWS*SIMD*X_W), .LENGTH(COL_FOLDS), .REPEAT(ROW_FOLDS)
     ) replay (
         .clk(clk), .rst(rst),
         .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
@@ -88,13 +94,25 @@ module hg_mvu #(
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
-    hg_mac #(
-        .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
-    ) mac (
-        .clk(clk), .rst(rst), .en(en),
-        .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
-        .m_data(m_data), .m_valid(m_valid)
-    );
+    wire [WINDOWS-1:0] valid;
+    assign m_valid = valid[0];
+    wire unused = &{1'b0, valid};
+    genvar n, t;
+    generate
+        for (n = 0; n < WINDOWS; n = n + 1) begin : vector
+            wire [SIMD*X_W-1:0] own;
+            for (t = 0; t < TAPS; t = t + 1) begin : piece
+                assign own[t*PIECE +: PIECE] = x[(t*WINDOWS+n)*PIECE +: PIECE];
+            end
+            hg_mac #(
+                .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
+                .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
+            ) mac (
+                .clk(clk), .rst(rst), .en(en),
+                .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),
+                .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n])
+            );
+        end
+    endgenerate
 endmodule
 `default_nettype wire

@@ -1,24 +1,32 @@
-// hg_unfold: line buffer that sends every window of images that follow each other whole, one a cycle.
+// hg_unfold: line buffer that sends every window of images that follow each other whole, one a cycle or more.
 //
 // Purpose     the input side of layers that work on all taps at once. For each window, in raster order,
 //             for f < FOLDS: a beat of KH * KW words: tap t = kh * KW + kw at bit t * LANES * UNIT is word f
 //             of pixel (oy * SH - PT + kh, ox * SW - PL + kw), or PAD outside of the image.
+//             With WINDOWS > 1: a beat for windows ox = WINDOWS * i + n of a row, n < WINDOWS; tap t of window
+//             n at bit (t * WINDOWS + n) * LANES * UNIT. Windows with ox >= OUT_W hold anything.
 // Parameters  UNIT, LANES    bits of an element, elements of a word
 //             HEIGHT, WIDTH  pixels of an image, in raster order; a pixel is FOLDS words
 //             KH, KW, SH, SW, PT, PL  kernel, stride, padding at top and left
 //             OUT_H, OUT_W   windows of an image
 //             FOLDS          words of a pixel
 //             ROWS           KH > 1: rows of WIDTH pixels that are stored, at least KH; else 1
-//             COLUMNS        KH is 1: pixels that are stored, a multiple of KW; else WIDTH
+//             COLUMNS        KH > 1: words of a row; else words that are stored, a multiple of SPAN
 //             PAD            code of the elements outside
+//             PIXELS         pixels of a row that come in a word, channels of one after the other; rows
+//                            begin with a word of their own
+//             WINDOWS        windows of a row in a beat; WINDOWS * SW is a multiple of PIXELS
 // Latency     A beat is issued in each enabled cycle (m_ready || !m_valid) in which hg_window_flow says that
 //             its window is complete; it is on m_data 2 enabled cycles after its issue.
 //             Words are taken, enabled or not, as hg_window_flow says with
 //             DEPTH = ROWS * COLUMNS * FOLDS.
 // Contract    that DEPTH is as hg_window_flow needs it (it is if KH > 1). s_ready depends on registers only.
-//             ROWS * KW memories with one write port and one registered read: row r (counted over all
-//             images) is in slot r mod ROWS, column x (KH is 1: pixel x of all) in column bank x mod KW; or,
-//             where a whole slot fits into a LUTRAM, every tap of a row has a copy of its own.
+//             FOLDS is 1 if PIXELS or WINDOWS is more; PIXELS divides WIDTH, or no tap of a window lies
+//             beyond the right edge.
+//             A beat is put together from SPAN words of KH rows, SPAN = KW if PIXELS is 1 and WINDOWS, too.
+//             ROWS * SPAN memories with one write port and one registered read: row r (counted over all
+//             images) is in slot r mod ROWS, word x of it (KH is 1: word x of all) in column bank x mod SPAN;
+//             or, where a whole slot fits into a LUTRAM, every word of a beat has a copy of its own.
 `default_nettype none
 module hg_unfold #(
     parameter integer UNIT    = 4,
@@ -36,20 +44,29 @@ module hg_unfold #(
     parameter integer FOLDS   = 2,
     parameter integer ROWS    = 3,
     parameter integer COLUMNS = 5,
-    parameter [UNIT-1:0] PAD  = 0
+    parameter [UNIT-1:0] PAD  = 0,
+    parameter integer PIXELS  = 1,
+    parameter integer WINDOWS = 1
 ) (
-    input  wire                        clk,
-    input  wire                        rst,
-    input  wire [LANES*UNIT-1:0]       s_data,
-    input  wire                        s_valid,
-    output wire                        s_ready,
-    output wire [KH*KW*LANES*UNIT-1:0] m_data,
-    output wire                        m_valid,
-    input  wire                        m_ready
+    input  wire                                clk,
+    input  wire                                rst,
+    input  wire [PIXELS*LANES*UNIT-1:0]        s_data,
+    input  wire                                s_valid,
+    output wire                                s_ready,
+    output wire [KH*KW*WINDOWS*LANES*UNIT-1:0] m_data,
+    output wire                                m_valid,
+    input  wire                                m_ready
 );
-    localparam integer WORD = LANES * UNIT;
+    localparam integer ONE  = LANES * UNIT;
+    localparam integer WORD = PIXELS * ONE;
+    // The same in words: of a row, from one beat to the next, left of the image, of a beat, and beats of a row.
+    // Tap 0 of window 0 is pixel SKEW of those words.
+    localparam integer ACROSS = (WIDTH + PIXELS - 1) / PIXELS, STEP = WINDOWS * SW / PIXELS;
+    localparam integer LEFT = (PL + PIXELS - 1) / PIXELS, SKEW = LEFT * PIXELS - PL;
+    localparam integer SPAN = (SKEW + (WINDOWS - 1) * SW + KW - 1) / PIXELS + 1;
+    localparam integer BEATS = (OUT_W + WINDOWS - 1) / WINDOWS;
     // Column banks: 1 if copies take less than turning columns.
-    localparam integer BANKS = (COLUMNS * FOLDS <= ((KW < 3) ? 32 : 64)) ? 1 : KW;
+    localparam integer BANKS = (COLUMNS * FOLDS <= ((SPAN < 3) ? 32 : 64)) ? 1 : SPAN;
     localparam integer BANK  = ((COLUMNS + BANKS - 1) / BANKS) * FOLDS;
     localparam integer AW    = (BANK <= 1) ? 1 : $clog2(BANK);
     localparam integer HB    = (ROWS <= 1) ? 1 : $clog2(ROWS);
@@ -58,25 +75,25 @@ module hg_unfold #(
 
     // Bits of a signed position: those of the last taps, of the image and of the kernel.
     localparam integer Y_LAST = (OUT_H - 1) * SH + KH - 1 - PT, Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
-    localparam integer X_LAST = (OUT_W - 1) * SW + KW - 1 - PL, X_MOST = (X_LAST > WIDTH) ? X_LAST : WIDTH;
+    localparam integer X_LAST = (BEATS - 1) * STEP + SPAN - 1 - LEFT, X_MOST = (X_LAST > ACROSS) ? X_LAST : ACROSS;
     localparam integer Y_SIDE = (PT > KH) ? PT : KH;
-    localparam integer X_SIDE = (PL > KW) ? PL : KW;
+    localparam integer X_SIDE = (LEFT > SPAN) ? LEFT : SPAN;
     localparam integer YW = 1 + $clog2(((Y_MOST > Y_SIDE) ? Y_MOST : Y_SIDE) + 1);
     localparam integer XW = 1 + $clog2(((X_MOST > X_SIDE) ? X_MOST : X_SIDE) + 1);
 
     wire signed [YW-1:0] row;
     wire signed [XW-1:0] column;
-    wire [KW*AW-1:0]     places;
+    wire [SPAN*AW-1:0]   places;
     wire [HB-1:0]        turn_y;
     wire [WB-1:0]        turn_x;
     wire [KH-1:0]        outside_y;
-    wire [KW-1:0]        outside_x;
+    wire [SPAN-1:0]      outside_x;
     wire window_end, row_end, image_end, complete;
     wire en = m_ready || !m_valid, take = s_valid && s_ready, issue = en && complete;
 
     hg_unfold_walk #(
-        .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .PT(PT), .PL(PL),
-        .OUT_H(OUT_H), .OUT_W(OUT_W), .FOLDS(FOLDS), .ROWS(ROWS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
+        .HEIGHT(HEIGHT), .WIDTH(ACROSS), .KH(KH), .KW(SPAN), .SH(SH), .SW(STEP), .PT(PT), .PL(LEFT),
+        .OUT_H(OUT_H), .OUT_W(BEATS), .FOLDS(FOLDS), .ROWS(ROWS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
         .TURN_H(HB), .TURN_W(WB), .ROW_W(YW), .COLUMN_W(XW)
     ) walk (
         .clk(clk), .rst(rst), .issue(issue), .places(places),
@@ -86,8 +103,8 @@ module hg_unfold #(
     );
 
     hg_window_flow #(
-        .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y(KH - 1), .SPAN_X(KW - 1), .SH(SH), .SW(SW),
-        .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .PIXEL(FOLDS),
+        .HEIGHT(HEIGHT), .WIDTH(ACROSS), .SPAN_Y(KH - 1), .SPAN_X(SPAN - 1), .SH(SH), .SW(STEP),
+        .PT(PT), .PL(LEFT), .OUT_H(OUT_H), .OUT_W(BEATS), .PIXEL(FOLDS),
         .DEPTH(ROWS * COLUMNS * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
         .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
@@ -129,7 +146,7 @@ module hg_unfold #(
     reg [HB-1:0] next_y_reg;
     reg [WB-1:0] next_x_reg;
     reg [KH-1:0] next_outside_y_reg;
-    reg [KW-1:0] next_outside_x_reg;
+    reg [SPAN-1:0] next_outside_x_reg;
     always @(posedge clk) begin
         if (en) begin
             next_valid_reg     <= issue;
@@ -147,13 +164,13 @@ module hg_unfold #(
     assign m_valid = m_valid_reg;
 
     // A word is never read at the edge at which its place is written, but for taps outside of the image.
-    wire [ROWS*KW*WORD-1:0] stored, level;
-    wire [KH*KW*WORD-1:0]   window;
-    wire unused = &{1'b0, next_x_reg, level};
+    wire [ROWS*SPAN*WORD-1:0] stored, level;
+    wire [KH*SPAN*WORD-1:0]   window, ready;
+    wire unused = &{1'b0, next_x_reg, level, ready};
     genvar h, w;
     generate
         for (h = 0; h < ROWS; h = h + 1) begin : slot
-            for (w = 0; w < KW; w = w + 1) begin : bank
+            for (w = 0; w < SPAN; w = w + 1) begin : bank
                 localparam integer H = h, W = w;
                 wire           write = take && slot_reg == H[HB-1:0] && (BANKS == 1 || bank_reg == W[WB-1:0]);
                 reg [WORD-1:0] mem [0:BANK-1];
@@ -162,27 +179,39 @@ module hg_unfold #(
                     if (write) mem[write_reg] <= s_data;
                     if (en)    word_reg       <= mem[places[w*AW +: AW]];
                 end
-                assign stored[(h*KW+w)*WORD +: WORD] = word_reg;
+                assign stored[(h*SPAN+w)*WORD +: WORD] = word_reg;
             end
         end
     endgenerate
-    hg_rotate #(.N(ROWS), .WIDTH(KW*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
+    hg_rotate #(.N(ROWS), .WIDTH(SPAN*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
 
     generate
         for (h = 0; h < KH; h = h + 1) begin : row_out
-            for (w = 0; w < KW; w = w + 1) begin : tap
+            for (w = 0; w < SPAN; w = w + 1) begin : word
                 reg [WORD-1:0] tap_reg;
                 wire outside = next_outside_y_reg[h] || next_outside_x_reg[w];
                 always @(posedge clk)
-                    if (en) tap_reg <= outside ? {LANES{PAD}} : window[(h*KW+w)*WORD +: WORD];
-                assign m_data[(h*KW+w)*WORD +: WORD] = tap_reg;
+                    if (en) tap_reg <= outside ? {PIXELS*LANES{PAD}} : window[(h*SPAN+w)*WORD +: WORD];
+                assign ready[(h*SPAN+w)*WORD +: WORD] = tap_reg;
             end
             if (BANKS == 1) begin : straight
-                assign window[h*KW*WORD +: KW*WORD] = level[h*KW*WORD +: KW*WORD];
+                assign window[h*SPAN*WORD +: SPAN*WORD] = level[h*SPAN*WORD +: SPAN*WORD];
             end else begin : turned
-                hg_rotate #(.N(KW), .WIDTH(WORD)) across (
-                    .turn(next_x_reg), .x(level[h*KW*WORD +: KW*WORD]), .y(window[h*KW*WORD +: KW*WORD])
+                hg_rotate #(.N(SPAN), .WIDTH(WORD)) across (
+                    .turn(next_x_reg), .x(level[h*SPAN*WORD +: SPAN*WORD]), .y(window[h*SPAN*WORD +: SPAN*WORD])
                 );
+            end
+        end
+    endgenerate
+
+    // Taps from the pixels of those words.
+    genvar n;
+    generate
+        for (h = 0; h < KH; h = h + 1) begin : tap_row
+            for (w = 0; w < KW; w = w + 1) begin : tap
+                for (n = 0; n < WINDOWS; n = n + 1) begin : window_out
+                    assign m_data[((h*KW+w)*WINDOWS+n)*ONE +: ONE] = ready[h*SPAN*WORD + (SKEW+n*SW+w)*ONE +: ONE];
+                end
             end
         end
     endgenerate
