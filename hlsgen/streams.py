@@ -125,13 +125,13 @@ def _together(address: Array, lanes: int) -> bool:
 
 
 def fold_table(index: Array, stream: Stream) -> Array:
-    """(folds, lanes): the set that each lane of beat b uses is row b mod folds; empty lanes take set 0."""
-    table: Array = np.zeros((stream.groups, stream.group_beats * stream.lanes), np.int64)
+    """(folds, lanes): the set that each lane of beat b uses is row b mod folds; empty lanes take any."""
+    table: Array = np.full((stream.groups, stream.group_beats * stream.lanes), -1)
     table[:, : stream.group] = index.reshape(stream.groups, stream.group)
     table = table.reshape(stream.beats, stream.lanes)
     for folds in divisors(stream.beats):
-        if folds < stream.beats and (table[folds : 2 * folds] != table[:folds]).any():
-            continue
-        if (table.reshape(-1, folds, stream.lanes) == table[:folds]).all():
-            return table[:folds]
-    return table
+        rows = table.reshape(-1, folds, stream.lanes)
+        wanted = rows.max(axis=0)
+        if ((rows == wanted) | (rows < 0)).all():
+            break
+    return np.asarray(np.maximum(wanted, 0))

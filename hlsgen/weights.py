@@ -5,9 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.fixed import Array
+from hlsgen.ir import Convolution, Linear
 
 #: Weight of an empty column: what it meets is 0, and a 0 and a 1 do not agree (mode 2).
 _EMPTY = {0: 0, 1: 1, 2: 1}
+
+
+def mode_of(layer: Linear | Convolution, weight: Array) -> int:
+    """MODE of hg_mvu and hg_conv: 2 agreements are counted, 1 bipolar weights, 0 any."""
+    return 2 if layer.binary else 1 if (np.abs(weight) == 1).all() else 0
 
 
 def padded(weight: Array, pe: int, simd: int, mode: int) -> Array:

@@ -20,14 +20,17 @@ KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled"
 
 
 def random_folding(works: dict[str, Work], rng: np.random.Generator) -> dict[str, dict[str, int]]:
-    """Any legal one; every other layer that can works on all taps at once."""
+    """Any legal one; every other layer that can works on all taps at once, some on several windows."""
     found = {}
     for name, work in works.items():
-        simd = int(rng.integers(1, work.columns + 1))
+        pe, simd = int(rng.integers(1, work.rows + 1)), int(rng.integers(1, work.columns + 1))
         if work.unrolls and rng.random() < 0.6:
             simd *= work.taps
-        found[name] = {"pe": int(rng.integers(1, work.rows + 1)), "simd": simd}
-        assert work.legal(simd)
+        few = [n for n in work.several if n * work.rows * work.taps * work.columns <= 2000]
+        if few and rng.random() < 0.4:
+            pe, simd = int(rng.choice(few)) * work.rows, work.taps * work.columns
+        found[name] = {"pe": pe, "simd": simd}
+        assert work.legal(pe, simd)
     return found
 
 
@@ -121,6 +124,6 @@ def test_simd_of_all_taps_only(tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"
     onnx.save(image_nets.network("plain", 1), path)
     name, work = next((n, w) for n, w in works_of(hlsgen.check(path).graph).items() if w.unrolls)
-    assert not replace(work, groups=2).legal(work.columns + 1)
+    assert not replace(work, groups=2).legal(1, work.columns + 1)
     with pytest.raises(hlsgen.HlsgenError, match=f"HG041 {name}: simd = {work.taps * work.columns + 1}"):
         hlsgen.check(path, hlsgen.Options(folding={name: {"pe": 1, "simd": work.taps * work.columns + 1}}))

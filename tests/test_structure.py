@@ -19,7 +19,7 @@ PACKAGE = ROOT / "hlsgen"
 ORDER = [
     "errors", "fixed", "onnx_pools", "geometry", "quantized_add", "operations", "ir", "activations", "semantics", "frontend",
     "passes", "layout", "spatial", "reference", "reach", "rescale", "stages", "budget", "folding", "cost", "timing",
-    "motion", "windows", "flow", "blocking", "narrowing", "buffers", "weights", "streams", "planner", "schedule", "binding", "elaborate",
+    "motion", "windows", "flow", "blocking", "narrowing", "buffers", "weights", "streams", "images", "planner", "schedule", "binding", "elaborate",
     "render", "simulation.beats", "simulation.vectors", "emit", "certificate", "compiler", "simulation", "report",
     "loading", "arrays", "certify", "hlsgen", "cli_options", "console", "cli",
 ]  # fmt: skip

@@ -37,6 +37,11 @@ def only(cell: Cell, names: str, optional: str = "") -> None:
         raise broken(cell.name, f"{cell.module} has other parameters than its model: {', '.join(sorted(odd))}.")
 
 
+def count(cell: Cell, name: str) -> int:
+    """A parameter that is left out where it is 1. Raises HG055."""
+    return cell.number(name, 1) if name in cell.parameters else 1
+
+
 def fits(cell: Cell, stream: Stream, lanes: int, bits: int) -> None:
     """The unit takes as many elements of as many bits as it gets. Raises HG055."""
     if (lanes, bits) != (stream.lanes, stream.bits):

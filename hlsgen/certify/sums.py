@@ -13,7 +13,7 @@ import numpy as np
 
 from hlsgen.certify import unfolded
 from hlsgen.certify.content import ANYTHING, EMPTY, Elements, Stream, pixels, readable, vectors
-from hlsgen.certify.plumbing import fits, only, whole
+from hlsgen.certify.plumbing import count, fits, only, whole
 from hlsgen.certify.verilog import Cell, Memories, broken, two_complement
 from hlsgen.certify.windows import GEOMETRY, has_border, window
 from hlsgen.fixed import Array
@@ -23,6 +23,8 @@ _MVU = "SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE EVERY"
 #: How the memory is made, and the port that it may be written through; see wiring.
 _FREE = "STYLE LOADABLE UNIT"
+#: Vectors at once.
+_SEVERAL = "WINDOWS TAPS"
 _TAPS = "PE TAPS FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 #: Units of convolutions behind hg_unfold.
 _AT_ONCE = ("hg_mvu", "hg_dwmvu")
@@ -49,15 +51,18 @@ class Sums:
 
 def matrix(cell: Cell, stream: Stream, layer: Linear, order: Array, elements: Elements, value: int) -> Stream:
     """The stream of sums of hg_mvu; their values are checked by `check`."""
-    only(cell, _MVU, _FREE)
+    only(cell, _MVU, f"{_FREE} {_SEVERAL}")
     rows, columns = layer.weight.shape
     simd, pe, folds, row_folds = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
-    fits(cell, stream, simd, cell.number("X_W", 1))
+    windows = count(cell, "WINDOWS")
+    fits(cell, stream, windows * simd, cell.number("X_W", 1))
     whole(cell, stream, folds, "a vector has")
     if row_folds * pe < rows or (row_folds - 1) * pe >= rows:
         raise broken(layer.name, f"{cell.name} has {row_folds} x {pe} rows, the model {rows}.")
     numbers = elements.numbers[value].reshape(-1, rows)[vectors(layer.name, order, columns)[0]]
-    return spread(cell, layer, numbers[:, None], (1, row_folds, pe))
+    if windows > 1 and ((folds, row_folds, pe, count(cell, "TAPS")) != (1, 1, rows, 1) or len(numbers) % windows):
+        raise broken(layer.name, f"{cell.name} has {windows} vectors in a beat, but not whole ones.")
+    return spread(cell, layer, numbers.reshape(-1, 1, windows * rows), (1, row_folds, windows * pe))
 
 
 def convolution(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, value: int) -> Stream:
@@ -65,8 +70,9 @@ def convolution(cell: Cell, stream: Stream, layer: Convolution, elements: Elemen
     outputs = len(layer.weight)
     numbers = elements.numbers[value].reshape(-1, outputs)
     if cell.module in _AT_ONCE:
-        only(cell, _MVU if cell.module == "hg_mvu" else _TAPS, _FREE)
-        return spread(cell, layer, numbers[:, None], unfolded.convolution(cell, stream, layer))
+        only(cell, *((_MVU, f"{_FREE} {_SEVERAL}") if cell.module == "hg_mvu" else (_TAPS, _FREE)))
+        shape, windows = unfolded.convolution(cell, stream, layer)
+        return spread(cell, layer, unfolded.abreast(numbers, layer, windows)[:, None], shape)
     deep = cell.module == "hg_dwconv"
     only(cell, _DEPTHWISE if deep else _CONV, _FREE)
     groups, repeat, pe = (cell.number(x, 1) for x in ("GROUPS", "REPEAT", "PE"))
@@ -152,7 +158,7 @@ def _read(
     if deep:
         table = table[..., 0]
     # Where the channels are in a pixel (a vector): in the same lanes of all of them.
-    filled = stream.filled.reshape(-1, groups, stream.lanes * folds)
+    filled = stream.filled.reshape(-1, groups, stream.lanes // count(cell, "WINDOWS") * folds)
     if (filled != filled[0]).any() or filled[0].sum() != channels:
         raise broken(layer.name, f"the {channels} channels do not come in the same lanes of {cell.name} every time.")
     own = vectors(layer.name, order, channels)[1] if isinstance(layer, Linear) else pixels(layer.name, order, channels)

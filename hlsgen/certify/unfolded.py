@@ -6,13 +6,12 @@ take, and weights are compared column by column with that.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
 from hlsgen.certify.content import ANYTHING, EMPTY, Elements, Stream, constant, pixels, readable
-from hlsgen.certify.plumbing import fits, only, whole
+from hlsgen.certify.plumbing import count, fits, only, whole
 from hlsgen.certify.verilog import Cell, Memories, broken, two_complement
 from hlsgen.certify.windows import depth, results, sizes
 from hlsgen.fixed import Array
@@ -23,32 +22,67 @@ _TREE = "LANES TAPS X_W X_SIGNED SUM ACC_W"
 
 
 def unfold(cell: Cell, stream: Stream) -> Stream:
-    """The stream behind hg_unfold: windows, folds, and in a beat taps and lanes. Raises HG055."""
-    only(cell, _UNFOLD)
+    """The stream behind hg_unfold: windows, folds, and in a beat taps and lanes; of several windows of a row in a
+    beat: beats, and in each taps, windows and lanes. Raises HG055."""
+    only(cell, _UNFOLD, "PIXELS WINDOWS")
     lanes, folds, rows, columns = (cell.number(name, 1) for name in ("LANES", "FOLDS", "ROWS", "COLUMNS"))
-    fits(cell, stream, lanes, cell.number("UNIT", 1))
+    pixels, windows = count(cell, "PIXELS"), count(cell, "WINDOWS")
+    fits(cell, stream, pixels * lanes, cell.number("UNIT", 1))
     axes = [
         (cell.number(size, 1), cell.number(k, 1), cell.number(s, 1), 1, cell.number(p), cell.number(out, 1))
         for size, k, s, p, out in (("HEIGHT", "KH", "SH", "PT", "OUT_H"), ("WIDTH", "KW", "SW", "PL", "OUT_W"))
     ]
-    (height, tall, *_), (width, wide, *_) = axes
+    (height, tall, *_), (width, wide, step, _, left, across) = axes
+    beyond = (across - 1) * step - left + wide > width
+    if windows * step % pixels or max(pixels, windows) > 1 < folds or (width % pixels and beyond):
+        raise broken(cell.name, f"{pixels} PIXELS of a word and {windows} WINDOWS of a beat do not go together.")
+    # The same axis in words: what a beat is put together from.
+    words = -(-width // pixels), -(-left // pixels), -(-across // windows)
+    span = (words[1] * pixels - left + (windows - 1) * step + wide - 1) // pixels + 1
     if tall > 1:
-        fine = rows >= tall and columns == width
+        fine = rows >= tall and columns == words[0]
     else:
-        fine = rows == 1 and columns % wide == 0 and columns >= depth(axes[0], axes[1])
+        places = (words[0], span, windows * step // pixels, 1, words[1], words[2])
+        fine = rows == 1 and columns % span == 0 and columns >= depth(axes[0], places)
     if not fine:
         raise broken(
             cell.name, f"{rows} ROWS of {columns} COLUMNS: no window would be right, or it would wait for ever."
         )
     pad = cell.sized("PAD", stream.bits)
     code = pad.signed if stream.lo < 0 else pad.value
-    if whole(cell, stream, height * width * folds, "an image has") != 1:
+    if whole(cell, stream, height * words[0] * folds, "an image has") != 1:
         raise broken(cell.name, "a frame has several images.")
-    image = stream.elements.reshape(height, width, folds, lanes)
+    image = stream.elements.reshape(height, words[0], folds, pixels, lanes).swapaxes(2, 3)
+    image = image.reshape(height, words[0] * pixels, folds, lanes)[:, :width]
     table = _taken(image, axes, code)  # rows, columns, kernel rows, kernel columns, folds, lanes
-    places = len(table) * table.shape[1]
-    beats = table.reshape(places, tall * wide, folds, lanes).transpose(0, 2, 1, 3).reshape(places * folds, -1)
-    return replace(stream, elements=beats)
+    table = table.reshape(-1, tall * wide, folds, lanes).transpose(0, 2, 1, 3)
+    table = table.reshape(len(table) // across, across, folds * tall * wide * lanes)
+    beats = _filled(table, windows).reshape(-1, windows, folds, tall * wide, lanes).transpose(0, 2, 3, 1, 4)
+    return replace(stream, elements=beats.reshape(-1, tall * wide * windows * lanes))
+
+
+def _filled(table: Array, windows: int) -> Array:
+    """(rows, columns, ...) with whole multiples of so many columns, the last of which hold anything."""
+    missing = -table.shape[1] % windows
+    return np.pad(table, ((0, 0), (0, missing), (0, 0)), constant_values=ANYTHING)
+
+
+def abreast(numbers: Array, layer: Convolution | Pooling, windows: int) -> Array:
+    """Results (places, channels), so many windows of a row in a beat: (beats, windows * channels)."""
+    across, channels = layer.result.shape[-2], numbers.shape[1]
+    return _filled(numbers.reshape(-1, across, channels), windows).reshape(-1, windows * channels)
+
+
+def _beats(layer: Convolution | Pooling, windows: int) -> int:
+    down, across, _ = layer.result.shape[-3:]
+    return down * -(-across // windows)
+
+
+def _apart(elements: Array, layer: Convolution | Pooling, windows: int) -> Array:
+    """Beats of (taps, windows, lanes) -> (places, taps, lanes), without what is behind the end of a row."""
+    (down, across, _), taps = layer.result.shape[-3:], layer.window.taps
+    table = elements.reshape(down, -(-across // windows), taps, windows, -1).transpose(0, 1, 3, 2, 4)
+    return np.asarray(table.reshape(down, -1, taps, table.shape[-1])[:, :across].reshape(down * across, taps, -1))
 
 
 def _taken(image: Array, axes: list[tuple[int, int, int, int, int, int]], code: int) -> Array:
@@ -71,24 +105,28 @@ def _wanted(layer: Convolution | Pooling, elements: Elements) -> Array:
     return np.asarray(table.reshape(-1, layer.window.taps, layer.source.shape[-1]))
 
 
-def convolution(cell: Cell, stream: Stream, layer: Convolution) -> tuple[int, int, int]:
-    """(groups, beats, lanes) of the results of a window. Raises HG055."""
+def convolution(cell: Cell, stream: Stream, layer: Convolution) -> tuple[tuple[int, int, int], int]:
+    """(groups, beats, lanes) of the results of a window, or of several, and how many those are. Raises HG055."""
     outputs, pe = len(layer.weight), cell.number("PE", 1)
     if cell.module == "hg_dwmvu":
         repeat, lanes = cell.number("FOLDS", 1), pe * cell.number("TAPS", 1)
         if (layer.groups, layer.weight.shape[3]) != (outputs, 1):
             raise broken(layer.name, f"{cell.name} computes each channel by itself, the model does not.")
-        folds = repeat
+        folds, windows = repeat, max(1, pe // outputs)
     else:
         repeat, lanes, folds = (cell.number(x, 1) for x in ("ROW_FOLDS", "SIMD", "COL_FOLDS"))
+        windows = count(cell, "WINDOWS")
+        lanes, pe = lanes * windows, pe * windows
         if layer.groups != 1:
             raise broken(layer.name, f"{cell.name} sums over all channels, the model over {layer.groups} groups.")
     fits(cell, stream, lanes, cell.number("X_W", 1))
-    if whole(cell, stream, folds, "a window has") != layer.result.size // outputs:
+    if windows > 1 and (folds, repeat, pe, count(cell, "TAPS")) != (1, 1, windows * outputs, layer.window.taps):
+        raise broken(layer.name, f"{cell.name} has {windows} windows in a beat, but not whole ones.")
+    if whole(cell, stream, folds, "a window has") != _beats(layer, windows):
         raise broken(layer.name, f"{cell.name} gets {stream.beats} beats a frame, not {folds} for each window.")
-    if repeat * pe < outputs or (repeat - 1) * pe >= outputs:
+    if repeat * pe < windows * outputs or (repeat - 1) * pe >= outputs:
         raise broken(layer.name, f"{cell.name} has {repeat} x {pe} rows, the model {outputs}.")
-    return 1, repeat, pe
+    return (1, repeat, pe), windows
 
 
 def compare(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, memories: Memories) -> None:
@@ -97,19 +135,27 @@ def compare(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, 
     depthwise = cell.module == "hg_dwmvu"
     wanted = _wanted(layer, elements)
     places, taps, channels = wanted.shape
+    windows = max(1, pe // channels) if depthwise else count(cell, "WINDOWS")
     if depthwise:
         folds = cell.number("FOLDS", 1)
         words = _weights(memories.fields(cell.file, folds, pe * taps, width), mode, width)
-        found = stream.elements.reshape(places, folds, taps, pe).transpose(0, 2, 1, 3).reshape(places, taps, -1)
+        if windows > 1:
+            found = _apart(stream.elements, layer, windows)
+        else:
+            found = stream.elements.reshape(places, folds, taps, pe).transpose(0, 2, 1, 3).reshape(places, taps, -1)
         if (found[..., :channels] != wanted).any():
             raise broken(layer.name, f"{cell.name} does not get the windows of the model, channel by channel.")
-        _same(layer, cell, words.reshape(-1, taps)[:channels], layer.weight.reshape(channels, taps))
+        for one in words.reshape(windows, -1, taps):
+            _same(layer, cell, one[:channels], layer.weight.reshape(channels, taps))
         return
     repeat, folds, simd = (cell.number(x, 1) for x in ("ROW_FOLDS", "COL_FOLDS", "SIMD"))
     words = _weights(memories.fields(cell.file, repeat * folds, pe * simd, width), mode, width)
     table = words.reshape(repeat, folds, pe, simd).transpose(0, 2, 1, 3).reshape(repeat * pe, folds * simd)
     table = table[: len(layer.weight)]
-    found = stream.elements.reshape(places, folds * simd)
+    if windows > 1:
+        found = _apart(stream.elements, layer, windows).reshape(places, simd)
+    else:
+        found = stream.elements.reshape(places, folds * simd)
     # Columns with the same elements in every window are one: only the sum of their weights matters. Those
     # that are always outside of the image add the same to every sum.
     model: dict[bytes, Array] = {b"": np.zeros(len(layer.weight) + 1, np.int64)}
@@ -161,15 +207,21 @@ def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Ele
     fits(cell, stream, lanes * taps, cell.number("X_W", 1))
     readable(cell.name, stream, layer.source.type, cell.number("X_W"), cell.number("X_SIGNED"))
     wanted = _wanted(layer, elements)
-    places = len(wanted)
-    if taps != layer.window.taps or whole(cell, stream, places, "the windows have") * lanes < channels:
+    places, windows = len(wanted), max(1, lanes // channels)
+    beats = whole(cell, stream, _beats(layer, windows), "the windows have")
+    if taps != layer.window.taps or beats * lanes < windows * channels or (windows > 1 < beats):
         raise broken(layer.name, f"{cell.name} gets {stream.beats} beats of {taps} taps a frame.")
-    found = stream.elements.reshape(places, -1, taps, lanes).transpose(0, 2, 1, 3).reshape(places, taps, -1)
+    if windows > 1:
+        found = _apart(stream.elements, layer, windows)
+    else:
+        found = stream.elements.reshape(places, -1, taps, lanes).transpose(0, 2, 1, 3).reshape(places, taps, -1)
     own = pixels(layer.name, order, channels)
-    if math.prod(found.shape[2:]) < channels or (found[..., :channels] != wanted[..., own]).any():
+    if found.shape[2] < channels or (found[..., :channels] != wanted[..., own]).any():
         raise broken(layer.name, f"{cell.name} does not get the windows of the model, channel by channel.")
     results(cell, layer, elements, value)
+    type_, numbers = layer.result.type, elements.numbers[value].reshape(-1, channels)[:, own]
+    if windows > 1:
+        return Stream(abreast(numbers, layer, windows), type_.bits, type_.lo, type_.hi)
     table = np.full((places, found.shape[2]), ANYTHING)
-    table[:, :channels] = elements.numbers[value].reshape(-1, channels)[:, own]
-    type_ = layer.result.type
+    table[:, :channels] = numbers
     return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)

@@ -112,35 +112,6 @@ module hg_unfold #(
         .room(s_ready), .complete(complete)
     );
 
-    // Place of the word that is taken. The last one of a slot:
-    localparam integer A_LAST = BANK - 1, B_LAST = (COLUMNS - 1) % BANKS;
-    localparam integer A_BACK = 1 - FOLDS, A_UP = 1;
-    localparam [HB-1:0] H_TOP = ROWS[HB-1:0] - 1'b1;
-    localparam [WB-1:0] W_TOP = BANKS[WB-1:0] - 1'b1;
-    localparam [FB-1:0] F_TOP = FOLDS[FB-1:0] - 1'b1;
-    reg  [HB-1:0] slot_reg;
-    reg  [WB-1:0] bank_reg;
-    reg  [FB-1:0] fold_reg;
-    reg  [AW-1:0] write_reg;
-    wire          pixel  = fold_reg == F_TOP;
-    wire          around = pixel && bank_reg == W_TOP;
-    wire          full   = pixel && bank_reg == B_LAST[WB-1:0] && write_reg == A_LAST[AW-1:0];
-    always @(posedge clk) begin
-        if (take) begin
-            fold_reg  <= pixel ? {FB{1'b0}} : fold_reg + 1'b1;
-            write_reg <= full ? {AW{1'b0}}
-                       : write_reg + ((pixel && !around) ? A_BACK[AW-1:0] : A_UP[AW-1:0]);
-            if (pixel) bank_reg <= (full || around) ? {WB{1'b0}} : bank_reg + 1'b1;
-            if (full)  slot_reg <= (slot_reg == H_TOP) ? {HB{1'b0}} : slot_reg + 1'b1;
-        end
-        if (rst) begin
-            fold_reg  <= {FB{1'b0}};
-            write_reg <= {AW{1'b0}};
-            bank_reg  <= {WB{1'b0}};
-            slot_reg  <= {HB{1'b0}};
-        end
-    end
-
     // What the words that were read belong to.
     reg          next_valid_reg, m_valid_reg;
     reg [HB-1:0] next_y_reg;
@@ -163,28 +134,18 @@ module hg_unfold #(
     end
     assign m_valid = m_valid_reg;
 
-    // A word is never read at the edge at which its place is written, but for taps outside of the image.
     wire [ROWS*SPAN*WORD-1:0] stored, level;
     wire [KH*SPAN*WORD-1:0]   window, ready;
     wire unused = &{1'b0, next_x_reg, level, ready};
-    genvar h, w;
-    generate
-        for (h = 0; h < ROWS; h = h + 1) begin : slot
-            for (w = 0; w < SPAN; w = w + 1) begin : bank
-                localparam integer H = h, W = w;
-                wire           write = take && slot_reg == H[HB-1:0] && (BANKS == 1 || bank_reg == W[WB-1:0]);
-                reg [WORD-1:0] mem [0:BANK-1];
-                reg [WORD-1:0] word_reg;
-                always @(posedge clk) begin
-                    if (write) mem[write_reg] <= s_data;
-                    if (en)    word_reg       <= mem[places[w*AW +: AW]];
-                end
-                assign stored[(h*SPAN+w)*WORD +: WORD] = word_reg;
-            end
-        end
-    endgenerate
+
+    hg_unfold_store #(
+        .WORD(WORD), .FOLDS(FOLDS), .ROWS(ROWS), .COLUMNS(COLUMNS), .SPAN(SPAN), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW)
+    ) store (
+        .clk(clk), .rst(rst), .take(take), .s_data(s_data), .en(en), .places(places), .stored(stored)
+    );
     hg_rotate #(.N(ROWS), .WIDTH(SPAN*WORD)) down (.turn(next_y_reg), .x(stored), .y(level));
 
+    genvar h, w, n;
     generate
         for (h = 0; h < KH; h = h + 1) begin : row_out
             for (w = 0; w < SPAN; w = w + 1) begin : word
@@ -205,7 +166,6 @@ module hg_unfold #(
     endgenerate
 
     // Taps from the pixels of those words.
-    genvar n;
     generate
         for (h = 0; h < KH; h = h + 1) begin : tap_row
             for (w = 0; w < KW; w = w + 1) begin : tap
