@@ -70,24 +70,39 @@ class Work:
 
     @property
     def unrolls(self) -> bool:
-        """Whether all taps of a window can be worked on at once: with an SIMD of taps * 1 ... taps * columns."""
+        """Whether all taps of a window, or all groups, can be worked on at once. One group: with an SIMD of taps * 1
+        ... taps * columns. Several: with that of all columns, and a PE of rows * 1 ... rows * groups."""
         layer = self.layer
-        if isinstance(layer, Linear) or self.taps == 1 or not (layer.groups == 1 or self.depthwise):
-            return False
-        return layer.window.dilations == (1, 1)
+        return isinstance(layer, Convolution) and self.taps * self.groups > 1 and layer.window.dilations == (1, 1)
+
+    @property
+    def outputs(self) -> int:
+        """Sums of a window."""
+        return self.groups * self.rows
+
+    def at_once(self, pe: int, simd: int) -> bool:
+        """Whether all taps of a window are worked on at once, of one group or more; or several windows."""
+        return simd > self.columns or pe > self.rows
 
     def columns_at_once(self, simd: int) -> int:
         """Columns of a tap in a cycle. SIMD above the columns: all taps at once."""
         return simd // self.taps if simd > self.columns else simd
 
+    def elements(self, pe: int, simd: int) -> int:
+        """Elements of a pixel that come in a beat."""
+        if self.depthwise:
+            return min(pe, self.rows)
+        if self.groups > 1 and self.at_once(pe, simd):
+            return min(pe // self.rows, self.groups) * self.columns
+        return self.columns_at_once(simd)
+
     def windows(self, pe: int) -> int:
         """Windows or vectors at once."""
-        return max(1, pe // self.rows)
+        return max(1, pe // self.outputs)
 
     def whole(self, pe: int, simd: int) -> bool:
         """Whether every window is worked on whole, in a cycle or less."""
-        plain = isinstance(self.layer, Linear) or self.layer.groups == 1 or self.depthwise
-        return plain and pe >= self.rows and simd == self.taps * self.columns
+        return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
 
     def side_by_side(self, windows: int) -> list[int]:
         """Pixels (vectors) that can come in a beat for so many windows of a row at once."""
@@ -98,12 +113,16 @@ class Work:
         return pixels_at_once(layer.window, height, width, windows)
 
     def legal(self, pe: int, simd: int) -> bool:
-        full = 1 <= simd <= self.columns or (
-            self.unrolls and not simd % self.taps and 1 <= simd // self.taps <= self.columns
-        )
-        return full and (
-            1 <= pe <= self.rows or (pe % self.rows == 0 and self.whole(pe, simd) and self.windows(pe) in self.several)
-        )
+        most = self.taps * self.columns
+        if pe > self.outputs:
+            return pe % self.outputs == 0 and simd == most and self.windows(pe) in self.several
+        if pe < 1 or simd < 1:
+            return False
+        if not self.at_once(pe, simd):
+            return True
+        if self.groups > 1:
+            return self.unrolls and simd == most and pe % self.rows == 0
+        return pe <= self.rows and self.unrolls and simd <= most and simd % self.taps == 0
 
     @property
     def several(self) -> list[int]:
@@ -111,22 +130,34 @@ class Work:
         layer = self.layer
         if isinstance(layer, Linear):
             return divisors(self.places)[1:]
-        if not (layer.groups == 1 or self.depthwise) or layer.window.dilations != (1, 1):
+        if layer.window.dilations != (1, 1):
             return []
         step, across = layer.window.strides[1], layer.result.shape[-2]
         return [n for n in range(2, across + 1) if n * step in self.side_by_side(n)]
 
+    def foldings(self) -> list[tuple[int, int]]:
+        """(PE, SIMD) of a window at a time, without rows or columns that are empty."""
+        found = [(pe, simd) for pe in divisors(self.rows) for simd in divisors(self.columns)]
+        if self.unrolls and self.groups > 1:
+            found += [(groups * self.rows, self.taps * self.columns) for groups in divisors(self.groups)]
+        elif self.unrolls:
+            whole = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
+            found += [(pe, simd) for pe in divisors(self.rows) for simd in whole]
+        return found
+
     def cycles(self, pe: int, simd: int) -> int:
         """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
-        if self.whole(pe, simd) and isinstance(self.layer, Convolution):
-            (height, width), windows = self.layer.source.shape[-3:-1], self.windows(pe)
-            down, across, _ = self.layer.result.shape[-3:]
-            pixels = max(self.side_by_side(windows)) if simd > self.columns or windows > 1 else 1
-            return max(down * -(-across // windows), height * -(-width // pixels))
-        if pe > self.rows:
+        at_once, layer = self.at_once(pe, simd), self.layer
+        if isinstance(layer, Convolution) and at_once and self.whole(pe, simd):
+            (height, width, _), windows = layer.source.shape[-3:], self.windows(pe)
+            down, across, _ = layer.result.shape[-3:]
+            return max(down * -(-across // windows), height * -(-width // max(self.side_by_side(windows))))
+        if pe > self.outputs:
             return self.places // self.windows(pe)
+        if self.groups > 1 and at_once:
+            return max(self.places, self.arrivals // self.groups) * -(-self.groups // (pe // self.rows))
         row_folds, folds = -(-self.rows // pe), -(-self.columns // self.columns_at_once(simd))
-        sums = self.places * self.groups * row_folds * folds * (1 if simd > self.columns else self.taps)
+        sums = self.places * self.groups * row_folds * folds * (1 if at_once else self.taps)
         return max(sums, self.arrivals * (row_folds if self.depthwise else folds))
 
 
@@ -183,16 +214,24 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
             result[name] = search(work, target)
             continue
         pe, simd = given.get("pe", 0), given.get("simd", 0)
-        if not isinstance(simd, int) or not work.legal(1, simd):
-            more = f", and {work.taps} times that, with all taps at once" if work.unrolls else ""
-            problems.error("HG041", name, f"simd = {simd}.", f"Possible: 1 to {work.columns}{more}.")
-        elif not isinstance(pe, int) or not work.legal(pe, simd):
-            several = [str(n) for n in work.several] if work.whole(work.rows, simd) else []
-            more = f", and {', '.join(several)} times {work.rows}, for as many windows at once" if several else ""
-            problems.error("HG041", name, f"pe = {pe}.", f"Possible: 1 to {work.rows}{more}.")
+        if not (isinstance(pe, int) and isinstance(simd, int) and work.legal(pe, simd)):
+            problems.error("HG041", name, f"pe = {pe}, simd = {simd}.", f"Possible: {_possible(work)}.")
         result[name] = (pe, simd)
     problems.finish()
     return result
+
+
+def _possible(work: Work) -> str:
+    """All foldings, in words."""
+    most = work.taps * work.columns
+    text = f"pe 1 to {work.rows}, simd 1 to {work.columns}"
+    if work.unrolls and work.groups > 1:
+        text += f"; pe {work.rows} to {work.outputs} in steps of {work.rows} with simd {most}"
+    elif work.unrolls:
+        text += f"; simd {work.taps} to {most} in steps of {work.taps}"
+    if work.several:
+        text += f"; {', '.join(map(str, work.several))} times pe {work.outputs} with simd {most}"
+    return text
 
 
 def default_target(graph: Graph) -> int:
@@ -234,14 +273,14 @@ def at_once(layer: Pooling) -> list[int] | None:
 
 def fastest(work: Work) -> tuple[int, int]:
     """(PE, SIMD) of the fewest cycles that the search takes."""
-    simd = work.taps * work.columns if work.unrolls else work.columns
-    pes = [work.rows, *(n * work.rows for n in _several(work))]
-    return min((work.cycles(pe, simd), pe, simd) for pe in pes)[1:]
+    counts = [1, *_several(work)] if work.unrolls or work.several else []
+    whole = [(n * work.outputs, work.taps * work.columns) for n in counts]
+    return min((work.cycles(*x), *x) for x in [(work.rows, work.columns), *whole])[1:]
 
 
 def _several(work: Work) -> list[int]:
     """Counts of windows at once, above 1, that the search tries."""
-    products = work.rows * work.taps * work.columns
+    products = work.outputs * work.taps * work.columns
     return [n for n in work.several if n * products <= MOST_PRODUCTS]
 
 
@@ -251,7 +290,7 @@ def divisors(n: int) -> list[int]:
 
 def rotation(work: Work, pe: int, simd: int) -> float:
     """LUTs that hg_unfold takes to put the taps of a window in their places, 0 if they come one by one."""
-    lanes = (pe if work.depthwise else 1) * simd if simd > work.columns else 0
+    lanes = work.elements(pe, simd) * work.taps * work.windows(pe) if work.at_once(pe, simd) else 0
     return 2.0 * lanes * work.layer.source.type.bits
 
 
@@ -263,19 +302,17 @@ def search(work: Work, target: int) -> tuple[int, int]:
     w_bits = 1 if layer.binary or bipolar else IntType(int(layer.weight.min()), int(layer.weight.max())).bits
     best: tuple[float, ...] | None = None
     choice = fastest(work)
-    at_once = [work.taps * d for d in divisors(work.columns)] if work.unrolls else []
-    for pe in divisors(work.rows):
-        for simd in [*divisors(work.columns), *(d for d in at_once if d > work.columns)]:
-            if work.cycles(pe, simd) > target:
-                continue
-            multiplier = 0.5 if layer.binary else x_bits * w_bits * 0.6 + x_bits + w_bits
-            beat = work.columns_at_once(simd) * x_bits
-            cost = pe * simd * multiplier + pe * acc_bits * 3 + max(0, beat - WIDE_BEAT) * 2
-            cost += rotation(work, pe, simd)
-            key = (cost, simd)
-            if best is None or key < best:
-                best, choice = key, (pe, simd)
+    for pe, simd in work.foldings():
+        if work.cycles(pe, simd) > target:
+            continue
+        multiplier = 0.5 if layer.binary else x_bits * w_bits * 0.6 + x_bits + w_bits
+        beat = work.columns_at_once(simd) * x_bits
+        cost = pe * simd * multiplier + pe * acc_bits * 3 + max(0, beat - WIDE_BEAT) * 2
+        cost += rotation(work, pe, simd)
+        key = (cost, simd)
+        if best is None or key < best:
+            best, choice = key, (pe, simd)
     if best is None:
-        whole = [(n * work.rows, work.taps * work.columns) for n in _several(work)]
+        whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
         choice = next((x for x in whole if work.cycles(*x) <= target), choice)
     return choice

@@ -19,7 +19,7 @@ from hlsgen.stages import (
     stream_of,
 )
 from hlsgen.streams import Flow, Streams
-from hlsgen.weights import folded, folded_depthwise, mode_of, padded, unfolded, unfolded_depthwise
+from hlsgen.weights import folded, folded_depthwise, mode_of, padded, unfolded, unfolded_groups
 
 
 class Images(Streams):
@@ -38,7 +38,7 @@ class Images(Streams):
         found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
         assert found is not None
         flow = self._take(i, 0, name)
-        if simd > columns or work_of(layer).windows(pe) > 1:
+        if work_of(layer).at_once(pe, simd):
             return self._unrolled(i, layer, name, flow, found[1])
         if is_depthwise(layer):
             mode = mode_of(layer, layer.weight)
@@ -63,17 +63,17 @@ class Images(Streams):
 
     def _unrolled(self, i: int, layer: Convolution, name: str, flow: Flow, order: Array) -> Flow:
         """All taps of a window at once, or of several windows; `order`: of the channels in a pixel."""
-        pe, simd = self.folding[layer.name]
-        channels, rows = layer.source.shape[-1], len(layer.weight)
-        places, mode, windows = layer.result.size // rows, mode_of(layer, layer.weight), work_of(layer).windows(pe)
-        own = min(pe, channels) if is_depthwise(layer) else simd // layer.window.taps
-        if mode == 1 and layer.pad and channels % own:
+        (pe, simd), work = self.folding[layer.name], work_of(layer)
+        channels, own, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
+        mode, grouped = mode_of(layer, layer.weight), layer.groups > 1
+        if mode == 1 and layer.pad and channels % own and not grouped:
             mode = 0
-        zeros = mode > 0 and not is_depthwise(layer)
-        flow = self._unfolded(name, layer, flow, own, windows, self._pixels(layer), zeros=zeros)
-        if is_depthwise(layer):
-            unit: Work = TapsStage(unfolded_depthwise(layer.weight, pe, mode), mode)
+        flow = self._unfolded(name, layer, flow, own, windows, self._pixels(layer), zeros=mode > 0 and not grouped)
+        if grouped:
+            rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
+            unit: Work = TapsStage(unfolded_groups(layer.weight, pe, mode), mode, rows, columns)
         else:
+            places = layer.result.size // work.rows
             weight = padded(unfolded(layer.weight[:, :, :, order], own, mode), pe // windows, simd, mode)
             unit = MatrixStage(weight, mode, pe // windows, simd, places, windows, layer.window.taps)
         return self._append(name, unit, [flow], self._side_by_side(layer, pe, windows), layer.name, i)
@@ -82,7 +82,7 @@ class Images(Streams):
         """Pixels of a row in a beat: those that the target needs."""
         pe, simd = self.folding[layer.name]
         work = work_of(layer)
-        if not work.whole(pe, simd) or (simd <= work.columns and pe <= work.rows):
+        if not (work.at_once(pe, simd) and work.whole(pe, simd)):
             return 1
         return self._fitting(layer, work.side_by_side(work.windows(pe)))
 

@@ -21,7 +21,7 @@ from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, Mat
 from hlsgen.layout import vectors
 from hlsgen.passes import lower
 from hlsgen.stages import MatrixStage, Multiplier, Stage, TapsStage
-from hlsgen.weights import folded, folded_depthwise, padded, unfolded, unfolded_depthwise
+from hlsgen.weights import folded, folded_depthwise, padded, unfolded, unfolded_groups
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
@@ -179,7 +179,7 @@ def _pieces(build: Build, stage: Stage, weight: Array) -> Iterator[int]:
         table = table.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
         table = table.reshape(-1, unit.pe * unit.simd)
     elif isinstance(unit, TapsStage):
-        table = unfolded_depthwise(weight, unit.pe, unit.mode)
+        table = unfolded_groups(weight, unit.pe, unit.mode)
     elif unit.depthwise:
         table = folded_depthwise(weight, unit.pe, unit.mode)
     else:

@@ -9,7 +9,7 @@ from typing_extensions import assert_never
 
 from hlsgen.errors import fail
 from hlsgen.fixed import Array, IntType
-from hlsgen.folding import Folding, Targets, divisors, is_depthwise, work_of
+from hlsgen.folding import Folding, Targets, divisors, work_of
 from hlsgen.images import Images
 from hlsgen.ir import (
     Concatenation,
@@ -85,9 +85,10 @@ class Planner(Images):
                 return windows * max(d for d in divisors(first.weight.shape[1]) if d <= simd), size
             case Convolution():
                 pe, simd = self.folding[first.name]
-                channels = first.source.shape[-1] if is_depthwise(first) else first.weight.shape[3]
-                wanted = pe if is_depthwise(first) else work_of(first).columns_at_once(simd)
-                return self._pixels(first) * max(d for d in divisors(channels) if d <= wanted), size
+                work = work_of(first)
+                split = first.groups > 1 and not work.depthwise and not work.at_once(pe, simd)
+                channels = first.weight.shape[3] if split else first.source.shape[-1]
+                return self._pixels(first) * max(d for d in divisors(channels) if d <= work.elements(pe, simd)), size
             case _:
                 pass
         least = -(-size // self.target) if self.folding else 1

@@ -229,13 +229,15 @@ class UnfoldStage:
 
 @dataclass(frozen=True, eq=False)
 class TapsStage:
-    """hg_dwmvu: words of `pe` elements with all their taps, each element a sum of its own.
+    """hg_dwmvu: words of groups of `columns` elements with all their taps, `rows` sums of each group.
 
-    weight int64 (folds, pe, taps); `mode` as in hg_dot.
+    weight int64 (folds, pe, taps * columns); `mode` as in hg_dot. Depthwise: groups of one element.
     """
 
     weight: Array
     mode: int
+    rows: int = 1
+    columns: int = 1
 
     @property
     def pe(self) -> int:

@@ -49,15 +49,15 @@ def unfolded(weight: Array, simd: int, mode: int) -> Array:
     return np.ascontiguousarray(parts.transpose(0, 2, 1, 3)).reshape(outputs, -1)
 
 
-def unfolded_depthwise(weight: Array, pe: int, mode: int) -> Array:
-    """(channels, kernel height, kernel width, 1) -> (folds, pe, taps); a PE of several times the channels works on as
-    many windows."""
-    channels, height, width, _ = weight.shape
-    if pe > channels:
-        return np.tile(weight.reshape(channels, -1), (pe // channels, 1))[None]
-    folds = -(-channels // pe)
-    whole = np.full((folds * pe, height * width), _EMPTY[mode], np.int64)
-    whole[:channels] = weight.reshape(channels, -1)
+def unfolded_groups(weight: Array, pe: int, mode: int) -> Array:
+    """(outputs, kernel height, kernel width, channels of a group) -> (folds, pe, columns), PE whole groups; a PE of
+    several times the outputs works on as many windows."""
+    table = weight.reshape(len(weight), -1)
+    if pe > len(table):
+        return np.tile(table, (pe // len(table), 1))[None]
+    folds = -(-len(table) // pe)
+    whole = np.full((folds * pe, table.shape[1]), _EMPTY[mode], np.int64)
+    whole[: len(table)] = table
     return whole.reshape(folds, pe, -1)
 
 

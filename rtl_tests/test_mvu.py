@@ -24,26 +24,32 @@ class Matrix:
     mode: int
     acc_w: int
     every: int
+    windows: int = 1
+    taps: int = 1
 
 
 CASES = [
     Matrix(4, 2, 3, 2, 4, 0, 3, 0, 12, 2),
     Matrix(6, 3, 3, 5, 1, 0, 1, 2, 5, 1),
     Matrix(5, 2, 2, 3, 3, 1, 1, 1, 8, 1),
+    Matrix(6, 3, 1, 1, 4, 1, 3, 0, 12, 2, windows=2, taps=3),
     Matrix(1, 1, 1, 1, 1, 0, 1, 1, 2, 2),
     Matrix(1, 1, 5, 1, 8, 1, 8, 0, 19, 2),
     Matrix(3, 4, 1, 3, 5, 0, 4, 0, 20, 0),
     Matrix(16, 1, 1, 1, 2, 1, 2, 0, 7, 3),
     Matrix(2, 2, 2, 2, 32, 1, 4, 0, 40, 1),
     Matrix(13, 2, 3, 1, 1, 0, 1, 2, 6, 0),
+    Matrix(5, 2, 1, 1, 3, 0, 4, 0, 11, 1, windows=3),
+    Matrix(8, 1, 1, 1, 2, 1, 1, 1, 6, 2, windows=4, taps=2),
+    Matrix(18, 2, 1, 1, 1, 0, 1, 2, 5, 1, windows=3, taps=9),
 ]
 
 
-@pytest.mark.parametrize("simulator, shape", sweep(CASES, 3))
+@pytest.mark.parametrize("simulator, shape", sweep(CASES, 4))
 def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> None:
     rng = np.random.default_rng(shape.simd)
     rows, columns = shape.pe * shape.row_folds, shape.simd * shape.col_folds
-    vectors = -(-240 // shape.col_folds)
+    vectors = -(-240 // shape.col_folds) * shape.windows
     x = integers(rng, shape.x_w, bool(shape.x_signed), (vectors, columns))
     w = integers(rng, shape.w_w, shape.mode == 0, (rows, columns))
     match shape.mode:
@@ -58,10 +64,12 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
     words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
     terms = -(-shape.simd // (6 if shape.mode == 2 else 4))
     tree = (terms - 1).bit_length() // shape.every if shape.every else 0
-    last = [(v + 1) * shape.col_folds - 1 for v in range(vectors) for _ in range(shape.row_folds)]
+    # Pieces of WINDOWS vectors lie side by side.
+    beats = x.reshape(-1, shape.windows, shape.taps, shape.simd // shape.taps).swapaxes(1, 2)
+    last = [(v + 1) * shape.col_folds - 1 for v in range(vectors // shape.windows) for _ in range(shape.row_folds)]
     job = Stream(
-        {"s_data": pack(x.reshape(-1, shape.simd), shape.x_w)},
-        {"m_data": pack(acc.reshape(-1, shape.pe), shape.acc_w)},
+        {"s_data": pack(beats.reshape(-1, shape.windows * shape.simd), shape.x_w)},
+        {"m_data": pack(acc.reshape(-1, shape.windows * shape.pe), shape.acc_w)},
         latency=2 + (1 + tree) + 1,
         completes=last,
         continuous="output",

@@ -25,10 +25,12 @@ def random_folding(works: dict[str, Work], rng: np.random.Generator) -> dict[str
     for name, work in works.items():
         pe, simd = int(rng.integers(1, work.rows + 1)), int(rng.integers(1, work.columns + 1))
         if work.unrolls and rng.random() < 0.6:
-            simd *= work.taps
-        few = [n for n in work.several if n * work.rows * work.taps * work.columns <= 2000]
+            pe, simd = (pe, simd * work.taps) if work.groups == 1 else (
+                int(rng.integers(1, work.groups + 1)) * work.rows, work.taps * work.columns
+            )  # fmt: skip
+        few = [n for n in work.several if n * work.outputs * work.taps * work.columns <= 2000]
         if few and rng.random() < 0.4:
-            pe, simd = int(rng.choice(few)) * work.rows, work.taps * work.columns
+            pe, simd = int(rng.choice(few)) * work.outputs, work.taps * work.columns
         found[name] = {"pe": pe, "simd": simd}
         assert work.legal(pe, simd)
     return found
@@ -98,6 +100,45 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@needs_icarus
+@pytest.mark.parametrize("cycles", [18, 6])
+def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
+    """Less than a cycle a window, and nothing comes on top."""
+    build = pools(tmp_path, "MaxPool", cycles)
+    units = [stage.unit for stage in build.schedule.stages]
+    counts = {(unit.pixels, unit.windows) for unit in units if isinstance(unit, UnfoldStage)}
+    assert counts == {(36 // cycles, 36 // cycles)}
+    assert build.schedule.interval == cycles
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    assert verdict.ok, verdict
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize("change", [
+    (".WINDOWS(2),", ".WINDOWS(1),"), (".TAPS(9)\n", ".TAPS(3)\n"), (".PIXELS(2)", ".PIXELS(1)"), (".PL(1)", ".PL(0)"), ".mem",
+])  # fmt: skip
+def test_changed_windows_are_not_certified(change: str | tuple[str, str], tmp_path: Path) -> None:
+    pools(tmp_path, "MaxPool", 18)
+    if isinstance(change, str):
+        spoil_memory(tmp_path / "out" / "rtl")
+    else:
+        top = tmp_path / "out" / "rtl" / "top.v"
+        text = top.read_text()
+        assert change[0] in text
+        top.write_text(text.replace(*change, 1))
+    certified = hlsgen.certify(tmp_path / "out")
+    assert not certified.ok
+    assert any(problem.code == "HG055" for problem in certified.problems)
+
+
+def spoil_memory(rtl: Path) -> None:
+    """Changes a bit of the weights."""
+    memory = next(path for path in rtl.glob("conv*.mem"))
+    lines = memory.read_text().splitlines()
+    lines[0] = f"{int(lines[0], 16) ^ 1:0{len(lines[0])}x}"
+    memory.write_text("\n".join(lines) + "\n")
+
+
 @pytest.mark.parametrize("what, old, new", [
     ("weights", None, None), ("pad", ".PAD(", ".PAD(4'h7 - "), ("rows", ".ROWS(3)", ".ROWS(2)"), ("taps", ".PL(1)", ".PL(0)"),
 ])  # fmt: skip
@@ -105,10 +146,7 @@ def test_a_changed_window_is_not_certified(what: str, old: str | None, new: str 
     pools(tmp_path, "MaxPool", 36)
     top = tmp_path / "out" / "rtl" / "top.v"
     if old is None:
-        memory = next(path for path in (tmp_path / "out" / "rtl").glob("conv*.mem"))
-        lines = memory.read_text().splitlines()
-        lines[0] = f"{int(lines[0], 16) ^ 1:0{len(lines[0])}x}"
-        memory.write_text("\n".join(lines) + "\n")
+        spoil_memory(tmp_path / "out" / "rtl")
     else:
         text = top.read_text()
         assert old in text
@@ -125,5 +163,5 @@ def test_simd_of_all_taps_only(tmp_path: Path) -> None:
     onnx.save(image_nets.network("plain", 1), path)
     name, work = next((n, w) for n, w in works_of(hlsgen.check(path).graph).items() if w.unrolls)
     assert not replace(work, groups=2).legal(1, work.columns + 1)
-    with pytest.raises(hlsgen.HlsgenError, match=f"HG041 {name}: simd = {work.taps * work.columns + 1}"):
+    with pytest.raises(hlsgen.HlsgenError, match=f"HG041 {name}: pe = 1, simd = {work.taps * work.columns + 1}"):
         hlsgen.check(path, hlsgen.Options(folding={name: {"pe": 1, "simd": work.taps * work.columns + 1}}))

@@ -59,7 +59,8 @@ def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
     "kind, seed, cycles, modules",
     [
         ("grouped", 3, 2000, {"hg_conv", "hg_dwconv", "hg_mvu"}),
-        ("grouped", 3, None, {"hg_dwmvu", "hg_mvu"}),
+        ("grouped", 6, 8, {"hg_dwmvu", "hg_mvu"}),
+        ("plain", 1, 8, {"hg_unfold", "hg_mvu"}),
         ("bipolar", 12, 2000, {"hg_conv"}),
     ],
 )

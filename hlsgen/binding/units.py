@@ -188,11 +188,13 @@ def _convolution(stage: Stage, unit: ConvStage, style: int) -> Binding:
 def _taps(stage: Stage, unit: TapsStage, style: int) -> Binding:
     table, bits = _weights(unit.weight, unit.mode)
     file = f"{stage.name}.mem"
+    taps, depthwise = unit.simd // unit.columns, unit.rows == unit.columns == 1
+    what = "depthwise" if depthwise else f"groups of {unit.rows} x {unit.columns}"
     return Binding("hg_dwmvu", {
-        "PE": unit.pe, "TAPS": unit.simd, "FOLDS": len(unit.weight), "X_W": stage.source.type.bits,
+        "PE": unit.pe, "TAPS": taps, "FOLDS": len(unit.weight), "X_W": stage.source.type.bits,
         "X_SIGNED": int(stage.source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": stage.result.type.bits,
-        "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS,
-    }, f"depthwise, {unit.simd} taps, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
+        "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **_several(ROWS=unit.rows, COLUMNS=unit.columns),
+    }, f"{what}, {taps} taps, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
 
 
 def _join(stage: Stage, unit: JoinStage) -> Binding:

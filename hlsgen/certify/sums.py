@@ -25,6 +25,8 @@ _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE
 _FREE = "STYLE LOADABLE UNIT"
 #: Vectors at once.
 _SEVERAL = "WINDOWS TAPS"
+#: Groups of more than one element or sum.
+_GROUPS = "ROWS COLUMNS"
 _TAPS = "PE TAPS FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 #: Units of convolutions behind hg_unfold.
 _AT_ONCE = ("hg_mvu", "hg_dwmvu")
@@ -70,7 +72,7 @@ def convolution(cell: Cell, stream: Stream, layer: Convolution, elements: Elemen
     outputs = len(layer.weight)
     numbers = elements.numbers[value].reshape(-1, outputs)
     if cell.module in _AT_ONCE:
-        only(cell, *((_MVU, f"{_FREE} {_SEVERAL}") if cell.module == "hg_mvu" else (_TAPS, _FREE)))
+        only(cell, *((_MVU, f"{_FREE} {_SEVERAL}") if cell.module == "hg_mvu" else (_TAPS, f"{_FREE} {_GROUPS}")))
         shape, windows = unfolded.convolution(cell, stream, layer)
         return spread(cell, layer, unfolded.abreast(numbers, layer, windows)[:, None], shape)
     deep = cell.module == "hg_dwconv"

@@ -109,10 +109,17 @@ def convolution(cell: Cell, stream: Stream, layer: Convolution) -> tuple[tuple[i
     """(groups, beats, lanes) of the results of a window, or of several, and how many those are. Raises HG055."""
     outputs, pe = len(layer.weight), cell.number("PE", 1)
     if cell.module == "hg_dwmvu":
-        repeat, lanes = cell.number("FOLDS", 1), pe * cell.number("TAPS", 1)
-        if (layer.groups, layer.weight.shape[3]) != (outputs, 1):
-            raise broken(layer.name, f"{cell.name} computes each channel by itself, the model does not.")
-        folds, windows = repeat, max(1, pe // outputs)
+        repeat, taps, rows, columns = cell.number("FOLDS", 1), cell.number("TAPS", 1), *_group(cell)
+        if (
+            (outputs // layer.groups, layer.weight.shape[3]) != (rows, columns)
+            or pe % rows
+            or taps != layer.window.taps
+        ):
+            raise broken(
+                layer.name, f"{cell.name} has {taps} taps of groups of {rows} x {columns} in {pe} sums, the model {layer.groups} of "
+                f"{outputs // layer.groups} x {layer.weight.shape[3]}.",
+            )  # fmt: skip
+        folds, windows, lanes = repeat, max(1, pe // outputs), pe // rows * taps * columns
     else:
         repeat, lanes, folds = (cell.number(x, 1) for x in ("ROW_FOLDS", "SIMD", "COL_FOLDS"))
         windows = count(cell, "WINDOWS")
@@ -129,24 +136,30 @@ def convolution(cell: Cell, stream: Stream, layer: Convolution) -> tuple[tuple[i
     return (1, repeat, pe), windows
 
 
+def _group(cell: Cell) -> tuple[int, int]:
+    """(sums, elements) of a group of hg_dwmvu."""
+    return count(cell, "ROWS"), count(cell, "COLUMNS")
+
+
 def compare(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, memories: Memories) -> None:
     """The weights of the model meet the elements of the model, and nothing comes from empty lanes. Raises HG055."""
     mode, width, pe = cell.number("MODE"), cell.number("W_W", 1), cell.number("PE", 1)
-    depthwise = cell.module == "hg_dwmvu"
+    grouped, outputs = cell.module == "hg_dwmvu", len(layer.weight)
     wanted = _wanted(layer, elements)
     places, taps, channels = wanted.shape
-    windows = max(1, pe // channels) if depthwise else count(cell, "WINDOWS")
-    if depthwise:
-        folds = cell.number("FOLDS", 1)
-        words = _weights(memories.fields(cell.file, folds, pe * taps, width), mode, width)
+    windows = max(1, pe // outputs) if grouped else count(cell, "WINDOWS")
+    if grouped:
+        folds, (rows, wide) = cell.number("FOLDS", 1), _group(cell)
+        words = _weights(memories.fields(cell.file, folds, pe * taps * wide, width), mode, width)
         if windows > 1:
             found = _apart(stream.elements, layer, windows)
         else:
-            found = stream.elements.reshape(places, folds, taps, pe).transpose(0, 2, 1, 3).reshape(places, taps, -1)
+            found = stream.elements.reshape(places, folds, taps, pe // rows * wide)
+            found = found.transpose(0, 2, 1, 3).reshape(places, taps, -1)
         if (found[..., :channels] != wanted).any():
             raise broken(layer.name, f"{cell.name} does not get the windows of the model, channel by channel.")
-        for one in words.reshape(windows, -1, taps):
-            _same(layer, cell, one[:channels], layer.weight.reshape(channels, taps))
+        for one in words.reshape(windows, -1, taps * wide):
+            _same(layer, cell, one[:outputs], layer.weight.reshape(outputs, -1))
         return
     repeat, folds, simd = (cell.number(x, 1) for x in ("ROW_FOLDS", "COL_FOLDS", "SIMD"))
     words = _weights(memories.fields(cell.file, repeat * folds, pe * simd, width), mode, width)

@@ -17,7 +17,7 @@ def weight_table(design: Design, schedule: Schedule) -> list[dict[str, Any]]:
 
 def _unit(design: Design, instance: Instance, layer: str) -> dict[str, Any]:
     own = {name: value for name, value in instance.parameters.items() if isinstance(value, int)}
-    columns = own.get("SIMD", own.get("TAPS", 1))
+    columns = own.get("SIMD", own.get("TAPS", 1) * own.get("COLUMNS", 1))
     bits = own["PE"] * columns * own["W_W"]
     file = str(instance.parameters["FILE"])
     kind = {0: "two's complement", 1: "0 means -1, 1 means 1", 2: "0 means -1, 1 means 1"}[own["MODE"]]

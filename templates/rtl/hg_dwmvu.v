@@ -1,21 +1,24 @@
-// hg_dwmvu: depthwise convolution of whole windows, each of PE elements with weights of its own.
+// hg_dwmvu: grouped and depthwise convolution of whole windows, PE sums at once.
 //
-// Purpose     behind hg_unfold: for every beat, of TAPS taps of PE elements, PE sums over the taps,
-//             element by element. Beat i uses word i mod FOLDS of the weights.
-// Parameters  PE             elements of a tap
+// Purpose     behind hg_unfold: for every beat, of TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS sums
+//             of each group over its elements of all taps. Beat i uses word i mod FOLDS of the weights.
+// Parameters  PE             sums of a beat, a multiple of ROWS
 //             TAPS           taps of a window
 //             FOLDS          words of weights
 //             X_W, X_SIGNED  codes, see hg_dot
 //             W_W, MODE      see hg_mac
 //             ACC_W          bits of a sum; the caller proves that every sum fits
-//             FILE           $readmemh file of FOLDS words; element p, tap t at bit (p * TAPS + t) * W_W
+//             FILE           $readmemh file of FOLDS words; of sum p the weight of tap t, column c at bit
+//                            ((p * TAPS + t) * COLUMNS + c) * W_W
 //             STYLE          kind of memory, see hg_weights
 //             EVERY          pipeline registers in the adder trees, see hg_adder_tree
 //             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
 //             UNIT           number of the unit on the load bus
+//             ROWS, COLUMNS  sums and elements of a group; depthwise: 1 of each
 // Latency     1 + latency of hg_dot (MODE 2: hg_popcount) + 1 enabled cycles (m_ready || !m_valid); one
 //             beat a cycle
-// Contract    exact modulo 2^ACC_W. Tap t, element p of s_data at bit (t * PE + p) * X_W.
+// Contract    exact modulo 2^ACC_W. Tap t, group g, column c of s_data at bit
+//             ((t * PE / ROWS + g) * COLUMNS + c) * X_W; row r of group g of m_data at (g * ROWS + r) * ACC_W.
 `default_nettype none
 module hg_dwmvu #(
     parameter integer PE       = 2,
@@ -30,18 +33,21 @@ module hg_dwmvu #(
     parameter integer STYLE    = 0,
     parameter integer EVERY    = 2,
     parameter integer LOADABLE = 0,
-    parameter integer UNIT     = 0
+    parameter integer UNIT     = 0,
+    parameter integer ROWS     = 1,
+    parameter integer COLUMNS  = 1
 ) (
-    input  wire                   clk,
-    input  wire                   rst,
-    input  wire [TAPS*PE*X_W-1:0] s_data,
-    input  wire                   s_valid,
-    output wire                   s_ready,
-    output wire [PE*ACC_W-1:0]    m_data,
-    output wire                   m_valid,
-    input  wire                   m_ready,
-    input  wire [49:0]            load
+    input  wire                                clk,
+    input  wire                                rst,
+    input  wire [TAPS*PE/ROWS*COLUMNS*X_W-1:0] s_data,
+    input  wire                                s_valid,
+    output wire                                s_ready,
+    output wire [PE*ACC_W-1:0]                 m_data,
+    output wire                                m_valid,
+    input  wire                                m_ready,
+    input  wire [49:0]                         load
 );
+    localparam integer GROUPS = PE / ROWS, PIECE = COLUMNS * X_W, SIMD = TAPS * COLUMNS;
     localparam integer AW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
     localparam [AW-1:0] LAST_WORD = FOLDS[AW-1:0] - 1'b1;
 
@@ -49,9 +55,9 @@ module hg_dwmvu #(
     assign s_ready = en;
 
     // The weights of a beat are read at the edge at which it is taken.
-    reg [TAPS*PE*X_W-1:0] x_reg;
-    reg                   x_valid_reg;
-    reg [AW-1:0]          word_reg;
+    reg [TAPS*GROUPS*PIECE-1:0] x_reg;
+    reg                         x_valid_reg;
+    reg [AW-1:0]                word_reg;
     always @(posedge clk) begin
         if (en) begin
             x_reg       <= s_data;
@@ -64,13 +70,13 @@ module hg_dwmvu #(
         end
     end
 
-    // hg_mac takes the taps of an element side by side.
-    wire [PE*TAPS*X_W-1:0] x;
+    // hg_mac takes the elements of a sum side by side.
+    wire [PE*SIMD*X_W-1:0] x;
     genvar p, t;
     generate
-        for (p = 0; p < PE; p = p + 1) begin : element
+        for (p = 0; p < PE; p = p + 1) begin : sum
             for (t = 0; t < TAPS; t = t + 1) begin : tap
-                assign x[(p*TAPS+t)*X_W +: X_W] = x_reg[(t*PE+p)*X_W +: X_W];
+                assign x[(p*TAPS+t)*PIECE +: PIECE] = x_reg[(t*GROUPS+p/ROWS)*PIECE +: PIECE];
             end
         end
     endgenerate
@@ -78,23 +84,23 @@ module hg_dwmvu #(
     // Words that replace those of the file.
     wire                   we;
     wire [AW-1:0]          waddr;
-    wire [PE*TAPS*W_W-1:0] w, wdata;
+    wire [PE*SIMD*W_W-1:0] w, wdata;
 
     hg_load #(
-        .UNIT(UNIT), .WORDS(FOLDS), .WIDTH(PE*TAPS*W_W), .LOADABLE(LOADABLE)
+        .UNIT(UNIT), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
     ) loader (
         .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
     );
 
     hg_weights #(
-        .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*TAPS*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+        .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
         .clk(clk), .en(en), .addr(word_reg), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
     hg_mac #(
-        .SIMD(TAPS), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
+        .SIMD(SIMD), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
         .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
     ) mac (
         .clk(clk), .rst(rst), .en(en),
