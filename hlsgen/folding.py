@@ -73,7 +73,7 @@ class Work:
         """Whether all taps of a window, or all groups, can be worked on at once. One group: with an SIMD of taps * 1
         ... taps * columns. Several: with that of all columns, and a PE of rows * 1 ... rows * groups."""
         layer = self.layer
-        return isinstance(layer, Convolution) and self.taps * self.groups > 1 and layer.window.dilations == (1, 1)
+        return isinstance(layer, Convolution) and self.taps * self.groups > 1
 
     @property
     def outputs(self) -> int:
@@ -130,8 +130,6 @@ class Work:
         layer = self.layer
         if isinstance(layer, Linear):
             return divisors(self.places)[1:]
-        if layer.window.dilations != (1, 1):
-            return []
         step, across = layer.window.strides[1], layer.result.shape[-2]
         return [n for n in range(2, across + 1) if n * step in self.side_by_side(n)]
 
@@ -168,7 +166,7 @@ def pixels_at_once(window: Window, height: int, width: int, windows: int) -> lis
     lie there.
     """
     step, columns = windows * window.strides[1], window.size(height, width)[1]
-    beyond = (columns - 1) * window.strides[1] + window.kernel[1] - window.pads[1] > width
+    beyond = (columns - 1) * window.strides[1] + window.reach[1] - window.pads[1] > width
     return [p for p in divisors(step) if p <= width and (width % p == 0 or not beyond)]
 
 
@@ -260,7 +258,7 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
 
 def at_once(layer: Pooling) -> list[int] | None:
     """Counts of windows of a pool that can be worked on at once, all taps of them; None if not even one."""
-    if layer.window.dilations != (1, 1) or layer.window.taps > MOST_TAPS:
+    if layer.window.taps > MOST_TAPS:
         return None
     height, width, channels = layer.source.shape[-3:]
     counts = range(1, layer.result.shape[-2] + 1)

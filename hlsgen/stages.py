@@ -196,16 +196,14 @@ class UnfoldStage:
     @property
     def span(self) -> Window:
         """What a beat is put together from, as a window on those words."""
-        (tall, wide), (down, right), (top, left, bottom, _) = self.window.kernel, self.window.strides, self.window.pads
-        if self.pixels == self.windows == 1:
-            return self.window
+        (tall, wide), (down, right), (top, left, bottom, _) = self.window.reach, self.window.strides, self.window.pads
         columns, step, words = (
             self.window.size(self.height, self.width)[1],
             self.windows * right,
             -(-left // self.pixels),
         )
-        last = words * self.pixels - left + step - right + wide - 1
-        kernel, stride = last // self.pixels + 1, step // self.pixels
+        kernel = (words * self.pixels - left + step - right + wide - 1) // self.pixels + 1
+        stride = step // self.pixels
         rest = (-(-columns // self.windows) - 1) * stride + kernel - words - self.across
         return Window((tall, kernel), (down, stride), (1, 1), (top, words, bottom, rest))
 

@@ -71,6 +71,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 7, "PE": 3, "ROW_FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1}
         | {"LOADABLE": 1, "UNIT": 2},
+        {"SIMD": 6, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "WINDOWS": 2, "TAPS": 3},
     ),
     "hg_pad": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},
@@ -144,6 +145,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"PE": 1, "TAPS": 1, "FOLDS": 1, "X_W": 1, "W_W": 1, "MODE": 1, "ACC_W": 2, "EVERY": 0},
         {"PE": 3, "TAPS": 7, "FOLDS": 3, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "STYLE": 1, "EVERY": 1}
         | {"LOADABLE": 1, "UNIT": 5},
+        {"PE": 4, "ROWS": 2, "COLUMNS": 3},
     ),
     "hg_mac": (
         {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
@@ -170,6 +172,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "HEIGHT": 1, "WIDTH": 20, "KH": 1, "KW": 4, "SW": 3, "PT": 0, "PL": 2, "OUT_H": 1, "OUT_W": 7}
         | {"FOLDS": 3, "ROWS": 1, "COLUMNS": 24, "PAD": "4'h9"},
         {"WIDTH": 40, "OUT_W": 40, "COLUMNS": 40, "ROWS": 5},
+        {"WIDTH": 6, "OUT_W": 6, "FOLDS": 1, "COLUMNS": 3, "PIXELS": 2, "WINDOWS": 2},
+        {"HEIGHT": 8, "FOLDS": 1, "ROWS": 5, "DH": 2, "DW": 2, "PT": 2, "PL": 2, "OUT_H": 8, "WINDOWS": 2},
+    ),
+    "hg_unfold_store": (
+        {"WORD": 1, "FOLDS": 1, "ROWS": 1, "COLUMNS": 1, "SPAN": 1, "BANKS": 1, "BANK": 1, "ADDR_W": 1},
+        {"FOLDS": 1, "COLUMNS": 9, "SPAN": 4, "BANKS": 1, "BANK": 9, "ADDR_W": 4},
     ),
     "hg_unfold_walk": (
         {"HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "FOLDS": 1}

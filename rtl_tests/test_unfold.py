@@ -24,14 +24,14 @@ LATENCY = 2
 def in_words(g: Geometry, pixels: int, windows: int) -> Geometry:
     """The same with words for pixels and beats for windows; SPAN of hg_unfold for KW."""
     left = -(-g.pl // pixels)
-    last = left * pixels - g.pl + (windows - 1) * g.sw + g.kw - 1
+    last = left * pixels - g.pl + (windows - 1) * g.sw + (g.kw - 1) * g.dw
     across, beats = -(-g.width // pixels), -(-g.out_w // windows)
-    return replace(g, width=across, kw=last // pixels + 1, sw=windows * g.sw // pixels, pl=left, out_w=beats)
+    return replace(g, width=across, kw=last // pixels + 1, dw=1, sw=windows * g.sw // pixels, pl=left, out_w=beats)
 
 
 @dataclass(frozen=True)
 class Case:
-    """Geometry without dilation, groups and repetitions, and the other parameters in lower case."""
+    """Geometry without groups and repetitions, and the other parameters in lower case."""
 
     geometry: Geometry
     columns: int
@@ -48,7 +48,7 @@ class Case:
 
     @property
     def rows(self) -> int:
-        return 1 if self.geometry.kh == 1 else self.geometry.kh + self.more_rows
+        return 1 if self.geometry.kh == 1 else (self.geometry.kh - 1) * self.geometry.dh + 1 + self.more_rows
 
     @property
     def kept(self) -> int:
@@ -64,7 +64,7 @@ class Case:
         return self.span.windows * self.geometry.folds
 
     def parameters(self) -> dict[str, object]:
-        names = ("height", "width", "kh", "kw", "sh", "sw", "pt", "pl", "out_h", "out_w", "folds")
+        names = ("height", "width", "kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "out_h", "out_w", "folds")
         values: dict[str, object] = {name.upper(): getattr(self.geometry, name) for name in names}
         values |= {"ROWS": self.rows, "COLUMNS": self.kept, "UNIT": self.unit, "LANES": self.lanes}
         values |= {"PIXELS": self.pixels, "WINDOWS": self.windows}
@@ -74,18 +74,19 @@ class Case:
         """Words (words, pixels * lanes), of which those at the end of rows have elements without a pixel."""
         return integers(rng, self.unit, False, (words, self.pixels * self.lanes))
 
-    def results(self, x: npt.NDArray[np.int64]) -> list[int]:
+    def results(self, data: npt.NDArray[np.int64]) -> list[int]:
         """The beats behind whole images, 0 where anything is allowed."""
         g = self.geometry
-        images = x.reshape(-1, g.height, self.span.width, g.folds, self.pixels, self.lanes)
+        images = data.reshape(-1, g.height, self.span.width, g.folds, self.pixels, self.lanes)
         images = images.swapaxes(3, 4).reshape(len(images), g.height, -1, g.folds, self.lanes)[:, :, : g.width]
-        below = max(0, (g.out_h - 1) * g.sh + g.kh - g.pt - g.height)
-        right = max(0, (g.out_w - 1) * g.sw + g.kw - g.pl - g.width)
+        below = max(0, (g.out_h - 1) * g.sh + (g.kh - 1) * g.dh + 1 - g.pt - g.height)
+        right = max(0, (g.out_w - 1) * g.sw + (g.kw - 1) * g.dw + 1 - g.pl - g.width)
         images = np.pad(images, ((0, 0), (g.pt, below), (g.pl, right), (0, 0), (0, 0)), constant_values=self.pad)
         found = np.empty((len(images), g.out_h, g.out_w, g.folds, g.kh, g.kw, self.lanes), np.int64)
         for oy in range(g.out_h):
             for ox in range(g.out_w):
-                window = images[:, oy * g.sh : oy * g.sh + g.kh, ox * g.sw : ox * g.sw + g.kw]
+                y, x = oy * g.sh, ox * g.sw
+                window = images[:, y : y + g.kh * g.dh : g.dh, x : x + g.kw * g.dw : g.dw]
                 found[:, oy, ox] = window.transpose(0, 3, 1, 2, 4)
         return self.beside(found)
 
@@ -155,6 +156,9 @@ NAMED = [
     Case(replace(BESIDE, pl=5, out_w=12), 4, 2, 1, 2, pixels=2, windows=2),
     Case(replace(BESIDE, width=6, out_w=6), 1, 3, 1, 7, pixels=6, windows=6),
     Case(replace(HALF, width=4, kw=4, sw=4, pl=0, out_w=1), 1, 3, 1, 7, pixels=4, windows=1),
+    Case(replace(IMAGE, dh=2, dw=3, pt=2, pl=3), 5, 2, 2, 3),
+    Case(replace(SIGNAL, dw=2, pl=6), 8, 3, 1, 2),
+    Case(replace(BESIDE, dh=3, dw=2, pt=3, pl=2), 4, 2, 1, 1, pixels=2, windows=2),
 ]
 
 
@@ -162,21 +166,22 @@ def random_case(seed: int) -> Case:
     rng = np.random.default_rng(seed)
     beyond = bool(rng.random() < 0.2)
 
-    def axis() -> tuple[int, int, int, int, int]:
+    def axis() -> tuple[int, int, int, int, int, int]:
         size, kernel = int(rng.choice([1, 2, 3, 4, 5, 7, 11, 20])), int(rng.choice([1, 1, 2, 3, 3, 4, 5]))
-        stride = int(rng.choice([1, 1, 2, 3, 5]))
-        before = int(rng.integers(0, kernel + 3 if beyond else kernel))
-        after = max(int(rng.integers(0, kernel + 3 if beyond else kernel)), kernel - size - before)
-        return size, kernel, stride, before, (size + before + after - kernel) // stride + 1
+        stride, dilation = int(rng.choice([1, 1, 2, 3, 5])), int(rng.choice([1, 1, 1, 2, 3]))
+        reach = (kernel - 1) * dilation + 1
+        before = int(rng.integers(0, reach + 3 if beyond else reach))
+        after = max(int(rng.integers(0, reach + 3 if beyond else reach)), reach - size - before)
+        return size, kernel, stride, dilation, before, (size + before + after - reach) // stride + 1
 
-    (height, kh, sh, pt, out_h), (width, kw, sw, pl, out_w) = axis(), axis()
+    (height, kh, sh, dh, pt, out_h), (width, kw, sw, dw, pl, out_w) = axis(), axis()
     folds, lanes, unit = int(rng.choice([1, 1, 2, 3, 4])), int(rng.integers(1, 4)), int(rng.integers(1, 7))
-    g = Geometry(height, width, kh, kw, sh, sw, 1, 1, pt, pl, out_h, out_w, 1, folds, 1)
+    g = Geometry(height, width, kh, kw, sh, sw, dh, dw, pt, pl, out_h, out_w, 1, folds, 1)
     more, extra = int(rng.choice([0, 0, 1, 5, 12, 40])), int(rng.choice([0, 0, 1, 2, 5]))
     pad = int(rng.integers(0, 1 << unit))
     pixels = windows = 1
     if rng.random() < 0.6:
-        inside = (out_w - 1) * sw + kw - pl <= width
+        inside = (out_w - 1) * sw + (kw - 1) * dw + 1 - pl <= width
         sizes = [p for p in range(1, width + 1) if inside or width % p == 0]
         choice = {p: fit for p in sizes if (fit := [w for w in range(1, min(out_w, 6) + 1) if w * sw % p == 0])}
         pixels = int(rng.choice(list(choice)[len(choice) > 1 :]))
@@ -269,9 +274,9 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
     Word k is offered from cycle due[k] on, and somebody takes in cycle t if ready[t].
     """
     g = case.geometry
-    below = max(0, (g.out_h - 1) * g.sh + g.kh - g.pt - g.height)
-    right = max(0, (g.out_w - 1) * g.sw + g.kw - g.pl - g.width)
-    window = Window((g.kh, g.kw), (g.sh, g.sw), (1, 1), (g.pt, g.pl, below, right))
+    below = max(0, (g.out_h - 1) * g.sh + (g.kh - 1) * g.dh + 1 - g.pt - g.height)
+    right = max(0, (g.out_w - 1) * g.sw + (g.kw - 1) * g.dw + 1 - g.pl - g.width)
+    window = Window((g.kh, g.kw), (g.sh, g.sw), (g.dh, g.dw), (g.pt, g.pl, below, right))
     assert window.size(g.height, g.width) == (g.out_h, g.out_w)
     sizes = case.rows, case.kept, case.pixels, case.windows
     stage = UnfoldStage(window, g.height, g.width, g.folds, case.pad, *sizes)
@@ -335,22 +340,30 @@ class Depthwise:
     acc_w: int
     style: int
     every: int
+    rows: int = 1
+    columns: int = 1
     module = "hg_dwmvu"
 
     @property
+    def lanes(self) -> int:
+        """Elements of a tap."""
+        return self.pe // self.rows * self.columns
+
+    @property
     def latency(self) -> int:
-        terms = -(-self.taps // (6 if self.mode == 2 else 4))
+        terms = -(-self.taps * self.columns // (6 if self.mode == 2 else 4))
         return 1 + 1 + ((terms - 1).bit_length() // self.every if self.every else 0) + 1
 
     def weights(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        return integers(rng, self.w_w, self.mode == 0, (self.folds, self.pe, self.taps))
+        return integers(rng, self.w_w, self.mode == 0, (self.folds, self.pe, self.taps, self.columns))
 
     def results(self, x: npt.NDArray[np.int64], w: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Of beats (beats, taps, pe) that begin with word 0."""
-        turns = w[np.arange(len(x)) % self.folds].transpose(0, 2, 1)
+        """Of beats (beats, taps, lanes) that begin with word 0."""
+        turns = w[np.arange(len(x)) % self.folds]
+        own = x.reshape(len(x), self.taps, -1, self.columns).transpose(0, 2, 1, 3).repeat(self.rows, axis=1)
         if self.mode == 2:
-            return (x == turns).sum(axis=1)
-        return (x * (2 * turns - 1 if self.mode == 1 else turns)).sum(axis=1)
+            return (own == turns).sum(axis=(2, 3))
+        return (own * (2 * turns - 1 if self.mode == 1 else turns)).sum(axis=(2, 3))
 
 
 @dataclass(frozen=True)
@@ -388,6 +401,9 @@ UNITS: list[Depthwise | Pool] = [
     Depthwise(2, 14, 2, 1, 0, 1, 2, 4, 2, 1),
     Depthwise(1, 6, 5, 8, 1, 8, 0, 19, 1, 0),
     Depthwise(4, 4, 1, 2, 0, 2, 0, 3, 0, 3),  # sums modulo 8
+    Depthwise(6, 4, 2, 3, 0, 3, 0, 11, 0, 2, rows=3, columns=2),
+    Depthwise(4, 9, 1, 2, 1, 1, 1, 7, 0, 1, rows=2),
+    Depthwise(2, 1, 3, 1, 0, 1, 2, 3, 0, 2, columns=5),
     Pool(2, 9, 4, 0, 0, 4),
     Pool(3, 4, 3, 1, 0, 5),
     Pool(1, 2, 1, 0, 0, 1),
@@ -425,13 +441,13 @@ def test_users(simulator: str, tmp_path: Path) -> None:
         rng = np.random.default_rng(k)
         played = stimuli(rng, 1200)
         trace = simulate_pipeline(unit.latency, played)
-        x, w = integers(rng, unit.x_w, bool(unit.x_signed), (len(played), unit.taps, unit.pe)), unit.weights(rng)
+        x, w = integers(rng, unit.x_w, bool(unit.x_signed), (len(played), unit.taps, unit.lanes)), unit.weights(rng)
         parameters: dict[str, object] = {name.upper(): value for name, value in vars(unit).items()}
         memories = {}
         if isinstance(unit, Depthwise):
             parameters["FILE"] = f'"w{k}.mem"'
             memories[f"w{k}.mem"] = memory(pack(w.reshape(unit.folds, -1), unit.w_w))
-        widths = unit.taps * unit.pe * unit.x_w, unit.pe * unit.acc_w
+        widths = unit.taps * unit.lanes * unit.x_w, unit.pe * unit.acc_w
         words = pack(x.reshape(len(x), -1), unit.x_w)
         players.append(Player(unit.module, parameters, memories, *widths, words, played))
         starts = {row[3] for row in trace}

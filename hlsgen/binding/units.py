@@ -76,7 +76,7 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
             place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
             return Binding("hg_unfold", {
                 "UNIT": source.type.bits, "LANES": source.lanes // unit.pixels, **place, "FOLDS": unit.folds, "ROWS": unit.rows, "COLUMNS": unit.columns,
-                "PAD": _code(unit.pad, source.type.bits), **_several(PIXELS=unit.pixels, WINDOWS=unit.windows),
+                "PAD": _code(unit.pad, source.type.bits), **_several(PIXELS=unit.pixels, WINDOWS=unit.windows, DH=unit.window.dilations[0], DW=unit.window.dilations[1]),
             }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
         case TapsStage():
             return _taps(stage, unit, style)

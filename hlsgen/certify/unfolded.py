@@ -24,23 +24,32 @@ _TREE = "LANES TAPS X_W X_SIGNED SUM ACC_W"
 def unfold(cell: Cell, stream: Stream) -> Stream:
     """The stream behind hg_unfold: windows, folds, and in a beat taps and lanes; of several windows of a row in a
     beat: beats, and in each taps, windows and lanes. Raises HG055."""
-    only(cell, _UNFOLD, "PIXELS WINDOWS")
+    only(cell, _UNFOLD, "PIXELS WINDOWS DH DW")
     lanes, folds, rows, columns = (cell.number(name, 1) for name in ("LANES", "FOLDS", "ROWS", "COLUMNS"))
     pixels, windows = count(cell, "PIXELS"), count(cell, "WINDOWS")
     fits(cell, stream, pixels * lanes, cell.number("UNIT", 1))
+    names = (("HEIGHT", "KH", "SH", "DH", "PT", "OUT_H"), ("WIDTH", "KW", "SW", "DW", "PL", "OUT_W"))
     axes = [
-        (cell.number(size, 1), cell.number(k, 1), cell.number(s, 1), 1, cell.number(p), cell.number(out, 1))
-        for size, k, s, p, out in (("HEIGHT", "KH", "SH", "PT", "OUT_H"), ("WIDTH", "KW", "SW", "PL", "OUT_W"))
+        (
+            cell.number(size, 1),
+            cell.number(k, 1),
+            cell.number(s, 1),
+            count(cell, d),
+            cell.number(p),
+            cell.number(out, 1),
+        )
+        for size, k, s, d, p, out in names
     ]
-    (height, tall, *_), (width, wide, step, _, left, across) = axes
-    beyond = (across - 1) * step - left + wide > width
+    (height, tall, _, down, *_), (width, wide, step, dilation, left, across) = axes
+    high, reach = (tall - 1) * down + 1, (wide - 1) * dilation + 1
+    beyond = (across - 1) * step - left + reach > width
     if windows * step % pixels or max(pixels, windows) > 1 < folds or (width % pixels and beyond):
         raise broken(cell.name, f"{pixels} PIXELS of a word and {windows} WINDOWS of a beat do not go together.")
     # The same axis in words: what a beat is put together from.
     words = -(-width // pixels), -(-left // pixels), -(-across // windows)
-    span = (words[1] * pixels - left + (windows - 1) * step + wide - 1) // pixels + 1
+    span = (words[1] * pixels - left + (windows - 1) * step + reach - 1) // pixels + 1
     if tall > 1:
-        fine = rows >= tall and columns == words[0]
+        fine = rows >= high and columns == words[0]
     else:
         places = (words[0], span, windows * step // pixels, 1, words[1], words[2])
         fine = rows == 1 and columns % span == 0 and columns >= depth(axes[0], places)

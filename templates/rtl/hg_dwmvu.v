@@ -1,7 +1,7 @@
 // hg_dwmvu: grouped and depthwise convolution of whole windows, PE sums at once.
 //
-// Purpose     behind hg_unfold: for every beat, of TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS sums
-//             of each group over its elements of all taps. Beat i uses word i mod FOLDS of the weights.
+// Purpose     behind hg_unfold: for every beat, of TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS
+//             sums of each group over its elements of all taps. Beat i uses word i mod FOLDS of the weights.
 // Parameters  PE             sums of a beat, a multiple of ROWS
 //             TAPS           taps of a window
 //             FOLDS          words of weights
@@ -18,7 +18,8 @@
 // Latency     1 + latency of hg_dot (MODE 2: hg_popcount) + 1 enabled cycles (m_ready || !m_valid); one
 //             beat a cycle
 // Contract    exact modulo 2^ACC_W. Tap t, group g, column c of s_data at bit
-//             ((t * PE / ROWS + g) * COLUMNS + c) * X_W; row r of group g of m_data at (g * ROWS + r) * ACC_W.
+//             ((t * PE / ROWS + g) * COLUMNS + c) * X_W; row r of group g of m_data at bit
+//             (g * ROWS + r) * ACC_W.
 `default_nettype none
 module hg_dwmvu #(
     parameter integer PE       = 2,

@@ -2,20 +2,21 @@
 //
 // Purpose     the input side of layers that work on all taps at once. For each window, in raster order,
 //             for f < FOLDS: a beat of KH * KW words: tap t = kh * KW + kw at bit t * LANES * UNIT is word f
-//             of pixel (oy * SH - PT + kh, ox * SW - PL + kw), or PAD outside of the image.
-//             With WINDOWS > 1: a beat for windows ox = WINDOWS * i + n of a row, n < WINDOWS; tap t of window
-//             n at bit (t * WINDOWS + n) * LANES * UNIT. Windows with ox >= OUT_W hold anything.
+//             of pixel (oy * SH - PT + kh * DH, ox * SW - PL + kw * DW), or PAD outside of the image.
+//             With WINDOWS > 1: a beat for windows ox = WINDOWS * i + n of a row, n < WINDOWS; tap t of
+//             window n at bit (t * WINDOWS + n) * LANES * UNIT. Windows with ox >= OUT_W hold anything.
 // Parameters  UNIT, LANES    bits of an element, elements of a word
 //             HEIGHT, WIDTH  pixels of an image, in raster order; a pixel is FOLDS words
 //             KH, KW, SH, SW, PT, PL  kernel, stride, padding at top and left
 //             OUT_H, OUT_W   windows of an image
 //             FOLDS          words of a pixel
-//             ROWS           KH > 1: rows of WIDTH pixels that are stored, at least KH; else 1
+//             ROWS           KH > 1: rows of WIDTH pixels that are stored, at least TALL; else 1
 //             COLUMNS        KH > 1: words of a row; else words that are stored, a multiple of SPAN
 //             PAD            code of the elements outside
 //             PIXELS         pixels of a row that come in a word, channels of one after the other; rows
 //                            begin with a word of their own
 //             WINDOWS        windows of a row in a beat; WINDOWS * SW is a multiple of PIXELS
+//             DH, DW         dilation
 // Latency     A beat is issued in each enabled cycle (m_ready || !m_valid) in which hg_window_flow says that
 //             its window is complete; it is on m_data 2 enabled cycles after its issue.
 //             Words are taken, enabled or not, as hg_window_flow says with
@@ -23,7 +24,8 @@
 // Contract    that DEPTH is as hg_window_flow needs it (it is if KH > 1). s_ready depends on registers only.
 //             FOLDS is 1 if PIXELS or WINDOWS is more; PIXELS divides WIDTH, or no tap of a window lies
 //             beyond the right edge.
-//             A beat is put together from SPAN words of KH rows, SPAN = KW if PIXELS is 1 and WINDOWS, too.
+//             A beat is put together from SPAN words of TALL = (KH - 1) * DH + 1 rows; SPAN is
+//             (KW - 1) * DW + 1 if PIXELS is 1 and WINDOWS, too.
 //             ROWS * SPAN memories with one write port and one registered read: row r (counted over all
 //             images) is in slot r mod ROWS, word x of it (KH is 1: word x of all) in column bank x mod SPAN;
 //             or, where a whole slot fits into a LUTRAM, every word of a beat has a copy of its own.
@@ -46,7 +48,9 @@ module hg_unfold #(
     parameter integer COLUMNS = 5,
     parameter [UNIT-1:0] PAD  = 0,
     parameter integer PIXELS  = 1,
-    parameter integer WINDOWS = 1
+    parameter integer WINDOWS = 1,
+    parameter integer DH      = 1,
+    parameter integer DW      = 1
 ) (
     input  wire                                clk,
     input  wire                                rst,
@@ -59,11 +63,12 @@ module hg_unfold #(
 );
     localparam integer ONE  = LANES * UNIT;
     localparam integer WORD = PIXELS * ONE;
-    // The same in words: of a row, from one beat to the next, left of the image, of a beat, and beats of a row.
+    // The same in words: of a row, from one beat to the next, left of the image, of a beat; beats of a row.
     // Tap 0 of window 0 is pixel SKEW of those words.
     localparam integer ACROSS = (WIDTH + PIXELS - 1) / PIXELS, STEP = WINDOWS * SW / PIXELS;
     localparam integer LEFT = (PL + PIXELS - 1) / PIXELS, SKEW = LEFT * PIXELS - PL;
-    localparam integer SPAN = (SKEW + (WINDOWS - 1) * SW + KW - 1) / PIXELS + 1;
+    localparam integer SPAN = (SKEW + (WINDOWS - 1) * SW + (KW - 1) * DW) / PIXELS + 1;
+    localparam integer TALL = (KH - 1) * DH + 1;
     localparam integer BEATS = (OUT_W + WINDOWS - 1) / WINDOWS;
     // Column banks: 1 if copies take less than turning columns.
     localparam integer BANKS = (COLUMNS * FOLDS <= ((SPAN < 3) ? 32 : 64)) ? 1 : SPAN;
@@ -71,12 +76,13 @@ module hg_unfold #(
     localparam integer AW    = (BANK <= 1) ? 1 : $clog2(BANK);
     localparam integer HB    = (ROWS <= 1) ? 1 : $clog2(ROWS);
     localparam integer WB    = (BANKS <= 1) ? 1 : $clog2(BANKS);
-    localparam integer FB    = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
     // Bits of a signed position: those of the last taps, of the image and of the kernel.
-    localparam integer Y_LAST = (OUT_H - 1) * SH + KH - 1 - PT, Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
-    localparam integer X_LAST = (BEATS - 1) * STEP + SPAN - 1 - LEFT, X_MOST = (X_LAST > ACROSS) ? X_LAST : ACROSS;
-    localparam integer Y_SIDE = (PT > KH) ? PT : KH;
+    localparam integer Y_LAST = (OUT_H - 1) * SH + TALL - 1 - PT;
+    localparam integer X_LAST = (BEATS - 1) * STEP + SPAN - 1 - LEFT;
+    localparam integer Y_MOST = (Y_LAST > HEIGHT) ? Y_LAST : HEIGHT;
+    localparam integer X_MOST = (X_LAST > ACROSS) ? X_LAST : ACROSS;
+    localparam integer Y_SIDE = (PT > TALL) ? PT : TALL;
     localparam integer X_SIDE = (LEFT > SPAN) ? LEFT : SPAN;
     localparam integer YW = 1 + $clog2(((Y_MOST > Y_SIDE) ? Y_MOST : Y_SIDE) + 1);
     localparam integer XW = 1 + $clog2(((X_MOST > X_SIDE) ? X_MOST : X_SIDE) + 1);
@@ -86,13 +92,13 @@ module hg_unfold #(
     wire [SPAN*AW-1:0]   places;
     wire [HB-1:0]        turn_y;
     wire [WB-1:0]        turn_x;
-    wire [KH-1:0]        outside_y;
+    wire [TALL-1:0]      outside_y;
     wire [SPAN-1:0]      outside_x;
     wire window_end, row_end, image_end, complete;
     wire en = m_ready || !m_valid, take = s_valid && s_ready, issue = en && complete;
 
     hg_unfold_walk #(
-        .HEIGHT(HEIGHT), .WIDTH(ACROSS), .KH(KH), .KW(SPAN), .SH(SH), .SW(STEP), .PT(PT), .PL(LEFT),
+        .HEIGHT(HEIGHT), .WIDTH(ACROSS), .KH(TALL), .KW(SPAN), .SH(SH), .SW(STEP), .PT(PT), .PL(LEFT),
         .OUT_H(OUT_H), .OUT_W(BEATS), .FOLDS(FOLDS), .ROWS(ROWS), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW),
         .TURN_H(HB), .TURN_W(WB), .ROW_W(YW), .COLUMN_W(XW)
     ) walk (
@@ -103,7 +109,7 @@ module hg_unfold #(
     );
 
     hg_window_flow #(
-        .HEIGHT(HEIGHT), .WIDTH(ACROSS), .SPAN_Y(KH - 1), .SPAN_X(SPAN - 1), .SH(SH), .SW(STEP),
+        .HEIGHT(HEIGHT), .WIDTH(ACROSS), .SPAN_Y(TALL - 1), .SPAN_X(SPAN - 1), .SH(SH), .SW(STEP),
         .PT(PT), .PL(LEFT), .OUT_H(OUT_H), .OUT_W(BEATS), .PIXEL(FOLDS),
         .DEPTH(ROWS * COLUMNS * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
@@ -116,7 +122,7 @@ module hg_unfold #(
     reg          next_valid_reg, m_valid_reg;
     reg [HB-1:0] next_y_reg;
     reg [WB-1:0] next_x_reg;
-    reg [KH-1:0] next_outside_y_reg;
+    reg [TALL-1:0] next_outside_y_reg;
     reg [SPAN-1:0] next_outside_x_reg;
     always @(posedge clk) begin
         if (en) begin
@@ -135,11 +141,12 @@ module hg_unfold #(
     assign m_valid = m_valid_reg;
 
     wire [ROWS*SPAN*WORD-1:0] stored, level;
-    wire [KH*SPAN*WORD-1:0]   window, ready;
+    wire [TALL*SPAN*WORD-1:0] window, ready;
     wire unused = &{1'b0, next_x_reg, level, ready};
 
     hg_unfold_store #(
-        .WORD(WORD), .FOLDS(FOLDS), .ROWS(ROWS), .COLUMNS(COLUMNS), .SPAN(SPAN), .BANKS(BANKS), .BANK(BANK), .ADDR_W(AW)
+        .WORD(WORD), .FOLDS(FOLDS), .ROWS(ROWS), .COLUMNS(COLUMNS), .SPAN(SPAN), .BANKS(BANKS),
+        .BANK(BANK), .ADDR_W(AW)
     ) store (
         .clk(clk), .rst(rst), .take(take), .s_data(s_data), .en(en), .places(places), .stored(stored)
     );
@@ -147,7 +154,7 @@ module hg_unfold #(
 
     genvar h, w, n;
     generate
-        for (h = 0; h < KH; h = h + 1) begin : row_out
+        for (h = 0; h < TALL; h = h + 1) begin : row_out
             for (w = 0; w < SPAN; w = w + 1) begin : word
                 reg [WORD-1:0] tap_reg;
                 wire outside = next_outside_y_reg[h] || next_outside_x_reg[w];
@@ -159,7 +166,8 @@ module hg_unfold #(
                 assign window[h*SPAN*WORD +: SPAN*WORD] = level[h*SPAN*WORD +: SPAN*WORD];
             end else begin : turned
                 hg_rotate #(.N(SPAN), .WIDTH(WORD)) across (
-                    .turn(next_x_reg), .x(level[h*SPAN*WORD +: SPAN*WORD]), .y(window[h*SPAN*WORD +: SPAN*WORD])
+                    .turn(next_x_reg), .x(level[h*SPAN*WORD +: SPAN*WORD]),
+                    .y(window[h*SPAN*WORD +: SPAN*WORD])
                 );
             end
         end
@@ -170,7 +178,8 @@ module hg_unfold #(
         for (h = 0; h < KH; h = h + 1) begin : tap_row
             for (w = 0; w < KW; w = w + 1) begin : tap
                 for (n = 0; n < WINDOWS; n = n + 1) begin : window_out
-                    assign m_data[((h*KW+w)*WINDOWS+n)*ONE +: ONE] = ready[h*SPAN*WORD + (SKEW+n*SW+w)*ONE +: ONE];
+                    assign m_data[((h*KW+w)*WINDOWS+n)*ONE +: ONE]
+                        = ready[h*DH*SPAN*WORD + (SKEW+n*SW+w*DW)*ONE +: ONE];
                 end
             end
         end

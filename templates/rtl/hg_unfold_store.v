@@ -1,7 +1,7 @@
 // hg_unfold_store: the memories of hg_unfold.
 //
-// Purpose     ROWS * SPAN memories: word x of row r (counted over all images) is in slot r mod ROWS, column bank
-//             x mod BANKS of it; with one bank, in all memories of the slot.
+// Purpose     ROWS * SPAN memories: word x of row r (counted over all images) is in slot r mod ROWS, column
+//             bank x mod BANKS of it; with one bank, in all memories of the slot.
 // Parameters  WORD             bits of a word
 //             FOLDS            words of a pixel
 //             ROWS, COLUMNS    as in hg_unfold
@@ -9,8 +9,8 @@
 //             BANKS            column banks: SPAN, or 1 if every memory has a copy of all columns
 //             BANK             words of a memory
 //             ADDR_W           bits of an address
-// Latency     a word that is taken can be read from the next edge on; `stored` has, 1 enabled cycle later, the
-//             word of each memory at the place of its column, slot by slot
+// Latency     a word that is taken can be read from the next edge on; `stored` has, 1 enabled cycle later,
+//             the word of each memory at the place of its column, slot by slot
 // Contract    a word is never read at the edge at which its place is written, but where it is not used.
 `default_nettype none
 module hg_unfold_store #(
