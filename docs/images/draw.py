@@ -175,6 +175,37 @@ def unfold(folder: Path) -> None:
     svg.save("unfold.svg", folder)
 
 
+def abreast(folder: Path) -> None:
+    """Two windows of 3 x 3, from words of two pixels."""
+    svg, cell, size, kernel, rows = Svg(760, 250), 28, 8, 3, 5
+    left, top, (y0, x0) = 20, 60, (1, 1)
+    svg.text(left, 24, "8 columns, words of 2 pixels, windows of 3 x 3 with padding 1: n = 2, p = 2")
+    for n in range(rows * size):
+        x, y = left + n % size * cell, top + n // size * cell
+        inside = y0 <= n // size < y0 + kernel and x0 // 2 * 2 <= n % size < x0 // 2 * 2 + 4
+        svg.box(x, y, cell, cell, "#f6dfc3" if inside else PALE, "#ccc")
+        svg.text(x + cell / 2, y + 19, str(n), "middle", 11)
+    for n in range(rows * size // 2):
+        svg.box(left + n % (size // 2) * 2 * cell, top + n // (size // 2) * cell, 2 * cell, cell, "none", "#888", 1.5)
+    x1, pixel = 400, 24
+    svg.text(x1 - 100, top + 72, "a beat:", "start", 12)
+    for name, colour, shift in (("window 0", BLUE, 0), ("window 1", GREEN, 1)):
+        x, y = left + (x0 + shift) * cell + 2, top + y0 * cell + 2 + 3 * shift
+        svg.box(x, y, kernel * cell - 4, kernel * cell - 4 - 6 * shift, "none", colour, 3)
+        place = x1 + shift * 170
+        svg.text(place + 1.5 * pixel, top - 8, name, "middle", 12, colour)
+        for n in range(kernel * kernel):
+            at = (y0 + n // kernel) * size + x0 + shift + n % kernel
+            svg.box(place + n % kernel * pixel, top + n // kernel * pixel, pixel, pixel, "#fff", colour)
+            svg.text(place + n % kernel * pixel + pixel / 2, top + n // kernel * pixel + 17, str(at), "middle", 11)
+        svg.line([(place + 1.5 * pixel, top + 3 * pixel), (place + 1.5 * pixel, top + 98)], arrow=True)
+        svg.unit(place - 20, top + 100, 112, "PE x SIMD")
+        svg.line([(place + 1.5 * pixel, top + 134), (place + 1.5 * pixel, top + 158)], arrow=True)
+        svg.text(place + 1.5 * pixel, top + 174, f"pixel {y0 * size + x0 + 1 + shift} of the result", "middle", 12)
+    svg.unit(x1 + 82, top + 100, 78, "weights", "#fff")
+    svg.save("abreast.svg", folder)
+
+
 def branch(folder: Path) -> None:
     """The residual branch of the example, and the interval at several depths of its FIFO."""
     schedule = hlsgen.check(MODEL, hlsgen.Options(target_cycles=CYCLES)).schedule
@@ -229,6 +260,7 @@ def main() -> None:
     window(folder)
     folding(folder)
     unfold(folder)
+    abreast(folder)
     branch(folder)
 
 
