@@ -182,7 +182,7 @@ def abreast(folder: Path) -> None:
     svg.text(left, 24, "8 columns, words of 2 pixels, windows of 3 x 3 with padding 1: n = 2, p = 2")
     for n in range(rows * size):
         x, y = left + n % size * cell, top + n // size * cell
-        inside = y0 <= n // size < y0 + kernel and x0 // 2 * 2 <= n % size < x0 // 2 * 2 + 4
+        inside = y0 <= n // size < y0 + kernel and x0 // 2 * 2 <= n % size < x0 // 2 * 2 + 6
         svg.box(x, y, cell, cell, "#f6dfc3" if inside else PALE, "#ccc")
         svg.text(x + cell / 2, y + 19, str(n), "middle", 11)
     for n in range(rows * size // 2):
@@ -192,7 +192,7 @@ def abreast(folder: Path) -> None:
     for name, colour, shift in (("window 0", BLUE, 0), ("window 1", GREEN, 1)):
         x, y = left + (x0 + shift) * cell + 2, top + y0 * cell + 2 + 3 * shift
         svg.box(x, y, kernel * cell - 4, kernel * cell - 4 - 6 * shift, "none", colour, 3)
-        place = x1 + shift * 170
+        place = x1 + shift * 190
         svg.text(place + 1.5 * pixel, top - 8, name, "middle", 12, colour)
         for n in range(kernel * kernel):
             at = (y0 + n // kernel) * size + x0 + shift + n % kernel
@@ -201,8 +201,12 @@ def abreast(folder: Path) -> None:
         svg.line([(place + 1.5 * pixel, top + 3 * pixel), (place + 1.5 * pixel, top + 98)], arrow=True)
         svg.unit(place - 20, top + 100, 112, "PE x SIMD")
         svg.line([(place + 1.5 * pixel, top + 134), (place + 1.5 * pixel, top + 158)], arrow=True)
-        svg.text(place + 1.5 * pixel, top + 174, f"pixel {y0 * size + x0 + 1 + shift} of the result", "middle", 12)
-    svg.unit(x1 + 82, top + 100, 78, "weights", "#fff")
+        svg.text(
+            place + 1.5 * pixel, top + 174, f"pixel {(y0 + 1) * size + x0 + 1 + shift} of the result", "middle", 12
+        )
+    svg.unit(x1 + 100, top + 100, 62, "weights", "#fff")
+    svg.line([(x1 + 100, top + 117), (x1 + 93, top + 117)], arrow=True)
+    svg.line([(x1 + 162, top + 117), (x1 + 169, top + 117)], arrow=True)
     svg.save("abreast.svg", folder)
 
 
