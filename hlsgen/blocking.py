@@ -15,6 +15,7 @@ from hlsgen import motion
 from hlsgen.flow import Blocked, Network
 from hlsgen.motion import Motion, Wire
 from hlsgen.stages import (
+    BesideStage,
     ConvStage,
     FloatStage,
     GatherStage,
@@ -51,7 +52,7 @@ class _Least(Network):
                 pass
             case Port() | KeyStage() | RescaleStage() | FloatStage() | TapsStage() | TreeStage():
                 return _single([wire], result, [True])
-            case JoinStage():
+            case JoinStage() | BesideStage():
                 return _single([wire, *more], result, [True])
             case WinnerStage():
                 return _single([wire], result, [False] * (unit.beats - 1) + [True])

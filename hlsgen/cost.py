@@ -14,6 +14,7 @@ from hlsgen.folding import Folding, Work, rotation
 from hlsgen.ir import Graph
 from hlsgen.rescale import Choice
 from hlsgen.stages import (
+    BesideStage,
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -115,7 +116,7 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             return Cost(lut=60) + buffer(2 * block, source.bits)
         case ForkStage(count):
             return Cost(lut=3.0 * count)
-        case ConcatStage():
+        case ConcatStage() | BesideStage():
             return Cost(lut=20.0 + result.bits)
         case SliceStage() | PadStage():
             return Cost(lut=40.0 + result.bits)

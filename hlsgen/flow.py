@@ -18,6 +18,7 @@ from hlsgen import motion
 from hlsgen.fixed import Array
 from hlsgen.motion import ENDLESS, Motion, Wire
 from hlsgen.stages import (
+    BesideStage,
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -274,7 +275,7 @@ class Network:
                 return motion.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
             case ReduceStage():
                 return motion.pipeline(wire, result, latency(unit), motion.completing_beats(unit))
-            case JoinStage():
+            case JoinStage() | BesideStage():
                 return motion.join(wire, more[0], result, latency(unit))
             case WidthStage():
                 return motion.width(wire, result, *motion.width_beats(stage.source, stage.result))

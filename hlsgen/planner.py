@@ -34,6 +34,7 @@ from hlsgen.rescale import Choice, FloatUnits, Indexed, merge, realize, realize_
 from hlsgen.rescale.floats import Compare, ToCode
 from hlsgen.stages import (
     FLOAT_WORD,
+    BesideStage,
     ConcatStage,
     FloatStage,
     GatherStage,
@@ -45,6 +46,7 @@ from hlsgen.stages import (
     RescaleStage,
     SliceStage,
     Stage,
+    Stream,
     WinnerStage,
     Work,
     stream_of,
@@ -281,6 +283,8 @@ class Planner(Images):
         inner = [math.prod(s[a] for a in axes[axes.index(layer.axis) :]) for s in shapes]
         flows = [self._take(i, n, name) for n in range(len(shapes))]
         lanes = max(d for d in divisors(math.gcd(*inner)) if d <= max(f.stream.lanes for f in flows))
+        if axes[-1] == layer.axis and layer.result.size // lanes > self.target:
+            return self._beside(i, layer, name, flows, inner)
         flows = [
             self._waiting(self._converted(f, lanes, size, f"{name}_width{n}"), f"{name}_wait{n}")
             for n, (f, size) in enumerate(zip(flows, inner, strict=True))
@@ -293,6 +297,23 @@ class Planner(Images):
             own = name if last else f"{name}_{n}"
             flow = self._append(own, unit, [flow, other], result, layer.name, i if last else -1)
             done += size
+        return flow
+
+    def _beside(self, i: int, layer: Concatenation, name: str, flows: list[Flow], channels: list[int]) -> Flow:
+        """Whole pixels of both sides in a beat, as many as the target needs."""
+        places = layer.result.size // sum(channels)
+        pixels = next(d for d in divisors(places) if places // d <= self.target)
+        sides = [
+            self._waiting(self._converted(f, pixels * own, pixels * own, f"{name}_width{n}"), f"{name}_wait{n}")
+            for n, (f, own) in enumerate(zip(flows, channels, strict=True))
+        ]
+        flow, done = sides[0], channels[0]
+        for n, (other, own) in enumerate(zip(sides[1:], channels[1:], strict=True), 1):
+            last, both = n == len(sides) - 1, pixels * (done + own)
+            result = Stream(layer.result.type, both, places // pixels, both)
+            at = (name, layer.name, i) if last else (f"{name}_{n}", layer.name, -1)
+            flow = self._append(at[0], BesideStage((done, own), pixels), [flow, other], result, *at[1:])
+            done += own
         return flow
 
     def _both(self, i: int, name: str) -> list[Flow]:

@@ -289,6 +289,14 @@ class ConcatStage:
 
 
 @dataclass(frozen=True)
+class BesideStage:
+    """hg_beside: of `pixels` pixels lanes[0] elements of the first and lanes[1] of the second stream."""
+
+    lanes: tuple[int, int]
+    pixels: int
+
+
+@dataclass(frozen=True)
 class SliceStage:
     """hg_take: of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
     of rows, columns and beats keep."""
@@ -329,7 +337,7 @@ class WinnerStage:
 
 Work = (
     Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ReduceStage
-    | UnfoldStage | TapsStage | TreeStage | ForkStage | FifoStage | JoinStage | ConcatStage | SliceStage | PadStage
+    | UnfoldStage | TapsStage | TreeStage | ForkStage | FifoStage | JoinStage | ConcatStage | BesideStage | SliceStage | PadStage
     | GatherStage | WinnerStage
 )  # fmt: skip
 #: Units with weights.

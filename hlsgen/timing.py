@@ -7,6 +7,7 @@ from typing_extensions import assert_never
 from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
 from hlsgen.stages import (
     TREE_LEVELS,
+    BesideStage,
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -40,7 +41,7 @@ def latency(unit: Work) -> int:
     Of units with a window and of hg_gather: from the cycle in which the last word of it is read.
     """
     match unit:
-        case Port() | KeyStage() | WidthStage() | FifoStage() | GatherStage():
+        case Port() | KeyStage() | WidthStage() | FifoStage() | GatherStage() | BesideStage():
             return 1
         case RescaleStage():
             return unit.found.latency

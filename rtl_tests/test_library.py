@@ -52,6 +52,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_f32_scale": ({"PIPE": 1, "W": 64, "M_W": 48}, {"PIPE": 1, "W": 4, "M_W": 3}),
     "hg_f32_to_code": ({"MODE": 7, "OUT_W": 1, "OUT_SIGNED": 0}, {"PIPE": 1, "OUT_W": 5}),
     "hg_f32_unit": ({"OP": 2, "LANES": 2, "FOLDS": 3}, {"OP": 3, "LANES": 1, "FOLDS": 2}),
+    "hg_beside": (
+        {"UNIT_A": 1, "A_SIGNED": 0, "UNIT_B": 1, "UNIT_OUT": 1, "LANES_A": 1, "LANES_B": 1, "PIXELS": 1},
+        {"UNIT_A": 3, "B_SIGNED": 1, "UNIT_B": 2, "UNIT_OUT": 3, "LANES_A": 1, "LANES_B": 4, "PIXELS": 3},
+    ),
     "hg_concat": (
         {"UNIT_A": 1, "UNIT_B": 1, "UNIT_OUT": 1, "LANES": 1, "BEATS_A": 1, "BEATS_B": 1},
         {"A_SIGNED": 0, "UNIT_B": 3, "B_SIGNED": 1, "BEATS_A": 5, "BEATS_B": 1},

@@ -1,4 +1,4 @@
-"""hg_fork, hg_join, hg_concat, hg_take, hg_pad: every beat, and what happens in every cycle."""
+"""hg_fork, hg_join, hg_concat, hg_beside, hg_take, hg_pad: every beat, and what happens in every cycle."""
 
 from __future__ import annotations
 
@@ -102,6 +102,29 @@ def concat(lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], bits: i
     return Case(Unit("hg_concat", parameters, inputs, widths), words, rules)
 
 
+def beside(pixels: int, lanes: tuple[int, int], a_type: tuple[int, int], b_type: tuple[int, int], bits: int) -> Case:
+    a = integers(rng, a_type[0], bool(a_type[1]), (BEATS, pixels, lanes[0]))
+    b = integers(rng, b_type[0], bool(b_type[1]), (BEATS, pixels, lanes[1]))
+    parameters: dict[str, object] = {
+        "UNIT_A": a_type[0], "A_SIGNED": a_type[1], "UNIT_B": b_type[0], "B_SIGNED": b_type[1],
+        "UNIT_OUT": bits, "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
+    }  # fmt: skip
+
+    def rules(trace: Trace) -> None:
+        a, b, m = trace["a"], trace["b"], trace["m"]
+        both = m.enabled & a.valid & b.valid
+        assert np.array_equal(a.valid & a.ready, both)
+        assert np.array_equal(b.valid & b.ready, both)
+        offered = a.taken[a.taken + 1 < len(m.valid)] + 1
+        assert np.array_equal(offered, m.offered)
+
+    sizes = [pixels * own * type_[0] for own, type_ in zip(lanes, (a_type, b_type), strict=True)]
+    widths = {"a": sizes[0], "b": sizes[1], "m": pixels * sum(lanes) * bits}
+    inputs = {"a": pack(a.reshape(BEATS, -1), a_type[0]), "b": pack(b.reshape(BEATS, -1), b_type[0])}
+    words = pack(np.concatenate([a, b], axis=2).reshape(BEATS, -1), bits)
+    return Case(Unit("hg_beside", parameters, inputs, widths), words, rules)
+
+
 def take(width: int, shape: tuple[int, int, int], *ranges: tuple[int, int, int]) -> Case:
     frames = -(-BEATS // int(np.prod(shape)))
     x = rng.integers(0, 1 << width, (frames, *shape))
@@ -183,6 +206,9 @@ def test_plumbing(tmp_path: Path) -> None:
         concat(1, (2, 1), (5, 1), 5, (7, 1)),
         concat(3, (3, 0), (2, 1), 3, (1, 4)),
         concat(2, (2, 0), (3, 1), 6, (3, 2)),
+        beside(2, (2, 3), (3, 1), (4, 0), 5),
+        beside(1, (1, 1), (1, 0), (1, 0), 1),
+        beside(3, (1, 4), (2, 0), (5, 1), 6),
         take(4, (3, 5, 3), (0, 3, 2), (0, 5, 4), (0, 3, 1)),
         take(4, (3, 4, 2), (0, 3, 1), (0, 4, 1), (0, 2, 1)),
         take(4, (5, 1, 1), (4, 5, 1), (0, 1, 1), (0, 1, 1)),

@@ -185,8 +185,15 @@ IMAGES = {
 }  # fmt: skip
 
 
-def build(name: str, directory: Path, fold: bool = False) -> Path:
-    """A build of that model, tap by tap; with `fold` in the folding that is given."""
+#: Modules of some of them with all taps of several windows at once.
+WHOLE = {
+    "padded": ("hg_unfold", "hg_mvu"), "three": ("hg_unfold", "hg_mvu", "hg_beside"), "pools": ("hg_pool_tree",),
+    "grouped": ("hg_unfold", "hg_dwmvu"), "binary": ("hg_unfold", "hg_mvu"),
+}  # fmt: skip
+
+
+def build(name: str, directory: Path, fold: bool = False, whole: bool = False) -> Path:
+    """A build of that model, tap by tap; with `fold` in the folding that is given; `whole` as fast as it can be."""
     case, sizes = IMAGES[name]
     path = directory.with_suffix(".onnx")
     onnx.save(case.model(), path)  # type: ignore[operator]
@@ -194,5 +201,6 @@ def build(name: str, directory: Path, fold: bool = False) -> Path:
     if not fold:
         sizes = [(work.rows, work.columns) for work in works.values()]
     folding = {layer: {"pe": pe, "simd": simd} for layer, (pe, simd) in zip(works, sizes, strict=True)}
-    case = replace(case, options=hlsgen.Options(folding=folding, target_cycles=1000))
+    options = hlsgen.Options(target_cycles=1) if whole else hlsgen.Options(folding=folding, target_cycles=1000)
+    case = replace(case, options=options)
     return case.build(directory)

@@ -12,6 +12,7 @@ from hlsgen.ir import Reduction, Window
 from hlsgen.rescale.floats import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
 from hlsgen.stages import (
     TREE_LEVELS,
+    BesideStage,
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -93,6 +94,12 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
             return _join(stage, unit)
         case ConcatStage():
             return _concat(stage, unit)
+        case BesideStage(lanes, pixels):
+            a, b = (stream.type for stream in stage.sources)
+            return Binding("hg_beside", {
+                "UNIT_A": a.bits, "A_SIGNED": int(a.signed), "UNIT_B": b.bits, "B_SIGNED": int(b.signed),
+                "UNIT_OUT": result.type.bits, "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
+            }, f"{lanes[0]} and {lanes[1]} elements side by side")  # fmt: skip
         case SliceStage():
             sizes = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True))
             cuts = {

@@ -1,5 +1,5 @@
 """What the modules that only move elements do to a frame: hg_width, hg_fork, hg_fifo, hg_gather, hg_take, hg_pad,
-hg_concat. Each is written from the contract at the head of its Verilog file.
+hg_concat, hg_beside. Each is written from the contract at the head of its Verilog file.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def move(cell: Cell, streams: list[Stream], signed: bool) -> Stream:
     for stream in streams:
         if stream.units or stream.operands:
             raise broken(cell.name, f"{cell.module} stands in the middle of a function.")
-    if cell.module == "hg_concat":
-        return _concat(cell, *streams)
+    if cell.module in _JOINERS:
+        return _JOINERS[cell.module](cell, *streams)
     if cell.module == "hg_pad":
         return _pad(cell, streams[0], signed)
     return MOVERS[cell.module](cell, streams[0])
@@ -147,17 +147,9 @@ def _pad(cell: Cell, stream: Stream, signed: bool) -> Stream:
 
 def _concat(cell: Cell, a: Stream, b: Stream) -> Stream:
     only(cell, "UNIT_A A_SIGNED UNIT_B B_SIGNED UNIT_OUT LANES BEATS_A BEATS_B")
-    lanes, bits = cell.number("LANES", 1), cell.number("UNIT_OUT", 1)
-    parts = []
+    lanes, parts = cell.number("LANES", 1), []
     for stream, side in ((a, "A"), (b, "B")):
-        unit, signed = cell.number(f"UNIT_{side}", 1), cell.number(f"{side}_SIGNED")
-        fits(cell, stream, lanes, unit)
-        type_ = IntType(-(1 << (unit - 1)), (1 << (unit - 1)) - 1) if signed else IntType(0, (1 << unit) - 1)
-        if signed > 1 or unit > bits or stream.lo < type_.lo or stream.hi > type_.hi:
-            raise broken(
-                cell.name, f"it extends codes of {stream.lo}..{stream.hi} of side {side} from {unit} to {bits} bits as "
-                f"{'' if signed else 'un'}signed ones.",
-            )  # fmt: skip
+        _extends(cell, stream, side, lanes)
         beats = cell.number(f"BEATS_{side}", 1)
         parts.append(stream.elements.reshape(whole(cell, stream, beats, f"a turn of side {side} has"), -1, lanes))
     if len(parts[0]) != len(parts[1]):
@@ -165,11 +157,37 @@ def _concat(cell: Cell, a: Stream, b: Stream) -> Stream:
             cell.name, f"BEATS_A and BEATS_B make {len(parts[0])} turns of one side, {len(parts[1])} of the other."
         )
     elements = np.concatenate(parts, axis=1).reshape(-1, lanes)
-    return Stream(elements, bits, min(a.lo, b.lo), max(a.hi, b.hi))
+    return Stream(elements, cell.number("UNIT_OUT", 1), min(a.lo, b.lo), max(a.hi, b.hi))
+
+
+def _beside(cell: Cell, a: Stream, b: Stream) -> Stream:
+    only(cell, "UNIT_A A_SIGNED UNIT_B B_SIGNED UNIT_OUT LANES_A LANES_B PIXELS")
+    pixels, parts = cell.number("PIXELS", 1), []
+    for stream, side in ((a, "A"), (b, "B")):
+        lanes = cell.number(f"LANES_{side}", 1)
+        _extends(cell, stream, side, pixels * lanes)
+        parts.append(stream.elements.reshape(-1, pixels, lanes))
+    if a.beats != b.beats:
+        raise broken(cell.name, f"one side has {a.beats} beats a frame, the other {b.beats}.")
+    elements = np.concatenate(parts, axis=2).reshape(a.beats, -1)
+    return Stream(elements, cell.number("UNIT_OUT", 1), min(a.lo, b.lo), max(a.hi, b.hi))
+
+
+def _extends(cell: Cell, stream: Stream, side: str, lanes: int) -> None:
+    """The codes of a side stay the same with more bits. Raises HG055."""
+    unit, signed, bits = cell.number(f"UNIT_{side}", 1), cell.number(f"{side}_SIGNED"), cell.number("UNIT_OUT", 1)
+    fits(cell, stream, lanes, unit)
+    type_ = IntType(-(1 << (unit - 1)), (1 << (unit - 1)) - 1) if signed else IntType(0, (1 << unit) - 1)
+    if signed > 1 or unit > bits or stream.lo < type_.lo or stream.hi > type_.hi:
+        raise broken(
+            cell.name, f"it extends codes of {stream.lo}..{stream.hi} of side {side} from {unit} to {bits} bits as "
+            f"{'' if signed else 'un'}signed ones.",
+        )  # fmt: skip
 
 
 MOVERS: dict[str, Callable[[Cell, Stream], Stream]] = {
     "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_gather": _gather, "hg_take": _take,
 }  # fmt: skip
+_JOINERS: dict[str, Callable[[Cell, Stream, Stream], Stream]] = {"hg_concat": _concat, "hg_beside": _beside}
 #: All modules that only move elements.
-PLUMBING = frozenset([*MOVERS, "hg_pad", "hg_concat"])
+PLUMBING = frozenset([*MOVERS, *_JOINERS, "hg_pad"])

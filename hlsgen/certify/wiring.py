@@ -20,7 +20,7 @@ _LOAD = 50
 #: Modules with weights.
 _WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules that take two streams.
-_TWO = ("hg_join", "hg_concat")
+_TWO = ("hg_join", "hg_concat", "hg_beside")
 _PORTS = ("hg_reset", "hg_axis_in", "hg_axis_out", "hg_axil_weights")
 _CLOCKS: dict[str, Nets] = {"clk": "clk", "rst": "rst_core"}
 
