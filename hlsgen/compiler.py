@@ -28,6 +28,7 @@ from hlsgen.ir import Graph
 from hlsgen.passes import InputMode, lower
 from hlsgen.render import identifier
 from hlsgen.schedule import Schedule, plan
+from hlsgen.timing import busy
 
 Progress = Callable[[int, int, str], None]
 
@@ -98,11 +99,11 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     )
     schedule = plan(graph, targets, progress)
     if options.target_cycles and schedule.interval > options.target_cycles:
+        slowest = max(schedule.stages, key=lambda stage: (busy(stage), bool(stage.layer)))
         problems.warn(
-            "HG090",
-            "--target-cycles",
-            f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, the fastest.",
-        )
+            "HG090", "--target-cycles", f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, the "
+            f"fastest, for {slowest.layer or slowest.name}.",
+        )  # fmt: skip
     data = self_contained(path)
     options = replace(options, name=_title(options.name or path.stem))
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}
