@@ -22,6 +22,7 @@ from hlsgen.stages import (
     GatherStage,
     MatrixStage,
     PadStage,
+    PickStage,
     PoolStage,
     ReduceStage,
     RescaleStage,
@@ -114,6 +115,8 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             return Cost(lut=25) + buffer(depth, source.bits)
         case GatherStage(block):
             return Cost(lut=60) + buffer(2 * block, source.bits)
+        case PickStage():
+            return Cost()
         case ForkStage(count):
             return Cost(lut=3.0 * count)
         case ConcatStage() | BesideStage():

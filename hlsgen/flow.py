@@ -29,6 +29,7 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     PadStage,
+    PickStage,
     PoolStage,
     Port,
     ReduceStage,
@@ -296,6 +297,8 @@ class Network:
                 return motion.fork(wire, [result, *others])
             case ConcatStage():
                 return motion.route([wire, *more], result, [0] * unit.beats[0] + [1] * unit.beats[1])
+            case PickStage():
+                return motion.route([wire], result, [0])
             case SliceStage():
                 return motion.take(wire, result, motion.kept_beats(unit))
             case PadStage():
@@ -309,7 +312,7 @@ class Network:
 
 def _has_enable(unit: Work) -> bool:
     """Whether a unit behind the input stands still while its output beat waits."""
-    plain = Port | FifoStage | WidthStage | ForkStage | ConcatStage | SliceStage | PadStage
+    plain = Port | FifoStage | WidthStage | ForkStage | ConcatStage | PickStage | SliceStage | PadStage
     return not isinstance(unit, plain)
 
 

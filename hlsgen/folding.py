@@ -10,7 +10,7 @@ import numpy as np
 from hlsgen.budget import Budget
 from hlsgen.errors import Collector
 from hlsgen.fixed import IntType
-from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange, Repeat, Window
+from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange, Window
 from hlsgen.rescale import Wish
 
 #: Multiplications a cycle that the default folding aims at.
@@ -247,7 +247,7 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
             case Linear() | Convolution() if layer.name not in targets.folding:
                 work = work_of(layer)
                 least = max(least, work.cycles(*fastest(work)))
-            case Rearrange(op=Pad() | Repeat()):
+            case Rearrange(op=Pad()):
                 least = max(least, *(value.size // value.shape[-1] for value in (layer.source, layer.result)))
             case Pooling() if at_once(layer) is None:
                 least = max(least, layer.source.size // layer.source.shape[-1])

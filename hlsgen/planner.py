@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.errors import fail
@@ -42,6 +43,7 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     PadStage,
+    PickStage,
     Port,
     RescaleStage,
     SliceStage,
@@ -56,6 +58,8 @@ from hlsgen.weights import mode_of, padded
 
 #: Lanes that the names of threshold files can tell apart.
 MAX_LANES = 9999
+#: Most elements that a slice takes at once, to pick some of them.
+MAX_PICKED = 4096
 
 
 class Planner(Images):
@@ -218,16 +222,7 @@ class Planner(Images):
         flow = self._take(i, 0, name)
         match layer.op:
             case Repeat(rows, columns):
-                height, width, channels = layer.source.shape[-3:]
-                flow = self._converted(flow, min(flow.stream.lanes, channels), channels, f"{name}_width")
-                folds = flow.stream.group_beats
-                result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
-                if rows == 1:
-                    unit: Work = GatherStage(folds, ((columns, 0), (folds, 1)))
-                else:
-                    loops = ((rows, 0), (width, folds), (columns, 0), (folds, 1))
-                    unit = GatherStage(width * folds, loops)
-                return self._append(name, unit, [flow], result, layer.name, i)
+                return self._repeat(i, layer, name, flow, rows, columns)
             case Pad(pads):
                 height, width, channels = layer.source.shape[-3:]
                 flow = self._converted(flow, min(flow.stream.lanes, channels), channels, f"{name}_width")
@@ -245,6 +240,38 @@ class Planner(Images):
         if (flow.stream.type.bits, flow.stream.type.signed) == (type_.bits, type_.signed):
             return flow
         raise fail("HG034", name, "the border's code is outside of the input's type.", "Pad with a quantized value.")
+
+    def _repeat(self, i: int, layer: Rearrange, name: str, flow: Flow, rows: int, columns: int) -> Flow:
+        """Rows from a buffer; columns too, or as wires, of several pixels in a beat, if the target needs it."""
+        (height, width, channels), size = layer.source.shape[-3:], layer.result.size
+        lanes = min(flow.stream.lanes, channels)
+        if size // channels * -(-channels // lanes) > self.target:
+            lanes = channels
+        if size // channels > self.target:
+            pixels = next((p for p in divisors(width) if height * rows * width // p <= self.target), width)
+            group = pixels * channels
+            flow = self._converted(flow, group, group, f"{name}_width")
+            places = np.arange(group).reshape(pixels, channels).repeat(columns, axis=0).ravel()
+            beats = width // pixels
+            result = Stream(layer.result.type, group, height * rows * beats, group)
+            steps: list[tuple[Work, Stream]] = []
+            if rows > 1:
+                steps.append((GatherStage(beats, ((rows, 0), (beats, 1))), result))
+            if columns > 1 or not steps:
+                steps.append((PickStage(tuple(places.tolist())), replace(result, lanes=len(places), group=len(places))))
+            for n, (part, sent) in enumerate(steps):
+                last = n == len(steps) - 1
+                own = name if last else f"{name}_rows"
+                flow = self._append(own, part, [flow], sent, layer.name if last else "", i if last else -1)
+            return flow
+        flow = self._converted(flow, lanes, channels, f"{name}_width")
+        folds = flow.stream.group_beats
+        result = stream_of(layer.result.type, flow.stream.lanes, size, channels)
+        if rows == 1:
+            unit: Work = GatherStage(folds, ((columns, 0), (folds, 1)))
+        else:
+            unit = GatherStage(width * folds, ((rows, 0), (width, folds), (columns, 0), (folds, 1)))
+        return self._append(name, unit, [flow], result, layer.name, i)
 
     def _slice(
         self, i: int, layer: Rearrange, name: str, flow: Flow, ranges: tuple[tuple[int, int, int], ...]
@@ -267,13 +294,36 @@ class Planner(Images):
         merged = [(1, 0, 1, 1)] * (3 - len(merged)) + merged
         size, start, stop, step = merged[-1]
         common = math.gcd(size, start, stop) if step == 1 else 1
-        flow = self._dense(flow, math.gcd(common, flow.stream.lanes), flow.elements, f"{name}_width")
+        lanes = math.gcd(common, flow.stream.lanes)
+        if flow.elements // lanes > self.target:
+            lanes = next((d for d in divisors(common) if flow.elements // d <= self.target), common)
+            if flow.elements // lanes > self.target and size <= MAX_PICKED:
+                return self._picked(i, layer, name, flow, merged)
+        flow = self._dense(flow, lanes, flow.elements, f"{name}_width")
         lanes = flow.stream.lanes
         merged[-1] = (size // lanes, start // lanes, stop // lanes, step)
         rows, columns, beats = ((m[1], m[2], m[3]) for m in merged)
         unit = SliceStage((merged[0][0], merged[1][0], merged[2][0]), rows, columns, beats)
         result = stream_of(layer.result.type, lanes, layer.result.size, layer.result.size)
         return self._append(name, unit, [flow], result, layer.name, i)
+
+    def _picked(
+        self, i: int, layer: Rearrange, name: str, flow: Flow, levels: list[tuple[int, int, int, int]]
+    ) -> Flow:  # fmt: skip
+        """A slice of the innermost level as wires, of several pieces in a beat if the target needs it."""
+        size, *inner = levels[-1]
+        outer, count = levels[:-1], flow.elements // size
+        whole = all((start, stop, step) == (0, length, 1) for length, start, stop, step in outer)
+        pieces = next(d for d in divisors(count) if count // d <= self.target) if whole else 1
+        flow = self._converted(flow, pieces * size, pieces * size, f"{name}_width")
+        if not whole:
+            kept = [len(range(*level[1:])) for level in outer]
+            cut = SliceStage((outer[0][0], outer[1][0], 1), outer[0][1:], outer[1][1:], (0, 1, 1))
+            result = replace(flow.stream, beats=math.prod(kept))
+            flow = self._append(f"{name}_rows", cut, [flow], result)
+        places = np.arange(pieces * size).reshape(pieces, size)[:, slice(*inner)].ravel()
+        result = Stream(layer.result.type, len(places), flow.stream.beats, len(places))
+        return self._append(name, PickStage(tuple(places.tolist())), [flow], result, layer.name, i)
 
     def _concatenation(self, i: int, layer: Concatenation, name: str) -> Flow:
         shapes = [s.shape for s in layer.sources]

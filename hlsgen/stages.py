@@ -297,6 +297,13 @@ class BesideStage:
 
 
 @dataclass(frozen=True)
+class PickStage:
+    """hg_pick: of every beat the elements with these places."""
+
+    places: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class SliceStage:
     """hg_take: of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
     of rows, columns and beats keep."""
@@ -337,7 +344,7 @@ class WinnerStage:
 
 Work = (
     Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ReduceStage
-    | UnfoldStage | TapsStage | TreeStage | ForkStage | FifoStage | JoinStage | ConcatStage | BesideStage | SliceStage | PadStage
+    | UnfoldStage | TapsStage | TreeStage | ForkStage | FifoStage | JoinStage | ConcatStage | BesideStage | PickStage | SliceStage | PadStage
     | GatherStage | WinnerStage
 )  # fmt: skip
 #: Units with weights.

@@ -18,6 +18,7 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     PadStage,
+    PickStage,
     PoolStage,
     Port,
     ReduceStage,
@@ -71,7 +72,7 @@ def latency(unit: Work) -> int:
             return 3
         case WinnerStage() | JoinStage() | ReduceStage() | UnfoldStage():
             return 2
-        case ForkStage() | ConcatStage() | SliceStage() | PadStage():
+        case ForkStage() | ConcatStage() | PickStage() | SliceStage() | PadStage():
             return 0
         case _:
             assert_never(unit)

@@ -155,6 +155,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 1, "PE": 3, "SHARED": 0, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
     ),
+    "hg_pick": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"IN": 3, "OUT": 2, "MAP": "64'h200000000"}),
     "hg_pool": (
         {"LANES": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "GROUPS": 1, "DEPTH": 1, "X_W": 1, "ACC_W": 1},
         {"LANES": 3, "SH": 4, "OUT_H": 1, "GROUPS": 1, "X_W": 3, "X_SIGNED": 1, "SUM": 1, "ACC_W": 7},

@@ -1,4 +1,4 @@
-"""hg_fork, hg_join, hg_concat, hg_beside, hg_take, hg_pad: every beat, and what happens in every cycle."""
+"""hg_fork, hg_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and what happens in every cycle."""
 
 from __future__ import annotations
 
@@ -125,6 +125,25 @@ def beside(pixels: int, lanes: tuple[int, int], a_type: tuple[int, int], b_type:
     return Case(Unit("hg_beside", parameters, inputs, widths), words, rules)
 
 
+def pick(unit: int, lanes: int, places: tuple[int, ...]) -> Case:
+    x = integers(rng, unit, False, (BEATS, lanes))
+    packed = sum(place << (32 * n) for n, place in enumerate(places))
+    parameters: dict[str, object] = {
+        "UNIT": unit,
+        "IN": lanes,
+        "OUT": len(places),
+        "MAP": f"{32 * len(places)}'h{packed:x}",
+    }
+
+    def rules(trace: Trace) -> None:
+        s, m = trace["s"], trace["m"]
+        assert np.array_equal(m.valid, s.valid)
+        assert np.array_equal(s.ready, m.ready)
+
+    widths = {"s": lanes * unit, "m": len(places) * unit}
+    return Case(Unit("hg_pick", parameters, {"s": pack(x, unit)}, widths), pack(x[:, list(places)], unit), rules)
+
+
 def take(width: int, shape: tuple[int, int, int], *ranges: tuple[int, int, int]) -> Case:
     frames = -(-BEATS // int(np.prod(shape)))
     x = rng.integers(0, 1 << width, (frames, *shape))
@@ -209,6 +228,9 @@ def test_plumbing(tmp_path: Path) -> None:
         beside(2, (2, 3), (3, 1), (4, 0), 5),
         beside(1, (1, 1), (1, 0), (1, 0), 1),
         beside(3, (1, 4), (2, 0), (5, 1), 6),
+        pick(3, 4, (2, 0, 3, 3, 1)),
+        pick(1, 1, (0,)),
+        pick(5, 3, (1,)),
         take(4, (3, 5, 3), (0, 3, 2), (0, 5, 4), (0, 3, 1)),
         take(4, (3, 4, 2), (0, 3, 1), (0, 4, 1), (0, 2, 1)),
         take(4, (5, 1, 1), (4, 5, 1), (0, 1, 1), (0, 1, 1)),

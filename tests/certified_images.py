@@ -188,7 +188,7 @@ IMAGES = {
 #: Modules of some of them with all taps of several windows at once.
 WHOLE = {
     "padded": ("hg_unfold", "hg_mvu"), "three": ("hg_unfold", "hg_mvu", "hg_beside"), "pools": ("hg_pool_tree",),
-    "grouped": ("hg_unfold", "hg_dwmvu"), "binary": ("hg_unfold", "hg_mvu"),
+    "grouped": ("hg_unfold", "hg_dwmvu"), "moved": ("hg_pick", "hg_take"), "binary": ("hg_unfold", "hg_mvu"),
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from hlsgen.stages import (
     KeyStage,
     MatrixStage,
     PadStage,
+    PickStage,
     PoolStage,
     Port,
     ReduceStage,
@@ -100,6 +101,11 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
                 "UNIT_A": a.bits, "A_SIGNED": int(a.signed), "UNIT_B": b.bits, "B_SIGNED": int(b.signed),
                 "UNIT_OUT": result.type.bits, "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
             }, f"{lanes[0]} and {lanes[1]} elements side by side")  # fmt: skip
+        case PickStage(places):
+            return Binding("hg_pick", {
+                "UNIT": source.type.bits, "IN": source.lanes, "OUT": result.lanes,
+                "MAP": Bits(32 * len(places), sum(place << (32 * n) for n, place in enumerate(places))),
+            }, "elements of each beat")  # fmt: skip
         case SliceStage():
             sizes = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True))
             cuts = {

@@ -1,5 +1,5 @@
 """What the modules that only move elements do to a frame: hg_width, hg_fork, hg_fifo, hg_gather, hg_take, hg_pad,
-hg_concat, hg_beside. Each is written from the contract at the head of its Verilog file.
+hg_concat, hg_beside, hg_pick. Each is written from the contract at the head of its Verilog file.
 """
 
 from __future__ import annotations
@@ -110,6 +110,16 @@ def _gather(cell: Cell, stream: Stream) -> Stream:
     return replace(stream, elements=stream.elements.reshape(blocks, block, -1)[:, address].reshape(-1, stream.lanes))
 
 
+def _pick(cell: Cell, stream: Stream) -> Stream:
+    only(cell, "UNIT IN OUT MAP")
+    count_in, count_out = cell.number("IN", 1), cell.number("OUT", 1)
+    fits(cell, stream, count_in, cell.number("UNIT", 1))
+    places = split([cell.sized("MAP", 32 * count_out).value], count_out, 32)[0]
+    if max(places.tolist()) >= count_in:
+        raise broken(cell.name, f"it picks element {max(places.tolist())} of {count_in}.")
+    return replace(stream, elements=stream.elements[:, places.astype(np.int64)])
+
+
 def _take(cell: Cell, stream: Stream) -> Stream:
     only(cell, "WIDTH HEIGHT COLUMNS FOLDS Y0 Y1 YS X0 X1 XS C0 C1 CS")
     _as_wide(cell, stream)
@@ -186,7 +196,7 @@ def _extends(cell: Cell, stream: Stream, side: str, lanes: int) -> None:
 
 
 MOVERS: dict[str, Callable[[Cell, Stream], Stream]] = {
-    "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_gather": _gather, "hg_take": _take,
+    "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_gather": _gather, "hg_take": _take, "hg_pick": _pick,
 }  # fmt: skip
 _JOINERS: dict[str, Callable[[Cell, Stream, Stream], Stream]] = {"hg_concat": _concat, "hg_beside": _beside}
 #: All modules that only move elements.
