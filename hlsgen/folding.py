@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -130,8 +131,8 @@ class Work:
         layer = self.layer
         if isinstance(layer, Linear):
             return divisors(self.places)[1:]
-        step, across = layer.window.strides[1], layer.result.shape[-2]
-        return [n for n in range(2, across + 1) if n * step in self.side_by_side(n)]
+        height, width, _ = layer.source.shape[-3:]
+        return several_windows(layer.window, height, width)
 
     def foldings(self) -> list[tuple[int, int]]:
         """(PE, SIMD) of a window at a time, without rows or columns that are empty."""
@@ -149,7 +150,8 @@ class Work:
         if isinstance(layer, Convolution) and at_once and self.whole(pe, simd):
             (height, width, _), windows = layer.source.shape[-3:], self.windows(pe)
             down, across, _ = layer.result.shape[-3:]
-            return max(down * -(-across // windows), height * -(-width // max(self.side_by_side(windows))))
+            pixels = windows * layer.window.strides[1] if windows > 1 else max(self.side_by_side(1))
+            return max(down * -(-across // windows), height * -(-width // pixels))
         if pe > self.outputs:
             return self.places // self.windows(pe)
         if self.groups > 1 and at_once:
@@ -160,14 +162,25 @@ class Work:
 
 
 def pixels_at_once(window: Window, height: int, width: int, windows: int) -> list[int]:
-    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once.
+    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once."""
+    even = even_rows(window, height, width)
+    return [p for p in divisors(windows * window.strides[1]) if even(p)]
 
-    A row begins with a beat of its own. What is behind its end in the last beat may be anything: then no tap may
-    lie there.
+
+def several_windows(window: Window, height: int, width: int) -> list[int]:
+    """How many windows of a row can be worked on at once, with as many pixels of a row in a beat as they advance."""
+    even, step, across = even_rows(window, height, width), window.strides[1], window.size(height, width)[1]
+    return [n for n in range(2, across + 1) if even(n * step)]
+
+
+def even_rows(window: Window, height: int, width: int) -> Callable[[int], bool]:
+    """Whether rows can come in beats of so many pixels, each row with beats of its own.
+
+    What is behind its end in the last beat may be anything: then no tap may lie there.
     """
-    step, columns = windows * window.strides[1], window.size(height, width)[1]
+    columns = window.size(height, width)[1]
     beyond = (columns - 1) * window.strides[1] + window.reach[1] - window.pads[1] > width
-    return [p for p in divisors(step) if p <= width and (width % p == 0 or not beyond)]
+    return lambda pixels: pixels <= width and (width % pixels == 0 or not beyond)
 
 
 def is_depthwise(layer: Convolution) -> bool:
@@ -227,8 +240,8 @@ def _possible(work: Work) -> str:
         text += f"; pe {work.rows} to {work.outputs} in steps of {work.rows} with simd {most}"
     elif work.unrolls:
         text += f"; simd {work.taps} to {most} in steps of {work.taps}"
-    if work.several:
-        text += f"; {', '.join(map(str, work.several))} times pe {work.outputs} with simd {most}"
+    if several := work.several:
+        text += f"; {', '.join(map(str, several[:8]))}{' ...' if len(several) > 8 else ''} times pe {work.outputs} with simd {most}"
     return text
 
 
@@ -261,12 +274,8 @@ def at_once(layer: Pooling) -> list[int] | None:
     if layer.window.taps > MOST_TAPS:
         return None
     height, width, channels = layer.source.shape[-3:]
-    counts = range(1, layer.result.shape[-2] + 1)
-    return [
-        n for n in counts
-        if n == 1 or (n * layer.window.strides[1] in pixels_at_once(layer.window, height, width, n)
-                      and n * layer.window.taps * channels <= MOST_PRODUCTS)
-    ]  # fmt: skip
+    most = MOST_PRODUCTS // (layer.window.taps * channels)
+    return [1, *(n for n in several_windows(layer.window, height, width) if n <= most)]
 
 
 def fastest(work: Work) -> tuple[int, int]:
