@@ -114,8 +114,12 @@ class Planner(Images):
 
     def finish(self) -> list[Stage]:
         flow = self.flows[self.root[-1]].pop(0)
-        if flow.stream.group % flow.stream.lanes and flow.stream.groups > 1:
-            flow = self._dense(flow, flow.stream.lanes, flow.stream.group, "m_axis_width")
+        lanes, group = flow.stream.lanes, flow.stream.group
+        if group % lanes and flow.stream.groups > 1:
+            dense = max(d for d in divisors(group) if d <= lanes)
+            if flow.elements // dense > self.target:
+                dense, group = lanes, flow.elements
+            flow = self._converted(flow, dense, group, "m_axis_width")
         self._append("m_axis", Port(), [flow], flow.stream)
         return self.stages
 
