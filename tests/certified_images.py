@@ -109,7 +109,7 @@ def moved() -> onnx.ModelProto:
     """A slice, a border, a repetition, a transposition."""
     g = Images(4, 6, 6).codes()
     g.whole("Slice", [1, 1, 0], [3, 5, 6], [1, 2, 3], [1, 1, 2])
-    g.whole("Pad", [0, 0, 1, 0, 0, 0, 0, 2])
+    g.whole("Pad", [0, 0, 1, 0, 0, 0, 0, 2]).codes(2.0)
     g.conv(3, 2, (2, 1)).codes(4.0, 3.0)
     g.current = g.node("Resize", g.current, g.const([]), g.const([1.0, 1.0, 2.0, 3.0]), mode="nearest",
                        coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip

@@ -43,7 +43,7 @@ from hlsgen.ir import (
     Winner,
 )
 from hlsgen.operations import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
-from hlsgen.passes import concats, onetensor, pools
+from hlsgen.passes import borders, concats, onetensor, pools
 from hlsgen.passes.held import Held, Layers, bounded
 from hlsgen.passes.images import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.linear import linear, linear_integer
@@ -62,6 +62,7 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
     linear layer, else codes. Raises HlsgenError."""
     model = pools.behind_quantizers(concats.behind_quantizers(onetensor.functions_of_one(model)))
+    model = borders.into_convolutions(model)
     steps = model.steps
     if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
         raise fail(
