@@ -249,7 +249,16 @@ def default_target(graph: Graph) -> int:
     """Cycles a frame at the default number of multiplications a cycle, and no more than a window a cycle."""
     works = works_of(graph).values()
     macs = sum(work.macs for work in works)
-    return max(1, -(-macs // DEFAULT_PARALLELISM), *(max(work.places, work.arrivals // work.groups) for work in works))
+    return max(
+        -(-macs // DEFAULT_PARALLELISM), pixels_moved(graph),
+        *(max(work.places, work.arrivals // work.groups) for work in works),
+    )  # fmt: skip
+
+
+def pixels_moved(graph: Graph) -> int:
+    """Pixels of the largest image of which something is taken, or to which something is added."""
+    moves = [layer for layer in graph.layers if isinstance(layer, Rearrange)]
+    return max([1, *(v.size // v.shape[-1] for layer in moves for v in (layer.source, layer.result))])
 
 
 def least_cycles(graph: Graph, targets: Targets) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlsgen.fixed import Array
-from hlsgen.folding import Folding, Targets, at_once, divisors, is_depthwise, pixels_at_once, work_of
+from hlsgen.folding import Folding, Targets, at_once, divisors, is_depthwise, pixels_at_once, pixels_moved, work_of
 from hlsgen.ir import Convolution, Graph, Linear, Pooling
 from hlsgen.layout import Layout, vectors
 from hlsgen.stages import (
@@ -29,7 +29,8 @@ class Images(Streams):
         super().__init__(graph, layout)
         self.folding, self.targets = folding, targets
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
-        self.target = max([targets.cycles or 1, *(w.cycles(*folding[n]) for w, n in works)])
+        least = targets.cycles or pixels_moved(graph)
+        self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])
 
     def _convolution(self, i: int, layer: Convolution, name: str) -> Flow:
         pe, simd = self.folding[layer.name]

@@ -58,8 +58,6 @@ from hlsgen.weights import mode_of, padded
 
 #: Lanes that the names of threshold files can tell apart.
 MAX_LANES = 9999
-#: Most elements that a slice takes at once, to pick some of them.
-MAX_PICKED = 4096
 
 
 class Planner(Images):
@@ -301,7 +299,7 @@ class Planner(Images):
         lanes = math.gcd(common, flow.stream.lanes)
         if flow.elements // lanes > self.target:
             lanes = next((d for d in divisors(common) if flow.elements // d <= self.target), common)
-            if flow.elements // lanes > self.target and size <= MAX_PICKED:
+            if flow.elements // lanes > self.target and size == shape[axes[-1]]:
                 return self._picked(i, layer, name, flow, merged)
         flow = self._dense(flow, lanes, flow.elements, f"{name}_width")
         lanes = flow.stream.lanes
