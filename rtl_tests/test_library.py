@@ -264,7 +264,8 @@ for module, parameters in json.loads(sys.argv[2]).items():
     run("proc; flatten; opt_expr; opt_clean; check -assert")
     run("select -assert-none t:$dlatch* t:$adlatch* t:$sr t:$_DLATCH*")
     run("synth -run coarse:check -noabc")
-    run("select -assert-none t:$dlatch* t:$_DLATCH* t:$_SR*; select -assert-min 1 t:*")
+    run("select -assert-none t:$dlatch* t:$_DLATCH* t:$_SR*")
+    run("select -assert-none t:*" if module == "hg_pick" else "select -assert-min 1 t:*")  # wires alone
 print("DONE")
 """
 
