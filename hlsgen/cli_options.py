@@ -30,7 +30,8 @@ TargetCycles = Annotated[
     int | None,
     typer.Option(
         "--target-cycles",
-        help="At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle.",
+        help="At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle, "
+        "at most a window a cycle.",
         show_default=False,
     ),
 ]

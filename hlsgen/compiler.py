@@ -101,8 +101,8 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     if options.target_cycles and schedule.interval > options.target_cycles:
         slowest = max(schedule.stages, key=lambda stage: (busy(stage), bool(stage.layer)))
         problems.warn(
-            "HG090", "--target-cycles", f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, the "
-            f"fastest, for {slowest.layer or slowest.name}.",
+            "HG090", "--target-cycles", f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, "
+            f"what {slowest.layer or slowest.name} needs.",
         )  # fmt: skip
     data = self_contained(path)
     options = replace(options, name=_title(options.name or path.stem))

@@ -106,12 +106,10 @@ class Work:
         return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
 
     def side_by_side(self, windows: int) -> list[int]:
-        """Pixels (vectors) that can come in a beat for so many windows of a row at once."""
-        layer = self.layer
-        if isinstance(layer, Linear):
-            return [windows] if self.places % windows == 0 else []
-        height, width, _ = layer.source.shape[-3:]
-        return pixels_at_once(layer.window, height, width, windows)
+        """Pixels that can come in a beat for so many windows of a row at once."""
+        assert isinstance(self.layer, Convolution)
+        height, width, _ = self.layer.source.shape[-3:]
+        return pixels_at_once(self.layer.window, height, width, windows)
 
     def legal(self, pe: int, simd: int) -> bool:
         most = self.taps * self.columns

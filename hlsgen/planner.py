@@ -101,8 +101,11 @@ class Planner(Images):
             raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
         if first is None:
             return min(lanes, size), size
-        return max(d for d in divisors(first.result.shape[-1] if isinstance(first, Merge | Packing)
-                                       else self._channels(first)) if d <= lanes), size  # fmt: skip
+        channels = first.result.shape[-1] if isinstance(first, Merge | Packing) else self._channels(first)
+        even = max(d for d in divisors(channels) if d <= lanes)
+        if self.targets.lanes is None and size // even > self.target:
+            even = next((d for d in divisors(size) if size // d <= self.target and d <= MAX_LANES), even)
+        return even, size
 
     @staticmethod
     def _channels(layer: object) -> int:

@@ -63,8 +63,4 @@ def unfolded_groups(weight: Array, pe: int, mode: int) -> Array:
 
 def folded_depthwise(weight: Array, pe: int, mode: int) -> Array:
     """(channels, kernel height, kernel width, 1) -> (words, pe): fold of the channels, tap."""
-    channels, height, width, _ = weight.shape
-    folds = -(-channels // pe)
-    whole = np.full((folds * pe, height * width), _EMPTY[mode], np.int64)
-    whole[:channels] = weight.reshape(channels, -1)
-    return np.ascontiguousarray(whole.reshape(folds, pe, -1).transpose(0, 2, 1)).reshape(-1, pe)
+    return np.ascontiguousarray(unfolded_groups(weight, pe, mode).transpose(0, 2, 1)).reshape(-1, pe)

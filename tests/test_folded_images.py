@@ -14,7 +14,7 @@ from paths import needs_icarus
 import hlsgen
 from hlsgen.flow import measure
 from hlsgen.folding import Work, works_of
-from hlsgen.stages import ConvStage, PoolStage, ReduceStage, TapsStage, TreeStage, UnfoldStage
+from hlsgen.stages import BesideStage, ConvStage, PickStage, PoolStage, ReduceStage, TapsStage, TreeStage, UnfoldStage
 
 KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled")
 
@@ -129,6 +129,71 @@ def test_changed_windows_are_not_certified(change: str | tuple[str, str], tmp_pa
     certified = hlsgen.certify(tmp_path / "out")
     assert not certified.ok
     assert any(problem.code == "HG055" for problem in certified.problems)
+
+
+@pytest.mark.parametrize("kind", ["conv", "linear"])
+def test_pieces_of_one_vector_are_not_certified(kind: str, tmp_path: Path) -> None:
+    """hg_mvu leaves elements out if TAPS does not divide a vector."""
+    from image_models import Builder
+
+    b = Builder(5, True, 4)
+    x = b.activation(b.input(1, 2, 4, 4))
+    x = b.activation(b.conv(x, 4, kernel_shape=[2, 2] if kind == "conv" else [1, 1]))
+    onnx.save(b.model(x), tmp_path / "net.onnx")
+    hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=16))
+    top = tmp_path / "out" / "rtl" / "top.v"
+    text = top.read_text()
+    assert text.count("hg_mvu #(") == 1
+    assert "WINDOWS" not in text
+    top.write_text(text.replace("hg_mvu #(", "hg_mvu #(\n        .TAPS(3),"))
+    certified = hlsgen.certify(tmp_path / "out")
+    assert any(problem.code == "HG055" for problem in certified.problems)
+
+
+@needs_icarus
+def test_channels_of_several_pixels(tmp_path: Path) -> None:
+    """The port, a pool, slices, a concatenation and an upsampling keep up with several pixels a cycle."""
+    from image_models import Builder
+
+    b = Builder(5, True, 4)
+    x = b.quant(b.input(1, 6, 8, 8))
+    x = b.quant(b.then(x, "MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
+    x = replace(x, shape=(1, 6, 4, 4))
+    halves = []
+    for start in (0, 3):
+        cut = b.node("Slice", x.name, *(b.const([v], np.int64) for v in (start, start + 3, 1)))
+        halves.append(b.quant(b.conv(replace(x, name=cut, shape=(1, 3, 4, 4)), 2, kernel_shape=[1, 1])))
+    x = b.quant(b.concat(*halves))
+    size = b.node("Resize", x.name, "", b.const([1.0, 1.0, 2.0, 2.0]), mode="nearest", nearest_mode="floor",
+                  coordinate_transformation_mode="asymmetric")  # fmt: skip
+    x = b.quant(b.conv(replace(x, name=size, shape=(1, 4, 8, 8)), 1, kernel_shape=[1, 1]))
+    onnx.save(b.model(x), tmp_path / "net.onnx")
+    assert hlsgen.check(tmp_path / "net.onnx").schedule.interval >= 64  # a pixel a cycle is enough by default
+    build = hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=32))
+    assert build.schedule.interval == 32
+    fast = hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=8))
+    assert fast.schedule.interval == 8
+    assert {BesideStage, PickStage} <= {type(stage.unit) for stage in fast.schedule.stages}
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    assert verdict.ok, verdict
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+def test_nothing_is_faster_than_the_slowest(tmp_path: Path) -> None:
+    """A border takes a pixel a cycle: the convolution behind it gets no more."""
+    from image_models import Builder
+
+    b = Builder(5, True, 4)
+    x = b.quant(b.input(1, 2, 4, 6))
+    x = replace(x, name=b.node("Pad", x.name, b.const([0, 0, 1, 1, 0, 0, 1, 1], np.int64)), shape=(1, 2, 6, 8))
+    x = b.quant(b.conv(b.quant(x), 4, kernel_shape=[3, 3]))
+    onnx.save(b.model(x), tmp_path / "net.onnx")
+    build = hlsgen.check(tmp_path / "net.onnx", hlsgen.Options(target_cycles=1))
+    assert build.schedule.interval == 48
+    (row,) = build.schedule.folding["layers"].values()
+    (work,) = works_of(build.graph).values()
+    assert work.cycles(row["pe"], row["simd"]) > 24
+    assert any(w.code == "HG090" and "taken: 48" in w.message for w in build.warnings)
 
 
 def spoil_memory(rtl: Path) -> None:

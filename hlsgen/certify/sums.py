@@ -62,7 +62,8 @@ def matrix(cell: Cell, stream: Stream, layer: Linear, order: Array, elements: El
     if row_folds * pe < rows or (row_folds - 1) * pe >= rows:
         raise broken(layer.name, f"{cell.name} has {row_folds} x {pe} rows, the model {rows}.")
     numbers = elements.numbers[value].reshape(-1, rows)[vectors(layer.name, order, columns)[0]]
-    if windows > 1 and ((folds, row_folds, pe, count(cell, "TAPS")) != (1, 1, rows, 1) or len(numbers) % windows):
+    several = windows > 1 and ((folds, row_folds, pe) != (1, 1, rows) or len(numbers) % windows)
+    if several or count(cell, "TAPS") > 1:
         raise broken(layer.name, f"{cell.name} has {windows} vectors in a beat, but not whole ones.")
     return spread(cell, layer, numbers.reshape(-1, 1, windows * rows), (1, row_folds, windows * pe))
 

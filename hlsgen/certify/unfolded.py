@@ -129,14 +129,16 @@ def convolution(cell: Cell, stream: Stream, layer: Convolution) -> tuple[tuple[i
                 f"{outputs // layer.groups} x {layer.weight.shape[3]}.",
             )  # fmt: skip
         folds, windows, lanes = repeat, max(1, pe // outputs), pe // rows * taps * columns
+        ordered = True
     else:
         repeat, lanes, folds = (cell.number(x, 1) for x in ("ROW_FOLDS", "SIMD", "COL_FOLDS"))
         windows = count(cell, "WINDOWS")
         lanes, pe = lanes * windows, pe * windows
+        ordered = count(cell, "TAPS") == (layer.window.taps if windows > 1 else 1)
         if layer.groups != 1:
             raise broken(layer.name, f"{cell.name} sums over all channels, the model over {layer.groups} groups.")
     fits(cell, stream, lanes, cell.number("X_W", 1))
-    if windows > 1 and (folds, repeat, pe, count(cell, "TAPS")) != (1, 1, windows * outputs, layer.window.taps):
+    if not ordered or (windows > 1 and (folds, repeat, pe) != (1, 1, windows * outputs)):
         raise broken(layer.name, f"{cell.name} has {windows} windows in a beat, but not whole ones.")
     if whole(cell, stream, folds, "a window has") != _beats(layer, windows):
         raise broken(layer.name, f"{cell.name} gets {stream.beats} beats a frame, not {folds} for each window.")
