@@ -110,8 +110,11 @@ class Core:
         assert block
         new = block[0]
         for name, value in values.items():
-            assert f".{name}({instance['parameters'][name]})" in new
-            new = new.replace(f".{name}({instance['parameters'][name]})", f".{name}({value})")
+            if name not in instance["parameters"]:
+                new = new.replace("#(", f"#(.{name}({value}),", 1)
+            else:
+                assert f".{name}({instance['parameters'][name]})" in new
+                new = new.replace(f".{name}({instance['parameters'][name]})", f".{name}({value})")
             for x in (x for layer in certificate["layers"] for x in layer["instances"]):
                 if x["instance"] == instance["instance"]:
                     x["parameters"][name] = value
@@ -318,6 +321,46 @@ def test_what_moves_elements(core: Path) -> None:
                 c.fails("it needs|elements a frame, not|go beyond|no multiple of that|words a pixel")
                 c.undo()
     assert messages(core) == []
+
+
+@each("padded whole", "three whole")
+def test_windows_at_once(core: Path) -> None:
+    """Where they are, which rows and words are kept, how vectors lie in a beat, and the weights."""
+    c = Core(core)
+    unfold, mvu = c.instance("hg_unfold"), c.instance("hg_mvu")
+    p = unfold["parameters"]
+    assert p["WINDOWS"] > 1
+    for values in (
+        {"PL": p["PL"] ^ 1},
+        {"WINDOWS": 1},
+        {"PIXELS": 1},
+        {"ROWS": p["KH"] - 1},
+        {"DW": 2},
+        {"SH": p["SH"] + 1},
+    ):
+        if all(p.get(name, 1) != value for name, value in values.items()):
+            c.set(unfold, **values)
+            c.fails("no window would be right|do not go together|it takes|multiple of that|does not get|several images")
+            c.undo()
+    for values in ({"TAPS": 1}, {"WINDOWS": 1}):
+        c.set(mvu, **values)
+        c.fails("not whole ones|it takes")
+        c.undo()
+    words = (core / "rtl" / mvu["parameters"]["FILE"]).read_text().split()
+    c.words(mvu["parameters"]["FILE"], [f"{int(words[0], 16) ^ 1:x}", *words[1:]])
+    c.fails("the model's weight is")
+
+
+@each("binary folded", "pools", "pools whole")
+def test_pieces_of_one_vector(core: Path) -> None:
+    """hg_mvu leaves elements out if TAPS does not divide a vector."""
+    c = Core(core)
+    found = [x for x in c.instances if x["module"] == "hg_mvu" and "WINDOWS" not in x["parameters"]]
+    for x in found:
+        c.set(x, TAPS=3)
+        c.fails("not whole ones")
+        c.undo()
+    assert found
 
 
 @each("three", "moved")
