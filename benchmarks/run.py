@@ -26,9 +26,9 @@ from oracles import Qonnx  # noqa: E402
 from random_graphs import Graph  # noqa: E402
 
 import hlsgen  # noqa: E402
-from hlsgen import reference  # noqa: E402
-from hlsgen.simulation.native import NativeCore  # noqa: E402
-from hlsgen.simulation.vectors import stimuli  # noqa: E402
+from hlsgen.interpreter import graph as reference  # noqa: E402
+from hlsgen.simulation.verilator_library import NativeCore  # noqa: E402
+from hlsgen.testbench.stimuli import stimuli  # noqa: E402
 
 MODELS = ROOT.parent / "shared" / "models"
 #: model, cycles a frame of FINN's shipped folding, spread of the inputs

@@ -18,31 +18,34 @@ from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
-from hlsgen import reference
 from hlsgen.certify import Certified
 from hlsgen.certify import certify as _certify  # here, as importing the package later would hide the function
-from hlsgen.compiler import (
-    Build,
-    Options,
-    Progress,
-    check_output,
-    compile_model,
-    reopen,
-    tool_version,
-    write_build,
-)
-from hlsgen.errors import Diagnostic, HlsgenError, fail
-from hlsgen.fixed import Array
+from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
+from hlsgen.driver.build_directory import check_output, reopen, write_build
+from hlsgen.driver.compile import Build, Progress, compile_model
+from hlsgen.driver.options import Options, tool_version
+from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Relabel
-from hlsgen.semantics import decode
-from hlsgen.simulation.hardware import run_hardware, run_layers
-from hlsgen.simulation.simulate import SIMULATORS
-from hlsgen.simulation.verdict import Verdict, verify_build
+from hlsgen.ir.evaluate import decode
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.cocotb_runner import SIMULATORS
+from hlsgen.simulation.run import run_hardware, run_layers
+from hlsgen.simulation.verify import Verdict, verify_build
 
 __all__ = [
-    "Build", "Certified", "Diagnostic", "HlsgenError", "Options", "Verdict", "build", "certify", "check", "layers", "run",
+    "Build",
+    "Certified",
+    "Diagnostic",
+    "HlsgenError",
+    "Options",
+    "Verdict",
+    "build",
+    "certify",
+    "check",
+    "layers",
+    "run",
     "verify",
-]  # fmt: skip
+]
 __version__ = tool_version()
 
 

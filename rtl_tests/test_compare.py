@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from streams import Stream, integers, pack, sweep
 
-from hlsgen.binding import compare as binding
-from hlsgen.fixed import IntType, int_type
-from hlsgen.render import constant
-from hlsgen.rescale import compare
-from hlsgen.rescale.steps import Steps
+from hlsgen.numerics.fixed import IntType, int_type
+from hlsgen.rescale.realize import compare
+from hlsgen.rescale.threshold_table import Steps
+from hlsgen.verilog.binding import compare as binding
+from hlsgen.verilog.render import constant
 
 
 @dataclass(frozen=True)

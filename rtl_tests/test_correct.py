@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from streams import Stream, every, integers, pack, sweep
 
-from hlsgen.binding import correct as binding
-from hlsgen.binding.words import Bits
-from hlsgen.fixed import IntType
-from hlsgen.rescale import correct
-from hlsgen.rescale.steps import Steps
+from hlsgen.numerics.fixed import IntType
+from hlsgen.rescale.realize import correct
+from hlsgen.rescale.threshold_table import Steps
+from hlsgen.verilog.binding import correct as binding
+from hlsgen.verilog.binding.memory_files import Bits
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import pytest
 from lanes import Words, compile_function
 from streams import RTL, SIMULATORS, Stream, pack, sweep
 
-from hlsgen.quantized_add import quantized_add
+from hlsgen.numerics.quantized_add import quantized_add
 
 Vector = npt.NDArray[Any]
 #: zp0, zp1, zpo, s0, s1, so, shift and their bits.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from streams import Stream, pack, sweep
 
-from hlsgen.semantics import float_to_key
+from hlsgen.ir.evaluate import float_to_key
 
 
 def patterns(rng: np.random.Generator, count: int) -> np.ndarray:

@@ -8,15 +8,12 @@ import numpy as np
 import pytest
 from streams import Stream, pack
 
-from hlsgen.binding import pair as binding
-from hlsgen.binding.words import Bits
-from hlsgen.fixed import IntType
-from hlsgen.operations import (
-    Pair,
-    PairOp,
-)
-from hlsgen.quantized_add import Parameters
-from hlsgen.rescale.pair import PairAdd, PairScale
+from hlsgen.ir.ops import Pair, PairOp
+from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.quantized_add import Parameters
+from hlsgen.rescale.realize.pair import PairAdd, PairScale
+from hlsgen.verilog.binding import pair as binding
+from hlsgen.verilog.binding.memory_files import Bits
 
 INT8, UINT8 = IntType(-128, 127), IntType(0, 255)
 SIGNED = Pair(PairOp.ADD, INT8, "int8")

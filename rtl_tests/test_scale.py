@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from streams import Stream, every, integers, pack, sweep
 
-from hlsgen.binding.scale import bind
-from hlsgen.binding.words import Bits
-from hlsgen.fixed import int_type
-from hlsgen.rescale.scale import Scale
+from hlsgen.numerics.fixed import int_type
+from hlsgen.rescale.realize.scale import Scale
+from hlsgen.verilog.binding.memory_files import Bits
+from hlsgen.verilog.binding.scale import bind
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,9 @@ import pytest
 from streams import Pipeline, Stream, every, integers, pack, sweep
 from test_scale import verilog
 
-from hlsgen.binding.float_scale import bind
-from hlsgen.fixed import Array, int_type
-from hlsgen.rescale.float_scale import FloatScale
+from hlsgen.numerics.fixed import Array, int_type
+from hlsgen.rescale.realize.float_scale import FloatScale
+from hlsgen.verilog.binding.float_scale import bind
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from streams import Stream, every, integers, memory, pack, sweep
 
-from hlsgen.fixed import Rounding
-from hlsgen.rescale.shift import Shift
+from hlsgen.numerics.fixed import Rounding
+from hlsgen.rescale.realize.shift import Shift
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from streams import Stream, integers, pack, sweep
 
-from hlsgen.binding import table as binding
-from hlsgen.fixed import int_type
-from hlsgen.render import constant
-from hlsgen.rescale.table import Mode, Table
+from hlsgen.numerics.fixed import int_type
+from hlsgen.rescale.realize.table import Mode, Table
+from hlsgen.verilog.binding import table as binding
+from hlsgen.verilog.render import constant
 
 
 @dataclass(frozen=True)

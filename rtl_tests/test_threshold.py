@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from streams import Stream, every, integers, memory, pack, sweep
 
-from hlsgen.fixed import Array, int_type
-from hlsgen.rescale.thresholds import Thresholds
+from hlsgen.numerics.fixed import Array, int_type
+from hlsgen.rescale.realize.thresholds import Thresholds
 
 
 @dataclass(frozen=True)

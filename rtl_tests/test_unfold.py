@@ -13,10 +13,10 @@ from players import Player, Stimulus, play
 from streams import SIMULATORS, integers, memory, pack
 from windows import Geometry
 
-from hlsgen.ir import Window
-from hlsgen.motion import Wire
-from hlsgen.stages import UnfoldStage
-from hlsgen.windows import Buffer, windows, words_of
+from hlsgen.cycle_model.line_buffers import Buffer, windows, words_of
+from hlsgen.cycle_model.processes import Wire
+from hlsgen.dataflow.units import UnfoldStage
+from hlsgen.ir.window import Window
 
 LATENCY = 2
 

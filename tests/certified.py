@@ -18,8 +18,8 @@ from onnx import helper, numpy_helper
 from paths import DATA
 
 import hlsgen
-from hlsgen.frontend import dialect
-from hlsgen.quantized_add import Parameters
+from hlsgen.frontend import domain_hlsgen
+from hlsgen.numerics.quantized_add import Parameters
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def winner() -> onnx.ModelProto:
 
 def pair(op: str) -> onnx.ModelProto:
     """An operation of two int8 inputs."""
-    node = dialect.make_quantized_add("a", "b", "c", Parameters(-3, 7, 2, 300, 250, 3, 13))
+    node = domain_hlsgen.make_quantized_add("a", "b", "c", Parameters(-3, 7, 2, 300, 250, 3, 13))
     constants = {}
     if op != "QuantizedAdd":
         constants = {"s": np.float32(0.25), "t": np.float32(1), "z": np.int8(3)}
@@ -99,7 +99,7 @@ def pair(op: str) -> onnx.ModelProto:
     a, b, c = (helper.make_tensor_value_info(name, onnx.TensorProto.INT8, [1, 4]) for name in "abc")
     values = [numpy_helper.from_array(np.asarray(v), name) for name, v in constants.items()]
     graph = helper.make_graph([node], "pair", [a, b], [c], values)
-    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1), dialect.opset_import()]
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1), domain_hlsgen.opset_import()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 

@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlsgen.activations import KINDS, LITERAL
-from hlsgen.fixed import IntType, Rounding, int_type
-from hlsgen.ir import (
-    Accumulator,
-    Affine,
-    CountScale,
-    Decode,
-    Fixed,
-    FloatBits,
-    Whole,
-)
-from hlsgen.operations import (
+from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode, quantize
+from hlsgen.ir.ops import (
     Activation,
     Add,
     Bipolar,
@@ -41,8 +32,9 @@ from hlsgen.operations import (
     SignedBit,
     Trunc,
 )
-from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode, quantize
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.activations import KINDS, LITERAL
+from hlsgen.numerics.fixed import IntType, Rounding, int_type
 
 Array = NDArray[Any]
 Random = np.random.Generator

@@ -12,12 +12,12 @@ from onnx import helper
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.core.onnx_exec import execute_onnx
 
-from hlsgen import ir
-from hlsgen.errors import HlsgenError
-from hlsgen.frontend.conv import CHANNELS_LAST, CONV_OPERATORS, import_conv
-from hlsgen.frontend.spatial import import_spatial
-from hlsgen.frontend.tensors import Const, attributes
-from hlsgen.semantics import apply
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.frontend.constant_folding import Const, attributes
+from hlsgen.frontend.ops_conv import CHANNELS_LAST, CONV_OPERATORS, import_conv
+from hlsgen.frontend.ops_image import import_spatial
+from hlsgen.ir import model as ir
+from hlsgen.ir.evaluate import apply
 
 Array = Any
 Steps = list[tuple[Any, tuple[int, ...]]]

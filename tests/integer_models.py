@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from paths import ROOT
 
 import hlsgen
-from hlsgen import reference
+from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
 EXAMPLE = ROOT / "examples" / "prequantized" / "models.py"

@@ -10,9 +10,8 @@ from pathlib import Path
 import numpy as np
 from paths import ROOT
 
-from hlsgen.flow import INPUT, OUTPUT
-from hlsgen.ir import Reduction
-from hlsgen.stages import (
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT
+from hlsgen.dataflow.units import (
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -29,6 +28,7 @@ from hlsgen.stages import (
     WidthStage,
     WinnerStage,
 )
+from hlsgen.ir.window import Reduction
 
 RTL = ROOT / "templates" / "rtl"
 

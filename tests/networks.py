@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hlsgen.fixed import IntType, Rounding
-from hlsgen.ir import Reduction, Window
-from hlsgen.rescale.shift import Shift
-from hlsgen.stages import (
+from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.dataflow.units import (
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -31,7 +29,9 @@ from hlsgen.stages import (
     Work,
     stream_of,
 )
-from hlsgen.windows import least_depth
+from hlsgen.ir.window import Reduction, Window
+from hlsgen.numerics.fixed import IntType, Rounding
+from hlsgen.rescale.realize.shift import Shift
 
 #: All elements; sums wrap.
 BYTE = IntType(0, 255)

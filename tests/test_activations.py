@@ -11,8 +11,8 @@ import pytest
 from mpmath import mp, mpf
 from numpy.typing import NDArray
 
-from hlsgen.activations import KINDS, LITERAL, SMOOTH, evaluate, turning_points
-from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, key_to_float
+from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, key_to_float
+from hlsgen.numerics.activations import KINDS, LITERAL, SMOOTH, evaluate, turning_points
 
 Array = NDArray[Any]
 Function = Callable[[Any, Any, Any], Any]

@@ -23,9 +23,10 @@ from paths import needs_icarus
 from typer.testing import CliRunner
 
 import hlsgen
-from hlsgen import Options, cli, compiler
-from hlsgen.errors import CODES, Collector, HlsgenError, fail
-from hlsgen.simulation import simulate
+from hlsgen import Options, cli
+from hlsgen.diagnostics import CODES, Collector, HlsgenError, fail
+from hlsgen.driver import compile
+from hlsgen.simulation import cocotb_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 ONES = np.ones(4, np.float32)
@@ -548,7 +549,7 @@ def test_unreadable_folding(content: bytes | None, tmp_path: Path) -> None:
     if content:
         (tmp_path / "f").write_bytes(content)
     with pytest.raises(HlsgenError, match="HG041"):
-        compiler.read_folding(tmp_path / "f")
+        compile.read_folding(tmp_path / "f")
 
 
 @pytest.mark.parametrize(
@@ -712,7 +713,7 @@ def test_changed_file(build_dir: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_no_simulator(build_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulate.shutil, "which", lambda name: None)
+    monkeypatch.setattr(cocotb_runner.shutil, "which", lambda name: None)
     result = CliRunner().invoke(cli.app, ["verify", str(build_dir), "--sim", "icarus"])
     assert result.exit_code == 1
     assert "HG052" in result.stderr

@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
-from hlsgen.frontend import dialect
-from hlsgen.quantized_add import Parameters
+from hlsgen.frontend import domain_hlsgen
+from hlsgen.numerics.quantized_add import Parameters
 
 ONE, ZERO = np.float32(1), np.int8(0)
 W = np.ones((4, 3), np.int8)
@@ -43,7 +43,7 @@ def net(kind: int, *nodes: tuple[Any, ...], shape: tuple[int, ...] = (1, 4), ops
     graph = helper.make_graph(
         made, "g", [source], [helper.make_empty_tensor_value_info(last)], constants
     )  # fmt: skip
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1), dialect.opset_import()]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MS, 1), domain_hlsgen.opset_import()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
@@ -89,11 +89,11 @@ CASES: dict[str, tuple[str, str, Callable[[], onnx.ModelProto]]] = {
     "QLinearAdd grows": ("HG023", "operand", lambda: net(I8, ("QLinearAdd", [
         None, ONE, ZERO, np.ones((3, 4), np.int8), ONE, ZERO, ONE, ZERO], {}, MS))),
     "quantized add of uint8": ("HG026", "uint8", lambda: net(TensorProto.UINT8, ("QuantizedAdd", [
-        None, np.ones((1, 4), np.int8)], dict.fromkeys(dialect.ATTRIBUTES, 1), "hlsgen"))),
+        None, np.ones((1, 4), np.int8)], dict.fromkeys(domain_hlsgen.ATTRIBUTES, 1), "hlsgen"))),
     "quantized add, wide scale": ("HG013", "s0", lambda: net(I8, ("QuantizedAdd", [
-        None, np.ones((1, 4), np.int8)], {**dict.fromkeys(dialect.ATTRIBUTES, 1), "scale_a": 1 << 16}, "hlsgen"))),
+        None, np.ones((1, 4), np.int8)], {**dict.fromkeys(domain_hlsgen.ATTRIBUTES, 1), "scale_a": 1 << 16}, "hlsgen"))),
     "quantized add of two shapes": ("HG023", "shapes", lambda: net(I8, ("QuantizedAdd", [
-        None, np.ones(4, np.int8)], dict.fromkeys(dialect.ATTRIBUTES, 1), "hlsgen"))),
+        None, np.ones(4, np.int8)], dict.fromkeys(domain_hlsgen.ATTRIBUTES, 1), "hlsgen"))),
     "unknown convention": ("HG025", "nearest", lambda: net(I32, ("Requantize", REQUANTIZE, {"rounding": "nearest"}, "hlsgen"))),
     "wide multiplier": ("HG027", "multiplier", lambda: net(
         I32, ("Requantize", changed(REQUANTIZE, 1, np.int32(-5)), {"rounding": "double"}, "hlsgen"))),
@@ -138,7 +138,9 @@ def test_the_same_without_the_fault(tmp_path: Path) -> None:
         net(F32, QUANTIZE, DEQUANTIZE, ("Pow", [None, np.float32(2)]), QUANTIZE),
         net(I8, ("QLinearMatMul", QLINEAR)),
         net(I32, ("Requantize", REQUANTIZE, {"rounding": "double"}, "hlsgen")),
-        net(I8, ("QuantizedAdd", [None, np.ones((1, 4), np.int8)], dict.fromkeys(dialect.ATTRIBUTES, 1), "hlsgen")),
+        net(
+            I8, ("QuantizedAdd", [None, np.ones((1, 4), np.int8)], dict.fromkeys(domain_hlsgen.ATTRIBUTES, 1), "hlsgen")
+        ),
     ):
         onnx.save(made, tmp_path / "m.onnx")
         hlsgen.check(tmp_path / "m.onnx")

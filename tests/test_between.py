@@ -16,7 +16,7 @@ from oracles import Qonnx
 from random_graphs import DOMAIN, Graph
 
 import hlsgen
-from hlsgen import reference
+from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
 f32 = np.float32

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from oracles import Qonnx
 
 import hlsgen
-from hlsgen import reference
+from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
 

@@ -9,11 +9,12 @@ import pytest
 from network_bench import play
 from networks import SHIFT, Image, Net, Random
 
-from hlsgen.blocking import standstill
-from hlsgen.buffers import size, with_depths
-from hlsgen.flow import INPUT, OUTPUT, measure, simulate
-from hlsgen.ir import Reduction, Window
-from hlsgen.stages import (
+from hlsgen.cycle_model.deadlock import standstill
+from hlsgen.cycle_model.fifo_shrinking import with_depths
+from hlsgen.cycle_model.fifo_sizing import size
+from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT, measure, simulate
+from hlsgen.dataflow.units import (
     ConcatStage,
     ConvStage,
     FifoStage,
@@ -27,7 +28,7 @@ from hlsgen.stages import (
     Stage,
     WidthStage,
 )
-from hlsgen.windows import least_depth
+from hlsgen.ir.window import Reduction, Window
 
 KINDS = ("conv", "depthwise", "pool", "shift", "fifo", "same", "branches", "width", "flat", "matrix", "gather", "take")
 

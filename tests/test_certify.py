@@ -16,7 +16,7 @@ from paths import DATA, ROOT
 from typer.testing import CliRunner
 
 import hlsgen
-from hlsgen.certify import functions
+from hlsgen.certify import quantizers
 from hlsgen.certify.proof import prove
 from hlsgen.cli import app
 
@@ -99,4 +99,4 @@ def test_the_checker_stands_alone() -> None:
                 if node.module == "hlsgen.render":
                     assert {alias.name for alias in node.names} == {"library_text"}
             assert not isinstance(node, ast.Import) or not any(a.name.startswith("hlsgen") for a in node.names)
-    assert prove is functions.prove
+    assert prove is quantizers.prove

@@ -14,11 +14,11 @@ import pytest
 from certified import CASES, each, messages, sign
 
 import hlsgen
-from hlsgen.certify import functions as layers_
+from hlsgen.certify import quantizers as layers_
+from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.proof import Proof
 from hlsgen.certify.proof import runs as runs_
-from hlsgen.certify.verilog import broken
-from hlsgen.reference import run_layer
+from hlsgen.interpreter.graph import run_layer
 
 
 @pytest.fixture(scope="module")

@@ -13,22 +13,14 @@ from certified import CASES
 from paths import needs_icarus
 
 import hlsgen
-from hlsgen.binding import bind, float_scale
-from hlsgen.binding.words import Binding, Bits
-from hlsgen.certify import functions
-from hlsgen.certify.functions import MODELS
+from hlsgen.certify import quantizers as functions
 from hlsgen.certify.monotone import pieces
+from hlsgen.certify.netlist_reader import Cell, Memories, Sized, Value
 from hlsgen.certify.proof import runs
-from hlsgen.certify.verilog import Cell, Memories, Sized, Value
-from hlsgen.compiler import reopen
-from hlsgen.fixed import IntType, Rounding, int_type
-from hlsgen.ir import (
-    Accumulator,
-    Affine,
-    Fixed,
-    Whole,
-)
-from hlsgen.operations import (
+from hlsgen.certify.quantizers import MODELS
+from hlsgen.driver.build_directory import reopen
+from hlsgen.ir import Accumulator, Affine, Fixed, Whole
+from hlsgen.ir.ops import (
     Activation,
     Add,
     Cast,
@@ -47,13 +39,17 @@ from hlsgen.operations import (
     Slope,
     Trunc,
 )
-from hlsgen.quantized_add import Parameters
-from hlsgen.rescale import Shift, compare, correct, rank, scale, table, thresholds
-from hlsgen.rescale.float_scale import FloatScale
-from hlsgen.rescale.pair import PairAdd, PairScale
-from hlsgen.rescale.step import StepFunction
-from hlsgen.rescale.steps import Steps
-from hlsgen.simulation.hardware import run_hardware
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import IntType, Rounding, int_type
+from hlsgen.numerics.quantized_add import Parameters
+from hlsgen.rescale import Shift
+from hlsgen.rescale.realize import compare, correct, rank, scale, table, thresholds
+from hlsgen.rescale.realize.float_scale import FloatScale
+from hlsgen.rescale.realize.pair import PairAdd, PairScale
+from hlsgen.rescale.threshold_table import Steps
+from hlsgen.simulation.run import run_hardware
+from hlsgen.verilog.binding import bind, float_scale
+from hlsgen.verilog.binding.memory_files import Binding, Bits
 
 Array = Any
 SETS = 4

@@ -8,19 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hlsgen.certify import content, lines, plumbing, windows
-from hlsgen.certify.content import ANYTHING, EMPTY, Stream, constant
-from hlsgen.certify.joins import Join
-from hlsgen.certify.verilog import Cell, Sized, parse
-from hlsgen.certify.wiring import network
-from hlsgen.errors import HlsgenError
-from hlsgen.fixed import IntType, Rounding, int_type
-from hlsgen.ir import Accumulator, Affine, Joint, Pooling, Reduction, Value, Whole, Window
-from hlsgen.operations import Add, Cast, Div, IntQuant, Max, Mul
-from hlsgen.rescale import exact
-from hlsgen.rescale.operands import Operands
-from hlsgen.stages import PoolStage
-from hlsgen.windows import least_depth
+from hlsgen.certify import affine_operands, stream_contents
+from hlsgen.certify.binary_functions import Join
+from hlsgen.certify.connectivity import network
+from hlsgen.certify.models import line_buffer, routing
+from hlsgen.certify.netlist_reader import Cell, Sized, parse
+from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Stream, constant
+from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.dataflow.units import PoolStage
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.ir import Accumulator, Affine, Pooling, Value, Whole
+from hlsgen.ir.binary_function import Operands
+from hlsgen.ir.ops import Add, Cast, Div, IntQuant, Joint, Max, Mul
+from hlsgen.ir.window import Reduction, Window
+from hlsgen.numerics.fixed import IntType, Rounding, int_type
+from hlsgen.rescale.binary import affine
 
 Array = Any
 SETS = 3
@@ -43,8 +45,8 @@ def test_least_depth(seed: int) -> None:
     source = Value((1, height, width, 2), IntType(0, 3), Affine(np.ones(1), np.zeros(1)))
     result = Value((1, *size, 2), IntType(0, 3), source.decode)
     layer = Pooling("p", Reduction.MAX, place, 0, source, result, (0,))
-    rows, columns = windows.sizes(layer)
-    assert 2 * windows.depth(rows, columns) == least_depth(PoolStage(Reduction.MAX, place, height, width, 2, 0, 0))
+    rows, columns = line_buffer.sizes(layer)
+    assert 2 * line_buffer.depth(rows, columns) == least_depth(PoolStage(Reduction.MAX, place, height, width, 2, 0, 0))
     places = itertools.product(range(size[0]), range(kernel[0]), range(size[1]), range(kernel[1]))
     outside = [
         not (
@@ -53,7 +55,7 @@ def test_least_depth(seed: int) -> None:
         )
         for y, i, x, j in places
     ]
-    assert windows.has_border(layer) == any(outside)
+    assert line_buffer.has_border(layer) == any(outside)
 
 
 # --------------------------------------------------------------------------- lines
@@ -95,13 +97,13 @@ def test_joined_lines(kind: Joint) -> None:
         f = Operands(
             "f", kind, (first, second), (before, behind), (), end, np.arange(SETS), lo, hi, (a, b), end.type
         )  # fmt: skip
-        known = exact.find(f)
+        known = affine.find(f)
         if isinstance(known, str):
             with pytest.raises(HlsgenError, match=r"too many to try|operands"):
-                lines.joined(f, int(kind is Joint.MUL), (1, 1))
+                affine_operands.joined(f, int(kind is Joint.MUL), (1, 1))
             continue
         mode, pair = (0, known.factors) if known.factors else (1, known.zeros)
-        g = lines.joined(f, mode, pair)
+        g = affine_operands.joined(f, mode, pair)
         x, y = np.arange(a.lo, a.hi + 1)[:, None, None], np.arange(b.lo, b.hi + 1)[None, :, None]
         t = x * pair[0] + y * pair[1] if mode == 0 else (x - pair[0]) * (y - pair[1])
         assert (g.evaluate(np.broadcast_to(t, (*t.shape[:2], SETS))) == f.evaluate(x + 0 * y, y + 0 * x)).all()
@@ -109,7 +111,7 @@ def test_joined_lines(kind: Joint) -> None:
         assert (g.hi >= t.max()).all()
         found += 1
         with pytest.raises(HlsgenError, match=r"the operands (count|are 0 at other)"):
-            lines.joined(f, mode, (pair[0] + 1, pair[1]))
+            affine_operands.joined(f, mode, (pair[0] + 1, pair[1]))
         wrong += 1
     assert found > 20
     assert wrong == found
@@ -128,21 +130,21 @@ def stream(elements: Any, bits: int = 4, lo: int = 0, hi: int = 15) -> Stream:
 
 def test_width_drops_and_adds_empty_lanes() -> None:
     pixels = stream([[0, 1], [2, ANYTHING], [3, 4], [5, ANYTHING]])
-    made = plumbing.move(cell("hg_width", UNIT=4, IN=2, OUT=4, IN_GROUP=3, OUT_GROUP=3), [pixels], False)
+    made = routing.move(cell("hg_width", UNIT=4, IN=2, OUT=4, IN_GROUP=3, OUT_GROUP=3), [pixels], False)
     assert made.elements.tolist() == [[0, 1, 2, EMPTY], [3, 4, 5, EMPTY]]
-    dense = plumbing.move(cell("hg_width", UNIT=4, IN=4, OUT=3, IN_GROUP=3, OUT_GROUP=6), [made], False)
+    dense = routing.move(cell("hg_width", UNIT=4, IN=4, OUT=3, IN_GROUP=3, OUT_GROUP=6), [made], False)
     assert dense.elements.tolist() == [[0, 1, 2], [3, 4, 5]]
     # Without groups, what is in the empty lanes goes on.
-    mixed = plumbing.move(cell("hg_width", UNIT=4, IN=2, OUT=4), [pixels], False)
+    mixed = routing.move(cell("hg_width", UNIT=4, IN=2, OUT=4), [pixels], False)
     assert mixed.elements.tolist() == [[0, 1, 2, ANYTHING], [3, 4, 5, ANYTHING]]
     with pytest.raises(HlsgenError, match="no multiple of that"):
-        plumbing.move(cell("hg_width", UNIT=4, IN=2, OUT=3), [stream([[0, 1]])], False)
+        routing.move(cell("hg_width", UNIT=4, IN=2, OUT=3), [stream([[0, 1]])], False)
 
 
 def test_a_border_keeps_empty_lanes() -> None:
     image = stream([[0, ANYTHING], [1, ANYTHING]], 4, -8, 7)
     sizes = {"HEIGHT": 1, "COLUMNS": 2, "FOLDS": 1, "TOP": 0, "BOTTOM": 1, "LEFT": 1, "RIGHT": 0}
-    made = plumbing.move(cell("hg_pad", UNIT=4, LANES=2, VALUE=Sized(4, 15), **sizes), [image], True)
+    made = routing.move(cell("hg_pad", UNIT=4, LANES=2, VALUE=Sized(4, 15), **sizes), [image], True)
     border = [constant(-1), ANYTHING]
     assert made.elements.tolist() == [border, [0, ANYTHING], [1, ANYTHING], border, border, border]
     assert (made.lo, made.hi) == (-8, 7)
@@ -165,10 +167,10 @@ def test_join() -> None:
 
 def test_readable() -> None:
     codes = stream([[0]], 4, -3, 7)
-    content.readable("u", codes, IntType(-8, 7), 4, 1)
+    stream_contents.readable("u", codes, IntType(-8, 7), 4, 1)
     for type_, bits, signed in ((IntType(-8, 7), 5, 1), (IntType(-8, 7), 4, 0), (IntType(0, 15), 4, 0)):
         with pytest.raises(HlsgenError, match="HG055"):
-            content.readable("u", codes, type_, bits, signed)
+            stream_contents.readable("u", codes, type_, bits, signed)
 
 
 # --------------------------------------------------------------------------- wiring

@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hlsgen.fixed import IntType
-from hlsgen.operations import (
-    Convention,
-    Requantize,
-)
-from hlsgen.semantics import quantize
+from hlsgen.ir.evaluate import quantize
+from hlsgen.ir.ops import Convention, Requantize
+from hlsgen.numerics.fixed import IntType
 
 Array = NDArray[Any]
 INT32 = IntType(-(1 << 31), (1 << 31) - 1)

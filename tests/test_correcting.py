@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hlsgen.fixed import Array, IntType
-from hlsgen.rescale.correct import Correct, cost, equal, find
-from hlsgen.rescale.steps import Steps
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.correct import Correct, cost, equal, find
+from hlsgen.rescale.threshold_table import Steps
 
 
 def rising(table: Array, lo: Array, hi: Array, base: int = 0) -> Steps:

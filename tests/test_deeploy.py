@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper
 from paths import needs_icarus, shared_model
 
 import hlsgen
-from hlsgen import reference
-from hlsgen.frontend.integer import import_integer
-from hlsgen.frontend.tensors import Const, attributes
-from hlsgen.semantics import quantize
+from hlsgen.frontend.constant_folding import Const, attributes
+from hlsgen.frontend.dialect_integer import import_integer
+from hlsgen.interpreter import graph as reference
+from hlsgen.ir.evaluate import quantize
 
 Array = Any
 NAMES = ["KeywordSpotting", "ImageClassification"]

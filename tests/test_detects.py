@@ -10,7 +10,7 @@ import pytest
 from paths import DATA, needs_icarus
 
 import hlsgen
-from hlsgen.compiler import changed_files, reopen
+from hlsgen.driver.build_directory import changed_files, reopen
 
 pytestmark = needs_icarus
 

@@ -13,10 +13,10 @@ from qonnx.custom_op.general.intquant import int_quant
 from random_graphs import Graph
 
 import hlsgen
-from hlsgen import reference
-from hlsgen.fixed import Rounding
-from hlsgen.semantics import KEY_NEG_INF, KEY_POS_INF, key_to_float
-from hlsgen.simulation.native import NativeCore
+from hlsgen.interpreter import graph as reference
+from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, key_to_float
+from hlsgen.numerics.fixed import Rounding
+from hlsgen.simulation.verilator_library import NativeCore
 
 Array = NDArray[Any]
 LANES = 16

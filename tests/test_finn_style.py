@@ -12,8 +12,8 @@ from oracles import Qonnx
 from random_graphs import DOMAIN, Graph
 
 import hlsgen
-from hlsgen import reference
-from hlsgen.fixed import IntType
+from hlsgen.interpreter import graph as reference
+from hlsgen.numerics.fixed import IntType
 
 
 def network(datatype: str, seed: int = 0) -> onnx.ModelProto:

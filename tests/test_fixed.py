@@ -10,7 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from qonnx.custom_op.general.intquant import resolve_rounding_mode
 
-from hlsgen.fixed import IntType, Rounding, int_type, parse_rounding, product_to_float32, round_float, round_shift
+from hlsgen.numerics.fixed import (
+    IntType,
+    Rounding,
+    int_type,
+    parse_rounding,
+    product_to_float32,
+    round_float,
+    round_shift,
+)
 
 NUMBERS = [5.5, 2.5, 1.6, 1.1, 1.0, -1.0, -1.1, -1.6, -2.5, -5.5]
 TABLE = {

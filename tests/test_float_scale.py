@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hlsgen.fixed import Array, int_type
-from hlsgen.rescale.float_scale import FloatScale, find
-from hlsgen.rescale.steps import Steps
+from hlsgen.numerics.fixed import Array, int_type
+from hlsgen.rescale.realize.float_scale import FloatScale, find
+from hlsgen.rescale.threshold_table import Steps
 
 
 @dataclass(frozen=True)

@@ -8,24 +8,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hlsgen.errors import HlsgenError
-from hlsgen.fixed import IntType, Rounding, int_type, product_to_float32, round_float
+from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Affine, Decode, Whole
-from hlsgen.operations import (
-    Add,
-    Cast,
-    Dequantize,
-    Elementwise,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    QuantizeLinear,
-    Quantizer,
-)  # fmt: skip
-from hlsgen.rescale.floats import Arithmetic, FloatUnits, RoundToFloat, ToCode, ToFloat, build
-from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import code_type
+from hlsgen.ir.evaluate import code_type
+from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, IntQuant, Max, Min, Mul, QuantizeLinear, Quantizer
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import IntType, Rounding, int_type, product_to_float32, round_float
+from hlsgen.rescale.realize.float_ops import Arithmetic, FloatUnits, RoundToFloat, ToCode, ToFloat
+from hlsgen.rescale.realize.float_units import build
 
 Array = NDArray[Any]
 f32 = np.float32

@@ -19,12 +19,10 @@ from paths import shared_model
 from qonnx.custom_op.general.floatquant import compute_max_val, float_quant
 
 import hlsgen
-from hlsgen.fixed import Rounding
-from hlsgen.operations import (
-    FloatQuant,
-)
-from hlsgen.reference import encode_input
-from hlsgen.semantics import decode, decoding, quantize
+from hlsgen.interpreter.graph import encode_input
+from hlsgen.ir.evaluate import decode, decoding, quantize
+from hlsgen.ir.ops import FloatQuant
+from hlsgen.numerics.fixed import Rounding
 
 Array = NDArray[Any]
 E4M3 = (4.0, 3.0, 7.0, 448.0)

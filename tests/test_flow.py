@@ -12,10 +12,9 @@ import pytest
 from network_bench import play
 from networks import Image, Net, Random
 
-from hlsgen.fixed import IntType
-from hlsgen.flow import INPUT, OUTPUT, Flow, measure, simulate
-from hlsgen.ir import Window
-from hlsgen.stages import (
+from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Flow, measure, simulate
+from hlsgen.dataflow.units import (
     ConvStage,
     FifoStage,
     ForkStage,
@@ -27,7 +26,8 @@ from hlsgen.stages import (
     Stream,
     WidthStage,
 )
-from hlsgen.windows import least_depth
+from hlsgen.ir.window import Window
+from hlsgen.numerics.fixed import IntType
 
 STRAIGHT = ("shift", "fifo", "width", "flat", "matrix", "winner")
 ROUTES = ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches")

@@ -12,9 +12,18 @@ import pytest
 from paths import needs_icarus
 
 import hlsgen
-from hlsgen.flow import measure
-from hlsgen.folding import Work, works_of
-from hlsgen.stages import BesideStage, ConvStage, PickStage, PoolStage, ReduceStage, TapsStage, TreeStage, UnfoldStage
+from hlsgen.cycle_model.simulate import measure
+from hlsgen.dataflow.folding import Work, works_of
+from hlsgen.dataflow.units import (
+    BesideStage,
+    ConvStage,
+    PickStage,
+    PoolStage,
+    ReduceStage,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
+)
 
 KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled")
 

@@ -15,10 +15,10 @@ from paths import DATA, needs_icarus, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
-from hlsgen import reference
-from hlsgen.simulation.native import NativeCore
-from hlsgen.simulation.vectors import stimuli
-from hlsgen.stages import SliceStage
+from hlsgen.dataflow.units import SliceStage
+from hlsgen.interpreter import graph as reference
+from hlsgen.simulation.verilator_library import NativeCore
+from hlsgen.testbench.stimuli import stimuli
 
 SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
 INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float32"]

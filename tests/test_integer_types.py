@@ -13,7 +13,7 @@ import pytest
 from integer_models import FLOAT, ONE, QUANTIZE, agrees, chain, codes, compiled, evaluated, refused, same
 from onnx import TensorProto
 
-from hlsgen import reference
+from hlsgen.interpreter import graph as reference
 
 Array = Any
 f16, f32 = np.float16, np.float32

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from test_scaling import dense, every, random_steps, tabulated
 
-from hlsgen.rescale.lines import Slopes, Stairs, slopes
-from hlsgen.rescale.multiplier import digits
-from hlsgen.rescale.scale import Scale, find_floor
+from hlsgen.rescale.realize.multiplier_cost import digits
+from hlsgen.rescale.realize.scale import Scale, find_floor
+from hlsgen.rescale.realize.scale_fit import Slopes, Stairs, slopes
 
 
 def brute(stairs: Stairs, c: int) -> tuple[Fraction, Fraction | None]:

@@ -16,16 +16,17 @@ from paths import needs_icarus
 from typer.testing import CliRunner
 
 import hlsgen
-from hlsgen import reference
 from hlsgen.cli import app
-from hlsgen.compiler import Build, reopen
+from hlsgen.driver.build_directory import reopen
+from hlsgen.driver.compile import Build
+from hlsgen.driver.weight_update import load_sequence, reweighted
+from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger
-from hlsgen.loading import load_sequence, reweighted
-from hlsgen.simulation.beats import from_text, unpack
-from hlsgen.simulation.native import NativeCore, tool_environment
-from hlsgen.simulation.simulate import simulate
-from hlsgen.simulation.vectors import stimuli
-from hlsgen.simulation.verdict import prepare
+from hlsgen.simulation.cocotb_runner import simulate
+from hlsgen.simulation.verify import prepare
+from hlsgen.simulation.verilator_library import NativeCore, tool_environment
+from hlsgen.testbench.stimuli import stimuli
+from hlsgen.testbench.stream_codec import from_text, unpack
 
 Weights = dict[str, NDArray[np.int64]]
 FRAMES = 6
@@ -199,9 +200,9 @@ def test_zero_points_that_shift_the_sums_are_refused(tmp_path: Path) -> None:
 
 
 def test_intervals_of_types_may_only_shrink() -> None:
-    from hlsgen.fixed import IntType
+    from hlsgen.driver.weight_update import _same
     from hlsgen.ir import Fixed, Value
-    from hlsgen.loading import _same
+    from hlsgen.numerics.fixed import IntType
 
     old = Value((1, 2), IntType(-4, 5), Fixed(0))
     assert _same(old, replace(old, type=IntType(-3, 5)))

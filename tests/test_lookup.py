@@ -8,12 +8,12 @@ from typing import Protocol
 import numpy as np
 import pytest
 
-from hlsgen.fixed import Array, IntType
-from hlsgen.rescale import compare, rank, table
-from hlsgen.rescale.compare import Compare
-from hlsgen.rescale.rank import Rank
-from hlsgen.rescale.steps import Steps
-from hlsgen.rescale.table import Mode, Table
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize import compare, rank, table
+from hlsgen.rescale.realize.compare import Compare
+from hlsgen.rescale.realize.rank import Rank
+from hlsgen.rescale.realize.table import Mode, Table
+from hlsgen.rescale.threshold_table import Steps
 
 
 class Realization(Protocol):

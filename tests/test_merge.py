@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hlsgen.errors import HlsgenError
-from hlsgen.fixed import IntType, Rounding, int_type
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Joint, Merge, Value, Whole
-from hlsgen.operations import (
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Merge, Value, Whole
+from hlsgen.ir.binary_function import specialize
+from hlsgen.ir.evaluate import apply, code_type, decode, decoding, join, quantize
+from hlsgen.ir.ops import (
     Activation,
     Add,
     Cast,
@@ -23,18 +24,18 @@ from hlsgen.operations import (
     Elementwise,
     FixedAdd,
     IntQuant,
+    Joint,
     Max,
     Mul,
     Quantizer,
     Requantize,
-)  # fmt: skip
-from hlsgen.quantized_add import Parameters
+)
+from hlsgen.numerics.fixed import IntType, Rounding, int_type
+from hlsgen.numerics.quantized_add import Parameters
 from hlsgen.rescale import Choice, Found, Scale, StepFunction, Steps, Table, Way, Wish, realize_join
-from hlsgen.rescale import merge as module
-from hlsgen.rescale.merge import find
-from hlsgen.rescale.operands import specialize
-from hlsgen.rescale.ratio import Bounds, factors
-from hlsgen.semantics import apply, code_type, decode, decoding, join, quantize
+from hlsgen.rescale.binary import search as module
+from hlsgen.rescale.binary.factor_ratio import Bounds, factors
+from hlsgen.rescale.binary.search import find
 
 Array = NDArray[Any]
 Random = np.random.Generator

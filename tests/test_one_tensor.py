@@ -16,12 +16,12 @@ from oracles import Qonnx
 from test_hardware import assert_verified
 
 import hlsgen
-from hlsgen import reference
-from hlsgen.errors import HlsgenError
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Linear, Map, Merge
 from hlsgen.rescale import StepFunction, Steps, specialize
-from hlsgen.rescale import trace as module
-from hlsgen.rescale.trace import trace
+from hlsgen.rescale import extract as module
+from hlsgen.rescale.extract import trace
 
 Array = NDArray[Any]
 Part = Callable[[Net], object]

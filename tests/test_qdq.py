@@ -29,7 +29,7 @@ from onnx import helper, numpy_helper
 from paths import needs_icarus, shared_model
 
 import hlsgen
-from hlsgen import reference
+from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Accumulator, Map, Packing
 
 Array = Any

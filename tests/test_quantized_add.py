@@ -14,8 +14,14 @@ import pytest
 from onnx import TensorProto, checker, helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 
-from hlsgen.frontend.dialect import ATTRIBUTES, OPERATORS, make_quantized_add, opset_import, quantized_add_parameters
-from hlsgen.quantized_add import BOUNDS, Parameters, quantized_add
+from hlsgen.frontend.domain_hlsgen import (
+    ATTRIBUTES,
+    OPERATORS,
+    make_quantized_add,
+    opset_import,
+    quantized_add_parameters,
+)
+from hlsgen.numerics.quantized_add import BOUNDS, Parameters, quantized_add
 
 CODES = range(-128, 128)
 A, B = (axis.ravel() for axis in np.meshgrid(CODES, CODES, indexing="ij"))

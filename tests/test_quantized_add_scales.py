@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from hlsgen.quantized_add import Parameters, derive, greatest_error
+from hlsgen.numerics.quantized_add import Parameters, derive, greatest_error
 
 CODES = range(-128, 128)
 A, B = (axis.ravel() for axis in np.meshgrid(CODES, CODES, indexing="ij"))

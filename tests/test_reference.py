@@ -14,10 +14,10 @@ from paths import DATA, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
-from hlsgen import reference
+from hlsgen.interpreter import graph as reference
 from hlsgen.ir import Accumulator
-from hlsgen.semantics import key_to_float
-from hlsgen.simulation.vectors import stimuli
+from hlsgen.ir.evaluate import key_to_float
+from hlsgen.testbench.stimuli import stimuli
 
 Array = NDArray[Any]
 EXACT = [

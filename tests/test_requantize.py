@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 import hlsgen
-from hlsgen.frontend import dialect
+from hlsgen.frontend import domain_hlsgen
 
 CHANNELS = 6
 
@@ -30,14 +30,16 @@ def requantizer(rounding: str, seed: int) -> onnx.ModelProto:
     nodes = [
         helper.make_node("MatMulInteger", ["x", "w"], ["a"]),
         helper.make_node("Add", ["a", "b"], ["c"]),
-        dialect.make_requantize("c", "m", "s", "z", "y", rounding),
+        domain_hlsgen.make_requantize("c", "m", "s", "z", "y", rounding),
     ]
     graph = helper.make_graph(
         nodes, "requantize", [helper.make_tensor_value_info("x", TensorProto.INT8, [1, 24])],
         [helper.make_tensor_value_info("y", TensorProto.INT8, [1, CHANNELS])],
         [numpy_helper.from_array(v, k) for k, v in constants.items()],
     )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13), dialect.opset_import()], ir_version=8)
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 13), domain_hlsgen.opset_import()], ir_version=8
+    )
     onnx.checker.check_model(model, full_check=True)
     return model
 
@@ -48,7 +50,7 @@ def test_named_roundings(tmp_path: Path, rounding: str) -> None:
     onnx.save(made, tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "build")
     x = np.random.default_rng(1).integers(-128, 128, (300, 24)).astype(np.int8)
-    evaluator = ReferenceEvaluator(made, new_ops=dialect.OPERATORS)
+    evaluator = ReferenceEvaluator(made, new_ops=domain_hlsgen.OPERATORS)
     expected = np.concatenate([evaluator.run(None, {"x": row[None]})[0] for row in x])
     for backend in ("reference", "verilator"):
         assert (hlsgen.run(tmp_path / "build", x, backend) == expected).all()
@@ -59,7 +61,7 @@ def test_roundings_differ() -> None:
     x = np.random.default_rng(2).integers(-128, 128, (4000, 24)).astype(np.int8)
     results = []
     for rounding in ("floor", "single", "double"):
-        evaluator = ReferenceEvaluator(requantizer(rounding, 3), new_ops=dialect.OPERATORS)
+        evaluator = ReferenceEvaluator(requantizer(rounding, 3), new_ops=domain_hlsgen.OPERATORS)
         results.append(np.concatenate([evaluator.run(None, {"x": row[None]})[0] for row in x]))
     assert (results[0] != results[1]).any()
 

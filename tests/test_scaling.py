@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hlsgen.fixed import Array, Rounding, int_type, round_shift
-from hlsgen.rescale.scale import Scale, cost, find, find_even, find_floor, find_symmetric
-from hlsgen.rescale.steps import Steps
+from hlsgen.numerics.fixed import Array, Rounding, int_type, round_shift
+from hlsgen.rescale.realize.scale import Scale, cost, find, find_even, find_floor, find_symmetric
+from hlsgen.rescale.threshold_table import Steps
 
 
 def dense(lo: Array, hi: Array, table: Array, base: int = 0, falling: Array | None = None) -> Steps:

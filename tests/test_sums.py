@@ -16,8 +16,8 @@ from test_hardware import assert_verified
 from test_one_tensor import checked, newer, samples
 
 import hlsgen
-from hlsgen import reference
-from hlsgen.errors import HlsgenError
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.interpreter import graph as reference
 
 Array = NDArray[Any]
 

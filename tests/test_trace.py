@@ -10,30 +10,16 @@ import pytest
 from chains import DECODES, QUANTIZERS, chain
 from numpy.typing import NDArray
 
-from hlsgen.activations import KINDS
-from hlsgen.fixed import IntType, Rounding
-from hlsgen.ir import (
-    FloatBits,
-    Whole,
-)
-from hlsgen.operations import (
-    Activation,
-    Add,
-    Cast,
-    Div,
-    Elementwise,
-    FloatQuant,
-    IntQuant,
-    Mul,
-    QuantizeLinear,
-    Quantizer,
-)
-from hlsgen.rescale import trace as module
-from hlsgen.rescale.pieces import edges
-from hlsgen.rescale.step import StepFunction
-from hlsgen.rescale.steps import Steps
-from hlsgen.rescale.trace import MAX_STEPS, trace
-from hlsgen.semantics import KEY_POS_INF, constants, float_to_key, with_constants
+from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir.evaluate import KEY_POS_INF, constants, float_to_key, with_constants
+from hlsgen.ir.ops import Activation, Add, Cast, Div, Elementwise, FloatQuant, IntQuant, Mul, QuantizeLinear, Quantizer
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.activations import KINDS
+from hlsgen.numerics.fixed import IntType, Rounding
+from hlsgen.rescale import extract as module
+from hlsgen.rescale.extract import MAX_STEPS, trace
+from hlsgen.rescale.monotone_pieces import edges
+from hlsgen.rescale.threshold_table import Steps
 
 Array = NDArray[Any]
 #: Chains of each decoding and quantizer: the longest interval, and how many.

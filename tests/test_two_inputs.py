@@ -12,8 +12,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 import hlsgen
-from hlsgen.frontend import dialect
-from hlsgen.quantized_add import Parameters
+from hlsgen.frontend import domain_hlsgen
+from hlsgen.numerics.quantized_add import Parameters
 
 Array = Any
 SHAPE = [1, 12]
@@ -27,7 +27,7 @@ def model(nodes: list[onnx.NodeProto], dtype: Any, constants: dict[str, Any], in
         nodes, "pair", sources, [helper.make_tensor_value_info("c", kind, SHAPE)],
         [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
     )  # fmt: skip
-    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1), dialect.opset_import()]
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1), domain_hlsgen.opset_import()]
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 
@@ -47,7 +47,7 @@ def built(made: onnx.ModelProto, folder: Path, **options: Any) -> Path:
 @pytest.mark.parametrize("parameters", [Parameters(-3, 7, 2, 300, 250, 3, 13), WILD, Parameters(0, 0, 0, 9, 9, 1, -3)])
 def test_quantized_add(tmp_path: Path, parameters: Parameters) -> None:
     """The node of the hlsgen domain, with wraps, in hardware."""
-    build = built(model([dialect.make_quantized_add("a", "b", "c", parameters)], np.int8, {}), tmp_path)
+    build = built(model([domain_hlsgen.make_quantized_add("a", "b", "c", parameters)], np.int8, {}), tmp_path)
     a, b = operands(np.int8, 400)
     simulators = ["verilator"] if parameters != WILD else ["verilator", "icarus"]
     for backend in ("reference", *simulators):
@@ -60,7 +60,7 @@ def test_quantized_add_of_a_constant(tmp_path: Path) -> None:
     a, _ = operands(np.int8, 300)
     for inputs, node in (("a", ("a", "b", "c")), ("b", ("a", "b", "c"))):
         constants = {"b" if inputs == "a" else "a": other}
-        made = model([dialect.make_quantized_add(*node, WILD)], np.int8, constants, inputs)
+        made = model([domain_hlsgen.make_quantized_add(*node, WILD)], np.int8, constants, inputs)
         build = built(made, tmp_path)
         expected = WILD.apply(a, other) if inputs == "a" else WILD.apply(other, a)
         for backend in ("reference", "verilator"):
@@ -128,7 +128,7 @@ def test_what_two_inputs_cannot_be(tmp_path: Path) -> None:
     with pytest.raises(hlsgen.HlsgenError) as error:
         hlsgen.check(tmp_path / "m.onnx")
     assert [d.code for d in error.value.diagnostics] == ["HG015"]
-    build = built(model([dialect.make_quantized_add("a", "b", "c", WILD)], np.int8, {}), tmp_path)
+    build = built(model([domain_hlsgen.make_quantized_add("a", "b", "c", WILD)], np.int8, {}), tmp_path)
     a, b = operands(np.int8, 3)
     for wrong in ({"a": a}, {"a": a, "x": b}, {"a": a, "b": b[:2]}):
         with pytest.raises(hlsgen.HlsgenError, match="HG054"):

@@ -14,13 +14,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
-from hlsgen.errors import HlsgenError
-from hlsgen.fixed import IntType, Rounding
+from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Whole
-from hlsgen.operations import Add, Cast, IntQuant, Mul, Pair, PairOp, QuantizeLinear
-from hlsgen.rescale import FloatScale, StepFunction, Thresholds, Wish, choose, product, realize
-from hlsgen.rescale import trace as tracing
-from hlsgen.rescale.trace import MAX_STEPS, trace
+from hlsgen.ir.ops import Add, Cast, IntQuant, Mul, Pair, PairOp, QuantizeLinear
+from hlsgen.numerics.fixed import IntType, Rounding
+from hlsgen.rescale import FloatScale, StepFunction, Thresholds, Wish, realize, select
+from hlsgen.rescale import extract as tracing
+from hlsgen.rescale.extract import MAX_STEPS, trace
+from hlsgen.rescale.realize import float_scale_match
 
 
 def model(nodes: list[onnx.NodeProto], kind: int, constants: dict[str, Any], channels: int = 4) -> onnx.ModelProto:
@@ -144,13 +145,13 @@ def test_products_without_a_list_of_steps(bits: int) -> None:
     """As with the list; one channel that differs is found."""
     f = wide(3, bits, bits)
     steps = trace(f, 1 << 16)
-    parts = product.candidate(f)
+    parts = float_scale_match.candidate(f)
     assert parts is not None
     scale, offset, zero = (np.ascontiguousarray(np.broadcast_to(p, 3)) for p in parts)
-    wanted = product.unlisted(f, scale, offset, zero)
+    wanted = float_scale_match.unlisted(f, scale, offset, zero)
     assert not isinstance(steps, str)
     assert not isinstance(wanted, str)
-    listed = product.Wanted.of(steps)
+    listed = float_scale_match.Wanted.of(steps)
     for name in ("lo", "hi", "first", "last", "bottom", "top"):
         assert (getattr(wanted, name) == getattr(listed, name)).all(), name
     seen = np.concatenate([x for x, _ in wanted.points()])
@@ -158,7 +159,7 @@ def test_products_without_a_list_of_steps(bits: int) -> None:
         assert np.isin(steps.inner(s), seen[:, s]).all()
         assert np.isin(steps.inner(s) - 1, seen[:, s]).all()
     assert all((codes == f.evaluate(x)).all() for x, codes in wanted.points())
-    one, other = product.find(f, None), product.find(f, steps)
+    one, other = float_scale_match.find(f, None), float_scale_match.find(f, steps)
     assert isinstance(one, FloatScale)
     assert isinstance(other, FloatScale)
     x = np.random.default_rng(bits).integers(f.lo, f.hi + 1, (50000, 3))
@@ -171,12 +172,12 @@ def test_products_that_are_none() -> None:
     """A second rounding between the product and the code, in many channels."""
     f = wide(20)
     third, three, less = (np.full(20, value, np.float32) for value in (1 / 3, 3, -1))
-    found = product.find(replace(f, ops=(*f.ops, Mul(third), Mul(three))), None)
+    found = float_scale_match.find(replace(f, ops=(*f.ops, Mul(third), Mul(three))), None)
     assert isinstance(found, str)
     assert "rne(float32(" in found
-    falls = product.find(replace(f, ops=(*f.ops, Mul(less))), None)
+    falls = float_scale_match.find(replace(f, ops=(*f.ops, Mul(less))), None)
     assert falls == "a channel falls, or its scale is no positive number"
-    wraps = product.find(replace(f, ops=(Add(np.full(20, 2**31 - 1, np.int32)), *f.ops)), None)
+    wraps = float_scale_match.find(replace(f, ops=(Add(np.full(20, 2**31 - 1, np.int32)), *f.ops)), None)
     assert wraps == "it is not known to be monotone"
 
 
@@ -192,7 +193,7 @@ def test_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return run
 
     monkeypatch.setattr(tracing, "_exhaustive", counted("every", tracing._exhaustive))
-    monkeypatch.setattr(choose.pair, "find", counted("pair", choose.pair.find))
+    monkeypatch.setattr(select.pair, "find", counted("pair", select.pair.find))
     scales, zeros = (0.013, 0.021, 0.03), (1, 2, 3)
     end = Pair(PairOp.ADD, IntType(-128, 127), "int8", scales, zeros)
     none, bytes_ = np.zeros(1, np.int64), IntType(0, (1 << 16) - 1)

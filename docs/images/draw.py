@@ -9,9 +9,9 @@ import argparse
 from pathlib import Path
 
 import hlsgen
-from hlsgen.buffers import with_depths
-from hlsgen.flow import measure
-from hlsgen.stages import FifoStage
+from hlsgen.cycle_model.fifo_shrinking import with_depths
+from hlsgen.cycle_model.simulate import measure
+from hlsgen.dataflow.units import FifoStage
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parents[1] / "examples" / "digits_cnn" / "digits_cnn.onnx"

@@ -14,17 +14,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hlsgen.certify import form
-from hlsgen.certify.functions import Summary
-from hlsgen.certify.layers import KINDS, Checker, hardware_layers
-from hlsgen.certify.verilog import Cell, Memories, broken, parse
-from hlsgen.certify.wiring import network
-from hlsgen.errors import Collector, Diagnostic, fail
+from hlsgen.certify import schema
+from hlsgen.certify.checker import KINDS, Checker, hardware_layers
+from hlsgen.certify.connectivity import network
+from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
+from hlsgen.certify.quantizers import Summary
+from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import import_model, parse_datatype
 from hlsgen.ir import Graph, sources_of
-from hlsgen.layout import Layout, lay_out
+from hlsgen.ir.stream_order import Layout, lay_out
+from hlsgen.library import library_text
 from hlsgen.passes import InputMode, lower
-from hlsgen.render import library_text
 
 __all__ = ["Certified", "Summary", "certify"]
 
@@ -94,7 +94,7 @@ def _check(
     certificate = _json(directory / "certificate.json")
     if certificate is None:
         raise broken("certificate.json", "cannot be read.")
-    form.check(certificate)
+    schema.check(certificate)
     layers = hardware_layers(graph)
     entries: list[dict[str, Any]] = certificate["layers"]
     with collector.catching():

@@ -13,14 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.certify.known import decode_known, quantizer_known, requantize_fits
-from hlsgen.fixed import Array
-from hlsgen.ir import (
-    Decode,
-    FloatBits,
-    Whole,
-)
-from hlsgen.operations import (
+from hlsgen.certify.monotone_ops import decode_known, quantizer_known, requantize_fits
+from hlsgen.ir import Decode, FloatBits, Whole
+from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, decoding, minifloat_argument, minifloat_exponent, quantize
+from hlsgen.ir.ops import (
     Activation,
     Add,
     Both,
@@ -41,15 +37,8 @@ from hlsgen.operations import (
     Requantize,
     Slope,
 )
-from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import (
-    KEY_NEG_INF,
-    KEY_POS_INF,
-    decoding,
-    minifloat_argument,
-    minifloat_exponent,
-    quantize,
-)
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array
 
 #: Crossings of an integer's range that are cut one by one.
 _MAX_WRAPS = 64

@@ -12,13 +12,13 @@ from typing import Protocol
 
 import numpy as np
 
+from hlsgen.certify.interval_bounds import undecided
 from hlsgen.certify.monotone import Pieces, pieces
-from hlsgen.certify.ranges import undecided
-from hlsgen.certify.verilog import broken
-from hlsgen.errors import HlsgenError
-from hlsgen.fixed import Array, IntType
-from hlsgen.rescale.step import StepFunction
-from hlsgen.semantics import KEY_NEG_INF
+from hlsgen.certify.netlist_reader import broken
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.ir.evaluate import KEY_NEG_INF
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, IntType
 
 #: Most inputs of one layer that are evaluated one by one, and of one evaluation.
 MAX_EVERY = 1 << 25

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hlsgen.errors import Collector
-from hlsgen.frontend.inputs import parse_datatype
+from hlsgen.diagnostics import Collector
+from hlsgen.frontend.graph_inputs import parse_datatype
+from hlsgen.frontend.importer import Walk
 from hlsgen.frontend.load import read_model, self_contained
-from hlsgen.frontend.walk import Walk
 from hlsgen.ir import Model
 
 __all__ = ["import_model", "parse_datatype", "self_contained"]

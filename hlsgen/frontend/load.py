@@ -10,8 +10,8 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from onnx import GraphProto, TensorProto, helper, numpy_helper
 
-from hlsgen.errors import Collector, HlsgenError, fail
-from hlsgen.fixed import Array
+from hlsgen.diagnostics import Collector, HlsgenError, fail
+from hlsgen.numerics.fixed import Array
 
 #: Larger files and tensors are refused.
 MAX_FILE_BYTES = 1 << 30

@@ -1,6 +1,6 @@
 """Model -> Graph: float steps become integer layers."""
 
+from hlsgen.passes.input_mode import InputMode
 from hlsgen.passes.lower import lower
-from hlsgen.passes.mode import InputMode
 
 __all__ = ["InputMode", "lower"]

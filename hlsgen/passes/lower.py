@@ -12,8 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hlsgen.errors import Collector, HlsgenError, fail, stuck
-from hlsgen.fixed import IntType
+from hlsgen.diagnostics import Collector, HlsgenError, fail, stuck
 from hlsgen.ir import (
     Affine,
     ArgMax,
@@ -42,34 +41,32 @@ from hlsgen.ir import (
     Whole,
     Winner,
 )
-from hlsgen.operations import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
-from hlsgen.passes import borders, concats, onetensor, pools
-from hlsgen.passes.held import Held, Layers, bounded
-from hlsgen.passes.images import concatenation, convolution, padding, pooling, rearrangement
-from hlsgen.passes.linear import linear, linear_integer
-from hlsgen.passes.meaning import order_kept
-from hlsgen.passes.mode import InputMode, default_mode
-from hlsgen.semantics import KEY_POS_INF, code_type, decoding
-
-LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
-IMAGES = (Pool, Repeat, Slice, Pad)
-HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Join, Pack)
-#: What the host can do one behind the other.
-_ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
+from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
+from hlsgen.numerics.fixed import IntType
+from hlsgen.passes import fuse_pad_into_conv, fuse_unary_subgraphs, move_concat_past_quant, move_maxpool_past_quant
+from hlsgen.passes.graph_builder import Held, Layers, bounded
+from hlsgen.passes.input_mode import InputMode, default_mode
+from hlsgen.passes.lower_linear import linear, linear_integer
+from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
+from hlsgen.passes.partition import LINEAR, Partition
+from hlsgen.passes.quantization import order_kept
 
 
 def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
     linear layer, else codes. Raises HlsgenError."""
-    model = pools.behind_quantizers(concats.behind_quantizers(onetensor.functions_of_one(model)))
-    model = borders.into_convolutions(model)
+    model = move_maxpool_past_quant.behind_quantizers(
+        move_concat_past_quant.behind_quantizers(fuse_unary_subgraphs.functions_of_one(model))
+    )
+    model = fuse_pad_into_conv.into_convolutions(model)
     steps = model.steps
     if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
         raise fail(
             "HG036", model.name, "the model has no quantizer and no linear layer.",
             "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
         )  # fmt: skip
-    parts = _Parts(steps)
+    parts = Partition(steps)
     core = [steps[i] for i in parts.core]
     for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
@@ -81,53 +78,10 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     return builder.build()
 
 
-class _Parts:
-    """Which steps are head, core and tail; `first`: the first step of hardware, -1 if the input branches before it."""
-
-    def __init__(self, steps: tuple[Step, ...]) -> None:
-        users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
-        for i, step in enumerate(steps):
-            for j in set(step.inputs):
-                users[j].append(i)
-        self.users = users
-        self.head: list[int] = []
-        value = 0
-        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, HARDWARE):
-            self.head.append(users[value][0])
-            value = users[value][0] + 1
-        self.first = users[value][0] if len(users[value]) == 1 else -1
-        at = self._end(steps)
-        self.tail = list(range(at + 1, len(steps)))
-        while not isinstance(steps[at].op, HARDWARE):
-            self.tail.insert(0, at)
-            at = steps[at].inputs[0] - 1
-        last = steps[at].op
-        moved = next((n for n, i in enumerate(self.tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
-        _, bounds = bounded(last, [steps[i].op for i in self.tail[moved:]])
-        self.tail = self.tail[moved + bounds if bounds else 0 :]
-        outside = {*self.head, *self.tail}
-        self.core = [i for i in range(len(steps)) if i not in outside]
-
-    def _end(self, steps: tuple[Step, ...]) -> int:
-        """The step before which hardware ends: the last, or the first behind all layers that only the host does.
-
-        What follows that is the host's too, quantizers included.
-        """
-        at = end = len(steps) - 1
-        while at >= 0 and isinstance(steps[at].op, _ON_HOST):
-            value = steps[at].inputs[0]
-            if isinstance(steps[at].op, HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[:at]):
-                end = value - 1
-            if len(self.users[value]) > 1:
-                break
-            at = value - 1
-        return end
-
-
 class _Builder(Layers):
     """Walks the steps of the core; `held` says what is known of every value of the model."""
 
-    def __init__(self, model: Model, mode: InputMode, parts: _Parts, problems: Collector) -> None:
+    def __init__(self, model: Model, mode: InputMode, parts: Partition, problems: Collector) -> None:
         super().__init__(problems)
         self.model, self.mode, self.parts = model, mode, parts
         self.held: dict[int, Held] = {}

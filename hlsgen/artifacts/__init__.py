@@ -1,0 +1,1 @@
+"""Files of a build besides hardware: manifest, certificate, report."""

@@ -1,0 +1,148 @@
+"""The table of layers: what became of each, in the manifest, the report and `hlsgen check`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from typing_extensions import assert_never
+
+from hlsgen.cycle_model.latency import busy
+from hlsgen.dataflow.folding import work_of
+from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.units import (
+    ConvStage,
+    FifoStage,
+    GatherStage,
+    MatrixStage,
+    Multiplier,
+    PoolStage,
+    ReduceStage,
+    Stage,
+    TapsStage,
+    UnfoldStage,
+)
+from hlsgen.ir import (
+    Concatenation,
+    Convolution,
+    Layer,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Winner,
+    sources_of,
+)
+from hlsgen.rescale import Choice
+
+
+def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
+    """One row a layer. `utilization`: part of the frame interval in which the multipliers work."""
+    rows = []
+    own = stages_of(schedule)
+    for layer in schedule.graph.layers:
+        rows.append(_row(schedule, layer, own.get(layer.name, []) if not isinstance(layer, Relabel) else []))
+    return rows
+
+
+def fifo_table(schedule: Schedule) -> list[dict[str, Any]]:
+    """Each FIFO; with a depth less by one, those that are critical cost latency or interval, or block."""
+    return [
+        {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in schedule.critical}
+        for s in schedule.stages
+        if isinstance(s.unit, FifoStage)
+    ]
+
+
+def stages_of(schedule: Schedule) -> dict[str, list[Stage]]:
+    """The stages of each layer by its name, with the plumbing in front of them."""
+    own: dict[str, list[Stage]] = {}
+    plumbing: list[Stage] = []
+    for stage in schedule.stages[1:-1]:
+        plumbing.append(stage)
+        if stage.layer:
+            own.setdefault(stage.layer, []).extend(plumbing)
+            plumbing = []
+    return own
+
+
+def _row(schedule: Schedule, layer: Layer, stages: list[Stage]) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "name": layer.name,
+        "kind": "",
+        "input": ", ".join(str(source.type) for source in sources_of(layer)),
+        "output": str(layer.result.type),
+        "shape": list(layer.result.shape),
+        "cycles": max((busy(s) for s in stages), default=0),
+        "instance": stages[-1].name if stages else None,
+        **_memories(stages),
+    }
+    match layer:
+        case Linear() | Convolution():
+            row |= _multiplying(schedule, layer, stages[-1])
+        case Map() | Merge():
+            choice = schedule.choices[layer.name]
+            row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}
+            row |= {"realization": describe_choice(choice), "taken": choice.name, "lanes": stages[-1].source.lanes}
+            row |= {"tried": [asdict(trial) for trial in choice.trials]}
+        case Pooling():
+            row |= {"kind": f"{layer.kind.value} pool", "lanes": stages[-1].source.lanes}
+        case Rearrange():
+            row |= {"kind": type(layer.op).__name__.lower(), "lanes": stages[-1].source.lanes}
+        case Concatenation():
+            row |= {"kind": "concat", "lanes": stages[-1].source.lanes}
+        case Packing():
+            row |= {"kind": "pair", "lanes": stages[-1].source.lanes}
+        case Relabel():
+            row |= {"kind": "rename"}
+        case Winner():
+            row |= {"kind": "argmax"}
+        case _:
+            assert_never(layer)
+    return row
+
+
+def _multiplying(schedule: Schedule, layer: Linear | Convolution, stage: Stage) -> dict[str, Any]:
+    unit, work = stage.unit, work_of(layer)
+    assert isinstance(unit, Multiplier)
+    pe = unit.pe * unit.windows if isinstance(unit, MatrixStage) else unit.pe
+    simd = 1 if isinstance(unit, ConvStage) and unit.depthwise else unit.simd
+    kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
+    return {
+        "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
+        "pe": pe, "simd": simd, "macs": work.macs, "utilization": round(work.macs / (pe * simd * schedule.interval), 4),
+        "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
+    }  # fmt: skip
+
+
+def _memories(stages: list[Stage]) -> dict[str, int]:
+    """Bits of weights and buffers, beats of FIFOs."""
+    found = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
+    for stage in stages:
+        unit = stage.unit
+        match unit:
+            case MatrixStage() | ConvStage() | TapsStage():
+                width = 1 if unit.mode else max(int(unit.weight.max()), -1 - int(unit.weight.min())).bit_length() + 1
+                found["weight_bits"] += unit.weight.size * width
+            case FifoStage(depth):
+                found["fifo_depth"] = max(found["fifo_depth"], depth)
+                found["buffer_bits"] += depth * stage.source.bits
+            case GatherStage(block):
+                found["buffer_bits"] += 2 * block * stage.source.bits
+            case ReduceStage():
+                found["buffer_bits"] += unit.words * stage.result.bits
+            case _:
+                pass
+        if isinstance(unit, ConvStage | PoolStage | UnfoldStage):
+            found["buffer_bits"] += unit.depth * stage.source.bits
+    return found
+
+
+def describe_choice(choice: Choice) -> str:
+    """A realization in a few words."""
+    steps = choice.steps
+    what = f", {steps.steps} steps x {steps.sets} sets" if steps is not None else ""
+    return f"{choice.name}{what}"

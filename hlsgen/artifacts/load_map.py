@@ -1,0 +1,37 @@
+"""Units whose weights can be written at run time, as the manifest describes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlsgen.dataflow.network import Schedule
+from hlsgen.verilog.netlist import Design, Instance
+
+
+def weight_table(design: Design, schedule: Schedule) -> list[dict[str, Any]]:
+    """An entry a unit, in the order of their numbers."""
+    layers = {stage.name: stage.layer for stage in schedule.stages}
+    units = [instance for instance in design.instances if "LOADABLE" in instance.parameters]
+    return [_unit(design, instance, layers[instance.name]) for instance in units]
+
+
+def _unit(design: Design, instance: Instance, layer: str) -> dict[str, Any]:
+    own = {name: value for name, value in instance.parameters.items() if isinstance(value, int)}
+    columns = own.get("SIMD", own.get("TAPS", 1) * own.get("COLUMNS", 1))
+    bits = own["PE"] * columns * own["W_W"]
+    file = str(instance.parameters["FILE"])
+    kind = {0: "two's complement", 1: "0 means -1, 1 means 1", 2: "0 means -1, 1 means 1"}[own["MODE"]]
+    return {
+        "unit": own["UNIT"],
+        "layer": layer,
+        "instance": instance.name,
+        "file": f"rtl/{file}",
+        "words": design.memories[file].count("\n"),
+        "word_bits": bits,
+        "pieces": -(-bits // 32),
+        "rows": own["PE"],
+        "columns": columns,
+        "weight_bits": own["W_W"],
+        "layout": "words in the order of the file; of a word's pieces the low 32 bits first; the weight of row r and "
+        f"column c of a word is in bits [(r * {columns} + c) * {own['W_W']} +: {own['W_W']}], {kind}",
+    }

@@ -1,0 +1,151 @@
+"""Everything of a build besides rtl/: manifest, folding file, testbench with sample vectors."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from hlsgen.artifacts.layer_table import fifo_table, layer_table
+from hlsgen.artifacts.load_map import weight_table
+from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.units import Stream
+from hlsgen.ir import Accumulator, Affine, Decode, Fixed, FloatBits, Graph, HostOp, Op, Step, Whole
+from hlsgen.ir.stream_order import axes_of
+from hlsgen.numerics.fixed import Array, IntType, Rounding
+from hlsgen.verilog.netlist import Design
+
+#: Constants of host operations that are written out.
+MAX_HOST_CONSTANTS = 1024
+
+
+def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
+    """Axes of the frame from outermost to innermost, or the row-major index of every element."""
+    axes = axes_of(order, shape)
+    return {"axes": axes} if axes is not None else {"order": order.tolist()}
+
+
+def manifest(
+    design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str
+) -> dict[str, Any]:
+    """The machine-readable description of a build."""
+    graph = schedule.graph
+    return {
+        "hlsgen": version,
+        "model": model,
+        "options": options,
+        "top": {
+            "module": design.top,
+            "clock": "clk",
+            "reset": {
+                "name": design.reset,
+                "active": "low" if design.reset_active_low else "high",
+                "kind": "synchronous",
+            },
+            "sources": "files.f",
+        },
+        "input": {
+            "tensor": graph.model.input_name,
+            **(
+                {
+                    "second_tensor": graph.model.second_input,
+                    "element": "the first in the low, the second in the high byte",
+                }
+                if graph.model.second_input
+                else {}
+            ),
+            "shape": list(graph.model.input_shape),
+            "port": "s_axis",
+            **_stream(design.input, design.input_tdata, schedule.orders[0], graph.input.shape, graph.input.decode),
+        },
+        "output": {
+            "tensor": graph.model.output_name,
+            "port": "m_axis",
+            **_stream(
+                design.output,
+                design.output_tdata,
+                schedule.orders[-1],
+                graph.output.shape,
+                graph.output.decode,
+            ),
+        },
+        "cycles": {"latency": schedule.latency, "interval": schedule.interval},
+        "layers": layer_table(schedule),
+        "fifos": fifo_table(schedule),
+        **({"weights": weight_table(design, schedule)} if design.loads else {}),
+        "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
+        "warnings": list(graph.notes),
+    }
+
+
+def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], decode: Decode) -> dict[str, Any]:
+    return {
+        "tdata_bits": tdata,
+        "beats": stream.beats,
+        "lanes": stream.lanes,
+        "element_bits": stream.type.bits,
+        "element": "float32 bits"
+        if isinstance(decode, FloatBits)
+        else ("signed" if stream.type.signed else "unsigned"),
+        "range": [stream.type.lo, stream.type.hi],
+        "layout": "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
+        "unused high bits are zero; tlast with the last beat",
+        "frame_shape": list(shape),
+        **_named_order(order, shape),
+        "meaning": describe(decode),
+    }
+
+
+def describe(decode: Decode) -> str:
+    """The real value of a code, in words."""
+    match decode:
+        case FloatBits():
+            return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
+        case Fixed(fraction):
+            return f"real = code * 2^-{fraction}"
+        case Affine(scale, zero):
+            s, z = np.unique(scale), np.unique(zero)
+            text = f"{s[0]:.9g}" if len(s) == 1 else "scale[channel]"
+            return f"real = (code - {f'{z[0]:g}' if len(z) == 1 else 'zero_point[channel]'}) * {text}"
+        case Accumulator(factor, offset, scale):
+            s, o = np.unique(scale), np.unique(offset)
+            text = f"{s[0]:.17g}" if len(s) == 1 else "scale[channel]"
+            inner = f"code * {factor}" if factor != 1 else "code"
+            shift = (
+                f"{inner} + {o[0]}" if len(o) == 1 and o[0] else inner if len(o) == 1 else f"{inner} + offset[channel]"
+            )
+            return f"real = round_to_float32(({shift}) * {text})"
+        case Whole(dtype, offset):
+            o = np.unique(offset)
+            add = "" if not o.any() else f" + {o[0]}" if len(o) == 1 else " + offset[channel]"
+            return f"{dtype} = code{add}"
+        case _:
+            return f"real = {decode.scale:g} * code + {decode.bias:g}"
+
+
+def host_steps(graph: Graph, part: str) -> list[dict[str, Any]]:
+    """Operations left to the host, in order, with their constants where these are few."""
+    steps: list[Step] = list(graph.head if part == "head" else graph.tail)
+    found = [{"node": s.name, **_host_op(s.op)} for s in steps]
+    if part == "head" and graph.encode is not None:
+        found.append({"node": "input quantizer", **_host_op(graph.encode)})
+    return found
+
+
+def _host_op(op: Op) -> dict[str, Any]:
+    if isinstance(op, HostOp):
+        return {"op": op.op_type}
+    row: dict[str, Any] = {"op": type(op).__name__}
+    for name in (f.name for f in fields(op)):
+        value = getattr(op, name)
+        if isinstance(value, np.ndarray):
+            row[name] = value.tolist() if value.size <= MAX_HOST_CONSTANTS else f"array of shape {list(value.shape)}"
+        elif isinstance(value, Enum):
+            row[name] = value.name if isinstance(value, Rounding) else value.value
+        elif name == "ways":
+            row[name] = [[_host_op(inner) for inner in way] for way in value]
+        else:
+            row[name] = [value.lo, value.hi] if isinstance(value, IntType) else value
+    return row

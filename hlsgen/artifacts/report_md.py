@@ -1,0 +1,41 @@
+"""report.md of a build: what became of every layer, what was tried for its rescaling, and why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hlsgen.dataflow.network import Schedule
+
+
+def report(title: str, rows: list[dict[str, Any]], schedule: Schedule, host: dict[str, list[dict[str, Any]]]) -> str:
+    """Markdown text; `rows` is the layer table of the manifest."""
+    lines = [
+        f"# {_cell(title)}",
+        "",
+        f"Latency {schedule.latency} cycles, a frame every {schedule.interval} cycles.",
+        "",
+        "| layer | kind | in | out | PE x SIMD | cycles | how |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        folding = f"{row['pe']} x {row['simd']}" if "pe" in row else row.get("lanes", "")
+        how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
+        cells = (row["name"], row["kind"], row["input"], row["output"], folding, row["cycles"], how)
+        lines.append("| " + " | ".join(map(_cell, cells)) + " |")
+    for part in ("head", "tail"):
+        if host[part]:
+            lines += ["", f"Left to the host, {part}: " + ", ".join(_cell(step["op"]) for step in host[part]) + "."]
+    quantizers = [row for row in rows if "tried" in row]
+    if quantizers:
+        lines += ["", "## Rescaling", "", "Every function below is proven equal to the model's on its whole interval."]
+    for row in quantizers:
+        lines += ["", f"### {_cell(row['name'])}", "", f"Taken: {_cell(row['realization'])}.", ""]
+        lines += ["| realization | LUT | DSP | bits of block memory | why not |", "|---|---|---|---|---|"]
+        for trial in row["tried"]:
+            sizes = ("", "", "") if trial["lut"] is None else (trial["lut"], trial["dsp"], trial["memory_bits"])
+            lines.append("| " + " | ".join(map(_cell, (trial["name"], *sizes, trial["why"]))) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,210 @@
+"""Chains of operations that are exact: code * slope + start, every value a number of its dtype.
+
+For functions of two tensors whose pairs of codes are too many to try. If both operands are lines without
+rounding, the joint rounds once: what it gives is a function of one integer, and that function is proven
+as any other. An operation that is not listed, or that may round, is none of a line.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hlsgen.certify.netlist_reader import broken
+from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Whole
+from hlsgen.ir.binary_function import Operands
+from hlsgen.ir.evaluate import apply, constants, decode
+from hlsgen.ir.ops import Activation, Add, Cast, Dequantize, Div, Elementwise, Fma, Joint, Max, Min, Mul
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import IntType
+
+#: Bits of a sum, and significant bits of a scale, with which decoding is rounded once.
+_SUM_BITS, _SCALE_BITS = 53, 48
+_SINGLE = np.dtype(np.float32)
+
+
+@dataclass(frozen=True)
+class Line:
+    """slope * code + start for the codes lo..hi, in a dtype that holds all these values."""
+
+    slope: Fraction
+    start: Fraction
+    lo: int
+    hi: int
+    dtype: np.dtype[Any]
+
+    def then(self, dtype: np.dtype[Any], factor: Fraction = Fraction(1), add: Fraction = Fraction(0)) -> Line | None:
+        """(x * factor + add) in a dtype, if that holds all of it."""
+        made = Line(self.slope * factor, self.start * factor + add, self.lo, self.hi, dtype)
+        return made if made._held() else None
+
+    def _held(self) -> bool:
+        ends = (self.slope * self.lo + self.start, self.slope * self.hi + self.start)
+        unit = math.lcm(self.slope.denominator, self.start.denominator)
+        if self.dtype.kind in "iu":
+            info = np.iinfo(self.dtype)
+            return unit == 1 and min(ends) >= info.min and max(ends) <= info.max
+        # Multiples of 1 / unit, a power of two that the dtype has, below what its mantissa counts.
+        form = np.finfo(self.dtype)
+        largest = max(abs(end) for end in ends)
+        fine = not unit & (unit - 1) and unit <= 1 << (form.nmant - int(form.minexp))
+        return fine and largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
+
+
+def joined(f: Operands, mode: int, constants_: tuple[int, int]) -> StepFunction:
+    """The function of t = a * FA + b * FB (mode 0) or (a - ZA) * (b - ZB) (mode 1) that a Merge is. Raises HG055."""
+    if f.kind not in (Joint.ADD, Joint.SUB) if mode == 0 else f.kind is not Joint.MUL:
+        raise _unknown(f, f"a {f.kind.value} is no sum or product as the hardware has it")
+    zeros = np.array([0.0, -0.0], np.float32)
+    if any(isinstance(op, Activation) and len(np.unique(apply(op, zeros))) > 1 for op in f.ops):
+        raise _unknown(f, "an operation behind it tells -0.0 from 0.0")
+    units, offsets, ends = [], [], []
+    dtypes = set()
+    for s in range(f.sets):
+        one = f.take(np.array([s]))
+        lines = [_line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
+        a, b = lines
+        if a is None or b is None or a.dtype != b.dtype or (a.dtype.kind == "f" and a.dtype != _SINGLE):
+            raise _unknown(f, "an operand is rounded in front of the joint")
+        if f.kind is Joint.SUB:
+            b = Line(-b.slope, -b.start, b.lo, b.hi, b.dtype)
+        unit, offset = (_sum if mode == 0 else _product)(f, a, b, constants_)
+        units.append(unit)
+        offsets.append(offset)
+        ends.append(interval(mode, constants_, (a.lo, a.hi), (b.lo, b.hi)))
+        dtypes.add(a.dtype)
+    if len(dtypes) > 1:
+        raise _unknown(f, "its channels are of different types")
+    lo, hi = np.array(ends, np.int64).T
+    meaning = _meaning(f, dtypes.pop(), units, offsets, max(abs(x) for pair in ends for x in pair))
+    type_ = IntType(int(lo.min()), int(hi.max()))
+    return StepFunction(f.name, meaning, f.ops, f.quantizer, f.index, lo, hi, type_, f.output_type)
+
+
+def interval(mode: int, constants_: tuple[int, int], a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
+    """Least and greatest t of operands in these intervals."""
+    first, second = constants_
+    if mode == 0:
+        corners = [first * x + second * y for x in a for y in b]
+    else:
+        corners = [(x - first) * (y - second) for x in a for y in b]
+    return min(corners), max(corners)
+
+
+def _unknown(f: Operands, why: str) -> Exception:
+    return broken(f.name, f"cannot be certified: its {f.pairs} pairs of codes are too many to try, and {why}.")
+
+
+def _sum(f: Operands, a: Line, b: Line, factors: tuple[int, int]) -> tuple[Fraction, Fraction]:
+    """(unit, offset) with a + b = (t + offset) * unit."""
+    parts = zip((a.slope, b.slope), factors, strict=True)
+    unit = next((slope / factor for slope, factor in parts if factor), Fraction(0))
+    if not unit or (a.slope, b.slope) != (unit * factors[0], unit * factors[1]):
+        raise broken(
+            f.name, f"the operands count {float(a.slope)} and {float(b.slope)} in the model, the factors of the sum are "
+            f"{factors[0]} and {factors[1]}.",
+        )  # fmt: skip
+    return unit, (a.start + b.start) / unit
+
+
+def _product(f: Operands, a: Line, b: Line, zeros: tuple[int, int]) -> tuple[Fraction, Fraction]:
+    if not a.slope or not b.slope or (a.start, b.start) != (-a.slope * zeros[0], -b.slope * zeros[1]):
+        raise broken(f.name, f"the operands are 0 at other codes in the model than {zeros[0]} and {zeros[1]}.")
+    return a.slope * b.slope, Fraction(0)
+
+
+def _meaning(f: Operands, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int) -> Decode:
+    """(t + offset) * unit, rounded once, as a decoding of t."""
+    if dtype.kind in "iu":
+        if any(unit != 1 for unit in units):
+            raise _unknown(f, "its integers have a factor")
+        return Whole(dtype.name, np.array([int(offset) for offset in offsets], np.int64))
+    fine = math.lcm(*(offset.denominator for offset in offsets))
+    whole = [int(offset * fine) for offset in offsets]
+    scale = [unit / fine for unit in units]
+    exact = all(Fraction(float(x)) == x and abs(x.numerator) < 1 << _SCALE_BITS and abs(x) > 2.0**-500 for x in scale)
+    if not exact or (most * fine + max(map(abs, whole))) >> _SUM_BITS:
+        raise _unknown(f, "its sums or scales have too many bits")
+    return Accumulator(fine, np.array(whole, np.int64), np.array([float(x) for x in scale]))
+
+
+def _line(source: Decode, ops: tuple[Elementwise, ...], lo: int, hi: int) -> Line | None:
+    """A chain of one set, if all of it is exact; compared with the chain itself at both ends."""
+    values = [value for item in (source, *ops) for value in constants(item).values()]
+    if not all(np.isfinite(value).all() for value in values):
+        return None
+    found = _decoded(source, lo, hi)
+    for op in ops:
+        found = None if found is None else _applied(op, found)
+    if found is None:
+        return None
+    codes = np.array([[lo], [hi]])
+    x = decode(source, codes)
+    for op in ops:
+        x = apply(op, x)
+    same = all(Fraction(v.item()) == found.slope * c + found.start for v, c in zip(x[:, 0], (lo, hi), strict=True))
+    return found if same and x.dtype == found.dtype else None
+
+
+def _number(value: Any) -> Fraction:
+    return Fraction(np.asarray(value).reshape(-1)[0].item())
+
+
+def _chain(x: Line | None, *steps: Callable[[Line], Line | None]) -> Line | None:
+    for step in steps:
+        x = None if x is None else step(x)
+    return x
+
+
+def _decoded(source: Decode, lo: int, hi: int) -> Line | None:
+    code = Line(Fraction(1), Fraction(0), lo, hi, _SINGLE)
+    match source:
+        case Affine(scale, zero):
+            z, factor = _number(zero), _number(scale)
+            return _chain(
+                code, lambda x: x.then(_SINGLE), lambda x: x.then(_SINGLE, add=-z), lambda x: x.then(_SINGLE, factor)
+            )
+        case CountScale(scale_, bias):
+            factor, add = Fraction(float(np.float32(scale_))), Fraction(float(np.float32(bias)))
+            return _chain(
+                code, lambda x: x.then(_SINGLE), lambda x: x.then(_SINGLE, factor), lambda x: x.then(_SINGLE, add=add)
+            )
+        case Accumulator(multiplier, offset, scale):
+            unit = _number(scale)
+            return code.then(_SINGLE, unit * multiplier, unit * _number(offset))
+        case Fixed(fraction):
+            return code.then(_SINGLE, Fraction(2) ** -fraction)
+        case Whole(dtype, offset):
+            return code.then(np.dtype(dtype), add=_number(offset))
+        case _:
+            return None
+
+
+def _applied(op: Elementwise, x: Line) -> Line | None:
+    match op:
+        case Mul(value) if value.dtype == x.dtype:
+            return x.then(x.dtype, _number(value))
+        case Add(value) if value.dtype == x.dtype:
+            return x.then(x.dtype, add=_number(value))
+        case Div(value) if value.dtype == x.dtype and x.dtype.kind == "f" and value.all():
+            return x.then(x.dtype, 1 / _number(value))
+        case Fma(factor_, value):
+            return x.then(_SINGLE, _number(factor_), _number(value))
+        case Max(value) | Min(value) if value.dtype == x.dtype:
+            ends = sorted((x.slope * x.lo + x.start, x.slope * x.hi + x.start))
+            idle = _number(value) <= ends[0] if isinstance(op, Max) else _number(value) >= ends[1]
+            return x if idle else None
+        case Cast(dtype):
+            return x.then(np.dtype(dtype))
+        case Dequantize(scale, zero):
+            z, factor = _number(zero), _number(scale)
+            return _chain(
+                x, lambda y: y.then(_SINGLE, add=-z), lambda y: y.then(_SINGLE, factor), lambda y: y.then(scale.dtype)
+            )
+        case _:
+            return None

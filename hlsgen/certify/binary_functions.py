@@ -1,0 +1,196 @@
+"""Functions of two tensors: hg_join, tables in front of it and the units behind it, against the model.
+
+All pairs of codes are tried, through the hardware's model and through the model's own operations. Where
+they are too many, both operands must be exact lines, and the rest is a function of one integer.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.certify.affine_operands import joined
+from hlsgen.certify.models.arithmetic import InTurn
+from hlsgen.certify.models.routing import fits, only
+from hlsgen.certify.netlist_reader import Cell, Memories, broken
+from hlsgen.certify.proof import MAX_EVERY, Runs, prove, read_as, runs_in
+from hlsgen.certify.quantizers import Quantizer, Summary, reachable, same
+from hlsgen.certify.stream_contents import Elements, Stream, readable
+from hlsgen.ir import Merge
+from hlsgen.ir.binary_function import Operands, specialize
+from hlsgen.ir.value_ranges import Reach
+from hlsgen.numerics.fixed import Array, IntType
+
+_COMMON = "LANES A_W A_SIGNED B_W B_SIGNED OUT_W MODE"
+_CONSTANTS = {0: ("FA", "FB"), 1: ("ZA", "ZB"), 2: ()}
+#: What a join is called in the certificate, by MODE.
+WAYS = ("sum", "product", "packed")
+#: Pairs that are evaluated at a time.
+_CHUNK = 1 << 20
+
+Uses = dict[tuple[int, int], list[int]]
+
+
+class Join:
+    """hg_join, from the contract at the head of its file. Raises HG055 if it does not fit both streams."""
+
+    def __init__(self, cell: Cell, streams: tuple[Stream, Stream]) -> None:
+        self.cell, self.mode = cell, cell.number("MODE") if "MODE" in cell.parameters else -1
+        if self.mode not in _CONSTANTS:
+            raise broken(cell.name, f"MODE is {self.mode}, none that hg_join has.")
+        names = _CONSTANTS[self.mode]
+        only(cell, " ".join((_COMMON, *names)), "STYLE")
+        self.bits = cell.number("A_W", 1), cell.number("B_W", 1)
+        self.signed = cell.number("A_SIGNED"), cell.number("B_SIGNED")
+        self.constants = tuple(cell.number(name, -(1 << 31)) for name in names) or (0, 0)
+        self.out_bits = cell.number("OUT_W", 1)
+        for stream, bits in zip(streams, self.bits, strict=True):
+            fits(cell, stream, cell.number("LANES", 1), bits)
+        if streams[0].beats != streams[1].beats:
+            raise broken(
+                cell.name, f"it takes {streams[0].beats} beats of one stream, {streams[1].beats} of the other."
+            )
+        if max(self.signed) > 1 or self.out_bits > 62 or (self.mode == 2 and self.out_bits != sum(self.bits)):
+            raise broken(cell.name, "A_SIGNED, B_SIGNED or OUT_W is beyond its model.")
+
+    def apply(self, a: Array, b: Array) -> Array:
+        """What leaves, in front of the cut to OUT_W bits; a and b as integers of any width."""
+        a, b = (read_as(x, bits, bool(s)) for x, bits, s in zip((a, b), self.bits, self.signed, strict=True))
+        if self.mode == 2:
+            return np.asarray(read_as(a, self.bits[0], False) | read_as(b, self.bits[1], False) << self.bits[0])
+        first, second = self.constants
+        return np.asarray(first * a + second * b if self.mode == 0 else (a - first) * (b - second))
+
+
+class Hardware:
+    """Tables, join and function of a Merge."""
+
+    def __init__(self, q: Quantizer, layer: Merge, memories: Memories) -> None:
+        number = next(n for n, cell in enumerate(q.units) if cell.module == "hg_join")
+        assert q.stream.operands is not None
+        self.join = Join(q.units[number], q.stream.operands)
+        self.function = q.module(q.units[number + 1 :], memories)
+        self.tables: list[InTurn | None] = []
+        for stream, source, bits, signed in zip(
+            q.stream.operands, layer.sources, self.join.bits, self.join.signed, strict=True
+        ):
+            own = q.module(stream.units, memories) if stream.units else None
+            self.tables.append(own)
+            first = own.units[0] if own else None
+            if first is None:
+                readable(self.join.cell.name, stream, source.type, bits, signed)
+            else:
+                sign = None if first.signed is None else int(first.signed)
+                before = Stream(stream.elements, first.in_bits, stream.lo, stream.hi)
+                readable(first.cell.name, before, source.type, first.in_bits, sign)
+        self.first = self.function.units[0]
+        if self.first.in_bits != self.join.out_bits:
+            raise broken(q.layer.name, f"{self.first.cell.name} does not take what {self.join.cell.name} sends.")
+        self.folds = int(np.lcm.reduce([x.folds for x in (self.function, *self.tables) if x is not None]))
+
+    def key(self, fold: int, lane: int) -> tuple[object, ...]:
+        """What tells the functions of lanes and folds apart."""
+        parts = [x.constants(fold % x.folds, lane) for x in (self.function, *self.tables) if x is not None]
+        return tuple(parts)
+
+    def through(self, side: int, fold: int, lane: int, x: Array) -> Array:
+        """One operand, in front of the join."""
+        table = self.tables[side]
+        return x if table is None else table.apply(fold % table.folds, lane, x)
+
+    def code(self, fold: int, lane: int, t: Array, type_: IntType) -> Array:
+        """The codes of what the join sends."""
+        t = read_as(t, self.join.out_bits, self.first.signed)
+        low, high = int(t.min()), int(t.max())
+        few = high - low < t.size  # then each value is computed once
+        values = np.arange(low, high + 1) if few else t.ravel()
+        found = read_as(self.function.apply(fold % self.function.folds, lane, values), type_.bits, type_.signed)
+        return np.asarray(found[t - low] if few else found.reshape(t.shape))
+
+
+def check_merge(
+    q: Quantizer, layer: Merge, reach: tuple[Reach | None, Reach | None], elements: Elements, memories: Memories
+) -> Summary:
+    """A function of two tensors. Raises HG055."""
+    f = specialize(layer, q.order, reach)
+    places = q.places(f.index, layer.result.shape)
+    entries = q.listed(f.sets, f.index)
+    for side, key in enumerate(("a", "b")):
+        intervals = np.stack([f.lo[side], f.hi[side]], axis=1).tolist()
+        same(layer.name, f"certificate.json, operand {key} of set", [s[key] for s in entries], intervals)
+        numbers = elements.numbers[layer.inputs[side]][q.order]
+        reachable(layer, f.index, f.lo[side], f.hi[side], elements, numbers)
+    hardware = Hardware(q, layer, memories)
+    if q.entry["way"] != WAYS[hardware.join.mode]:
+        raise broken(layer.name, f"certificate.json: the way is {q.entry['way']!r}, not {WAYS[hardware.join.mode]!r}.")
+    uses = q.uses(f.index, hardware.folds)
+    if f.pairs <= MAX_EVERY:
+        evaluated, ends = _pairs(f, hardware, uses, places)
+    else:
+        evaluated, ends = _exact(f, hardware, q.uses(f.index, hardware.function.folds), places)
+    q.form("steps" if q.lists else "constants")
+    if q.lists:
+        intervals = [list(pair) for pair in ends]
+        same(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], intervals)
+        q.steps(_runs(f, hardware, uses, ends), places)
+    modules = [table.modules for table in hardware.tables if table] + [["hg_join"], hardware.function.modules]
+    return Summary(layer.name, "merge", " + ".join(m for part in modules for m in part), f.sets, f.pairs, evaluated)
+
+
+def _pairs(f: Operands, hardware: Hardware, uses: Uses, places: list[str]) -> tuple[int, list[tuple[int, int]]]:
+    """All pairs of codes of every set; how many, and the interval of what the join sends in each."""
+    ends: list[tuple[int, int]] = [(0, 0)] * f.sets
+    done: set[tuple[object, ...]] = set()
+    evaluated = 0
+    for (fold, lane), sets in uses.items():
+        for s in sets:
+            key = (s, *hardware.key(fold, lane))
+            if key in done:
+                continue
+            done.add(key)
+            one = f.take(np.array([s]))
+            a, b = (np.arange(f.lo[side, s], f.hi[side, s] + 1) for side in (0, 1))
+            x, y = (one.branch(side, codes[:, None]) for side, codes in enumerate((a, b)))
+            u, v = (hardware.through(side, fold, lane, codes) for side, codes in enumerate((a, b)))
+            low, high = [], []
+            step = max(1, _CHUNK // len(b))
+            for at in range(0, len(a), step):
+                t = hardware.join.apply(u[at : at + step, None], v[None, :])
+                low.append(int(t.min()))
+                high.append(int(t.max()))
+                model = one.behind(x[at : at + step, None], y[None, :])[..., 0]
+                code = hardware.code(fold, lane, t, f.output_type)
+                wrong = np.argwhere(model != code)
+                evaluated += t.size
+                if len(wrong):
+                    i, j = wrong[0].tolist()
+                    raise broken(
+                        f.name, f"{places[s]}, {hardware.join.cell.name}, lane {lane}, fold {fold}: at a = {a[at + i]}, "
+                        f"b = {b[j]} the model gives {model[i, j]}, the hardware {code[i, j]}.",
+                    )  # fmt: skip
+            ends[s] = min(low), max(high)
+    return evaluated, ends
+
+
+def _exact(f: Operands, hardware: Hardware, uses: Uses, places: list[str]) -> tuple[int, list[tuple[int, int]]]:
+    """Both operands as lines; the units behind the join as a function of one integer."""
+    join = hardware.join
+    if any(hardware.tables) or join.mode == 2:
+        raise broken(f.name, f"cannot be certified: its {f.pairs} pairs of codes are too many to try.")
+    first, second = join.constants
+    g = joined(f, join.mode, (first, second))
+    bits, signed = join.out_bits, hardware.first.signed
+    signed = g.input_type.signed if signed is None else signed
+    if g.input_type.lo < (-(1 << (bits - 1)) if signed else 0) or g.input_type.hi >= 1 << (bits - signed):
+        raise broken(f.name, f"results of {g.input_type} of {join.cell.name} do not fit OUT_W = {bits}.")
+    proof = prove(g, hardware.function, uses, join.cell.name, places)
+    return proof.evaluated, list(zip(g.lo.tolist(), g.hi.tolist(), strict=True))
+
+
+def _runs(f: Operands, hardware: Hardware, uses: Uses, ends: list[tuple[int, int]]) -> list[Runs]:
+    """What the units behind the join compute on the interval of each set."""
+    found: dict[int, Runs] = {}
+    module = hardware.function
+    for (fold, lane), sets in uses.items():
+        for s in (s for s in sets if s not in found):
+            found[s] = runs_in(module, fold % module.folds, lane, [ends[s]], f.output_type)
+    return [found[s] for s in range(f.sets)]

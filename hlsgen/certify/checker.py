@@ -1,0 +1,304 @@
+"""Each layer of the model against the instances that stand for it, and against what the certificate says.
+
+Instances are walked in the order of the certificate, which must be one in which every stream is there
+before it is taken. What a stream carries follows from the modules' contracts and their parameters alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hlsgen.certify import weights
+from hlsgen.certify.binary_functions import Join, check_merge
+from hlsgen.certify.connectivity import Network
+from hlsgen.certify.models import line_buffer, unrolled_windows
+from hlsgen.certify.models.routing import PLUMBING, fits, move, only, whole
+from hlsgen.certify.netlist_reader import Cell, Memories, Sized, broken
+from hlsgen.certify.quantizers import Quantizer, Summary, check_map, same, widths
+from hlsgen.certify.stream_contents import ANYTHING, Elements, Stream, readable, vectors
+from hlsgen.ir import (
+    Concatenation,
+    Convolution,
+    FloatBits,
+    Graph,
+    Layer,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Winner,
+    sources_of,
+)
+from hlsgen.ir.stream_order import Layout
+from hlsgen.ir.value_ranges import reach
+from hlsgen.numerics.fixed import Array
+
+#: What the certificate calls the layers.
+KINDS: dict[type[Layer], str] = {
+    Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
+    Concatenation: "concatenation", Merge: "merge", Packing: "pair", Winner: "argmax",
+}  # fmt: skip
+#: Modules of layers that are no function of single elements.
+_MODULES: dict[type[Layer], tuple[str, ...]] = {
+    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu"),
+    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), Packing: ("hg_join",), Winner: ("hg_argmax",),
+}  # fmt: skip
+_ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
+
+#: What is left to prove of a layer whose stream is known.
+Proof = Callable[[], Summary]
+
+
+class Checker:
+    """Walks the layers; `streams` are those that something has sent and nothing has taken yet."""
+
+    def __init__(
+        self, graph: Graph, layout: Layout, network: Network, memories: Memories, entries: list[dict[str, Any]]
+    ) -> None:
+        self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
+        self.elements = Elements(graph)
+        self.streams: dict[str, Stream] = {}
+
+    def start(self) -> None:
+        """The input port. Raises HG055."""
+        value, cell = self.graph.input, self.network.port_in
+        bits = 32 if isinstance(value.decode, FloatBits) else value.type.bits
+        width, order = cell.number("WIDTH", 1), self.layout.orders[0]
+        if width % bits:
+            raise broken(cell.name, f"WIDTH is {width}, no multiple of the {bits} bits of {value.type}.")
+        lanes = width // bits
+        numbers = np.full(-(-len(order) // lanes) * lanes, ANYTHING)
+        numbers[: len(order)] = self.elements.numbers[0][order]
+        stream = Stream(numbers.reshape(-1, lanes), bits, value.type.lo, value.type.hi)
+        self._frame(cell, stream)
+        self._send(cell, [self.network.first], stream)
+
+    def end(self) -> None:
+        """The output port: all elements of the output, without empty lanes between them. Raises HG055."""
+        cell, stream = self.network.port_out, self._taken(self.network.port_out, [self.network.last])[0]
+        type_ = self.graph.output.type
+        readable(cell.name, stream, type_, stream.bits, None)
+        self.elements.expect(cell.name, stream, len(self.graph.layers), self.layout.orders[-1])
+        filled = stream.filled.ravel()
+        if not filled[: filled.sum()].all() or (len(filled) - filled.sum()) >= stream.lanes:
+            raise broken(cell.name, "there are empty lanes between the elements of the output.")
+        self._frame(cell, stream)
+
+    @staticmethod
+    def _frame(cell: Cell, stream: Stream) -> None:
+        wanted = {"WIDTH": stream.width, "TDATA_W": -(-stream.width // 8) * 8, "BEATS": stream.beats}
+        if cell.parameters != wanted:
+            raise broken(cell.name, f"parameters are {_shown(cell)}, a frame of this core needs {wanted}.")
+
+    def _send(self, cell: Cell, names: list[str], stream: Stream) -> None:
+        for name in names:
+            if self.network.widths[name] != stream.width:
+                raise broken(
+                    cell.name, f"it sends {stream.width} bits on stream {name} of {self.network.widths[name]} bits."
+                )
+            self.streams[name] = stream
+
+    def _taken(self, cell: Cell, names: list[str]) -> list[Stream]:
+        missing = [name for name in names if name not in self.streams]
+        if missing:
+            raise broken(cell.name, f"certificate.json lists it before what sends {missing[0]}.")
+        return [self.streams.pop(name) for name in names]
+
+    # ----------------------------------------------------------------------- layers
+
+    def layer(self, i: int, entry: dict[str, Any]) -> Proof:
+        """Follows the units of a layer; what is left to prove of it. Raises HG055."""
+        layer = self.graph.layers[i]
+        cells = [self.network.cells[x["instance"]] for x in entry["instances"]]
+        own = [cell for cell in cells if cell.module not in PLUMBING | {"hg_unfold"}]
+        allowed = _MODULES.get(type(layer))
+        if allowed and not (len(own) == 1 and own[0].module in allowed):
+            raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
+        if isinstance(layer, Rearrange | Concatenation) == bool(own):
+            raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
+        if not isinstance(layer, Map | Rearrange | Concatenation) and any(
+            isinstance(source.decode, FloatBits) for source in sources_of(layer)
+        ):
+            raise broken(layer.name, "it takes float32, which only a quantizer can.")
+        proof: Proof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
+        for cell in cells:
+            taken = self._taken(cell, list(self.network.takes[cell.name]))
+            if cell.module == "hg_unfold":
+                sent = unrolled_windows.unfold(cell, taken[0])
+            elif cell.module in PLUMBING:
+                if cell.module == "hg_pad" and isinstance(layer.result.decode, FloatBits):
+                    raise broken(layer.name, "the border of a float32 tensor has no code.")
+                sent = move(cell, taken, layer.result.type.signed)
+            elif cell is not own[-1]:
+                sent = self._partly(layer, cell, taken)
+            elif isinstance(layer, Map | Merge):
+                sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
+            else:
+                sent, proof = self._computed(i, layer, cell, taken, entry)
+            self._send(cell, list(self.network.sends[cell.name]), sent)
+        if not own:
+            self.elements.expect(layer.name, sent, i + 1, self.layout.orders[i + 1])
+        return proof
+
+    def _partly(self, layer: Layer, cell: Cell, taken: list[Stream]) -> Stream:
+        """The stream behind one of several units of a function."""
+        if cell.module == "hg_join":
+            join = Join(cell, (taken[0], taken[1]))
+            if not isinstance(layer, Merge):
+                raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
+            a, b = taken
+            return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
+        if len(taken) != 1:
+            raise broken(layer.name, f"{cell.name} ({cell.module}) is none of its units.")
+        lanes, before, after = widths(cell)
+        fits(cell, taken[0], lanes, before)
+        return replace(taken[0], bits=after, units=(*taken[0].units, cell))
+
+    def _function(
+        self, i: int, layer: Map | Merge, own: tuple[Cell, ...], stream: Stream, entry: dict[str, Any]
+    ) -> tuple[Stream, Proof]:
+        """What leaves the last unit of a function."""
+        name, type_ = layer.name, layer.result.type
+        if stream.units != own:
+            raise broken(
+                name, f"{[c.name for c in own]} do not follow each other, {[c.name for c in stream.units]} do."
+            )
+        if stream.bits != type_.bits:
+            raise broken(name, f"its codes have {stream.bits} bits, {type_} has another width.")
+        sides = stream.operands or (stream,)
+        if len(sides) != len(layer.inputs):
+            raise broken(name, f"it takes {len(layer.inputs)} streams, {own[-1].name} gets {len(sides)}.")
+        orders = [self.layout.of_input(self.graph, i, n) for n in range(len(sides))]
+        for side, value, order in zip(sides, layer.inputs, orders, strict=True):
+            self.elements.expect(name, replace(side, units=()), value, order)
+        if (orders[0] != orders[-1]).any() or (sides[0].filled != sides[-1].filled).any():
+            raise broken(name, "its operands do not arrive in the same order.")
+        q = Quantizer(layer, own, stream, orders[0], entry)
+        intervals = [reach(self.graph, value) for value in layer.inputs]
+
+        def proof() -> Summary:
+            if isinstance(layer, Map):
+                before = replace(stream, bits=widths(own[0])[1])
+                return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
+            return check_merge(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
+
+        return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof
+
+    def _computed(
+        self, i: int, layer: Layer, cell: Cell, taken: list[Stream], entry: dict[str, Any]
+    ) -> tuple[Stream, Proof]:
+        """What leaves a unit that is a layer by itself."""
+        name, elements, value = layer.name, self.elements, i + 1
+        orders = [self.layout.of_input(self.graph, i, n) for n in range(len(layer.inputs))]
+        if len(taken) != len(orders):
+            raise broken(name, f"{cell.name} takes {len(taken)} streams, the layer {len(orders)}.")
+        stream, order = taken[0], orders[0]
+        at_once = isinstance(layer, Convolution | Pooling) and cell.module in ("hg_mvu", "hg_dwmvu", "hg_pool_tree")
+        for taken_, source, order_ in zip(taken, layer.inputs, orders, strict=True):
+            if not at_once:
+                elements.expect(name, taken_, source, order_)
+        match layer:
+            case Linear() | Convolution():
+                if isinstance(layer, Linear):
+                    sent = weights.matrix(cell, stream, layer, order, elements, value)
+                else:
+                    sent = weights.convolution(cell, stream, layer, elements, value)
+                elements.limit(value, layer.lo, layer.hi)  # Behind weights that are wrong, those of the model.
+                return sent, lambda: self._sums(layer, cell, stream, order, entry)
+            case Pooling():
+                find = unrolled_windows.pool if at_once else line_buffer.pool
+                sent = find(cell, stream, layer, order, elements, value)
+                return sent, lambda: self._pool(layer, cell, entry)
+            case Packing():
+                return self._packing(value, layer, cell, taken, orders)
+            case _:
+                assert isinstance(layer, Winner)
+                return self._winner(value, layer, cell, stream, order)
+
+    def _sums(
+        self, layer: Linear | Convolution, cell: Cell, stream: Stream, order: Array, entry: dict[str, Any]
+    ) -> Summary:
+        lo, hi = weights.check(cell, stream, layer, order, self.elements, self.memories)
+        for what, found in (("lo", lo), ("hi", hi)):
+            same(layer.name, f"certificate.json, {what} of the sums of row", entry[what], found.tolist())
+        if isinstance(layer, Linear):
+            said = [entry["rows"], entry["columns"]]
+            same(layer.name, "certificate.json, rows and columns", said, list(layer.weight.shape))
+        else:
+            same(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
+            _placed(layer, entry)
+            same(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
+        return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
+
+    def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
+        _placed(layer, entry)
+        if entry["reduction"] != layer.kind.value:
+            raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
+        return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
+
+    def _packing(
+        self, value: int, layer: Packing, cell: Cell, taken: list[Stream], orders: list[Array]
+    ) -> tuple[Stream, Proof]:
+        join = Join(cell, (taken[0], taken[1]))
+        if join.mode != 2 or join.bits != (8, 8):
+            raise broken(layer.name, f"{cell.name} does not put two codes of 8 bits side by side.")
+        if (orders[0] != orders[1]).any() or (taken[0].filled != taken[1].filled).any():
+            raise broken(layer.name, "its operands do not arrive in the same order.")
+        sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
+        return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
+
+    def _winner(self, value: int, layer: Winner, cell: Cell, stream: Stream, order: Array) -> tuple[Stream, Proof]:
+        only(cell, _ARGMAX)
+        count, type_ = layer.source.shape[-1], layer.source.type
+        lanes, beats = cell.number("LANES", 1), cell.number("BEATS", 1)
+        fits(cell, stream, lanes, cell.number("IN_W", 1))
+        readable(cell.name, stream, type_, cell.number("IN_W"), cell.number("IN_SIGNED"))
+        whole(cell, stream, beats, "a vector has")
+        rows, columns = vectors(layer.name, order, count)
+        if lanes * beats != count or not stream.filled.all() or (np.diff(columns) < 0).any():
+            raise broken(
+                layer.name, f"{cell.name} has {lanes} x {beats} elements in turn, a vector {count} from first to last."
+            )
+        if cell.number("INDEX_W", 1) != layer.result.type.bits:
+            raise broken(
+                layer.name, f"INDEX_W of {cell.name} is {cell.parameters['INDEX_W']}, not {layer.result.type}."
+            )
+        sent = Stream(
+            self.elements.numbers[value][rows][:, None],
+            layer.result.type.bits,
+            layer.result.type.lo,
+            layer.result.type.hi,
+        )
+        return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
+
+
+def _placed(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
+    """The certificate's window."""
+    place = layer.window
+    wanted = {
+        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
+        "pads": list(place.pads), "pad": [layer.pad],
+    }  # fmt: skip
+    for key, value in wanted.items():
+        said = entry[key] if isinstance(entry[key], list) else [entry[key]]
+        same(layer.name, f"certificate.json, {key}", said, value)
+
+
+def modules(cells: list[Cell]) -> str:
+    return " + ".join(cell.module for cell in cells)
+
+
+def _shown(cell: Cell) -> dict[str, int | str]:
+    return {name: str(value) if isinstance(value, Sized) else value for name, value in cell.parameters.items()}
+
+
+def hardware_layers(graph: Graph) -> list[int]:
+    """Indices of the layers that have hardware."""
+    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, Relabel)]

@@ -1,0 +1,182 @@
+"""Runs of the hardware on which the model's function is one code, though nothing is known of where it is monotone.
+
+A stretch of inputs is decided if the values behind each operation have bounds, and the quantizer gives the
+hardware's code at both of the last ones. Other stretches are halved; short ones are evaluated input by input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.certify.monotone_ops import decode_known, quantizer_known
+from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir.evaluate import apply, code_type, decode, join, quantize
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    Both,
+    Cast,
+    Choose,
+    Dequantize,
+    Div,
+    Elementwise,
+    Fill,
+    FloatQuant,
+    Fma,
+    Joint,
+    Max,
+    Min,
+    Mul,
+    Quantizer,
+    Relate,
+    Relation,
+    Requantize,
+    Slope,
+)
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array
+
+#: Stretches of at most so many inputs are evaluated; most stretches at one time.
+_SHORT, _MAX_OPEN = 8, 1 << 20
+#: Functions that rise everywhere.
+_RISING = frozenset(
+    ["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign", "HardSigmoid", "Softsign"]
+)
+#: Functions that may turn near these arguments, and nowhere else; the domain of others starts there.
+_TURNS = {
+    "Abs": 0.0, "LeakyRelu": 0.0, "Elu": 0.0, "Celu": 0.0, "Selu": 0.0, "Reciprocal": 0.0, "Pow": 0.0, "Sqrt": 0.0,
+    "Log": 0.0, "Gelu": -0.75179152469, "GeluTanh": -0.75246142207, "Mish": -1.19243121452,
+}  # fmt: skip
+_NEAR = 1e-6
+
+
+class _Unknown(Exception):
+    """There is no bound of an operation."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Bounds:
+    """Least and greatest value of every stretch; `sure` if these hold, are finite, and nothing is NaN between."""
+
+    low: Array
+    high: Array
+    sure: Array
+
+    @staticmethod
+    def of(ends: list[Array], sure: Array) -> _Bounds:
+        table = np.stack(ends)
+        if table.dtype.kind == "f":
+            sure = sure & np.isfinite(table).all(axis=0)
+        return _Bounds(table.min(axis=0), table.max(axis=0), sure)
+
+
+def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | None:
+    """The inputs left to evaluate of stretches low..high of the only set of f, in which the hardware gives `code`.
+
+    None if f has operations without bounds, or too many inputs would be left.
+    """
+    if isinstance(f.source, FloatBits) or not decode_known(f.source):
+        return None
+    left: list[Array] = []
+    while len(low):
+        if len(low) > _MAX_OPEN:
+            return None
+        try:
+            decided = _decided(f, low, high, code)
+        except _Unknown:
+            return None
+        low, high, code = low[~decided], high[~decided], code[~decided]
+        short = high - low < _SHORT
+        left.append((low[short, None] + np.arange(_SHORT)).clip(max=high[short, None]).ravel())
+        low, high, code = low[~short], high[~short], code[~short]
+        middle = (low + high) >> 1
+        low, high, code = np.append(low, middle + 1), np.append(middle, high), np.append(code, code)
+    return np.unique(np.concatenate(left)) if left else low
+
+
+def _decided(f: StepFunction, low: Array, high: Array, code: Array) -> Array:
+    one = f.take(np.zeros(len(low), np.int64), low, high)
+    sure = np.ones(len(low), np.bool_)
+    if isinstance(one.source, Whole):
+        if np.dtype(one.source.dtype).kind not in "iu":
+            raise _Unknown
+        info = np.iinfo(one.source.dtype)
+        sure = (low + one.source.offset >= info.min) & (high + one.source.offset <= info.max)
+    x = _through(one.ops, _Bounds.of([decode(one.source, low), decode(one.source, high)], sure))
+    _check(one.quantizer, x)
+    ends = [quantize(one.quantizer, end) == code for end in (x.low, x.high)]
+    return np.asarray(x.sure & ends[0] & ends[1])
+
+
+def _check(op: Quantizer, x: _Bounds) -> None:
+    if isinstance(op, Requantize | FloatQuant) or x.low.dtype.kind != "f" or not quantizer_known(op).all():
+        raise _Unknown
+
+
+def _through(ops: tuple[Elementwise, ...], x: _Bounds) -> _Bounds:
+    for op in ops:
+        x = _behind(op, x)
+    return x
+
+
+def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
+    kind = x.low.dtype.kind
+    match op:
+        case Both(joint, (left, right)):
+            return _pair(joint, _through(left, x), _through(right, x))
+        case Choose((condition, yes, no)):
+            return _either(_through(condition, x), _through(yes, x), _through(no, x))
+        case Both() | Choose():
+            raise _Unknown
+        case Fill(value):
+            fill = np.broadcast_to(value, x.low.shape)
+            return _Bounds.of([fill, fill], np.ones_like(x.sure))
+        case Relate(Relation.EQUAL, value) if kind == "f":
+            outside = (value < x.low) | (value > x.high)
+            return _Bounds.of([np.zeros_like(outside), ~outside], x.sure)
+        case Relate(Relation.EQUAL) if kind != "b":
+            raise _Unknown
+        case Activation("HardSwish") if kind == "f":
+            sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
+            return _pair(Joint.MUL, x, _through((Mul(sixth), Add(half), Max(zero), Min(one)), x))
+        case Activation(name, alpha, beta) if kind == "f" and np.isfinite([alpha, beta]).all():
+            if name in _TURNS:
+                at = _TURNS[name]
+                x = _Bounds(x.low, x.high, x.sure & ((x.low > at + _NEAR) | (x.high < at - _NEAR)))
+            elif name not in _RISING:
+                raise _Unknown
+        case Mul(value) | Add(value) | Max(value) | Min(value) | Div(value):
+            zero_ = isinstance(op, Div) and not value.all()
+            if kind not in "fb" or not np.isfinite(value).all() or zero_:
+                raise _Unknown
+        case Slope(value) if kind == "f" and np.isfinite(value).all():
+            x = _Bounds(x.low, x.high, x.sure & ((x.low > 0) | (x.high < 0)))
+        case Relate() | Dequantize():
+            pass
+        case Fma() | Activation() | Slope():
+            raise _Unknown
+        case Cast(dtype):
+            if np.dtype(dtype).kind != "f":
+                raise _Unknown
+        case _:
+            info = getattr(op, "dtype", "")
+            _check(op, x)
+            type_ = code_type(op)
+            if info and not (np.iinfo(info).min <= type_.lo and type_.hi <= np.iinfo(info).max):
+                raise _Unknown
+    return _Bounds.of([apply(op, x.low), apply(op, x.high)], x.sure)
+
+
+def _pair(joint: Joint, x: _Bounds, y: _Bounds) -> _Bounds:
+    """Sums, differences, products and extremes of two numbers have theirs at corners."""
+    return _Bounds.of([join(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
+
+
+def _either(condition: _Bounds, yes: _Bounds, no: _Bounds) -> _Bounds:
+    """Both values may come, unless the condition is decided."""
+    first, second = (np.where(condition.low, yes.low, no.low), np.where(condition.low, yes.high, no.high))
+    third, fourth = (np.where(condition.high, yes.low, no.low), np.where(condition.high, yes.high, no.high))
+    sure = np.where(condition.low, yes.sure, no.sure) & np.where(condition.high, yes.sure, no.sure)
+    return _Bounds.of([first, second, third, fourth], condition.sure & sure)

@@ -1,0 +1,53 @@
+"""Integer operations in front of float32 units: none of them may wrap, and float32 must hold what it computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlsgen.ir.ops import Add, Elementwise, Max, Min
+from hlsgen.numerics.fixed import Array, IntType
+
+#: All integers up to here are float32 numbers.
+EXACT = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """Integers lo..hi, int64 (sets,), of a numpy type. They travel as codes of `codes`, to which `offset` is to
+    be added, or, where `codes` is None, as float32."""
+
+    dtype: str
+    lo: Array
+    hi: Array
+    offset: Array
+    codes: IntType | None
+
+    @property
+    def fits(self) -> bool:
+        """Whether nothing wraps, and float32 numbers are exact."""
+        info = np.iinfo(self.dtype)
+        inside = bool(self.lo.min() >= info.min and self.hi.max() <= info.max)
+        return inside and (self.codes is not None or self.small)
+
+    @property
+    def small(self) -> bool:
+        return bool(max(np.abs(self.lo).max(), np.abs(self.hi).max()) <= EXACT)
+
+    def plus(self, value: Array) -> Whole:
+        offset = self.offset if self.codes is None else self.offset + value
+        return replace(self, lo=self.lo + value, hi=self.hi + value, offset=offset)
+
+    def after(self, op: Elementwise, value: Array) -> Whole:
+        """What Add, Max, Min or Mul makes of float32 numbers."""
+        match op:
+            case Add():
+                return self.plus(value)
+            case Max():
+                return replace(self, lo=np.maximum(self.lo, value), hi=np.maximum(self.hi, value))
+            case Min():
+                return replace(self, lo=np.minimum(self.lo, value), hi=np.minimum(self.hi, value))
+            case _:
+                ends = np.sort([self.lo * value, self.hi * value], axis=0)
+                return replace(self, lo=ends[0], hi=ends[1])

@@ -1,0 +1,127 @@
+"""Windows of hg_conv, hg_dwconv, hg_pool and hg_reduce: their places, and how many words their buffer must have."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hlsgen.certify.models.routing import fits, only
+from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.certify.stream_contents import ANYTHING, Elements, Stream, pixels, readable
+from hlsgen.ir import Convolution, Pooling
+from hlsgen.ir.window import Reduction
+from hlsgen.numerics.fixed import Array
+
+#: Parameters of a window.
+GEOMETRY = "HEIGHT WIDTH KH KW SH SW DH DW PT PL OUT_H OUT_W"
+_POOL = f"LANES {GEOMETRY} GROUPS DEPTH X_W PAD X_SIGNED SUM ACC_W"
+_REDUCE = "LANES HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS X_W X_SIGNED SUM ACC_W"
+
+
+def sizes(layer: Convolution | Pooling) -> list[tuple[int, int, int, int, int, int]]:
+    """For both axes: size, kernel, stride, dilation, padding in front, windows."""
+    place = layer.window
+    before = layer.source.shape[-3:-1], place.kernel, place.strides, place.dilations, place.pads[:2]
+    return list(zip(*before, layer.result.shape[-3:-1], strict=True))
+
+
+def outside(size: int, kernel: int, stride: int, dilation: int, front: int, windows: int) -> Array:
+    """(windows, kernel): whether a tap lies outside of the image."""
+    place = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
+    return np.asarray((place < 0) | (place >= size))
+
+
+def has_border(layer: Convolution | Pooling) -> bool:
+    """Whether some tap of some window lies outside of the image."""
+    return any(outside(*axis).any() for axis in sizes(layer))
+
+
+def window(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int) -> None:
+    """The unit's windows are the layer's, on images with so many words a pixel. Raises HG055."""
+    rows, columns = sizes(layer)
+    _placed(cell, layer, stream, words)
+    pad = cell.sized("PAD", stream.bits)
+    if pad.value != layer.pad % (1 << stream.bits):
+        raise broken(layer.name, f"PAD of {cell.name} is {pad}, the padding of the model is the code {layer.pad}.")
+    least = depth(rows, columns) * words
+    if cell.number("DEPTH", 1) < least:
+        raise broken(
+            layer.name, f"DEPTH of {cell.name} is {cell.parameters['DEPTH']}: a window needs {least} words at once, it "
+            "would wait for ever.",
+        )  # fmt: skip
+
+
+def side_by_side(cell: Cell, layer: Pooling, stream: Stream, words: int) -> None:
+    """The windows of hg_reduce are the layer's, which lie side by side from the first pixel on. Raises HG055."""
+    _placed(cell, layer, stream, words)
+    for size, kernel, stride, dilation, front, windows in sizes(layer):
+        taps = np.arange(windows)[:, None] * stride - front + np.arange(kernel) * dilation
+        if windows * kernel > size or (taps.ravel() != np.arange(windows * kernel)).any():
+            raise broken(layer.name, f"its windows do not lie side by side, as those of {cell.name} do.")
+
+
+def _placed(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int) -> None:
+    """The parameters of windows are the model's, and a frame is an image. Raises HG055."""
+    for names, axis in zip((GEOMETRY.split()[::2], GEOMETRY.split()[1::2]), sizes(layer), strict=True):
+        for name, wanted in zip(names, axis, strict=True):
+            if name in cell.parameters and cell.number(name) != wanted:
+                raise broken(layer.name, f"{name} of {cell.name} is {cell.parameters[name]}, in the model {wanted}.")
+    if stream.beats != math.prod(layer.source.shape[:-1]) * words:
+        raise broken(
+            layer.name, f"{cell.name} has {words} words a pixel, it gets {stream.beats} a frame for "
+            f"{math.prod(layer.source.shape[:-1])} pixels.",
+        )  # fmt: skip
+
+
+def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
+    """Pixels from the oldest that hg_window_flow keeps to the newest that it waits for, at most."""
+    ends = []
+    for size, kernel, stride, dilation, front, windows in (rows, columns):
+        start = np.arange(windows) * stride - front
+        newest = np.clip(start + (kernel - 1) * dilation, 0, size - 1)
+        ends.append((start, newest, np.clip(start, 0, size)))
+    (y, last_y, first_y), (_, last_x, first_x) = ends
+    height, width = rows[0], columns[0]
+    keeps = (y < height) & ((y + rows[2] > 0) | (np.arange(len(y)) == len(y) - 1))
+    newest = last_y[:, None] * width + last_x
+    oldest = first_y[:, None] * width + np.where(keeps[:, None], first_x, 0)
+    return int((newest - oldest).max()) + 1
+
+
+def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Elements, value: int) -> Stream:
+    """The stream behind hg_pool or hg_reduce; sets what its elements can be. Raises HG055."""
+    simple = cell.module == "hg_reduce"
+    only(cell, _REDUCE if simple else _POOL)
+    lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if simple else "GROUPS", 1)
+    fits(cell, stream, lanes, cell.number("X_W", 1))
+    (side_by_side if simple else window)(cell, layer, stream, groups)
+    type_, channels = layer.result.type, layer.source.shape[-1]
+    readable(cell.name, stream, layer.source.type, cell.number("X_W"), cell.number("X_SIGNED"))
+    filled = stream.filled.reshape(-1, groups * lanes)
+    own = pixels(layer.name, order, channels)
+    if (filled != filled[0]).any() or filled[0].sum() != channels:
+        raise broken(layer.name, f"the {channels} channels do not come in the same lanes of {cell.name} every time.")
+    results(cell, layer, elements, value)
+    table = np.full((math.prod(layer.result.shape[:-1]), groups * lanes), ANYTHING)
+    table[:, filled[0]] = elements.numbers[value].reshape(-1, channels)[:, own]
+    return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
+
+
+def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:
+    """The kind of a pool, and the width of its results; sets what they can be. Raises HG055."""
+    source, type_, channels = layer.source.type, layer.result.type, layer.source.shape[-1]
+    total = layer.kind is Reduction.SUM
+    if cell.number("SUM") != total:
+        raise broken(layer.name, f"SUM of {cell.name} is {cell.parameters['SUM']}, the model has a {layer.kind.value}.")
+    if cell.number("ACC_W", 1) != type_.bits or type_.bits < source.bits:
+        raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its results are {type_}.")
+    low, high = elements.reach(elements.numbers[layer.inputs[0]].reshape(-1, channels))
+    low, high = low.min(axis=0), high.max(axis=0)
+    nothing = any(outside(*axis).all(axis=1).any() for axis in sizes(layer))
+    if total or nothing:
+        low, high = (np.minimum(low, layer.pad), np.maximum(high, layer.pad)) if has_border(layer) else (low, high)
+    taps = layer.window.taps if total else 1
+    if (low * taps).min() < type_.lo or (high * taps).max() > type_.hi:
+        raise broken(layer.name, f"results of {(low * taps).min()}..{(high * taps).max()} are not all {type_}.")
+    elements.limit(value, low * taps, high * taps)

@@ -1,0 +1,184 @@
+"""Quantizers: the units that one element goes through, against the model's function and the certificate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hlsgen.certify.models import float_pipeline
+from hlsgen.certify.models.arithmetic import Compare, InTurn, Lanes, Scale, Shift, Threshold
+from hlsgen.certify.models.float32_rounding import FloatScale, PairAdd, PairScale
+from hlsgen.certify.models.routing import whole
+from hlsgen.certify.models.tables import Correct, Rank, Table
+from hlsgen.certify.netlist_reader import Cell, Memories, broken
+from hlsgen.certify.proof import Runs, ascending, prove
+from hlsgen.certify.stream_contents import Elements, Stream, readable
+from hlsgen.ir import Layer, Map, Shape
+from hlsgen.ir.step_function import specialize
+from hlsgen.ir.value_ranges import Reach
+from hlsgen.numerics.fixed import Array, IntType
+
+#: The modules that realize a function by themselves, and their models.
+MODELS: dict[str, type[Lanes]] = {
+    "hg_threshold": Threshold, "hg_compare": Compare, "hg_shift": Shift, "hg_scale": Scale, "hg_rank": Rank,
+    "hg_table": Table, "hg_correct": Correct, "hg_scale_f32": FloatScale, "hg_pair_add": PairAdd, "hg_pair_scale": PairScale,
+}  # fmt: skip
+#: Parameters of modules that do not follow LANES, IN_W, OUT_W: elements and bits on both sides.
+_SHAPES: dict[str, tuple[str, str | int, str | int]] = {
+    "hg_float_key": ("LANES", 32, 32),
+    "hg_f32_unit": ("LANES", 32, 32),
+    "hg_f32_round_unit": ("LANES", 32, 32),
+    "hg_f32_decode": ("LANES", "IN_W", 32),
+    "hg_f32_encode": ("LANES", 32, "OUT_W"),
+    "hg_pair_add": ("LANES", 16, 8),
+    "hg_pair_scale": ("LANES", 16, "OUT_W"),
+}
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What was proven of a layer: functions, the inputs they have, and how many of these were evaluated."""
+
+    layer: str
+    kind: str
+    module: str
+    functions: int
+    inputs: int
+    evaluated: int
+
+
+def widths(cell: Cell) -> tuple[int, int, int]:
+    """Lanes, bits of an element that comes, bits of one that leaves, of a unit that realizes functions."""
+    names = _SHAPES.get(cell.module, ("LANES", "IN_W", "OUT_W"))
+    missing = [name for name in names if isinstance(name, str) and name not in cell.parameters]
+    if missing:
+        raise broken(cell.name, f"{cell.module} has no parameter {missing[0]}.")
+    lanes, before, after = (cell.number(name, 1) if isinstance(name, str) else name for name in names)
+    return lanes, before, after
+
+
+@dataclass(frozen=True, eq=False)
+class Quantizer:
+    """A layer's units: `stream` goes into the first one, of a join into both; `order` is that of its elements."""
+
+    layer: Layer
+    units: tuple[Cell, ...]
+    stream: Stream
+    order: Array
+    entry: dict[str, Any]
+
+    def uses(self, index: Array, folds: int) -> dict[tuple[int, int], list[int]]:
+        """(fold, lane) -> the sets of the elements that come there."""
+        beat, lane = np.nonzero(self.stream.filled)
+        sets = int(index.max()) + 1
+        found: dict[tuple[int, int], list[int]] = {}
+        for key in ascending(((beat % folds) * self.stream.lanes + lane) * sets + index).tolist():
+            place, s = divmod(key, sets)
+            found.setdefault(divmod(place, self.stream.lanes), []).append(s)
+        return found
+
+    def places(self, index: Array, shape: Shape) -> list[str]:
+        """A name of each set: the channel and stream position of its first element."""
+        first = np.unique(index, return_index=True)[1]
+        channel = self.order[first] % shape[-1] if shape else np.zeros_like(first)
+        return [f"channel {c} (stream position {p})" for c, p in zip(channel.tolist(), first.tolist(), strict=True)]
+
+    def module(self, units: tuple[Cell, ...], memories: Memories) -> InTurn:
+        """The models of units that are one function together. Raises HG055."""
+        wrong = [cell.module for cell in units if cell.module not in MODELS]
+        if wrong or not units:
+            raise broken(self.layer.name, f"there is no model of {wrong[0] if wrong else 'nothing'}.")
+        module = InTurn([MODELS[cell.module](cell, memories) for cell in units])  # type: ignore[call-arg]
+        whole(units[-1], self.stream, module.folds, "FOLDS are")
+        return module
+
+    def listed(self, sets: int, index: Array) -> list[dict[str, Any]]:
+        """The certificate's sets, with a period and positions that are right. Raises HG055."""
+        name, period, entries = self.layer.name, self.entry["period"], self.entry["sets"]
+        if len(index) % period or (index.reshape(-1, period) != index[:period]).any():
+            raise broken(name, f"certificate.json: its functions do not have the period {period}.")
+        shorter = (n for n in range(1, period // 2 + 1) if period % n == 0)
+        if any((index[:period].reshape(-1, n) == index[:n]).all() for n in shorter):
+            raise broken(name, f"certificate.json: the period is less than {period}.")
+        positions = [np.flatnonzero(index[:period] == s).tolist() for s in range(sets)]
+        same(name, "certificate.json, positions of set", [s["positions"] for s in entries], positions)
+        return list(entries)
+
+    def steps(self, runs: list[Runs], places: list[str]) -> None:
+        """The certificate's thresholds and codes. Raises HG055."""
+        for s, found in enumerate(runs):
+            where, said = f"certificate.json, {places[s]},", self.entry["sets"][s]
+            same(self.layer.name, f"{where} threshold", said["thresholds"], found.start[1:].tolist())
+            same(self.layer.name, f"{where} code", said["codes"], found.code.tolist())
+
+    def form(self, form: str) -> None:
+        if self.entry["form"] != form:
+            raise broken(
+                self.layer.name, f"certificate.json: the form is {self.entry['form']!r}, for these instances {form!r}."
+            )
+
+    @property
+    def lists(self) -> bool:
+        return any("thresholds" in s for s in self.entry["sets"])
+
+
+def check_map(q: Quantizer, layer: Map, reach: Reach | None, elements: Elements, memories: Memories) -> Summary:
+    """A function of one tensor. Raises HG055."""
+    f = specialize(layer, q.order, *(reach or (None, None)))
+    places = q.places(f.index, layer.source.shape)
+    entries = q.listed(f.sets, f.index)
+    intervals = np.stack([f.lo, f.hi], axis=1).tolist()
+    same(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], intervals)
+    reachable(layer, f.index, f.lo, f.hi, elements, elements.numbers[layer.inputs[0]][q.order])
+    total = int((f.hi - f.lo + 1).sum())
+    if any(cell.module.startswith("hg_f32_") for cell in q.units):
+        q.form("operations")
+        found = {cell.parameters.get("FOLDS") for cell in q.units}
+        folds = [n for n in found if isinstance(n, int) and n > 0 and q.stream.beats % n == 0]
+        uses = {n: q.uses(f.index, n) for n in folds}
+        if not f.is_float:
+            readable(q.units[0].name, q.stream, layer.source.type, q.stream.bits, None)
+        count = float_pipeline.check(f, list(q.units), memories, uses, places)
+        return Summary(layer.name, "quantizer", "float32 units", f.sets, total, count)
+    units = q.units
+    if f.is_float:
+        if units[0].module != "hg_float_key" or set(units[0].parameters) != {"LANES"}:
+            raise broken(layer.name, "its float32 input does not go through hg_float_key.")
+        units = units[1:]
+    module = q.module(units, memories)
+    first = module.units[0]
+    if f.is_float:
+        keys = IntType(0, 0xFFFFFFFF)
+        if first.signed not in (None, keys.signed) or first.in_bits != keys.bits:
+            raise broken(layer.name, f"{units[0].name} reads its input otherwise than as {keys}.")
+    else:
+        signed = None if first.signed is None else int(first.signed)
+        readable(units[0].name, q.stream, layer.source.type, first.in_bits, signed)
+    proof = prove(f, module, q.uses(f.index, module.folds), units[-1].name, places)
+    q.form("steps" if q.lists else "constants")
+    q.steps(proof.runs if q.lists else [], places)
+    return Summary(layer.name, "quantizer", " + ".join(module.modules), f.sets, total, proof.evaluated)
+
+
+def reachable(layer: Layer, index: Array, lo: Array, hi: Array, elements: Elements, numbers: Array) -> None:
+    """The intervals of the sets hold all codes that their elements can have. Raises HG055."""
+    low, high = elements.reach(numbers)
+    wrong = np.flatnonzero((low < lo[index]) | (high > hi[index]))
+    if len(wrong):
+        p = int(wrong[0])
+        raise broken(
+            layer.name, f"stream position {p} gets codes of {low[p]}..{high[p]}, its function is proven for "
+            f"{lo[index[p]]}..{hi[index[p]]}.",
+        )  # fmt: skip
+
+
+def same(layer: str, what: str, said: list[Any], found: list[Any]) -> None:
+    """Two lists, element by element."""
+    if said == found:
+        return
+    if len(said) != len(found):
+        raise broken(layer, f"{what}: {len(said)} are listed, there are {len(found)}.")
+    i = next(i for i, (a, b) in enumerate(zip(said, found, strict=True)) if a != b)
+    raise broken(layer, f"{what} number {i} is {said[i]}, in the hardware and the model it is {found[i]}.")

@@ -1,0 +1,172 @@
+"""What the streams carry: for every lane of every beat of a frame, which element of which tensor.
+
+Each element that some layer computes has a number of its own. Layers that only move elements (reshapes,
+slices, repetitions, borders, concatenations) give no new numbers, so a stream is right behind any of
+them if it has the right numbers in the right places, however the hardware brought them there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.ir import Concatenation, Graph, Pad, Rearrange, Relabel, Repeat, Transpose
+from hlsgen.numerics.fixed import Array, IntType
+
+#: Numbers of a lane that holds anything, and of an empty lane that is 0.
+ANYTHING, EMPTY = -1, -2
+#: The constant code c of a border has the number _CONSTANTS + c.
+_CONSTANTS = -(1 << 40)
+
+
+def constant(code: int) -> int:
+    """The number of an element that is a constant code."""
+    return _CONSTANTS + code
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """`elements` int64 (beats, lanes): numbers; each has `bits` bits and a code in lo..hi.
+
+    `units`: functions that the elements went through since; `operands`: of a join, both its streams.
+    """
+
+    elements: Array
+    bits: int
+    lo: int
+    hi: int
+    units: tuple[Cell, ...] = ()
+    operands: tuple[Stream, Stream] | None = None
+
+    @property
+    def beats(self) -> int:
+        return len(self.elements)
+
+    @property
+    def lanes(self) -> int:
+        return int(self.elements.shape[1])
+
+    @property
+    def width(self) -> int:
+        return self.lanes * self.bits
+
+    @property
+    def filled(self) -> Array:
+        """(beats, lanes): the lanes that hold an element."""
+        return np.asarray((self.elements != ANYTHING) & (self.elements != EMPTY))
+
+    def computed(self, numbers: Array, type_: IntType) -> Stream:
+        """The stream behind a unit that computes new elements, one for each of the old ones."""
+        elements = np.full(self.elements.shape, ANYTHING)
+        elements[self.filled] = numbers
+        return Stream(elements, type_.bits, type_.lo, type_.hi)
+
+
+class Elements:
+    """The numbers of the elements of every value of a graph, `numbers[i]` int64 (size,) row-major; `low` and
+    `high` are the codes that each can have."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.numbers: list[Array] = []
+        self.starts: list[tuple[int, int]] = []  # first number of a value, and the value
+        self.next = 0
+        low, high = [], []
+        for i, value in enumerate([graph.input, *(layer.result for layer in graph.layers)]):
+            moved = self._moved(i - 1) if i else None
+            if moved is None:
+                self.starts.append((self.next, i))
+                moved = np.arange(self.next, self.next + value.size)
+                self.next += value.size
+                low.append(np.full(value.size, value.type.lo))
+                high.append(np.full(value.size, value.type.hi))
+            self.numbers.append(moved)
+        self.low, self.high = np.concatenate(low), np.concatenate(high)
+
+    def _moved(self, i: int) -> Array | None:
+        """The numbers behind a layer that only moves elements."""
+        layer = self.graph.layers[i]
+        match layer:
+            case Relabel(op=op, source=source):
+                x = self.numbers[layer.inputs[0]].reshape(source.shape)
+                return np.asarray((x.transpose(op.perm) if isinstance(op, Transpose) else x).ravel())
+            case Concatenation(axis=axis, sources=sources):
+                parts = zip(layer.inputs, sources, strict=True)
+                return np.concatenate([self.numbers[j].reshape(s.shape) for j, s in parts], axis).ravel()
+            case Rearrange(op=op, source=source):
+                x = self.numbers[layer.inputs[0]].reshape(source.shape)
+                if isinstance(op, Repeat):
+                    return x.repeat(op.rows, -3).repeat(op.columns, -2).ravel()
+                if isinstance(op, Pad):
+                    top, left, bottom, right = op.pads
+                    border = [(0, 0)] * (x.ndim - 3) + [(top, bottom), (left, right), (0, 0)]
+                    return np.pad(x, border, constant_values=constant(layer.pad)).ravel()
+                return np.asarray(x[tuple(slice(*r) for r in op.ranges)].ravel())
+            case _:
+                return None
+
+    def reach(self, numbers: Array) -> tuple[Array, Array]:
+        """Least and greatest code of each element."""
+        fixed = numbers < ANYTHING
+        place = np.where(fixed, 0, numbers)
+        codes = numbers - _CONSTANTS
+        return np.where(fixed, codes, self.low[place]), np.where(fixed, codes, self.high[place])
+
+    def limit(self, value: int, low: Array, high: Array) -> None:
+        """What the elements of a computed value can be; arrays broadcast to it along its last axis."""
+        shape = self.graph.layers[value - 1].result.shape
+        numbers = self.numbers[value]
+        self.low[numbers] = np.broadcast_to(low, shape).ravel()
+        self.high[numbers] = np.broadcast_to(high, shape).ravel()
+
+    def name(self, number: int) -> str:
+        """For people."""
+        if number in (ANYTHING, EMPTY):
+            return "nothing"
+        if number < ANYTHING:
+            return f"the constant {number - _CONSTANTS}"
+        start, value = max(pair for pair in self.starts if pair[0] <= number)
+        of = self.graph.layers[value - 1].name if value else "the input"
+        return f"element {number - start} of {of}"
+
+    def expect(self, where: str, stream: Stream, value: int, order: Array) -> None:
+        """The stream carries all elements of a value, in that order. Raises HG055."""
+        if stream.units:
+            raise broken(where, f"it takes its input behind {stream.units[-1].name}, in the middle of a function.")
+        wanted, found = self.numbers[value][order], stream.elements[stream.filled]
+        if len(wanted) != len(found):
+            raise broken(where, f"it gets {len(found)} elements a frame, not {len(wanted)}.")
+        wrong = np.flatnonzero(wanted != found)
+        if len(wrong):
+            p = int(wrong[0])
+            raise broken(
+                where,
+                f"at stream position {p} it gets {self.name(int(found[p]))}, it needs {self.name(int(wanted[p]))}.",
+            )
+
+
+def readable(where: str, stream: Stream, type_: IntType, bits: int, signed: int | None) -> None:
+    """A unit with elements of that width and sign reads the codes of a stream as they are. Raises HG055."""
+    if bits != stream.bits or type_.bits != bits or (signed is not None and signed != int(type_.signed)):
+        raise broken(where, f"it reads {bits} bits ({'un' * (not signed)}signed), the codes are {type_}.")
+    if stream.lo < type_.lo or stream.hi > type_.hi:
+        raise broken(where, f"it gets codes of {stream.lo}..{stream.hi}, not {type_}.")
+
+
+def vectors(name: str, order: Array, columns: int) -> tuple[Array, Array]:
+    """(row of each vector, column of each of its elements) in a stream of vectors of so many. Raises HG055."""
+    table = order.reshape(-1, columns)
+    rows, inner = table // columns, table % columns
+    if (rows != rows[:, :1]).any() or (inner != inner[:1]).any():
+        raise broken(name, "its vectors do not arrive in one order.")
+    return rows[:, 0], inner[0]
+
+
+def pixels(name: str, order: Array, channels: int) -> Array:
+    """The channels of every pixel in the order in which they come, of an image row by row. Raises HG055."""
+    rows, inner = vectors(name, order, channels)
+    if (rows != np.arange(len(rows))).any():
+        raise broken(name, "its pixels do not arrive row by row.")
+    return inner

@@ -1,0 +1,355 @@
+"""The command line: parses, calls the library, prints. Exit code 0: what it says holds; 1: it does
+not, or a diagnostic; 2: wrong usage."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import sys
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+import hlsgen
+from hlsgen.cli.array_files import read_array, write_array, write_arrays
+from hlsgen.cli.console import err, out, print_choices, print_summary, print_verdict
+from hlsgen.cli.options import (
+    AddOption,
+    Clock,
+    DirArg,
+    Folding,
+    Fps,
+    Input,
+    Json,
+    Lanes,
+    Loadable,
+    MaxBram,
+    MaxDsp,
+    MaxLut,
+    ModelArg,
+    Prefer,
+    Realize,
+    Reset,
+    TargetCycles,
+    Top,
+    Weights,
+)
+from hlsgen.diagnostics import Diagnostic, HlsgenError, fail, printable
+from hlsgen.driver import summary as report
+from hlsgen.driver.build_directory import check_output
+from hlsgen.driver.options import Options, read_folding
+from hlsgen.simulation.cocotb_runner import SIMULATORS
+
+app = typer.Typer(
+    help="Quantized ONNX models to fixed-point hardware that equals the model's integers, proven in simulation.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+MAX_FRAMES = 1_000_000
+
+
+def _options(
+    target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
+    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None, add: str, weights: str,
+    most: tuple[int | None, int | None, int | None],
+) -> Options:  # fmt: skip
+    if reset not in ("high", "low"):
+        raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
+    for option, value in (("--clock-mhz", clock), ("--fps", fps)):
+        if value is not None and not 0 < value <= 1e12:
+            raise fail("HG040", option, f"{value}.", "Supported: a number greater than 0.")
+    if fps is not None:
+        if cycles is not None:
+            raise fail("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")
+        cycles = int(clock * 1e6 / fps)
+        if cycles < 1:
+            raise fail("HG040", "--fps", f"{fps:g} frames a second at {clock:g} MHz is less than a cycle a frame.")
+    layers = read_folding(folding) if folding else {}
+    wishes = {layer: kind for layer, _, kind in (text.rpartition("=") for text in realize or [])}
+    for option, value in zip(("--max-lut", "--max-dsp", "--max-bram"), most, strict=True):
+        if value is not None and value < 0:
+            raise fail("HG040", option, f"{value}.", "Supported: 0 and greater.")
+    return Options(
+        target, input_, lanes, cycles, layers, reset == "low", top, None, prefer, wishes, add, weights, *most
+    )
+
+
+class _Watch:
+    """A progress line on a terminal, nothing elsewhere."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.progress = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=err, transient=True,
+            disable=quiet or not err.is_terminal,
+        )  # fmt: skip
+
+    def __enter__(self) -> _Watch:
+        self.progress.start()
+        self.task = self.progress.add_task("reading")
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.progress.stop()
+
+    def layer(self, done: int, total: int, name: str) -> None:
+        self.progress.update(self.task, description=f"layer {done + 1} of {total}: {escape(name)}")
+
+    def text(self, text: str) -> None:
+        self.progress.update(self.task, description=escape(text))
+
+
+def _emit(data: dict[str, Any]) -> None:
+    print(json.dumps(data, indent=2))
+
+
+def _stop(error: HlsgenError, as_json: bool) -> typer.Exit:
+    """Prints all diagnostics; the exit to raise."""
+    if as_json:
+        _emit({"ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]})
+    else:
+        for diagnostic in error.diagnostics:
+            _say(diagnostic)
+        count = sum(d.severity == "error" for d in error.diagnostics)
+        err.print(f"{count} problem{'s' if count != 1 else ''}.")
+    usage = all(d.code == "HG040" for d in error.diagnostics if d.severity == "error")
+    return typer.Exit(2 if usage else 1)
+
+
+def _say(diagnostic: Diagnostic) -> None:
+    colour = "yellow" if diagnostic.severity == "warning" else "red"
+    err.print(f"[{colour}]{diagnostic.severity}[/] {escape(str(diagnostic))}", soft_wrap=True)
+
+
+@app.command()
+def check(
+    model: ModelArg, input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
+    clock_mhz: Clock = 200.0, folding: Folding = None, prefer: Prefer = "lut", realize: Realize = None,
+    add: AddOption = "exact", weights: Weights = "auto",
+    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, as_json: Json = False,
+) -> None:  # fmt: skip
+    """Say what stands in the way of a build, all of it; or what becomes of each layer."""
+    try:
+        options = _options(
+            "verilog",
+            input_,
+            lanes,
+            target_cycles,
+            fps,
+            clock_mhz,
+            folding,
+            "high",
+            "top",
+            prefer,
+            realize,
+            add,
+            weights,
+            (max_lut, max_dsp, max_bram),
+        )
+        with _Watch(as_json) as watch:
+            result = hlsgen.check(model, options, watch.layer)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    summary = report.summary(result, clock_mhz)
+    if as_json:
+        _emit({"ok": True, **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
+        return
+    for warning in result.warnings:
+        _say(warning)
+    print_summary(summary)
+    print_choices(summary)
+
+
+@app.command()
+def build(
+    model: ModelArg,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory to write.", show_default=False)],
+    target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
+    input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
+    clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top",
+    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", weights: Weights = "auto",
+    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, loadable: Loadable = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Write Verilog, memory files, testbench and manifest."""
+    try:
+        options = _options(
+            target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize, add, weights,
+            (max_lut, max_dsp, max_bram),
+        )  # fmt: skip
+        options = replace(options, loadable=loadable)
+        check_output(output)
+        with _Watch(as_json) as watch:
+            result = hlsgen.build(model, output, options, watch.layer)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    summary = report.summary(result, clock_mhz)
+    if as_json:
+        _emit(
+            {
+                "ok": True,
+                "output": str(output),
+                **summary,
+                "diagnostics": [d.as_dict() for d in result.warnings],
+            }
+        )
+        return
+    for warning in result.warnings:
+        _say(warning)
+    print_summary(summary)
+    out.print(f"wrote {escape(printable(str(output)))}: {len(result.files)} files, top module {result.design.top}")
+
+
+@app.command()
+def run(
+    directory: DirArg,
+    input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
+    backend: Annotated[str, typer.Option(help="reference, verilator or icarus.")] = "reference",
+    dump_layers: Annotated[
+        Path | None,
+        typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """The model's own inputs to the model's own outputs, through the hardware."""
+    try:
+        with _Watch(as_json) as watch:
+            watch.text(f"running on {backend}")
+            x = read_array(input_)
+            y = hlsgen.run(directory, x, backend)
+            layers = hlsgen.layers(directory, x, backend) if dump_layers else []
+        write_array(output, y, directory)
+        if dump_layers:
+            parts = {layer.name: layer.codes for layer in layers}
+            write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    different = {layer.name: layer.differing for layer in layers if layer.differing}
+    if as_json:
+        _emit(
+            {
+                "ok": not different,
+                "backend": backend,
+                "input_shape": _shape(x),
+                "output_shape": list(y.shape),
+                **({"layers": [layer.name for layer in layers], "differing": different} if dump_layers else {}),
+            }
+        )
+    else:
+        out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {escape(str(output))}")
+        if dump_layers:
+            out.print(
+                f"{len(layers)} layers, {len(different)} differ from the reference, wrote {escape(str(dump_layers))}"
+            )
+        for name, count in different.items():
+            out.print(f"{escape(printable(name))}: {count} codes differ")
+    if different:
+        raise typer.Exit(1)
+
+
+@app.command()
+def verify(
+    directory: DirArg,
+    sim: Annotated[str, typer.Option(help="verilator, icarus or all.")] = "all",
+    frames: Annotated[int | None, typer.Option(help="Frames of stimuli.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(help="Seed of stimuli and stalls.")] = 1,
+    as_json: Json = False,
+) -> None:
+    """Hold a build against its model: every file, and the hardware in simulation."""
+    try:
+        with _Watch(as_json) as watch:
+            simulators = list(SIMULATORS) if sim == "all" else [sim]
+            if frames is not None and not 1 <= frames <= MAX_FRAMES:
+                raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
+            if seed < 0:
+                raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
+            verdict = hlsgen.verify(directory, simulators, frames, seed, watch.text)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    if as_json:
+        _emit(
+            {
+                "ok": verdict.ok,
+                "predicted": verdict.predicted,
+                "simulators": {name: {"ok": v.ok, **asdict(v)} for name, v in verdict.simulators.items()},
+                "first_divergence": verdict.first_divergence,
+                "changed_files": verdict.changed,
+            }
+        )
+    else:
+        print_verdict(verdict)
+    if not verdict.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
+def certify(directory: DirArg, as_json: Json = False) -> None:
+    """Prove from the files alone, without simulation, that a build computes what its model does."""
+    try:
+        with _Watch(as_json) as watch:
+            watch.text("certifying")
+            found = hlsgen.certify(directory)
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    if as_json:
+        diagnostics = [d.as_dict() for d in found.problems]
+        _emit({"ok": found.ok, "layers": [asdict(layer) for layer in found.layers], "diagnostics": diagnostics})
+    else:
+        for layer in found.layers:
+            of = "functions" if layer.inputs else "rows" if layer.kind in ("linear", "convolution") else "results"
+            what = f"{layer.functions} {of}"
+            proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.inputs else ""
+            out.print(escape(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
+        for problem in found.problems[:20]:
+            _say(problem)
+        if len(found.problems) > 20:
+            err.print(f"... and {len(found.problems) - 20} more problems.")
+        out.print("[green]certified[/]" if found.ok else "[red]NOT certified[/]")
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+def _shape(x: Any) -> list[int]:
+    return list(next(iter(x.values())).shape if isinstance(x, dict) else x.shape)
+
+
+def _version(value: bool) -> None:
+    if value:
+        print(f"hlsgen {hlsgen.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")] = False,
+) -> None:  # fmt: skip
+    pass
+
+
+def main() -> None:
+    """Entry point. The last resort for what should not happen: one line, the rest with HLSGEN_DEBUG=1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        if os.environ.get("HLSGEN_DEBUG") == "1":
+            raise
+        text = f"{type(error).__name__}: {' '.join(str(error).split())}."
+        problem = fail("HG099", "hlsgen", text, "Please report it, with the output under HLSGEN_DEBUG=1.")
+        sys.exit(_stop(problem, "--json" in sys.argv).exit_code)
+
+
+if __name__ == "__main__":
+    main()

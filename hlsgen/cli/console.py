@@ -1,0 +1,95 @@
+"""What the command line prints for people."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from hlsgen.simulation.verify import Verdict
+
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+err = Console(stderr=True, highlight=False)
+
+TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO", "how")
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """What every simulator said, and where the first difference is."""
+    for name in verdict.changed[:20]:
+        err.print(f"[red]HG051[/] {escape(name)}: differs from what the model gives.")
+    if len(verdict.changed) > 20:
+        err.print(f"... and {len(verdict.changed) - 20} more files.")
+    for name, v in verdict.simulators.items():
+        cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
+        state = "[green]equal[/]" if v.ok else "[red]different[/]"
+        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
+        for failure in v.failures:
+            err.print(f"  {escape(failure)}", soft_wrap=True)
+    where = verdict.first_divergence
+    if where:
+        out.print(
+            escape(
+                f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
+                f"frame {where['frame']}, cycle {where['cycle']}: expected {where['expected']}, got {where['actual']}"
+            )
+        )
+        if "cut" in where:
+            out.print(
+                f"the layer alone, with a test that fails: python {escape(where['cut'])}/tb/run.py", soft_wrap=True
+            )
+    predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
+    out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """The table of layers, what is left to the host, rates, the estimate."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in TITLES:
+        table.add_column(title, overflow="fold")
+    for row in summary["layers"]:
+        if row["kind"] == "rename":
+            continue
+        folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
+        how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
+        short = (", ".join(t.split(" ")[0] for t in row[end].split("], ")) for end in ("input", "output"))
+        shape = "x".join(str(n) for n in row["shape"] if n > 1) or "1"
+        bits = row["weight_bits"] + row["buffer_bits"]
+        used = f"{100 * row['utilization']:.0f} %" if "utilization" in row else ""
+        cells = (
+            row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
+            str(bits or ""), str(row["fifo_depth"] or ""), how,
+        )  # fmt: skip
+        table.add_row(*map(escape, cells))
+    out.print(table)
+    host = summary["host"]
+    for part in ("head", "tail"):
+        if host[part]:
+            out.print(f"host {part}: " + escape(", ".join(f"{s['op']}" for s in host[part])))
+    cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
+    out.print(
+        f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
+        f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
+    )
+    out.print(
+        f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
+        f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
+        f"{estimate['table_bits']} table bits"
+    )
+
+
+def print_choices(summary: dict[str, Any]) -> None:
+    """What was tried for every quantizer, what was taken, and why the others are impossible."""
+    for row in summary["layers"]:
+        if "tried" not in row:
+            continue
+        out.print(f"[bold]{escape(row['name'])}[/]: {escape(row['realization'])}")
+        for trial in row["tried"]:
+            price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
+            price += f", {trial['dsp']} DSP" if trial["dsp"] else ""
+            price += f", {trial['memory_bits']} bits of block memory" if trial["memory_bits"] else ""
+            taken = "* " if row["taken"] == trial["name"] else "  "
+            out.print(escape(f"  {taken}{trial['name']}: {price or trial['why']}"))

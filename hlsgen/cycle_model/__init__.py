@@ -1,0 +1,1 @@
+"""When every beat of the hardware moves: latency, interval, sizes of FIFOs, deadlock."""

@@ -1,0 +1,242 @@
+"""Smaller depths of buffers that cost no cycle: a search over simulations of the network."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from hlsgen.cycle_model.deadlock import standstill
+from hlsgen.cycle_model.simulate import Network
+from hlsgen.dataflow.units import ConvStage, FifoStage, PoolStage, Stage, UnfoldStage
+
+#: hg_fifo with less does not carry a beat a cycle.
+LEAST_FIFO = 2
+
+Depths = dict[str, int]
+#: Latency and interval.
+Cycles = tuple[int, int]
+
+
+@dataclass
+class Search:
+    """Simulations of variants of a network; a depth of 0 leaves a FIFO out.
+
+    `work` counts beats that were simulated, `effort` says how many may be.
+    """
+
+    stages: Sequence[Stage]
+    effort: int
+    work: int = 0
+    firsts: dict[tuple[int, ...], int | None] = field(default_factory=dict)
+    known: dict[tuple[int, ...], Cycles | None] = field(default_factory=dict)
+    held: dict[tuple[int, ...], Depths] = field(default_factory=dict)
+    moving: dict[tuple[int, ...], bool] = field(default_factory=dict)
+    begun: tuple[tuple[int, ...], Network] | None = None
+
+    def has(self, share: float = 1.0) -> bool:
+        """Whether a share of the effort is not spent yet."""
+        return self.work < share * self.effort
+
+    @cached_property
+    def forks(self) -> bool:
+        """Whether units could wait for each other at all."""
+        return any(len(stage.outputs) > 1 for stage in self.stages)
+
+    def variant(self, depths: Depths) -> list[Stage]:
+        return with_depths(self.stages, depths)
+
+    def first(self, depths: Depths) -> int | None:
+        """The latency of the first frame, None if it does not come through."""
+        key = tuple(depths.values())
+        if key not in self.firsts:
+            network = Network(self.variant(depths))
+            network.feed(1)
+            self.firsts[key] = None if network.blocked() else network.latency()
+            self._count(network)
+            self.begun = key, network
+        return self.firsts[key]
+
+    def moves(self, depths: Depths) -> bool:
+        """Whether it moves on whatever pauses the ports make."""
+        key = tuple(depths.values())
+        if not self.forks:
+            return True
+        if key not in self.moving:
+            self.moving[key] = not standstill(self.variant(depths))
+            self.work += sum(stage.result.beats for stage in self.stages)
+        return self.moving[key]
+
+    def measured(self, depths: Depths, limit: Cycles | None = None) -> Cycles | None:
+        """(latency, interval), None if it blocks or, as far as is certain, is slower than the limit."""
+        key = tuple(depths.values())
+        if key not in self.known:
+            first = self.first(depths)
+            if first is None or (limit and first > limit[0]):
+                return None
+            network = self.begun[1] if self.begun and self.begun[0] == key else Network(self.variant(depths))
+            self.begun = None
+            fine = network.run(limit[1] if limit else None)
+            self.known[key] = network.result() if fine else None
+            self.held[key] = network.held() if fine else {}
+            self._count(network)
+        return self.known[key]
+
+    def quick(self, depths: Depths, limit: Cycles) -> bool:
+        """Whether the first frame is no later than the limit and nothing can stop the network."""
+        first = self.first(depths)
+        return first is not None and first <= limit[0] and self.moves(depths)
+
+    def as_fast(self, depths: Depths, limit: Cycles) -> Cycles | None:
+        """What it takes if that is not more than the limit and nothing can stop it."""
+        found = self.measured(depths, limit) if self.quick(depths, limit) else None
+        return found if found and within(found, limit) else None
+
+    def trimmed(self, depths: Depths) -> Depths:
+        """Without the room in FIFOs that was never used in a network that was measured: not a cycle is another."""
+        key = tuple(depths.values())
+        fewer = {name: min(depth, self.held[key].get(name, depth)) for name, depth in depths.items()}
+        own = tuple(fewer.values())
+        self.firsts[own], self.known[own], self.held[own] = self.firsts[key], self.known[key], self.held[key]
+        return fewer if self.moves(fewer) else depths
+
+    def _count(self, network: Network) -> None:
+        self.work += sum(len(wire.taken) for wire in network.wires.values())
+
+
+def within(found: Cycles, limit: Cycles) -> bool:
+    """Whether neither latency nor interval is more than the limit."""
+    return found[0] <= limit[0] and found[1] <= limit[1]
+
+
+def with_depths(stages: Sequence[Stage], depths: Depths) -> list[Stage]:
+    """The stages with other depths; a FIFO of depth 0 is left out."""
+    result, renamed = [], dict[str, str]()
+    for stage in stages:
+        inputs = tuple(renamed.get(name, name) for name in stage.inputs)
+        unit, depth = stage.unit, depths.get(stage.name)
+        if isinstance(unit, FifoStage) and depth == 0:
+            renamed[stage.outputs[0]] = inputs[0]
+        elif isinstance(unit, UnfoldStage) and depth is not None:
+            result.append(replace(stage, unit=unit.with_depth(depth), inputs=inputs))
+        elif isinstance(unit, ConvStage | PoolStage | FifoStage) and depth is not None:
+            result.append(replace(stage, unit=replace(unit, depth=depth), inputs=inputs))
+        else:
+            result.append(replace(stage, inputs=inputs))
+    return result
+
+
+def narrow(search: Search, depths: Depths, least: Depths, limit: Cycles) -> tuple[Depths, Cycles, tuple[str, ...]]:
+    """Takes off what costs no cycle: from the memories of windows, then from the FIFOs. Which FIFOs cannot be smaller
+    by one without costing some.
+
+    What the first frame needs is found soon; mostly, later ones need no more.
+    """
+    depths = search.trimmed(depths)
+    fewer = _windows(search, depths, least, limit)
+    fewer = _without(search, fewer, limit)
+    bits = {s.name: s.result.bits for s in search.stages if isinstance(s.unit, FifoStage)}
+    names = sorted(bits, key=lambda n: -bits[n] * depths[n])
+    for name in names:
+        fewer = _smaller(search, fewer, limit, name)
+    depths, limit = _accepted(search, depths, limit, fewer, [n for n in depths if fewer[n] < depths[n]])
+    waiting, critical = deque(n for n in names if depths[n]), set[str]()
+    while waiting and search.has():
+        name = waiting.popleft()
+        fewer, found = _least(search, depths, limit, name)
+        if fewer != depths:
+            depths, limit, critical = fewer, found, set()
+            waiting = deque(n for n in names if depths[n] and n != name)
+        if depths[name] and search.has():
+            less = search.measured({**depths, name: depths[name] - 1}, limit)
+            critical |= set() if less and within(less, limit) else {name}
+    return depths, limit, tuple(name for name in bits if name in critical)
+
+
+def _windows(search: Search, depths: Depths, least: Depths, limit: Cycles) -> Depths:
+    """Without what the memories of windows have beyond the least: of all, or of the largest by quarters."""
+    bits = {s.name: s.source.bits for s in search.stages if isinstance(s.unit, ConvStage | PoolStage | UnfoldStage)}
+    fewer = {**depths, **{name: least[name] for name in bits}}
+    if search.quick(fewer, limit):
+        return fewer
+    for name in sorted(bits, key=lambda n: -bits[n] * (depths[n] - least[n])):
+        excess = depths[name] - least[name]
+        for kept in range(min(4, excess) - 1, -1, -1):
+            fewer = {**depths, name: least[name] + kept * excess // 4}
+            if not (search.has(0.1) and search.quick(fewer, limit)):
+                break
+            depths = fewer
+    return depths
+
+
+def _without(search: Search, depths: Depths, limit: Cycles) -> Depths:
+    """Without the FIFOs that do nothing of those that need not hold much: all at once, or half of them, ..."""
+    groups = [[s.name for s in search.stages if isinstance(s.unit, FifoStage) and depths[s.name] <= LEAST_FIFO]]
+    while groups and search.has(0.5):
+        group = groups.pop()
+        fewer = {**depths, **dict.fromkeys(group, 0)}
+        if search.quick(fewer, limit):
+            depths = fewer
+        elif len(group) > 1:
+            half = len(group) // 2
+            groups += [group[:half], group[half:]]
+    return depths
+
+
+def _smaller(search: Search, depths: Depths, limit: Cycles, name: str) -> Depths:
+    """With the least depth of one FIFO that lets the first frame through in time, and is enough for pauses."""
+
+    def in_time(depth: int) -> bool:
+        first = search.first({**depths, name: depth})
+        return first is not None and first <= limit[0]
+
+    low, high = 0, depths[name]  # low is too small, or not looked at
+    step = 1
+    while high - low > 1 and search.has(0.8):
+        # What comes in is mostly about right.
+        depth = max(1, high - step) if not low else (low + high) // 2
+        low, high = (low, depth) if in_time(depth) else (depth, high)
+        step = max(4 * step, depths[name] // 64)
+    low = high - 1
+    while not search.moves({**depths, name: high}):
+        low, high = high, max(high + 1, (high + depths[name]) // 2)
+    while high - low > 1:
+        depth = (low + high) // 2
+        low, high = (low, depth) if search.moves({**depths, name: depth}) else (depth, high)
+    return {**depths, name: high}
+
+
+def _accepted(
+    search: Search, depths: Depths, limit: Cycles, fewer: Depths, names: Sequence[str]
+) -> tuple[Depths, Cycles]:  # fmt: skip
+    """With fewer words in these buffers, as far as that is enough for all frames: in all, or in half of them, ..."""
+    groups = [list(names)]
+    while groups and search.has():
+        group = groups.pop()
+        some = {**depths, **{name: fewer[name] for name in group}}
+        found = search.as_fast(some, limit)
+        if found:
+            depths, limit = some, found
+        elif len(group) > 1:
+            half = len(group) // 2
+            groups += [group[:half], group[half:]]
+    return search.trimmed(depths), limit
+
+
+def _least(search: Search, depths: Depths, limit: Cycles, name: str) -> tuple[Depths, Cycles]:
+    """With the least depth of one FIFO, if the effort is enough."""
+    low, depth = -1, depths[name] - 1  # low is too small, or not looked at
+    while low < depth and search.has():
+        fewer = {**depths, name: depth}
+        found = search.as_fast(fewer, limit)
+        if found:
+            depths, limit = search.trimmed(fewer), found
+        else:
+            low = depth
+        depth = (low + depths[name]) // 2
+    if low == 1 and depths[name] == LEAST_FIFO and search.has():
+        fewer = {**depths, name: 0}
+        found = search.as_fast(fewer, limit)
+        return (fewer, found) if found else (depths, limit)
+    return depths, limit

@@ -1,0 +1,170 @@
+"""Depths of all buffers: enough for a frame every `bottleneck` cycles, and not more where a branch waits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from hlsgen.cycle_model.deadlock import standstill
+from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
+from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
+from hlsgen.cycle_model.latency import busy
+from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.processes import ENDLESS
+from hlsgen.cycle_model.simulate import Network
+from hlsgen.dataflow.units import (
+    ConvStage,
+    FifoStage,
+    FloatStage,
+    ForkStage,
+    KeyStage,
+    PoolStage,
+    Port,
+    RescaleStage,
+    Stage,
+    UnfoldStage,
+    WidthStage,
+)
+
+#: Beats that may be simulated to find smaller depths; all that is needed for correct ones is not counted.
+EFFORT = 8_000_000
+#: Frames of a run without limits.
+OPEN_FRAMES = 4
+#: How much more memory may be spent to keep the first frame from waiting.
+FIRST_FRAME_SHARE = 0.25
+#: How often depths are doubled before the network is taken to be as fast as it can be.
+GROWTH = 8
+#: Units in front of which a FIFO does not help: it does as well behind them, or they have a memory of their own.
+_EVEN = (Port, KeyStage, RescaleStage, FloatStage, WidthStage, ForkStage, FifoStage, ConvStage, PoolStage, UnfoldStage)
+
+
+@dataclass(frozen=True, eq=False)
+class Sized:
+    """Stages with depths, without FIFOs that do nothing; what they take, by simulation.
+
+    `bottleneck`: the least interval that any depths could give. `critical`: FIFOs that would, with a depth
+    less by one, give a longer latency or interval, or a deadlock, with ports that never pause. The others have
+    the least depth with which the network cannot come to a standstill when they do.
+    """
+
+    stages: list[Stage]
+    latency: int
+    interval: int
+    bottleneck: int
+    critical: tuple[str, ...]
+
+
+def size(stages: Sequence[Stage], effort: int = EFFORT) -> Sized:
+    """Chooses the depths of all FIFOs and of the memories of windows; those given do not matter.
+
+    FIFOs are added where the network could not be as fast as its slowest unit without them.
+    The same stages always give the same depths. Raises ValueError if no depths let frames through.
+    """
+    bottleneck = max(busy(stage) for stage in stages)
+    ideal, interval, first_held = _open(stages, bottleneck)
+    if interval > bottleneck:
+        more = _with_fifos(stages)
+        found = _open(more, bottleneck)
+        if found[1] < interval:
+            stages, (ideal, interval, first_held) = more, found
+    least = {s.name: least_depth(s.unit) for s in stages if isinstance(s.unit, ConvStage | PoolStage | UnfoldStage)}
+    least |= {s.name: LEAST_FIFO for s in stages if isinstance(s.unit, FifoStage)}
+    wanted = _occupancy(stages, max(bottleneck, interval), least)
+    wanted = _moving(stages, wanted)
+    search = Search(stages, effort)
+    depths, limit = _grow(search, wanted, max(bottleneck, interval))
+    if limit[0] > ideal:
+        depths, limit = _first_frame(search, depths, limit, first_held)
+    search.work = 0
+    depths, limit, critical = narrow(search, depths, least, limit)
+    return Sized(search.variant(depths), limit[0], limit[1], bottleneck, critical)
+
+
+def _with_fifos(stages: Sequence[Stage]) -> list[Stage]:
+    """With a FIFO in front of every unit that does not take beats at an even pace and has no room for many."""
+    result: list[Stage] = []
+    made = {wire: stage for stage in stages for wire in stage.outputs}
+    for stage in stages:
+        inputs = list(stage.inputs)
+        for n, wire in enumerate(inputs):
+            narrows = isinstance(stage.unit, WidthStage) and stage.source.lanes > stage.result.lanes
+            uneven = narrows or not isinstance(stage.unit, _EVEN)
+            if uneven and not isinstance(made[wire].unit, FifoStage | Port):
+                inputs[n] = f"{wire}_wait"
+                stream = stage.sources[n]
+                result.append(Stage(inputs[n], FifoStage(LEAST_FIFO), (wire,), (stream,), (inputs[n],), stream))
+        result.append(replace(stage, inputs=tuple(inputs)))
+    return result
+
+
+def _bits(stages: Sequence[Stage], depths: dict[str, int]) -> int:
+    """Size of all buffers together."""
+    return sum(depths.get(stage.name, 0) * stage.source.bits for stage in stages)
+
+
+def _open(stages: Sequence[Stage], goal: int) -> tuple[int, int, dict[str, int]]:
+    """(latency, interval, what is held for the first frame) with endless buffers.
+
+    An interval that is the goal for some frames is taken to stay so: without limits nothing ever repeats.
+    """
+    network = Network(stages, unlimited=True)
+    network.feed(1)
+    held = network.flow().occupancy
+    network.feed(OPEN_FRAMES - 1)
+    if network.blocked() or (network.result()[1] > goal and not network.run()):
+        raise ValueError("; ".join(map(str, network.blocked())))
+    return *network.result(), held
+
+
+def _occupancy(stages: Sequence[Stage], interval: int, least: dict[str, int]) -> dict[str, int]:
+    """What endless buffers hold when a frame comes every `interval` cycles."""
+    network = Network(stages, unlimited=True)
+    network.feed(3, interval)
+    while not network.period() and network.frames < OPEN_FRAMES:
+        network.feed(1, interval)
+    held = network.flow().occupancy
+    return {name: max(depth, held[name]) for name, depth in least.items()}
+
+
+def _moving(stages: Sequence[Stage], depths: dict[str, int]) -> dict[str, int]:
+    """Adds what is missing for a network that no pauses can stop. Raises ValueError if depths do not help."""
+    circle = standstill(with_depths(stages, depths))
+    never = standstill(with_depths(stages, dict.fromkeys(depths, ENDLESS))) if circle else ()
+    if never:
+        raise ValueError("; ".join(map(str, never)))
+    fifos = {s.name for s in stages if isinstance(s.unit, FifoStage)}
+    while circle:
+        # What is full now can no longer be when it has room for a frame, so this ends.
+        full = [blocked.stage for blocked in circle if blocked.full and blocked.stage in fifos]
+        growing = full or [blocked.stage for blocked in circle if blocked.stage in depths] or list(depths)
+        depths = {**depths, **{name: depths[name] + 1 + depths[name] // 16 for name in growing}}
+        circle = standstill(with_depths(stages, depths))
+    return depths
+
+
+def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:
+    """Doubles depths until the interval is the goal, if need be GROWTH times; the latency is as it comes."""
+    best = search.measured(depths)
+    chosen = depths
+    for _ in range(GROWTH):
+        if best and best[1] <= goal:
+            break
+        depths = {name: 2 * depth for name, depth in depths.items()}
+        found = search.measured(depths)
+        if found and (best is None or found[1] < best[1]):
+            best, chosen = found, depths
+    if best is None:
+        raise ValueError("the network blocks with buffers of any depth")
+    return chosen, best
+
+
+def _first_frame(
+    search: Search, depths: dict[str, int], limit: tuple[int, int], held: dict[str, int]
+) -> tuple[dict[str, int], tuple[int, int]]:
+    """Adds what the first frame needs in order not to wait, or, where that is too much, a share of the depth."""
+    all_of_it = {name: max(depth, held[name]) for name, depth in depths.items()}
+    some = {name: min(all_of_it[name], int(depth * (1 + FIRST_FRAME_SHARE)) + 1) for name, depth in depths.items()}
+    affordable = _bits(search.stages, all_of_it) <= (1 + FIRST_FRAME_SHARE) * _bits(search.stages, depths)
+    more = all_of_it if affordable else some
+    found = search.as_fast(more, (limit[0] - 1, limit[1]))
+    return (more, found) if found else (depths, limit)

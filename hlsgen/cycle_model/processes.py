@@ -1,0 +1,276 @@
+"""How each kind of unit moves beats, cycle by cycle, with the arithmetic left out.
+
+A unit is a generator over the wires it touches: it takes beats and offers others as far as what it knows
+allows, and yields when it needs to know more. Beats are in order on every wire and no unit decides
+anything by the data, so the times follow from each other in any order in which they become known.
+
+A unit with an enable (en = m_ready || !m_valid) stands still, with all that is in it, while its offered
+beat waits. Its times are therefore counted in enabled cycles: a cycle t that comes after so many lost
+cycles has the number t - lost, and `lost` is known from the last beat that left: taken - due.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hlsgen.dataflow.units import PadStage, ReduceStage, SliceStage, Stream
+from hlsgen.numerics.fixed import Array
+
+#: A depth that no stream reaches.
+ENDLESS = 1 << 60
+
+Motion = Iterator[None]
+
+
+class Wire:
+    """A stream: beat k is taken in cycle taken[k].
+
+    It is offered from cycle due[k] + taken[k-1] - due[k-1] on if the producer has an enable (`frozen`),
+    where due counts enabled cycles, else from cycle max(due[k], taken[k-1] + 1) on.
+    """
+
+    __slots__ = ("consumer", "due", "frozen", "known_due", "known_taken", "name", "producer", "taken")
+
+    def __init__(self, name: str, frozen: bool) -> None:
+        self.name, self.frozen = name, frozen
+        self.due: list[int] = []
+        self.taken: list[int] = []
+        self.known_due = self.known_taken = 0
+        self.producer = self.consumer = -1
+
+
+def offered(wire: Wire, taken: Array) -> Array:
+    """Cycle in which each beat is offered, as far as it is known."""
+    due: Array = np.array(wire.due[: len(taken) + 1], np.int64)
+    before = taken[: len(due) - 1]
+    due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
+    return due
+
+
+def source(wire: Wire) -> Motion:
+    """The outside at the input: whoever runs the network fills wire.due."""
+    while True:
+        yield
+
+
+def sink(wire: Wire, ready: Sequence[bool]) -> Motion:
+    """The outside at the output: ready in cycle t if ready[t mod len(ready)], always if that is empty."""
+    due, taken, period = wire.due, wire.taken, len(ready)
+    last = -1
+    while True:
+        for k in range(len(taken), len(due)):
+            last = max(due[k], last + 1)
+            if period:
+                while not ready[last % period]:
+                    last += 1
+            taken.append(last)
+        yield
+
+
+def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Motion:
+    """A unit with an enable: of every period the beats that are marked give one, `latency` enabled cycles later."""
+    due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
+    k = left = lost = late = 0
+    t, place, period = -1, 0, len(gives)
+    while True:
+        while k < len(due):
+            t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
+            while left < len(out) and out[left] + lost <= t:
+                while left == len(gone):
+                    yield
+                lost = gone[left] - out[left]
+                if gone[left] > t:
+                    t = gone[left]
+                left += 1
+            taken.append(t)
+            late = t - due[k]
+            k += 1
+            if gives[place]:
+                out.append(t - lost + latency)
+            place = place + 1 if place + 1 < period else 0
+        yield
+
+
+def join(first: Wire, second: Wire, result: Wire, latency: int) -> Motion:
+    """A unit with an enable that takes a beat of both in the same cycle."""
+    out, gone = result.due, result.taken
+    k = left = lost = first_late = second_late = 0
+    t = -1
+    while True:
+        while k < len(first.due) and k < len(second.due):
+            t = max(t + 1, first.due[k] + first_late, second.due[k] + second_late)
+            while left < len(out) and out[left] + lost <= t:
+                while left == len(gone):
+                    yield
+                lost = gone[left] - out[left]
+                t = max(t, gone[left])
+                left += 1
+            first.taken.append(t)
+            second.taken.append(t)
+            first_late = t - first.due[k] if first.frozen else 0
+            second_late = t - second.due[k] if second.frozen else 0
+            out.append(t - lost + latency)
+            k += 1
+        yield
+
+
+def fifo(wire: Wire, result: Wire, depth: int) -> Motion:
+    """hg_fifo; with depth 2 hg_slice too."""
+    due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
+    k = late = 0
+    t = -1
+    while True:
+        while k < len(due):
+            t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
+            if k >= depth:
+                while k - depth >= len(gone):
+                    yield
+                if gone[k - depth] >= t:
+                    t = gone[k - depth] + 1
+            taken.append(t)
+            late = t - due[k]
+            out.append(t + 1)
+            k += 1
+        yield
+
+
+def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int], room: int) -> Motion:
+    """hg_width: `enters` and `leaves` are the elements of each beat of a period, of equal sums."""
+    due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
+    k = late = stored = freed = left = made = 0
+    t, offered = -1, leaves[0]  # elements up to and with the beat that is not offered yet
+    while True:
+        while k < len(due):
+            t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
+            while stored - freed > room:
+                while left == len(gone):
+                    yield
+                if gone[left] >= t:
+                    t = gone[left] + 1
+                freed += leaves[left % len(leaves)]
+                left += 1
+            taken.append(t)
+            late = t - due[k]
+            stored += enters[k % len(enters)]
+            k += 1
+            while offered <= stored:
+                out.append(t + 1)
+                made += 1
+                offered += leaves[made % len(leaves)]
+        yield
+
+
+def fork(wire: Wire, results: Sequence[Wire]) -> Motion:
+    """hg_fork: every output takes the beat on its own, the last one frees it."""
+    due, taken, frozen = wire.due, wire.taken, wire.frozen
+    k = late = 0
+    t = -1
+    while True:
+        while k < len(due):
+            t = due[k] + late if frozen else max(due[k], t + 1)
+            for result in results:
+                result.due.append(t)
+            for result in results:
+                while len(result.taken) <= k:
+                    yield
+                t = max(t, result.taken[k])
+            taken.append(t)
+            late = t - due[k]
+            k += 1
+        yield
+
+
+def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Motion:
+    """hg_concat and hg_pad: beat n of a period comes from wire order[n], without delay; -1: it is made here.
+
+    What is made is always offered, but at the begin of a period together with the next beat of wire 0.
+    """
+    out, gone, period = result.due, result.taken, len(order)
+    passed = [0] * len(wires)
+    done = place = back = 0
+    while True:
+        while True:
+            turn = order[place]
+            if turn < 0 and place:
+                out.append(0)
+            else:
+                wire, k = wires[max(turn, 0)], passed[max(turn, 0)]
+                if k == len(wire.due) or (wire.frozen and k > len(wire.taken)):
+                    break
+                out.append(wire.due[k] + (wire.taken[k - 1] - wire.due[k - 1] if wire.frozen and k else 0))
+                if turn >= 0:
+                    passed[turn] += 1
+            place = place + 1 if place + 1 < period else 0
+        if done == len(gone):
+            yield
+        while done < len(gone):
+            if order[back] >= 0:
+                wires[order[back]].taken.append(gone[done])
+            back = back + 1 if back + 1 < period else 0
+            done += 1
+
+
+def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Motion:
+    """hg_take: of every period some beats go through without delay, the others are dropped at once."""
+    due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
+    k = late = place = 0
+    t = -1
+    while True:
+        while k < len(due):
+            t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
+            if keeps[place]:
+                out.append(t)
+                while len(gone) < len(out):
+                    yield
+                t = gone[-1]
+            place = place + 1 if place + 1 < len(keeps) else 0
+            taken.append(t)
+            late = t - due[k]
+            k += 1
+        yield
+
+
+def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], int]:
+    """Elements of each beat of a group that hg_width takes and sends, and how many it may hold when it takes."""
+    take, send = source.lanes, result.lanes
+    both = math.gcd(take, send)
+    aligned = source.group % take == 0 and result.group % send == 0
+    equal = not aligned and source.group == result.group
+    step = both if aligned or equal else math.gcd(both, source.group, result.group)
+    more = -source.group % step if equal else 0
+    room = send if step in (take, send) else 2 * send - step
+    sides = []
+    for stream in (source, result):
+        whole = stream.group_beats - 1
+        sides.append([stream.lanes] * whole + [stream.group + more - whole * stream.lanes])
+    return sides[0], sides[1], room
+
+
+def kept_beats(unit: SliceStage) -> list[bool]:
+    """Of every beat of an image, whether hg_take lets it through."""
+    height, width, folds = unit.sizes
+    rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
+    return [
+        y in rows and x in columns and f in beats for y in range(height) for x in range(width) for f in range(folds)
+    ]
+
+
+def completing_beats(unit: ReduceStage) -> list[bool]:
+    """Of every beat of an image, whether it completes a result of hg_reduce."""
+    (tall, wide), (rows, columns) = unit.kernel, unit.size
+    return [
+        y % tall == tall - 1 and y // tall < rows and x % wide == wide - 1 and x // wide < columns
+        for y in range(unit.height)
+        for x in range(unit.width)
+        for _ in range(unit.folds)
+    ]
+
+
+def pad_beats(unit: PadStage) -> list[int]:
+    """Of every beat that hg_pad sends for an image: 0 if it is of the image, -1 of the border."""
+    top, left, bottom, right = unit.pads
+    line = [-1] * (left * unit.folds) + [0] * (unit.width * unit.folds) + [-1] * (right * unit.folds)
+    return [-1] * (top * len(line)) + line * unit.height + [-1] * (bottom * len(line))

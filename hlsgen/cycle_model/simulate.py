@@ -1,0 +1,322 @@
+"""Every beat of every stream, to the cycle: what RTL simulation of a network of stages would show.
+
+Cycle 0 is the one in which the outside offers the first input beat; all units are empty then.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.cycle_model import processes
+from hlsgen.cycle_model.latency import latency
+from hlsgen.cycle_model.line_buffers import Buffer, matrix, span, windows, words_of
+from hlsgen.cycle_model.processes import ENDLESS, Motion, Wire
+from hlsgen.dataflow.units import (
+    BesideStage,
+    ConcatStage,
+    ConvStage,
+    FifoStage,
+    FloatStage,
+    ForkStage,
+    GatherStage,
+    JoinStage,
+    KeyStage,
+    MatrixStage,
+    PadStage,
+    PickStage,
+    PoolStage,
+    Port,
+    ReduceStage,
+    RescaleStage,
+    SliceStage,
+    Stage,
+    TapsStage,
+    TreeStage,
+    UnfoldStage,
+    WidthStage,
+    WinnerStage,
+    Work,
+)
+from hlsgen.numerics.fixed import Array
+
+#: Names of the streams outside.
+INPUT, OUTPUT = "input", "output"
+#: Frames after which `measure` gives up waiting for times that repeat, and how many frames may take turns.
+MOST_FRAMES, MOST_PERIOD = 24, 8
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A stage that waits for ever: for a beat on a stream, or, if that is `full`, for one to be taken from it."""
+
+    stage: str
+    stream: str
+    full: bool
+
+    def __str__(self) -> str:
+        return f"{self.stage} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
+
+
+@dataclass(frozen=True, eq=False)
+class Flow:
+    """What happened. `offered` and `taken`: for each stream int64 (beats,), cycles.
+
+    `occupancy`: for each FIFO the most beats that it held, for each unit with windows the most words from
+    the oldest that is kept to the newest: the depth with which nothing would have been otherwise.
+    `ends`: cycle of the last output beat of each frame. `deadlock`: stages that wait for each other
+    in a circle, empty if all frames came through.
+    """
+
+    offered: dict[str, Array]
+    taken: dict[str, Array]
+    occupancy: dict[str, int]
+    ends: tuple[int, ...]
+    deadlock: tuple[Blocked, ...]
+
+    @property
+    def latency(self) -> int:
+        """Cycles from the first beat that is taken to the last output beat of the first frame."""
+        return self.ends[0] - int(self.taken[INPUT][0])
+
+    @property
+    def interval(self) -> int:
+        """Cycles between the last output beats of the last two frames."""
+        return self.ends[-1] - self.ends[-2]
+
+
+def simulate(
+    stages: Sequence[Stage], frames: int, *, pace: int | None = None, unlimited: bool = False,
+    ready: Sequence[bool] = (),
+) -> Flow:  # fmt: skip
+    """Runs frames through the stages.
+
+    pace: cycles a frame for the source, None: it always has a beat. unlimited: FIFOs and the memories of
+    windows have room for everything. ready: of which cycles the sink takes a beat, repeated; empty: of all.
+    """
+    network = Network(stages, unlimited, ready)
+    network.feed(frames, pace)
+    return network.flow()
+
+
+def measure(stages: Sequence[Stage]) -> tuple[int, int]:
+    """(latency, interval) with a source that always has a beat and a sink that takes at once.
+
+    The interval is that for ever, the longest one if several repeat. Raises ValueError if the network blocks.
+    """
+    network = Network(stages)
+    if not network.run():
+        raise ValueError("; ".join(map(str, network.blocked())))
+    return network.result()
+
+
+class Network:
+    """Wires between units, and how far each of them has come."""
+
+    def __init__(self, stages: Sequence[Stage], unlimited: bool = False, ready: Sequence[bool] = ()) -> None:
+        self.stages, self.frames = tuple(stages), 0
+        self.reach = 2  # frames that have to be alike to be alike for ever
+        self.buffers: dict[str, Buffer] = {}
+        self.wires = {INPUT: Wire(INPUT, False)}
+        for n, stage in enumerate(stages):
+            for name in stage.outputs or (OUTPUT,):
+                self.wires[name] = Wire(name, n == 0 or _has_enable(stage.unit))
+        first = [[self.wires[name] for name in stage.inputs] for stage in stages]
+        first[0] = [self.wires[INPUT]]
+        self.ins = [*first, [], [self.wires[stages[-1].outputs[0] if stages[-1].outputs else OUTPUT]]]
+        self.outs = [[self.wires[name] for name in stage.outputs or (OUTPUT,)] for stage in stages]
+        self.outs += [first[0], []]
+        for unit, (ins, outs) in enumerate(zip(self.ins, self.outs, strict=True)):
+            for wire in ins:
+                wire.consumer = unit
+            for wire in outs:
+                wire.producer = unit
+        self.sink = self.ins[-1][0]
+        motions = [self._motion(n, stage, unlimited) for n, stage in enumerate(stages)]
+        motions += [processes.source(self.wires[INPUT]), processes.sink(self.sink, ready)]
+        self.steps: list[Callable[[], None]] = [m.__next__ for m in motions]
+
+    @property
+    def beats(self) -> tuple[int, int]:
+        """Beats of a frame that come in and go out."""
+        return self.stages[0].source.beats, self.stages[-1].result.beats
+
+    def feed(self, frames: int, pace: int | None = None) -> None:
+        """Runs more frames through."""
+        beats, start = self.beats[0], self.frames
+        due = self.wires[INPUT].due
+        for frame in range(start, start + frames):
+            due.extend(frame * pace + k * pace // beats for k in range(beats)) if pace else due.extend([0] * beats)
+        self.frames += frames
+        self._settle()
+
+    def _settle(self) -> None:
+        """Lets units move until nothing does."""
+        steps, ins, outs = self.steps, self.ins, self.outs
+        queue = deque([len(steps) - 2])
+        queued = [False] * len(steps)
+        while queue:
+            unit = queue.popleft()
+            queued[unit] = False
+            steps[unit]()
+            for wire in ins[unit]:
+                if len(wire.taken) != wire.known_taken:
+                    wire.known_taken = len(wire.taken)
+                    if not queued[wire.producer]:
+                        queued[wire.producer] = True
+                        queue.append(wire.producer)
+            for wire in outs[unit]:
+                if len(wire.due) != wire.known_due:
+                    wire.known_due = len(wire.due)
+                    if not queued[wire.consumer]:
+                        queued[wire.consumer] = True
+                        queue.append(wire.consumer)
+
+    def ends(self) -> tuple[int, ...]:
+        """Cycle of the last output beat of each frame that is through."""
+        return tuple(self.sink.taken[self.beats[1] - 1 :: self.beats[1]])
+
+    def blocked(self) -> tuple[Blocked, ...]:
+        """Stages that wait for each other, each for what the next one does; nobody if all frames are through."""
+        if len(self.sink.taken) == self.frames * self.beats[1]:
+            return ()
+        way: dict[int, Blocked] = {}
+        unit = self.sink.producer
+        while unit not in way and unit < len(self.stages):
+            name = self.stages[unit].name
+            starving = [wire for wire in self.ins[unit] if len(wire.due) == len(wire.taken)]
+            full = [wire for wire in self.outs[unit] if len(wire.due) > len(wire.taken)]
+            if starving and not (full and isinstance(self.stages[unit].unit, FifoStage | WidthStage)):
+                way[unit], unit = Blocked(name, starving[0].name, False), starving[0].producer
+            elif full:
+                way[unit], unit = Blocked(name, full[0].name, True), full[0].consumer
+            else:
+                way[unit] = Blocked(name, self.ins[unit][0].name, False)
+        found = list(way)
+        return tuple(way[unit] for unit in found[found.index(unit) if unit in way else 0 :])
+
+    def period(self) -> int:
+        """After how many frames everything repeats, on every stream and for ever; 0 if that is not certain (yet).
+
+        What a beat waits for lies back no more beats than there is room for in a buffer: it is enough
+        that the last `reach` frames moved as those before them.
+        """
+        ends = self.ends()
+        for period in range(1, MOST_PERIOD + 1):
+            if len(ends) >= self.reach + period and all(
+                _alike(wire.taken, len(wire.taken) // self.frames, self.reach, period, ends[-1] - ends[-1 - period])
+                for wire in self.wires.values()
+            ):
+                return period
+        return 0
+
+    def run(self, limit: int | None = None) -> bool:
+        """Feeds frames until they repeat or MOST_FRAMES are through.
+
+        False, early if possible, if nothing moves any more or two intervals one after the other are above the limit.
+        """
+        self.feed(max(0, 3 - self.frames))
+        while not self.blocked():
+            ends = self.ends()
+            if limit is not None and min(ends[-1] - ends[-2], ends[-2] - ends[-3]) > limit:
+                return False
+            if self.period() or self.frames >= MOST_FRAMES:
+                return True
+            self.feed(1)
+        return False
+
+    def result(self) -> tuple[int, int]:
+        """(latency, longest interval of the period or, if there is none, of the second half of the frames)."""
+        ends = self.ends()
+        last = ends[-1 - (self.period() or len(ends) // 2) :]
+        return self.latency(), max(b - a for a, b in itertools.pairwise(last))
+
+    def latency(self) -> int:
+        """Cycles from the first input beat to the last output beat of the first frame."""
+        return self.ends()[0] - self.wires[INPUT].taken[0]
+
+    def held(self) -> dict[str, int]:
+        """The most beats that each FIFO held: as its depth, they would have been enough."""
+        held = {}
+        for n, stage in enumerate(self.stages):
+            if isinstance(stage.unit, FifoStage):
+                into, out = self.ins[n][0].taken, self.outs[n][0].taken
+                gone = np.searchsorted(out, into)
+                held[stage.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
+        return held
+
+    def flow(self) -> Flow:
+        taken = {name: np.array(wire.taken, np.int64) for name, wire in self.wires.items()}
+        offered = {name: processes.offered(wire, taken[name]) for name, wire in self.wires.items()}
+        held = self.held()
+        for n, stage in enumerate(self.stages):
+            into, out = self.ins[n][0], self.outs[n][0]
+            if stage.name in self.buffers:
+                held[stage.name] = span(self.buffers[stage.name], taken[into.name], out)
+        return Flow(offered, taken, held, self.ends(), self.blocked())
+
+    def _motion(self, n: int, stage: Stage, unlimited: bool) -> Motion:
+        unit, (wire, *more), (result, *others) = stage.unit, self.ins[n], self.outs[n]
+        match unit:
+            case Port() if n:
+                return processes.fifo(wire, result, 2)
+            case FifoStage():
+                if not unlimited:
+                    self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
+            case Port() | KeyStage() | RescaleStage() | FloatStage() | TapsStage() | TreeStage():
+                return processes.pipeline(wire, result, latency(unit))
+            case WinnerStage():
+                return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
+            case ReduceStage():
+                return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
+            case JoinStage() | BesideStage():
+                return processes.join(wire, more[0], result, latency(unit))
+            case WidthStage():
+                return processes.width(wire, result, *processes.width_beats(stage.source, stage.result))
+            case MatrixStage():
+                return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
+            case ConvStage() | PoolStage() | UnfoldStage():
+                step = unit.window.taps * (unit.folds if isinstance(unit, ConvStage) else 1)
+                step = 1 if isinstance(unit, UnfoldStage) else step
+                needs, keeps, words = words_of(unit)
+                depth = ENDLESS if unlimited else unit.depth
+                if not unlimited:
+                    self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                buffer = Buffer(needs, keeps, words, depth, unit.period)
+            case GatherStage():
+                period, step = math.prod(extent for extent, _ in unit.loops), 1
+                buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
+            case ForkStage():
+                return processes.fork(wire, [result, *others])
+            case ConcatStage():
+                return processes.route([wire, *more], result, [0] * unit.beats[0] + [1] * unit.beats[1])
+            case PickStage():
+                return processes.route([wire], result, [0])
+            case SliceStage():
+                return processes.take(wire, result, processes.kept_beats(unit))
+            case PadStage():
+                return processes.route([wire], result, processes.pad_beats(unit))
+            case _:
+                assert_never(unit)
+        if not isinstance(unit, GatherStage):
+            self.buffers[stage.name] = buffer
+        return windows(wire, result, buffer, step - 1 + latency(unit), step)
+
+
+def _has_enable(unit: Work) -> bool:
+    """Whether a unit behind the input stands still while its output beat waits."""
+    plain = Port | FifoStage | WidthStage | ForkStage | ConcatStage | PickStage | SliceStage | PadStage
+    return not isinstance(unit, plain)
+
+
+def _alike(times: list[int], beats: int, frames: int, period: int, cycles: int) -> bool:
+    """Whether so many frames at the end moved as those `period` frames before, so many cycles later."""
+    late, early = times[-frames * beats :], times[-(frames + period) * beats : -period * beats]
+    return all(b - a == cycles for a, b in zip(early, late, strict=True))

@@ -1,0 +1,1 @@
+"""Graph -> network of neutral units and streams: folding, resources."""

@@ -1,0 +1,333 @@
+"""Parallelism of the layers that multiply: PE rows by SIMD columns a cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hlsgen.dataflow.resources import Budget
+from hlsgen.diagnostics import Collector
+from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange
+from hlsgen.ir.window import Window
+from hlsgen.numerics.fixed import IntType
+from hlsgen.rescale import Wish
+
+#: Multiplications a cycle that the default folding aims at.
+DEFAULT_PARALLELISM = 1024
+#: Widest input beat of a layer, in bits, that the folding search likes.
+WIDE_BEAT = 1024
+#: Most multiplications a cycle of a layer that the search makes of several windows at once.
+MOST_PRODUCTS = 1 << 14
+#: Most taps of a pool that works on all of them at once.
+MOST_TAPS = 64
+
+Folding = dict[str, tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
+    quantizers to a realization."""
+
+    cycles: int | None = None
+    lanes: int | None = None
+    folding: dict[str, dict[str, int]] = field(default_factory=dict)
+    prefer: str = "lut"
+    realize: dict[str, str] = field(default_factory=dict)
+    weights: str = "auto"
+    budget: Budget = field(default_factory=Budget)
+
+    def wish(self, layer: str) -> Wish:
+        """How the quantizer of that name is to be realized; the name "" stands for all."""
+        return Wish(self.prefer, self.realize.get(layer, self.realize.get("")))
+
+
+@dataclass(frozen=True)
+class Work:
+    """A layer that multiplies: `places` windows or vectors a frame, `groups` independent groups of `rows` sums
+    over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
+
+    Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
+    that come in. A PE of n * `rows` works on n windows (of a row) or vectors, whole ones.
+    """
+
+    layer: Linear | Convolution
+    places: int
+    groups: int
+    rows: int
+    taps: int
+    columns: int
+    arrivals: int
+
+    @property
+    def macs(self) -> int:
+        return self.places * self.groups * self.rows * self.taps * self.columns
+
+    @property
+    def depthwise(self) -> bool:
+        return isinstance(self.layer, Convolution) and is_depthwise(self.layer)
+
+    @property
+    def unrolls(self) -> bool:
+        """Whether all taps of a window, or all groups, can be worked on at once. One group: with an SIMD of taps * 1
+        ... taps * columns. Several: with that of all columns, and a PE of rows * 1 ... rows * groups."""
+        layer = self.layer
+        return isinstance(layer, Convolution) and self.taps * self.groups > 1
+
+    @property
+    def outputs(self) -> int:
+        """Sums of a window."""
+        return self.groups * self.rows
+
+    def at_once(self, pe: int, simd: int) -> bool:
+        """Whether all taps of a window are worked on at once, of one group or more; or several windows."""
+        return simd > self.columns or pe > self.rows
+
+    def columns_at_once(self, simd: int) -> int:
+        """Columns of a tap in a cycle. SIMD above the columns: all taps at once."""
+        return simd // self.taps if simd > self.columns else simd
+
+    def elements(self, pe: int, simd: int) -> int:
+        """Elements of a pixel that come in a beat."""
+        if self.depthwise:
+            return min(pe, self.rows)
+        if self.groups > 1 and self.at_once(pe, simd):
+            return min(pe // self.rows, self.groups) * self.columns
+        return self.columns_at_once(simd)
+
+    def windows(self, pe: int) -> int:
+        """Windows or vectors at once."""
+        return max(1, pe // self.outputs)
+
+    def whole(self, pe: int, simd: int) -> bool:
+        """Whether every window is worked on whole, in a cycle or less."""
+        return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
+
+    def side_by_side(self, windows: int) -> list[int]:
+        """Pixels that can come in a beat for so many windows of a row at once."""
+        assert isinstance(self.layer, Convolution)
+        height, width, _ = self.layer.source.shape[-3:]
+        return pixels_at_once(self.layer.window, height, width, windows)
+
+    def legal(self, pe: int, simd: int) -> bool:
+        most = self.taps * self.columns
+        if pe > self.outputs:
+            return pe % self.outputs == 0 and simd == most and self.windows(pe) in self.several
+        if pe < 1 or simd < 1:
+            return False
+        if not self.at_once(pe, simd):
+            return True
+        if self.groups > 1:
+            return self.unrolls and simd == most and pe % self.rows == 0
+        return pe <= self.rows and self.unrolls and simd <= most and simd % self.taps == 0
+
+    @property
+    def several(self) -> list[int]:
+        """Counts, above 1, of windows that can be worked on at once."""
+        layer = self.layer
+        if isinstance(layer, Linear):
+            return divisors(self.places)[1:]
+        height, width, _ = layer.source.shape[-3:]
+        return several_windows(layer.window, height, width)
+
+    def foldings(self) -> list[tuple[int, int]]:
+        """(PE, SIMD) of a window at a time, without rows or columns that are empty."""
+        found = [(pe, simd) for pe in divisors(self.rows) for simd in divisors(self.columns)]
+        if self.unrolls and self.groups > 1:
+            found += [(groups * self.rows, self.taps * self.columns) for groups in divisors(self.groups)]
+        elif self.unrolls:
+            whole = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
+            found += [(pe, simd) for pe in divisors(self.rows) for simd in whole]
+        return found
+
+    def cycles(self, pe: int, simd: int) -> int:
+        """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
+        at_once, layer = self.at_once(pe, simd), self.layer
+        if isinstance(layer, Convolution) and at_once and self.whole(pe, simd):
+            (height, width, _), windows = layer.source.shape[-3:], self.windows(pe)
+            down, across, _ = layer.result.shape[-3:]
+            pixels = windows * layer.window.strides[1] if windows > 1 else max(self.side_by_side(1))
+            return max(down * -(-across // windows), height * -(-width // pixels))
+        if pe > self.outputs:
+            return self.places // self.windows(pe)
+        if self.groups > 1 and at_once:
+            return max(self.places, self.arrivals // self.groups) * -(-self.groups // (pe // self.rows))
+        row_folds, folds = -(-self.rows // pe), -(-self.columns // self.columns_at_once(simd))
+        sums = self.places * self.groups * row_folds * folds * (1 if at_once else self.taps)
+        return max(sums, self.arrivals * (row_folds if self.depthwise else folds))
+
+
+def pixels_at_once(window: Window, height: int, width: int, windows: int) -> list[int]:
+    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once."""
+    even = even_rows(window, height, width)
+    return [p for p in divisors(windows * window.strides[1]) if even(p)]
+
+
+def several_windows(window: Window, height: int, width: int) -> list[int]:
+    """How many windows of a row can be worked on at once, with as many pixels of a row in a beat as they advance."""
+    even, step, across = even_rows(window, height, width), window.strides[1], window.size(height, width)[1]
+    return [n for n in range(2, across + 1) if even(n * step)]
+
+
+def even_rows(window: Window, height: int, width: int) -> Callable[[int], bool]:
+    """Whether rows can come in beats of so many pixels, each row with beats of its own.
+
+    What is behind its end in the last beat may be anything: then no tap may lie there.
+    """
+    columns = window.size(height, width)[1]
+    beyond = (columns - 1) * window.strides[1] + window.reach[1] - window.pads[1] > width
+    return lambda pixels: pixels <= width and (width % pixels == 0 or not beyond)
+
+
+def is_depthwise(layer: Convolution) -> bool:
+    """One input and one output channel a group."""
+    return layer.groups > 1 and layer.weight.shape[3] == 1 and len(layer.weight) == layer.groups
+
+
+def work_of(layer: Linear | Convolution) -> Work:
+    if isinstance(layer, Linear):
+        rows, columns = layer.weight.shape
+        vectors = math.prod(layer.source.shape[:-1])
+        return Work(layer, vectors, 1, rows, 1, columns, vectors)
+    rows, height, width, columns = layer.weight.shape
+    places, pixels = math.prod(layer.result.shape[:-1]), math.prod(layer.source.shape[:-1])
+    if is_depthwise(layer):
+        return Work(layer, places, 1, rows, height * width, 1, pixels)
+    return Work(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
+
+
+def works_of(graph: Graph) -> dict[str, Work]:
+    """All layers that multiply, by name."""
+    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}
+
+
+def choose_folding(graph: Graph, targets: Targets) -> Folding:
+    """(PE, SIMD) of each layer that multiplies: the cheapest that meets the target, or what the user says.
+
+    Raises HG040, HG041.
+    """
+    layers = works_of(graph)
+    problems = Collector()
+    for name in targets.folding:
+        if name not in layers:
+            problems.error("HG041", name, "no such linear layer.", "Layers: " + (", ".join(layers) or "none") + ".")
+    if layers and targets.lanes is not None:
+        problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")
+    target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
+    result: Folding = {}
+    for name, work in layers.items():
+        given = targets.folding.get(name)
+        if given is None:
+            result[name] = search(work, target)
+            continue
+        pe, simd = given.get("pe", 0), given.get("simd", 0)
+        if not (isinstance(pe, int) and isinstance(simd, int) and work.legal(pe, simd)):
+            problems.error("HG041", name, f"pe = {pe}, simd = {simd}.", f"Possible: {_possible(work)}.")
+        result[name] = (pe, simd)
+    problems.finish()
+    return result
+
+
+def _possible(work: Work) -> str:
+    """All foldings, in words."""
+    most = work.taps * work.columns
+    text = f"pe 1 to {work.rows}, simd 1 to {work.columns}"
+    if work.unrolls and work.groups > 1:
+        text += f"; pe {work.rows} to {work.outputs} in steps of {work.rows} with simd {most}"
+    elif work.unrolls:
+        text += f"; simd {work.taps} to {most} in steps of {work.taps}"
+    if several := work.several:
+        text += f"; {', '.join(map(str, several[:8]))}{' ...' if len(several) > 8 else ''} times pe {work.outputs} with simd {most}"
+    return text
+
+
+def default_target(graph: Graph) -> int:
+    """Cycles a frame at the default number of multiplications a cycle, and no more than a window a cycle."""
+    works = works_of(graph).values()
+    macs = sum(work.macs for work in works)
+    return max(
+        -(-macs // DEFAULT_PARALLELISM), pixels_moved(graph),
+        *(max(work.places, work.arrivals // work.groups) for work in works),
+    )  # fmt: skip
+
+
+def pixels_moved(graph: Graph) -> int:
+    """Pixels of the largest image of which something is taken, or to which something is added."""
+    moves = [layer for layer in graph.layers if isinstance(layer, Rearrange)]
+    return max([1, *(v.size // v.shape[-1] for layer in moves for v in (layer.source, layer.result))])
+
+
+def least_cycles(graph: Graph, targets: Targets) -> int:
+    """Cycles a frame that some layer needs in any case: more speed of the others is of no use."""
+    least = 1
+    for layer in graph.layers:
+        match layer:
+            case Linear() | Convolution() if layer.name not in targets.folding:
+                work = work_of(layer)
+                least = max(least, work.cycles(*fastest(work)))
+            case Rearrange(op=Pad()):
+                least = max(least, *(value.size // value.shape[-1] for value in (layer.source, layer.result)))
+            case Pooling() if at_once(layer) is None:
+                least = max(least, layer.source.size // layer.source.shape[-1])
+            case _:
+                pass
+    return least
+
+
+def at_once(layer: Pooling) -> list[int] | None:
+    """Counts of windows of a pool that can be worked on at once, all taps of them; None if not even one."""
+    if layer.window.taps > MOST_TAPS:
+        return None
+    height, width, channels = layer.source.shape[-3:]
+    most = MOST_PRODUCTS // (layer.window.taps * channels)
+    return [1, *(n for n in several_windows(layer.window, height, width) if n <= most)]
+
+
+def fastest(work: Work) -> tuple[int, int]:
+    """(PE, SIMD) of the fewest cycles that the search takes."""
+    counts = [1, *_several(work)] if work.unrolls or work.several else []
+    whole = [(n * work.outputs, work.taps * work.columns) for n in counts]
+    return min((work.cycles(*x), *x) for x in [(work.rows, work.columns), *whole])[1:]
+
+
+def _several(work: Work) -> list[int]:
+    """Counts of windows at once, above 1, that the search tries."""
+    products = work.outputs * work.taps * work.columns
+    return [n for n in work.several if n * products <= MOST_PRODUCTS]
+
+
+def divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+def rotation(work: Work, pe: int, simd: int) -> float:
+    """LUTs that hg_unfold takes to put the taps of a window in their places, 0 if they come one by one."""
+    lanes = work.elements(pe, simd) * work.taps * work.windows(pe) if work.at_once(pe, simd) else 0
+    return 2.0 * lanes * work.layer.source.type.bits
+
+
+def search(work: Work, target: int) -> tuple[int, int]:
+    """Cheapest divisors that do a frame in `target` cycles; the fastest if none does."""
+    layer = work.layer
+    x_bits, acc_bits = layer.source.type.bits, layer.result.type.bits
+    bipolar = bool((np.abs(layer.weight) == 1).all())
+    w_bits = 1 if layer.binary or bipolar else IntType(int(layer.weight.min()), int(layer.weight.max())).bits
+    best: tuple[float, ...] | None = None
+    choice = fastest(work)
+    for pe, simd in work.foldings():
+        if work.cycles(pe, simd) > target:
+            continue
+        multiplier = 0.5 if layer.binary else x_bits * w_bits * 0.6 + x_bits + w_bits
+        beat = work.columns_at_once(simd) * x_bits
+        cost = pe * simd * multiplier + pe * acc_bits * 3 + max(0, beat - WIDE_BEAT) * 2
+        cost += rotation(work, pe, simd)
+        key = (cost, simd)
+        if best is None or key < best:
+            best, choice = key, (pe, simd)
+    if best is None:
+        whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
+        choice = next((x for x in whole if work.cycles(*x) <= target), choice)
+    return choice

@@ -1,0 +1,1 @@
+"""The way from a file to a build: options, schedule, build directory."""

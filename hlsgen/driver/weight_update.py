@@ -1,0 +1,196 @@
+"""Other weights for a build with loadable ones: what to write over its AXI4-Lite port.
+
+The model is lowered again with the new weights. All that comes out must be the build's network, but for
+the weights: every unit besides is made for the old graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from hlsgen.dataflow.units import MatrixStage, Multiplier, Stage, TapsStage
+from hlsgen.diagnostics import Collector, fail
+from hlsgen.driver.compile import Build
+from hlsgen.driver.options import parse_input
+from hlsgen.frontend import import_model
+from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
+from hlsgen.ir.stream_order import vectors
+from hlsgen.numerics.fixed import Array
+from hlsgen.passes import lower
+from hlsgen.verilog.binding.memory_files import signed_bits, words
+from hlsgen.verilog.weight_packing import folded, folded_depthwise, padded, unfolded, unfolded_groups
+
+#: Registers of hg_axil_weights.
+UNIT, DATA = 0x0, 0x4
+_HINT = "Build again with these weights."
+
+
+@dataclass(frozen=True)
+class Load:
+    """The words of a unit's memory as pieces of 32 bits, in the order in which they are written."""
+
+    layer: str
+    unit: int
+    pieces: tuple[int, ...]
+
+    @property
+    def writes(self) -> list[tuple[int, int]]:
+        """(byte address, data) of every write."""
+        return [(UNIT, self.unit), *((DATA, piece) for piece in self.pieces)]
+
+
+def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Load]:
+    """What to write so that the build computes with other weights.
+
+    weights: by layer, integers of the shape of the layer's own, (rows, columns) or (outputs, kernel
+    height, kernel width, channels / groups), with the zero point of the weights taken off; or a model
+    file that differs from the build's in the weights alone. Gives the layers named, or all of them.
+    Raises HG040, HG056, and what the model file gives.
+    """
+    if not build.options.loadable:
+        raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
+    graph = reweighted(build, weights)
+    found = []
+    for stage in (s for s in build.schedule.stages if isinstance(s.unit, Multiplier)):
+        new = graph.layers[stage.position]
+        assert isinstance(new, Linear | Convolution)
+        if isinstance(weights, Path) or stage.layer in weights:
+            number = sum(isinstance(s.unit, Multiplier) for s in _before(build, stage))
+            found.append(Load(stage.layer, number, tuple(_pieces(build, stage, new.weight))))
+    return found
+
+
+def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
+    """The build's graph with other weights; arguments and errors as of `load_sequence`."""
+    problems = Collector()
+    if isinstance(weights, Path):
+        model = import_model(weights, problems, build.options.add == "fixed-point")
+        problems.finish()
+        assert model is not None
+    else:
+        model = _with_weights(build.graph.model, weights)
+    graph = lower(model, parse_input(build.options.input), problems)
+    problems.finish()
+    if len(graph.layers) != len(build.graph.layers):
+        raise fail("HG056", graph.model.name, "the network has other layers with these weights.", _HINT)
+    for old, new in zip(build.graph.layers, graph.layers, strict=True):
+        _fits(old, new)
+    ends = ("input", "encode", "output", "output_is_index")
+    if any(not _same(getattr(graph, name), getattr(build.graph, name)) for name in ends):
+        raise fail("HG056", graph.model.name, "the network's input or output is another.", _HINT)
+    for stage in build.schedule.stages:
+        layer = graph.layers[stage.position] if stage.position >= 0 else None
+        if isinstance(layer, Linear | Convolution):
+            _held(stage, layer)
+    return graph
+
+
+def _with_weights(model: Model, weights: Mapping[str, Array]) -> Model:
+    steps, left = list(model.steps), dict(weights)
+    for n, step in enumerate(steps):
+        op = step.op
+        if step.name in left and isinstance(op, MatMul | MatMulInteger | Conv | ConvInteger):
+            new = np.asarray(left.pop(step.name))
+            if new.shape != op.weight.shape or new.dtype.kind not in "iu":
+                raise fail(
+                    "HG056", step.name, f"an array of {new.dtype} of shape {list(new.shape)}; the layer has integers "
+                    f"of shape {list(op.weight.shape)}.",
+                )  # fmt: skip
+            steps[n] = replace(step, op=replace(op, weight=new.astype(np.int64)))
+    if left:
+        names = [s.name for s in steps if isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger)]
+        raise fail("HG056", next(iter(left)), "no layer with weights has this name.", f"Layers: {', '.join(names)}.")
+    return replace(model, steps=tuple(steps))
+
+
+def _fits(old: object, new: object) -> None:
+    """Whether the old layer's unit is right for the new one, weights aside. Raises HG056."""
+    name = getattr(old, "name", "")
+    free = {"weight", "lo", "hi"} if isinstance(old, Linear | Convolution) else set()
+    if isinstance(old, Pooling):
+        free = {"pad"}
+    if type(old) is not type(new):
+        raise fail("HG056", name, "the network has other layers with these weights.", _HINT)
+    if isinstance(old, Linear | Convolution) and isinstance(new, Linear | Convolution):
+        if old.weight.shape != new.weight.shape:
+            raise fail("HG056", name, f"weights of shape {list(new.weight.shape)}, not {list(old.weight.shape)}.")
+        for row in np.flatnonzero((new.lo < old.lo) | (new.hi > old.hi))[:1]:
+            raise fail(
+                "HG056", name, f"sums of row {row} reach {new.lo[row]} to {new.hi[row]}; the build holds for "
+                f"{old.lo[row]} to {old.hi[row]}.", _HINT,
+            )  # fmt: skip
+    for field in fields(old):  # type: ignore[arg-type]
+        before, after = getattr(old, field.name), getattr(new, field.name)
+        if field.name not in free and not _same(before, after):
+            what = "what its codes mean (the zero point of its input makes this depend on the weights)"
+            text = what if field.name == "result" else f"its {field.name}"
+            raise fail("HG056", name, f"{text} would change.", _HINT)
+    if isinstance(old, Pooling) and isinstance(new, Pooling) and new.pad < old.pad:
+        raise fail("HG056", name, "its padding would change.", _HINT)
+
+
+def _same(old: object, new: object) -> bool:
+    """Equal in all parts; the interval of a value may be narrower."""
+    if isinstance(old, Value) and isinstance(new, Value):
+        narrower = old.type.lo <= new.type.lo and new.type.hi <= old.type.hi
+        return narrower and old.shape == new.shape and _same(old.decode, new.decode)
+    if isinstance(old, np.ndarray):
+        return isinstance(new, np.ndarray) and old.dtype == new.dtype and np.array_equal(old, new)
+    if isinstance(old, tuple | list):
+        return type(old) is type(new) and len(old) == len(new) and all(map(_same, old, new))
+    if is_dataclass(old):
+        names = [f.name for f in fields(old)]
+        return type(old) is type(new) and all(_same(getattr(old, n), getattr(new, n)) for n in names)
+    return old == new
+
+
+def _held(stage: Stage, layer: Linear | Convolution) -> None:
+    """Whether the memory's words can hold the weights. Raises HG056."""
+    unit = stage.unit
+    assert isinstance(unit, Multiplier)
+    if unit.mode == 1 and (np.abs(layer.weight) != 1).any():
+        raise fail("HG056", layer.name, "the unit holds weights of -1 and 1 alone.", _HINT)
+    bits, wanted = signed_bits(unit.weight), signed_bits(layer.weight)
+    if unit.mode == 0 and wanted > bits:
+        raise fail("HG056", layer.name, f"weights of {wanted} bits; the unit holds {bits}.", _HINT)
+
+
+def _before(build: Build, stage: Stage) -> list[Stage]:
+    return list(build.schedule.stages[: build.schedule.stages.index(stage)])
+
+
+def _pieces(build: Build, stage: Stage, weight: Array) -> Iterator[int]:
+    """The words of the memory in pieces of 32 bits, the low ones first."""
+    unit, graph, i = stage.unit, build.graph, stage.position
+    assert isinstance(unit, Multiplier)
+    layer = graph.layers[i]
+    assert isinstance(layer, Linear | Convolution)
+    found = vectors(build.schedule.layout.of_input(graph, i), layer.source.shape)
+    assert found is not None
+    if isinstance(unit, MatrixStage):
+        if isinstance(layer, Convolution):
+            weight = unfolded(weight[:, :, :, found[1]], unit.simd // layer.window.taps, unit.mode)
+        else:
+            weight = weight[:, found[1]]
+        table = padded(weight, unit.pe, unit.simd, unit.mode)
+        table = table.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
+        table = table.reshape(-1, unit.pe * unit.simd)
+    elif isinstance(unit, TapsStage):
+        table = unfolded_groups(weight, unit.pe, unit.mode)
+    elif unit.depthwise:
+        table = folded_depthwise(weight, unit.pe, unit.mode)
+    else:
+        assert isinstance(layer, Convolution)
+        weight = weight if layer.groups > 1 else weight[:, :, :, found[1]]
+        table = folded(weight, layer.groups, unit.pe, unit.simd, unit.mode)
+    table = table.reshape(len(table), -1)
+    bits = 1 if unit.mode else signed_bits(unit.weight)
+    table = (table > 0).astype(np.int64) if unit.mode else table
+    for line in words(table, bits).split():
+        word = int(line, 16)
+        for n in range(-(-table.shape[1] * bits // 32)):
+            yield word >> (32 * n) & 0xFFFFFFFF

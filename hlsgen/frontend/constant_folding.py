@@ -1,0 +1,333 @@
+"""What is known of a tensor while a graph is imported, and the evaluation of constant nodes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from hlsgen.diagnostics import Collector, fail, printable
+from hlsgen.interpreter import host_pools
+from hlsgen.ir import Shape
+from hlsgen.ir.evaluate import decode, decoding, quantize
+from hlsgen.ir.ops import Quantizer
+from hlsgen.numerics.fixed import Array
+
+#: No constant may grow beyond this many elements while it is computed, nor take more multiplications.
+MAX_ELEMENTS = 1 << 24
+MAX_PRODUCTS = 1 << 32
+#: Most elements of a tensor of the network.
+MAX_TENSOR = 1 << 22
+#: numpy has 64; a tensor of hardware needs none of them.
+MAX_RANK = 16
+
+
+@dataclass(frozen=True, eq=False)
+class Const:
+    """A constant tensor; with `codes`, `scale`, `zero_point` of its shape if a quantizer made it.
+
+    `kind`: the ONNX integer type of the codes behind DequantizeLinear.
+    """
+
+    array: Array
+    codes: Array | None = None
+    scale: Array | None = None
+    zero_point: Array | None = None
+    kind: str = ""
+
+    def map(self, change: Callable[[Array], Array]) -> Const:
+        """The constant with the same rearrangement applied to all its parts."""
+        parts = (self.codes, self.scale, self.zero_point)
+        codes, scale, zero = (None if part is None else change(part) for part in parts)
+        return Const(change(self.array), codes, scale, zero, self.kind)
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """A tensor computed from the input. `index` counts the steps before it; None after an error.
+
+    `shape` is None after an operator that is not supported.
+    """
+
+    shape: Shape | None
+    dtype: str
+    index: int | None
+
+
+Tensor = Const | Dynamic
+
+#: ONNX element types of the network's tensors, as numpy dtypes. 4-bit integers are held in 8 bits.
+DTYPES: dict[int, str] = {
+    TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.DOUBLE: "float64",
+    TensorProto.INT8: "int8", TensorProto.UINT8: "uint8", TensorProto.INT16: "int16", TensorProto.UINT16: "uint16",
+    TensorProto.INT32: "int32", TensorProto.UINT32: "uint32", TensorProto.INT4: "int8", TensorProto.UINT4: "uint8",
+}  # fmt: skip
+
+#: Constant nodes that are computed, with onnx's own reference implementation.
+FOLDED = frozenset(
+    [
+        "Abs",
+        "Add",
+        "And",
+        "BatchNormalization",
+        "Cast",
+        "Ceil",
+        "Clip",
+        "Concat",
+        "Constant",
+        "ConstantOfShape",
+        "Div",
+        "Equal",
+        "Exp",
+        "Expand",
+        "Flatten",
+        "Floor",
+        "Gather",
+        "Gemm",
+        "Greater",
+        "Identity",
+        "Less",
+        "Log",
+        "MatMul",
+        "Max",
+        "Min",
+        "Mod",
+        "Mul",
+        "Neg",
+        "Not",
+        "Or",
+        "Pow",
+        "Range",
+        "Reciprocal",
+        "ReduceMax",
+        "ReduceMean",
+        "ReduceMin",
+        "ReduceProd",
+        "ReduceSum",
+        "Relu",
+        "Reshape",
+        "Round",
+        "Shape",
+        "Sign",
+        "Slice",
+        "Split",
+        "Sqrt",
+        "Squeeze",
+        "Sub",
+        "Sum",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "Where",
+    ]
+)
+#: Of these, what keeps codes and their meaning element by element.
+_REARRANGING = frozenset(["Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"])
+
+
+def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[Const]:
+    """Evaluates a node whose inputs are all constant. Raises HG004, HG010 or HG013."""
+    if node.op_type not in FOLDED:
+        raise fail(
+            "HG010", label(node), f"operator {node.op_type} on constants is not supported.",
+            "Simplify the model with its exporter's constant folding.",
+        )  # fmt: skip
+    arrays = [i.array for i in inputs if i is not None]
+    check_growth(node, arrays)
+    results = evaluate(node, arrays, opset)
+    first = inputs[0] if inputs else None
+    if node.op_type in _REARRANGING and first is not None and first.codes is not None:
+        rest = arrays[1:]
+        parts = [
+            evaluate(node, [np.broadcast_to(part, first.array.shape).copy(), *rest], opset)[0]
+            for part in (first.codes, first.scale, first.zero_point)
+            if part is not None
+        ]
+        codes, scale, zero = parts
+        return [Const(results[0], codes, scale, zero, first.kind)]
+    if node.op_type in ("Div", "Mul") and len(arrays) == len(inputs) == 2:
+        for own, other in ((inputs[0], arrays[1]), (inputs[1], arrays[0]))[: 1 if node.op_type == "Div" else 2]:
+            if own is not None and own.codes is not None and (other > 0).all():
+                return [_scaled(node, own, other, results[0], opset)]
+    return [Const(array) for array in results]
+
+
+def _scaled(node: onnx.NodeProto, const: Const, factor: Array, result: Array, opset: int) -> Const:
+    """A quantized constant times or divided by numbers: with its codes, if the product of codes and scales is the same."""
+    assert const.codes is not None
+    scale = evaluate(node, [const.scale, factor], opset)[0] if const.scale is not None else None
+    if scale is None or const.zero_point is None or scale.shape != const.codes.shape or not (scale > 0).all():
+        return Const(result)
+    real = (const.codes - const.zero_point).astype(scale.dtype) * scale
+    same = real.dtype == result.dtype and bool((real == result).all())
+    return Const(result, const.codes, scale, const.zero_point) if same else Const(result)
+
+
+_BROADCASTING = frozenset(
+    ["Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where"]
+)
+
+
+def check_growth(node: onnx.NodeProto, arrays: list[Array]) -> None:
+    """Refuses what would compute far more than it is given. Raises HG004 or HG013."""
+    if any(a.ndim > MAX_RANK for a in arrays):
+        raise fail("HG004", label(node), f"a tensor of more than {MAX_RANK} dimensions.")
+    if len([a for a in node.attribute if a.name == "num_outputs" and a.i > len(node.output)]):
+        raise fail("HG013", label(node), "num_outputs is larger than the number of outputs.")
+    try:
+        size, products = _size(node, arrays)
+    except (ValueError, TypeError, IndexError, ZeroDivisionError, OverflowError):
+        return  # evaluation says what is wrong
+    if size > MAX_ELEMENTS:
+        raise fail("HG004", label(node), f"a result of {size:.0f} elements; at most {MAX_ELEMENTS}.")
+    if products > MAX_PRODUCTS:
+        raise fail("HG004", label(node), f"a constant product of {products:.0f} steps; at most {MAX_PRODUCTS}.")
+
+
+def _size(node: onnx.NodeProto, arrays: list[Array]) -> tuple[float, float]:
+    """(elements of the result, multiplications) of an operator that can grow; else (0, 0)."""
+    op, shapes = node.op_type, [a.shape for a in arrays]
+    if op in _BROADCASTING:
+        return _product(np.broadcast_shapes(*shapes)), 0
+    if op == "Expand":
+        return _product(np.broadcast_shapes(shapes[0], tuple(arrays[1].tolist()))), 0
+    if op == "Tile":
+        return _product(np.maximum(arrays[1], 1).tolist()) * arrays[0].size, 0
+    if op == "ConstantOfShape":
+        return _product(np.maximum(arrays[0], 1).tolist()), 0
+    if op == "Range":
+        start, limit, delta = (float(a.reshape(())) for a in arrays)
+        return abs((limit - start) / delta), 0
+    if op == "Concat":
+        return float(sum(a.size for a in arrays)), 0
+    if op == "Gather":
+        return float(arrays[1].size) * arrays[0].size / min(arrays[0].shape), 0
+    if op == "TopK":
+        own = next((a.i for a in node.attribute if a.name == "k"), 0)
+        count = float(arrays[1].max() if len(arrays) > 1 else own)
+        return (0 if count <= max(shapes[0]) else max(count, 1.0) * MAX_ELEMENTS), 0
+    if op in ("MatMul", "Gemm"):
+        inner = next((a.i for a in node.attribute if a.name == "transA"), 0)
+        columns = shapes[0][0 if inner and op == "Gemm" else -1]
+        products = float(arrays[0].size) * arrays[1].size / columns
+        return products / columns, products
+    return 0, 0
+
+
+def _product(shape: Iterable[Any]) -> float:
+    return math.prod(float(s) for s in shape)
+
+
+def evaluate(node: onnx.NodeProto, arrays: list[Array], opset: int) -> list[Array]:
+    """Runs one standard node with onnx's reference evaluator."""
+    try:
+        evaluator = ReferenceEvaluator(single_node(node, arrays, opset), new_ops=host_pools.OPERATORS)
+        feeds = dict(zip([i for i in node.input if i], arrays, strict=True))
+        with np.errstate(all="ignore"):
+            results = [np.asarray(r) for r in evaluator.run(None, feeds)]
+    except Exception as error:  # whatever the evaluator makes of a wrong node
+        raise fail(
+            "HG013", label(node), f"{node.op_type} cannot be evaluated: {_first_line(error)}.",
+            "Check its attributes and the shapes of its inputs.",
+        ) from None  # fmt: skip
+    return results
+
+
+def single_node(node: onnx.NodeProto, arrays: list[Array], opset: int) -> onnx.ModelProto:
+    """A model of that node alone, its inputs typed after `arrays`."""
+    names = [i for i in node.input if i]
+    typed = [
+        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), list(a.shape))
+        for n, a in zip(names, arrays, strict=True)
+    ]
+    outputs = [helper.make_empty_tensor_value_info(o) for o in node.output if o]
+    graph = helper.make_graph([node], "node", typed, outputs)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)])
+
+
+def quantized(op: Quantizer, x: Const) -> Const:
+    """The constant behind a quantizer, with its codes."""
+    codes = quantize(op, x.array.astype(np.float32))
+    meaning = decoding(op)
+    real = decode(meaning, codes)
+    scale, zero = getattr(meaning, "scale", None), getattr(meaning, "zero_point", None)
+    if scale is None or zero is None:
+        return Const(real)
+    return Const(real, codes, np.broadcast_to(scale, codes.shape), np.broadcast_to(zero, codes.shape))
+
+
+def attributes(node: onnx.NodeProto) -> dict[str, Any]:
+    """Attribute values by name; strings decoded."""
+    found: dict[str, Any] = {}
+    for attribute in node.attribute:
+        name = attribute.name
+        if attribute.ref_attr_name or attribute.type == 0:
+            raise fail("HG013", label(node), f"attribute {name} has no value of its own.", "Inline local functions.")
+        if name in found:
+            raise fail("HG013", label(node), f"attribute {name} is given twice.")
+        try:
+            value = helper.get_attribute_value(attribute)
+        except ValueError:
+            raise fail("HG013", label(node), f"attribute {name} is of unknown type {attribute.type}.") from None
+        found[name] = value.decode(errors="replace") if isinstance(value, bytes) else value
+    return found
+
+
+def check_schema(node: onnx.NodeProto, opset: int) -> None:
+    """Inputs, outputs and attributes of a standard node as its operator has them. Raises HG013, HG014."""
+    if not onnx.defs.has(node.op_type):
+        return
+    try:
+        schema = onnx.defs.get_schema(node.op_type, opset)
+    except onnx.defs.SchemaError:
+        raise fail("HG010", label(node), f"operator {node.op_type} does not exist in opset {opset}.") from None
+    problems = Collector()
+    name, given, needed = label(node), len(node.input), schema.min_input
+    if given < needed or not all(node.input[:needed]):
+        problems.error("HG014", name, f"{node.op_type} has {sum(map(bool, node.input))} inputs, needs {needed}.")
+    if given > schema.max_input:
+        problems.error("HG014", name, f"{node.op_type} has {given} inputs, takes {schema.max_input}.")
+    if len(node.output) > schema.max_output:
+        problems.error("HG013", name, f"{node.op_type} has {len(node.output)} outputs, gives {schema.max_output}.")
+    attributes_ = {a.name: a for a in node.attribute}
+    for key, attribute in attributes_.items():
+        if key not in schema.attributes:
+            known = ", ".join(sorted(schema.attributes)) or "none"
+            problems.error("HG013", name, f"{node.op_type} has no attribute {key}.", f"Its attributes: {known}.")
+        else:
+            wanted: Any = schema.attributes[key].type
+            if attribute.type != int(wanted.value):
+                problems.error("HG013", name, f"attribute {key} must be of type {wanted.name}.")
+    for key, form in schema.attributes.items():
+        if form.required and key not in attributes_:
+            problems.error("HG013", name, f"attribute {key} is missing.")
+    problems.finish()
+
+
+def label(node: onnx.NodeProto) -> str:
+    """How a node is called in messages and layer tables: on one line, fit for a comment."""
+    name = node.name or f"{node.op_type} -> {node.output[0] if node.output else '?'}"
+    return printable(name).replace("\\", "/")
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().split("\n")[0]
+    return text[:200] if text else type(error).__name__
+
+
+def check_size(name: str, shape: Shape) -> None:
+    if len(shape) > MAX_RANK or math.prod(shape) > MAX_TENSOR:
+        raise fail(
+            "HG004", name, f"a tensor of shape {list(shape)}.",
+            f"At most {MAX_TENSOR} elements and {MAX_RANK} dimensions are supported.",
+        )  # fmt: skip
+    if not all(shape):
+        raise fail(
+            "HG012", name, f"a tensor of shape {list(shape)} has no elements.", "Check the shapes in the export."
+        )

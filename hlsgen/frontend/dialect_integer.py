@@ -1,0 +1,261 @@
+"""Integer ONNX: QuantizeLinear and DequantizeLinear, MatMulInteger, RequantShift.
+
+Every operator becomes the steps that the ONNX standard says it consists of.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.constant_folding import DTYPES, Const
+from hlsgen.frontend.integer_weights import in_front
+from hlsgen.ir import MatMulInteger, Op, Shape
+from hlsgen.ir.ops import Convention, Dequantize, QuantizeLinear, Requantize
+from hlsgen.numerics.fixed import Array, IntType
+
+Imported = list[tuple[Op, Shape]]
+Inputs = list[Const | None]
+
+OPERATORS = frozenset(["QuantizeLinear", "DequantizeLinear", "MatMulInteger", "RequantShift"])
+_TYPES: dict[str, IntType] = {
+    "int4": IntType(-8, 7),
+    "uint4": IntType(0, 15),
+    "int8": IntType(-128, 127),
+    "uint8": IntType(0, 255),
+    "int16": IntType(-32768, 32767),
+    "uint16": IntType(0, 65535),
+    "int32": IntType(-(1 << 31), (1 << 31) - 1),
+}
+_SHORT = [name for name in _TYPES if name != "int32"]
+
+
+def import_integer(
+    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], position: int, dtype: str
+) -> Imported:  # fmt: skip
+    """Steps for a node whose only dynamic input, of that shape and dtype, is number `position`."""
+    if position != 0:
+        raise fail(
+            "HG020", name, f"input {position} of {op_type} is computed from the model's input.",
+            "Only the first may be; the others must be constants.",
+        )  # fmt: skip
+    match op_type:
+        case "QuantizeLinear":
+            return [(quantize_linear(name, shape, inputs, attrs), shape)]
+        case "DequantizeLinear":
+            return [(dequantize_linear(name, shape, inputs, attrs, dtype), shape)]
+        case "MatMulInteger":
+            return matmul_integer(name, shape, dtype, [*inputs, None, None][:4])
+        case _:
+            return [(_requant_shift(name, shape, inputs, attrs, dtype), shape)]
+
+
+# --------------------------------------------------------------------------- parameters
+
+
+def integers(name: str, const: Const, what: str, allowed: list[str]) -> tuple[Array, str]:
+    """(int64 values, ONNX type name) of an integer constant."""
+    kind = const.array.dtype.name
+    if kind not in allowed:
+        raise fail("HG026", name, f"{what} is of type {kind}.", f"Supported: {', '.join(allowed)}.")
+    return np.asarray(const.array.astype(np.int64)), kind
+
+
+def scale_of(name: str, const: Const | None, what: str = "the scale") -> Array:
+    """A positive finite scale in its own float dtype."""
+    if const is None:
+        raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
+    array = const.array
+    if array.dtype.name not in ("float16", "float32"):
+        raise fail("HG026", name, f"{what} is of type {array.dtype}.", "Supported: float32, float16.")
+    wrong = ~np.isfinite(array) | (array <= 0)
+    if wrong.any() or not array.size:
+        text = f"{what} is {array[wrong].ravel()[0]}." if array.size else f"{what} is empty."
+        raise fail("HG022", name, text, "A scale must be finite and greater than 0.")
+    return array
+
+
+def placed(name: str, values: Array, shape: Shape, axis: int, what: str) -> Array:
+    """A scalar, or values along one axis, with the tensor's rank."""
+    if values.size == 1:
+        return values.reshape((1,) * len(shape))
+    axis = axis + len(shape) if axis < 0 else axis
+    if not 0 <= axis < len(shape) or values.ndim != 1 or len(values) != shape[axis]:
+        raise fail(
+            "HG023", name, f"{what} of shape {list(values.shape)} for data of shape {list(shape)}, axis {axis}.",
+            "Supported: one number, or one for each index of the axis.",
+        )  # fmt: skip
+    return values.reshape([len(values) if i == axis else 1 for i in range(len(shape))])
+
+
+def _linear_parameters(
+    name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], default: str
+) -> tuple[Array, Array, str]:  # fmt: skip
+    """(scale, zero point, ONNX type of the codes) of QuantizeLinear and DequantizeLinear."""
+    if attrs.get("block_size", 0):
+        raise fail("HG013", name, f"block_size is {attrs['block_size']}.", "Supported: per tensor and per axis.")
+    axis = attrs.get("axis", 1)
+    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
+    zero: Array = np.zeros(1, np.int64)
+    given = inputs[2] if len(inputs) > 2 else None
+    if given is not None:
+        zero, default = integers(name, given, "the zero point", [*_SHORT, "int32"])
+    return placed(name, scale, shape, axis, "the scale"), placed(name, zero, shape, axis, "the zero point"), default
+
+
+def quantize_linear(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> QuantizeLinear:
+    asked = attrs.get("output_dtype", 0)
+    names = {kind: onnx.TensorProto.DataType.Name(kind).lower() for kind in DTYPES}
+    if asked and names.get(asked) not in _SHORT:
+        raise fail("HG026", name, f"output_dtype is {asked}.", f"Supported: {', '.join(_SHORT)}.")
+    scale, zero, kind = _linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
+    if kind not in _SHORT:
+        raise fail("HG026", name, f"the zero point is of type {kind}.", f"Supported: {', '.join(_SHORT)}.")
+    return QuantizeLinear(scale, zero, _TYPES[kind], held(kind))
+
+
+def dequantize_linear(
+    name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], dtype: str
+) -> Dequantize:  # fmt: skip
+    if np.dtype(dtype).kind not in "iu":
+        raise fail("HG026", name, f"DequantizeLinear of {dtype} data.", "Its input must be an integer tensor.")
+    scale, zero, _ = _linear_parameters(name, shape, inputs, attrs, dtype)
+    return Dequantize(scale, zero)
+
+
+def held(kind: str) -> str:
+    """The numpy dtype that holds an ONNX integer type."""
+    return {"int4": "int8", "uint4": "uint8"}.get(kind, kind)
+
+
+def dequantized(name: str, const: Const, inputs: Inputs, attrs: dict[str, Any]) -> Const:
+    """A constant behind DequantizeLinear, with its codes."""
+    codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
+    scale, zero, _ = _linear_parameters(name, codes.shape, inputs, attrs, kind)
+    real = (codes - zero).astype(scale.dtype) * scale
+    spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
+    return Const(np.asarray(real), codes, spread, point, kind)
+
+
+# --------------------------------------------------------------------------- linear layers
+
+
+def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Imported:
+    """MatMulInteger: data, weights (columns, rows), zero points of both."""
+    eight_bits(name, dtype)
+    weight = integer_tensor(name, inputs[1])
+    rank = weight.ndim
+    while weight.ndim > 2 and weight.shape[0] == 1:
+        weight = weight[0]
+    if weight.ndim != 2 or not weight.size:
+        raise fail("HG023", name, f"weights of shape {list(weight.shape)}; a matrix is needed.")
+    if not shape or shape[-1] != len(weight):
+        raise fail("HG023", name, f"weights for {len(weight)} columns, data of shape {list(shape)}.")
+    own = zero_of(name, inputs[3], "the weights' zero point")
+    if own.size not in (1, weight.shape[1]):
+        raise fail("HG023", name, f"the weights' zero point of shape {list(own.shape)}.", "One, or one per column.")
+    sums = _sums(name, (weight - own.reshape(1, -1)).T, inputs[2], shape)
+    result = (*shape[:-1], weight.shape[1])
+    return [(sums, result), *in_front(result, len(shape), rank)]
+
+
+def _sums(name: str, weight: Array, zero: Const | None, shape: Shape) -> MatMulInteger:
+    data_zero = zero_of(name, zero, "the data's zero point").reshape(-1)
+    rows = shape[-2] if len(shape) > 1 else 1
+    if data_zero.size != 1 and (data_zero.size != rows or (data_zero != data_zero[0]).any()):
+        raise fail(
+            "HG024", name, f"the data's zero point has {data_zero.size} different values.",
+            "Supported: the same for all rows.",
+        )  # fmt: skip
+    return MatMulInteger(np.ascontiguousarray(weight), np.full(weight.shape[1], data_zero[0]))
+
+
+def eight_bits(name: str, dtype: str) -> None:
+    if dtype not in ("int8", "uint8", "int16", "uint16"):
+        raise fail("HG026", name, f"integer layer of {dtype} data.", "Supported: int8, uint8, int16, uint16.")
+
+
+def integer_tensor(name: str, const: Const | None) -> Array:
+    if const is None:
+        raise fail("HG020", name, "the weights are not a constant.", "They must be an initializer.")
+    return integers(name, const, "the weight", _SHORT)[0]
+
+
+def zero_of(name: str, const: Const | None, what: str) -> Array:
+    if const is None:
+        return np.zeros(1, np.int64)
+    values, _ = integers(name, const, what, _SHORT)
+    if not values.size:
+        raise fail("HG023", name, f"{what} is empty.")
+    return values
+
+
+def _requant_shift(
+    name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], dtype: str
+) -> Requantize:  # fmt: skip
+    """Deeploy's RequantShift: clip((x * mul + add + (div >> 1)) >> log2(div))."""
+    values = {}
+    for key, default in (("div", None), ("n_levels", None), ("n_levels_out", 256), ("signed", 1)):
+        given = attrs.get(key, default)
+        number = onnx.numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else np.asarray(given)
+        values[key] = int(number.reshape(-1)[0]) if number.dtype.kind in "fiub" and number.size == 1 else None
+    div, signed = values["div"], values["signed"]
+    levels = values["n_levels"] if "n_levels" in attrs else values["n_levels_out"]
+    if div is None or div < 1 or div & (div - 1) or div > 1 << 40:
+        raise fail("HG013", name, f"attribute div is {attrs.get('div')!r}.", "It must be a power of two.")
+    if levels is None or not 2 <= levels <= 1 << 16:
+        raise fail("HG013", name, f"{levels} levels.", "Supported: 2 to 65536.")
+    parts = []
+    for i, what in ((1, "mul"), (2, "add")):
+        const = inputs[i] if len(inputs) > i else None
+        if const is None:
+            raise fail("HG020", name, f"input {what} is not a constant.", "It must be an initializer.")
+        if const.array.dtype.kind not in "fiu" or (const.array != np.round(const.array)).any():
+            raise fail("HG026", name, f"input {what} is not made of whole numbers.", "Store integers.")
+        array = const.array.astype(np.int64)
+        if np.abs(array).max(initial=0) >= 1 << 40 or (what == "mul" and np.abs(array).max(initial=0) >= 1 << 31):
+            raise fail("HG027", name, f"input {what} has the value {np.abs(array).max()}.", "At most 31 bits.")
+        own = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+        if own.ndim != len(shape) or np.broadcast_shapes(own.shape, shape) != shape:
+            raise fail("HG023", name, f"input {what} of shape {list(array.shape)} for data of shape {list(shape)}.")
+        parts.append(own)
+    mul, add = parts
+    one = (1,) * len(shape)
+    type_ = IntType(-(levels // 2), levels // 2 - 1) if signed else IntType(0, levels - 1)
+    shift = np.full(one, div.bit_length() - 1)
+    return Requantize(Convention.FLOOR, mul, add + (div >> 1), shift, np.zeros(one, np.int64), type_, dtype)
+
+
+def requantize(
+    name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, Any]
+) -> Requantize:  # fmt: skip
+    """Requantize of the hlsgen domain."""
+    if dtype != "int32":
+        raise fail("HG026", name, f"Requantize of {dtype} data.", "It takes int32.")
+    names = [convention.value for convention in Convention]
+    if attrs.get("rounding", "double") not in names:
+        raise fail("HG025", name, f"rounding is {attrs['rounding']!r}.", f"Supported: {', '.join(names)}.")
+    parts = []
+    for i, what, most in ((1, "the multiplier", (1 << 31) - 1), (2, "the shift", 62)):
+        const = inputs[i] if len(inputs) > i else None
+        if const is None:
+            raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
+        values, _ = integers(name, const, what, ["int32"])
+        if not values.size or values.min() < 0 or values.max() > most:
+            raise fail("HG027", name, f"{what} is not within 0 and {most}.")
+        parts.append(placed(name, values, shape, attrs.get("axis", -1), what))
+    given = inputs[3] if len(inputs) > 3 else None
+    if given is None:
+        raise fail("HG020", name, "the zero point is not a constant.", "It must be an initializer.")
+    zero, kind = integers(name, given, "the zero point", ["int8", "uint8", "int16", "uint16"])
+    multiplier, shift = parts
+    if zero.size != 1:
+        raise fail("HG023", name, f"a zero point of shape {list(zero.shape)}.", "Use one per tensor.")
+    one = (1,) * len(shape)
+    convention = Convention(attrs.get("rounding", "double"))
+    return Requantize(
+        convention, multiplier, np.zeros(one, np.int64), shift, zero.reshape(one), _TYPES[kind], kind
+    )  # fmt: skip

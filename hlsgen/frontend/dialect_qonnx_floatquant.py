@@ -1,0 +1,81 @@
+"""FloatQuant of QONNX: minifloats, whose values are integers in units of the smallest step.
+
+As the operator runs in qonnx: numbers are always signed and have subnormals, whatever the attributes
+say; has_inf and has_nan matter without saturation only, which is refused; the largest value is the
+smaller of max_val and what the bits hold without any reserved code.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from hlsgen.frontend.quantizer_parameters import Inputs, Parameters
+from hlsgen.ir import Shape
+from hlsgen.ir.ops import FloatQuant
+from hlsgen.numerics.fixed import Array, Rounding
+
+#: Most bits of a code besides its sign: float32 holds no more.
+MAX_CODE_BITS = 24
+#: Smallest exponent of float32, and the largest.
+_LOWEST, _HIGHEST = -126, 127
+_MAX_BIAS = 300
+_WIDTHS = ("scale", "exponent_bitwidth", "mantissa_bitwidth", "exponent_bias", "max_val")
+
+
+def float_quant(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> FloatQuant:
+    """The FloatQuant of a node. Raises HG013, HG014, HG020 to HG027."""
+    with Parameters(name, shape, inputs, list(_WIDTHS)) as p:
+        mode = p.mode(attrs, "ROUND")
+        for key in ("has_inf", "has_nan", "has_subnormal"):
+            p.flag(attrs, key, 0)
+        if not p.flag(attrs, "saturation", 1):
+            p.error("HG013", "attribute saturation is 0.", "Infinity and NaN have no integer code: set it to 1.")
+        scale = p.scale(0)
+        exponent, mantissa = p.bits(1, 0, 8), p.bits(2, 0, 23)
+        bias = p.bits(3, -_MAX_BIAS, _MAX_BIAS)
+        limit = _limit(p)
+        _check_types(p, mode)
+    with Parameters(name, shape, inputs, list(_WIDTHS)) as p:
+        largest = min((2 - 2.0**-mantissa) * 2.0 ** (2**exponent - 1 - bias), limit)
+        step = 1 - bias - mantissa
+        units = largest / 2.0**step
+        if units != np.floor(units):
+            p.error("HG021", f"max_val is {largest:g}, no multiple of the smallest step 2^{step}.", "It must be one.")
+        elif units >= 1 << MAX_CODE_BITS:
+            p.error(
+                "HG021",
+                f"values up to {largest:g} in steps of 2^{step} take {int(units).bit_length() + 1} bits as integers.",
+                f"At most {MAX_CODE_BITS + 1} are supported: fewer exponent bits, or a smaller max_val.",
+            )
+        smallest = np.ldexp(np.append(scale.astype(np.float64), 1), step)
+        if smallest.min() < 2.0**_LOWEST or smallest.max() * units >= 2.0 ** (_HIGHEST + 1):
+            text = f"the smallest step 2^{step} or the largest value {largest:g}, or their product with the scale, "
+            p.error("HG022", text + "is out of float32's range.", "Change scale or exponent_bias.")
+    return FloatQuant(scale, mantissa, 1 - bias, largest, True, mode)
+
+
+def _limit(p: Parameters) -> float:
+    """max_val."""
+    array: Array = p.array(4)
+    if array.size != 1:
+        p.error("HG021", f"max_val of shape {list(array.shape)}.", "It must be a single number.")
+        return 1.0
+    value = float(array.reshape(()))
+    if np.isnan(value):
+        p.error("HG027", "max_val is nan.", "It must be a number.")
+    elif value <= 0:
+        p.error("HG021", f"max_val is {value:g}.", "It must be greater than 0.")
+    return value if value > 0 else 1.0
+
+
+def _check_types(p: Parameters, mode: Rounding) -> None:
+    """The types that numpy computes in must not change the result."""
+    for i, name in enumerate(_WIDTHS):
+        if p.raw(i).dtype == np.float16:
+            p.error("HG026", f"input {name} is of type float16.", "Store it as float32.")
+    wide = [name for i, name in enumerate(_WIDTHS[2:4], 2) if p.raw(i).dtype not in (np.float16, np.float32)]
+    if wide and mode not in (Rounding.ROUND, Rounding.DOWN):
+        text = f"{' and '.join(wide)} of another type than float32 make numpy round in float64."
+        p.error("HG026", text, "Store them as float32.")

@@ -1,0 +1,76 @@
+"""What the graph's input tensor is declared to be: shape, dtype, integer type."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.constant_folding import DTYPES, check_size
+from hlsgen.ir import Shape
+from hlsgen.numerics.fixed import IntType
+
+_INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).kind in "iu")
+
+
+def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[IntType, int] | None:
+    """The integer type that an annotation or the tensor's own type gives the input."""
+    for note in graph.quantization_annotation:
+        if note.tensor_name == source.name:
+            for entry in note.quant_parameter_tensor_names:
+                if entry.key == "finn_datatype" and (found := parse_datatype(entry.value)):
+                    return found
+    kind = source.type.tensor_type.elem_type
+    if kind in _INTEGERS:
+        if kind in (TensorProto.INT4, TensorProto.UINT4):
+            return (IntType(-8, 7) if kind == TensorProto.INT4 else IntType(0, 15)), 0
+        info = np.iinfo(DTYPES[kind])
+        return IntType(int(info.min), int(info.max)), 0
+    return None
+
+
+def parse_datatype(text: str) -> tuple[IntType, int] | None:
+    """(integer type, fraction bits) of a QONNX datatype name: INT4, UINT8, FIXED<8,3>, BIPOLAR ..."""
+    text = text.strip().upper()
+    plain = {"BINARY": IntType(0, 1), "BIPOLAR": IntType(-1, 1), "TERNARY": IntType(-1, 1)}
+    if text in plain:
+        return plain[text], 0
+    if (match := re.fullmatch(r"(U?)INT(\d{1,3})", text)) and 1 <= int(match[2]) <= 32:
+        bits = int(match[2])
+        return (IntType(0, 2**bits - 1) if match[1] else IntType(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)), 0
+    if (match := re.fullmatch(r"(U?)FIXED[<:](\d{1,3}),(-?\d{1,3})>?", text)) and 1 <= int(match[2]) <= 32:
+        bits, whole = int(match[2]), int(match[3])
+        if abs(bits - whole) > 64:
+            return None
+        return (IntType(0, 2**bits - 1) if match[1] else IntType(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)), bits - whole
+    return None
+
+
+def input_shape(source: onnx.ValueInfoProto) -> tuple[Shape, bool]:
+    kind = source.type.tensor_type
+    if not source.type.HasField("tensor_type") or not kind.HasField("shape"):
+        raise fail("HG012", source.name, "the input has no shape.", "Give it one, or export with fixed shapes.")
+    dims = list(kind.shape.dim)
+    unknown = [i for i, d in enumerate(dims) if not (d.HasField("dim_value") and d.dim_value > 0)]
+    if any(i > 0 for i in unknown):
+        text = ", ".join(d.dim_param or (str(d.dim_value) if d.HasField("dim_value") else "?") for d in dims)
+        raise fail(
+            "HG012", source.name, f"the input's shape is [{text}].",
+            "Only the first dimension (the batch) may be left open; fix the others in the export.",
+        )  # fmt: skip
+    shape = tuple(d.dim_value if i not in unknown else 1 for i, d in enumerate(dims))
+    check_size(source.name, shape)
+    return shape, bool(shape) and shape[0] == 1
+
+
+def input_dtype(source: onnx.ValueInfoProto) -> str:
+    kind = source.type.tensor_type.elem_type
+    if kind not in DTYPES:
+        name = TensorProto.DataType.Name(kind) if kind in TensorProto.DataType.values() else str(kind)
+        raise fail(
+            "HG026", source.name, f"the input is of type {name}.", "Supported: floats and integers of 4 to 32 bits."
+        )
+    return DTYPES[kind]

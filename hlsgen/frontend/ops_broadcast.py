@@ -1,0 +1,66 @@
+"""Tensors that are repeated along axes of length 1: what broadcasting, Expand and Tile do."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.channels_last import Imported, Layout
+from hlsgen.frontend.constant_folding import Const
+from hlsgen.ir import Repeat, Reshape, Shape
+
+OPERATORS = frozenset(["Expand", "Tile"])
+
+
+def import_growing(op_type: str, name: str, shape: Shape, inputs: list[Const | None]) -> Imported | None:
+    """Expand or Tile along axes of length 1, but the first; None if it does anything else. Raises HG023."""
+    const = inputs[1] if len(inputs) > 1 else None
+    if const is None or const.array.ndim != 1 or const.array.dtype.kind not in "iu":
+        return None
+    rank = max(len(shape), const.array.size)
+    wanted = np.ones(rank, np.int64)
+    wanted[rank - const.array.size :] = const.array
+    own = np.array((1,) * (rank - len(shape)) + shape)
+    result = own * wanted if op_type == "Tile" else np.where(wanted == 1, own, wanted)
+    changed = result != own
+    if (changed & (own > 1)).any() or (wanted < 1).any():
+        return None
+    if not changed.any():
+        return [(Reshape(), tuple(own.tolist()))] if rank > len(shape) else []
+    if changed[0] or not 2 <= rank <= 4:
+        return None
+    return grown(name, shape, tuple(result.tolist()))
+
+
+def grown(name: str, own: Shape, shape: Shape) -> Imported:
+    """Steps that give a tensor this shape: elements are repeated along axes of length 1, but the first."""
+    if own == shape:
+        return []
+    full = (1,) * (len(shape) - len(own)) + own
+    steps: Imported = [(Reshape(), full)] if full != own else []
+    if full == shape:
+        return steps
+    if not 2 <= len(shape) <= 4 or full[0] != shape[0]:
+        raise fail(
+            "HG023", name, f"a computed tensor of shape {list(own)} for one of shape {list(shape)}.",
+            "Elements are repeated along the axes of images, signals and matrices.",
+        )  # fmt: skip
+    if len(shape) == 2:
+        return [*steps, *_repeated((full[0], 1, 1, full[1]), (1, 1), shape[1]), (Reshape(), shape)]
+    data, wanted = Layout(full), Layout(shape).image
+    rows, columns = (wanted[i] // data.image[i] for i in (1, 2))
+    return [*steps, *data.around(_repeated(data.image, (rows, columns), wanted[3]))]
+
+
+def _repeated(image: Shape, times: tuple[int, int], channels: int) -> Imported:
+    """Steps that repeat rows and columns of (n, height, width, channels), and the only channel if it is one."""
+    n, height, width, own = image
+    height, width = height * times[0], width * times[1]
+    steps: Imported = [(Repeat(*times), (n, height, width, own))] if times != (1, 1) else []
+    if own != channels:  # columns of an image of one channel
+        steps += [
+            (Reshape(), (n, height * width, 1, 1)),
+            (Repeat(1, channels), (n, height * width, channels, 1)),
+            (Reshape(), (n, height, width, channels)),
+        ]
+    return steps

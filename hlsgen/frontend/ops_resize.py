@@ -1,0 +1,144 @@
+"""Resize and Upsample: images whose rows and columns are repeated or left out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.channels_last import Imported, layout
+from hlsgen.frontend.constant_folding import MAX_TENSOR, Const, check_size
+from hlsgen.ir import Repeat, Shape, Slice
+from hlsgen.numerics.fixed import Array
+
+Inputs = list[Const | None]
+
+
+def import_resize(
+    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], opset: int
+) -> Imported:  # fmt: skip
+    """Resize or Upsample that repeats every row and column equally often, or keeps every n-th; mode nearest."""
+    mode = attrs.get("mode", "nearest")
+    out, scales = _sizes(op_type, name, shape, inputs, attrs, opset)
+    transform = "asymmetric"
+    nearest = "floor"
+    if op_type == "Resize" and opset >= 11:
+        transform = attrs.get("coordinate_transformation_mode", "half_pixel")
+        nearest = attrs.get("nearest_mode", "round_prefer_floor")
+    if set(scales) == {1} and transform not in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
+        return []
+    if mode != "nearest":
+        raise fail("HG010", name, f"{op_type} with mode {mode!r}.", "Supported: mode 'nearest'.")
+    check_size(name, out)
+    data = layout(name, shape)
+    if transform not in _TRANSFORMS:
+        raise fail("HG010", name, f"coordinate_transformation_mode {transform!r} is not supported.")
+    if nearest not in _ROUNDINGS:
+        raise fail("HG013", name, f"nearest_mode is {nearest!r}.", f"Supported: {', '.join(_ROUNDINGS)}.")
+    if out[:2] != shape[:2]:
+        raise fail("HG013", name, f"{op_type} of {list(shape)} to {list(out)}.", "Supported: along the points only.")
+    n, height, width, channels = data.image
+    factors, ranges = [1, 1], [(0, height, 1), (0, width, 1)]
+    for i in range(2, len(shape)):
+        where = _indices(shape[i], out[i], scales[i], transform, nearest)
+        side = i - len(shape)
+        factor = out[i] // shape[i]
+        step = None if where is None or shape[i] % out[i] else _step(where)
+        if factor * shape[i] == out[i] and where == [p // factor for p in range(out[i])]:
+            factors[side] = factor
+        elif where is not None and step is not None:
+            ranges[side] = (where[0], where[-1] + 1, step)
+        else:
+            raise fail(
+                "HG010", name,
+                f"{op_type} from {shape[i]} to {out[i]} points ({transform}, {nearest}) does not repeat them evenly.",
+                "Supported: whole factors with which every point is repeated equally often, or every n-th is kept.",
+            )  # fmt: skip
+    steps: Imported = []
+    if ranges != [(0, height, 1), (0, width, 1)]:
+        height, width = (len(range(*r)) for r in ranges)
+        steps.append((Slice(((0, n, 1), *ranges, (0, channels, 1))), (n, height, width, channels)))
+    if factors != [1, 1]:
+        steps.append((Repeat(*factors), (n, height * factors[0], width * factors[1], channels)))
+    return data.around(steps)
+
+
+def _sizes(
+    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], opset: int
+) -> tuple[Shape, list[Fraction]]:  # fmt: skip
+    """(shape of the result, scale of every axis). Raises HG013 or HG020."""
+    second = op_type == "Resize" and opset >= 11
+    scales = _numbers(inputs, 2 if second else 1)
+    sizes = _numbers(inputs, 3) if second else None
+    if scales is None and sizes is None and "scales" in attrs:
+        scales = np.asarray(attrs["scales"], np.float32)
+    given = sizes if scales is None else scales
+    if given is None:
+        raise fail("HG020", name, "neither scales nor sizes are constant.", "One of them must be an initializer.")
+    axes = [a + len(shape) if a < 0 else a for a in attrs.get("axes", range(len(shape)))]
+    fine = len(given) == len(axes) == len(set(axes)) and all(0 <= a < len(shape) for a in axes)
+    if not fine or not np.isfinite(given).all() or (given <= 0).any() or (given > MAX_TENSOR).any():
+        raise fail("HG013", name, f"scales or sizes {given.tolist()} for data of shape {list(shape)}.")
+    if scales is None and attrs.get("keep_aspect_ratio_policy", "stretch") != "stretch":
+        raise fail("HG010", name, f"keep_aspect_ratio_policy {attrs['keep_aspect_ratio_policy']!r} is not supported.")
+    out, factors = list(shape), [Fraction(1)] * len(shape)
+    for axis, value in zip(axes, given.tolist(), strict=True):
+        factors[axis] = Fraction(value) if scales is not None else Fraction(int(value), shape[axis])
+        out[axis] = math.floor(shape[axis] * factors[axis])
+    return tuple(out), factors
+
+
+def _numbers(inputs: Inputs, position: int) -> Array | None:
+    """A constant input that is not empty."""
+    const = inputs[position] if len(inputs) > position else None
+    return const.array.ravel() if const is not None and const.array.size else None
+
+
+def _indices(size: int, out: int, scale: Fraction, transform: str, nearest: str) -> list[int] | None:
+    """Which point each point of the result is; None where that depends on how coordinates are rounded."""
+    place, rounding = _TRANSFORMS[transform], _ROUNDINGS[nearest]
+    single = np.float32(float(scale))
+    if Fraction(float(single)) != scale:
+        return None
+    found = []
+    for half, factor in ((Fraction(1, 2), scale), (np.float32(0.5), single)):
+        at = [rounding(place(type(half)(p), size, out, factor, half), half) for p in range(out)]
+        found.append([min(max(int(p), 0), size - 1) for p in at])
+    return found[0] if found[0] == found[1] else None
+
+
+def _step(where: list[int]) -> int | None:
+    """The distance of neighbours, if it is the same for all."""
+    distances = set(np.diff(where).tolist()) or {1}
+    return distances.pop() if len(distances) == 1 and min(distances) > 0 else None
+
+
+def _half_pixel(p: Any, size: int, out: int, scale: Any, half: Any) -> Any:
+    return (p + half) / scale - half
+
+
+def _symmetric(p: Any, size: int, out: int, scale: Any, half: Any) -> Any:
+    return size * half * (1 - out / (scale * size)) + _half_pixel(p, size, out, scale, half)
+
+
+#: Point of the data of a point of the result, by coordinate_transformation_mode.
+_TRANSFORMS: dict[str, Callable[[Any, int, int, Any, Any], Any]] = {
+    "half_pixel": _half_pixel,
+    "half_pixel_symmetric": _symmetric,
+    "pytorch_half_pixel": lambda p, size, out, scale, half: (
+        _half_pixel(p, size, out, scale, half) if out > 1 else 0 * p
+    ),
+    "tf_half_pixel_for_nn": lambda p, size, out, scale, half: (p + half) / scale,
+    "asymmetric": lambda p, size, out, scale, half: p / scale,
+    "align_corners": lambda p, size, out, scale, half: p * (size - 1) / (out - 1) if out > 1 else 0 * p,
+}
+_ROUNDINGS: dict[str, Callable[[Any, Any], int]] = {
+    "round_prefer_floor": lambda v, half: math.ceil(v - half),
+    "round_prefer_ceil": lambda v, half: math.floor(v + half),
+    "floor": lambda v, half: math.floor(v),
+    "ceil": lambda v, half: math.ceil(v),
+}

@@ -1,0 +1,120 @@
+"""onnxruntime's Softmax of 8-bit codes, as the host computes it: QLinearSoftmax, and the same group of a QDQ model.
+
+e^((code - largest) * scale), times a power of e that keeps sums of them finite, comes from a table of float32; the
+sum is taken in order, in float32; code = round(fl(fl(e * floor(1 / output scale)) / sum)) + zero point.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend.constant_folding import Const, attributes
+from hlsgen.frontend.dialect_integer import dequantize_linear, quantize_linear
+from hlsgen.frontend.pattern_match import Found, Net, plain
+from hlsgen.ir import HostOp, Op, Shape
+from hlsgen.ir.ops import Cast, Dequantize, QuantizeLinear
+from hlsgen.numerics.fixed import Array
+
+NAME = "QLinearSoftmax"
+#: From this opset on Softmax is over one axis; before, over all from `axis` on.
+_ONE_AXIS = 13
+
+
+def import_softmax(
+    name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], dtype: str
+) -> list[tuple[Op, Shape]]:  # fmt: skip
+    """QLinearSoftmax: x, its scale, zero point; scale, zero point of the result. Raises HG013, HG020, HG022 - HG026."""
+    inputs = [*inputs, *[None] * 5]
+    data = dequantize_linear(name, shape, inputs[:3], {}, dtype)
+    last = quantize_linear(name, shape, [None, *inputs[3:5]], {})
+    if dtype not in ("int8", "uint8") or last.dtype != dtype or not plain(data.scale, last.scale):
+        raise fail("HG026", name, f"{NAME} of {dtype} data.", "Supported: int8, uint8, float32 scales per tensor.")
+    steps = _steps(shape, data, last, attrs, attrs.get("opset", _ONE_AXIS))
+    if steps is None:
+        raise fail("HG013", name, f"axis {attrs.get('axis')} for data of shape {list(shape)}.")
+    return [(op, shape) for op in steps]
+
+
+def softmax(net: Net, i: int, last: QuantizeLinear) -> Found | None:
+    """DequantizeLinear, Softmax, QuantizeLinear of one type of 8 bits, as onnxruntime runs them."""
+    j = net.before(i)
+    op = net.steps[j].op if j >= 0 else None
+    if not isinstance(op, HostOp) or op.op_type != "Softmax":
+        return None
+    first = net.dequantized(net.steps[j].inputs[0])
+    if first < 0 or net.sources[first].dtype != last.dtype or last.dtype not in ("int8", "uint8"):
+        return None
+    data, step = net.steps[first].op, net.steps[j]
+    assert isinstance(data, Dequantize)
+    model = onnx.load_from_string(op.model)
+    found = _steps(step.shape, data, last, attributes(model.graph.node[0]), model.opset_import[0].version)
+    if found is None:
+        return None
+    names = (step.name, step.name, net.steps[i].name)
+    return Found(net.steps[first].inputs, [(n, o, step.shape) for n, o in zip(names, found, strict=True)])
+
+
+def _steps(
+    shape: Shape, data: Dequantize, last: QuantizeLinear, attrs: dict[str, Any], opset: int
+) -> list[Op] | None:  # fmt: skip
+    axis = attrs.get("axis", -1 if opset >= _ONE_AXIS else 1)
+    if not -len(shape) <= axis < len(shape):
+        return None
+    axis %= len(shape)
+    if opset < _ONE_AXIS:
+        flat: Shape = (math.prod(shape[:axis]), math.prod(shape[axis:]))
+        model = _model(flat, 1, data, last)
+    else:
+        flat, model = shape, _model(shape, axis, data, last)
+    model.graph.node.insert(0, helper.make_node("Reshape", ["x", "flat"], ["codes"]))
+    model.graph.node.append(helper.make_node("Reshape", ["limited", "shape"], ["y"]))
+    for name, values in (("flat", flat), ("shape", shape)):
+        model.graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
+    model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, shape))
+    one = (1,) * len(shape)
+    unit = QuantizeLinear(np.ones(one, np.float32), np.zeros(one, np.int64), last.type, last.dtype, last.mode)
+    return [Cast("float32"), HostOp(NAME, model.SerializeToString(deterministic=True)), unit]
+
+
+def _table(scale: Array, length: int) -> Array:
+    """e^((i - 255) * scale) for 256 codes i, times what keeps a sum of `length` of them below the largest float32."""
+    room = max(0.0, math.log(np.finfo(np.float32).max / np.float32(length)) - 5) / float(scale)
+    return np.exp((np.arange(256.0) - 255 + room) * float(scale)).astype(np.float32)
+
+
+def _model(shape: Shape, axis: int, data: Dequantize, last: QuantizeLinear) -> onnx.ModelProto:
+    """From "codes" to "limited", both float32."""
+    constants = {
+        "axis": np.array(axis), "axes": np.array([axis]), "top": np.array(255), "end": np.array([shape[axis] - 1]),
+        "table": _table(data.scale.reshape(()), shape[axis]),
+        "factor": np.floor(np.float32(1) / last.scale.reshape(())), "zero": last.zero_point.reshape(()),
+        "low": np.array(last.type.lo), "high": np.array(last.type.hi),
+    }  # fmt: skip
+    for name in ("factor", "zero", "low", "high"):
+        constants[name] = constants[name].astype(np.float32)
+    nodes = [
+        helper.make_node("Cast", ["codes"], ["whole"], to=TensorProto.INT64),
+        helper.make_node("ReduceMax", ["whole", "axes"], ["largest"]),
+        helper.make_node("Sub", ["whole", "largest"], ["below"]),
+        helper.make_node("Add", ["below", "top"], ["index"]),
+        helper.make_node("Gather", ["table", "index"], ["power"]),
+        helper.make_node("CumSum", ["power", "axis"], ["sums"]),
+        helper.make_node("Gather", ["sums", "end"], ["sum"], axis=axis),
+        helper.make_node("Mul", ["power", "factor"], ["scaled"]),
+        helper.make_node("Div", ["scaled", "sum"], ["share"]),
+        helper.make_node("Round", ["share"], ["rounded"]),
+        helper.make_node("Add", ["rounded", "zero"], ["code"]),
+        helper.make_node("Clip", ["code", "low", "high"], ["limited"]),
+    ]
+    graph = helper.make_graph(
+        nodes, NAME, [helper.make_tensor_value_info("codes", TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )  # fmt: skip
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)

@@ -1,0 +1,155 @@
+"""Models of two inputs: both go into one quantized addition or multiplication, element by element."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import onnx
+
+from hlsgen.diagnostics import fail
+from hlsgen.frontend import domain_hlsgen
+from hlsgen.frontend.constant_folding import Const, attributes, label
+from hlsgen.frontend.dialect_integer import integers, quantize_linear, scale_of
+from hlsgen.frontend.dialect_qlinear import DOMAIN as MICROSOFT
+from hlsgen.frontend.dialect_qlinear import approximate
+from hlsgen.ir import Shape
+from hlsgen.ir.ops import FixedAdd, Pair, PairOp, QuantizeLinear
+from hlsgen.numerics.fixed import Array, IntType
+
+_HINT = "Supported with two inputs: QuantizedAdd, QLinearAdd, QLinearMul, or Add or Mul between QDQ, of both inputs."
+
+
+@dataclass(frozen=True)
+class Found:
+    """The operation that joins the inputs: its nodes, name, result tensor, and which input is its first."""
+
+    nodes: frozenset[int]
+    name: str
+    output: str
+    op: Pair
+    inputs: tuple[str, str]
+    dtype: str
+
+
+def find(
+    graph: onnx.GraphProto, names: list[str], dtypes: list[str], shapes: list[Shape], constants: dict[str, Const],
+    fixed_point: bool,
+) -> Found:  # fmt: skip
+    """The pair of a graph with two inputs. Raises HG015 or what is wrong with its parameters."""
+    label_ = ", ".join(names)
+    if dtypes[0] != dtypes[1] or dtypes[0] not in ("int8", "uint8") or shapes[0] != shapes[1]:
+        raise fail("HG015", label_, f"two inputs of types {dtypes} and shapes {shapes}.", _HINT)
+    users = {i: [n for n, node in enumerate(graph.node) if i in node.input] for i in names}
+    first = {users[i][0] for i in names if len(users[i]) == 1}
+    if len(first) == 1 and all(len(users[i]) == 1 for i in names):
+        index = first.pop()
+        return _direct(graph.node[index], index, names, dtypes[0], shapes[0], constants, fixed_point)
+    return _between(graph, names, dtypes[0], shapes[0], constants, fixed_point)
+
+
+def _direct(
+    node: onnx.NodeProto, index: int, names: list[str], dtype: str, shape: Shape, constants: dict[str, Const],
+    fixed_point: bool,
+) -> Found:  # fmt: skip
+    """QuantizedAdd, QLinearAdd or QLinearMul of both inputs."""
+    name = label(node)
+    if (node.domain, node.op_type) == (domain_hlsgen.DOMAIN, "QuantizedAdd"):
+        if dtype != "int8":
+            raise fail("HG026", name, f"QuantizedAdd of {dtype} data.", "It takes int8.")
+        given = (node.input[0], node.input[1])
+        return Found(frozenset([index]), name, node.output[0], fixed_add(name, node), given, "int8")
+    if node.domain != MICROSOFT or node.op_type not in ("QLinearAdd", "QLinearMul") or len(node.input) < 8:
+        raise fail("HG015", name, f"{node.op_type} of two inputs.", _HINT)
+    where = [i for i in (0, 3) if node.input[i] in names]
+    if len(where) != 2:
+        raise fail("HG015", name, "an input is a parameter.", _HINT)
+    parts = [constants.get(i) if i else None for i in node.input]
+    op = of_parameters(name, node.op_type, parts, dtype, shape, fixed_point)
+    return Found(frozenset([index]), name, node.output[0], op, (node.input[0], node.input[3]), op.dtype)
+
+
+def of_parameters(
+    name: str, op_type: str, parts: list[Const | None], dtype: str, shape: Shape, fixed_point: bool
+) -> Pair:  # fmt: skip
+    """QLinearAdd or QLinearMul of two tensors of that dtype; `parts`: the node's inputs, None at both tensors."""
+    parts = [*parts, None, None]
+    quantizer = quantize_linear(name, shape, [None, *parts[6:8]], {})
+    operands = [(scale_of(name, parts[i + 1]), parts[i + 2]) for i in (0, 3)]
+    return exact(name, op_type, operands, quantizer, dtype, fixed_point)
+
+
+def fixed_add(name: str, node: onnx.NodeProto) -> Pair:
+    """The operation of a QuantizedAdd node."""
+    attributes(node)
+    try:
+        parameters = domain_hlsgen.quantized_add_parameters(node)
+    except (ValueError, TypeError) as error:
+        raise fail("HG013", name, f"{error}.", "docs/quantized-add.md has the bounds.") from None
+    return Pair(PairOp.FIXED, IntType(-128, 127), "int8", fixed=parameters)
+
+
+def _between(
+    graph: onnx.GraphProto, names: list[str], dtype: str, shape: Shape, constants: dict[str, Const], fixed_point: bool
+) -> Found:  # fmt: skip
+    """DequantizeLinear of both inputs, Add or Mul, QuantizeLinear: the same as QLinearAdd or QLinearMul."""
+    real: dict[str, tuple[int, str]] = {}
+    for n, node in enumerate(graph.node):
+        if node.op_type == "DequantizeLinear" and node.input[0] in names:
+            real[node.output[0]] = (n, node.input[0])
+    for n, node in enumerate(graph.node):
+        ends = [real[i] for i in node.input if i in real]
+        if node.op_type not in ("Add", "Mul") or len(ends) != 2 or {e[1] for e in ends} != set(names):
+            continue
+        after = [m for m, user in enumerate(graph.node) if node.output[0] in user.input]
+        if len(after) != 1 or graph.node[after[0]].op_type != "QuantizeLinear":
+            raise fail("HG015", label(node), f"{node.op_type} of two inputs without QuantizeLinear behind it.", _HINT)
+        last = graph.node[after[0]]
+        parts = [constants.get(i) if i else None for i in last.input]
+        quantizer = quantize_linear(label(last), shape, [None, *parts[1:3]], attributes(last))
+        operands = []
+        for position, _ in ends:
+            own = [constants.get(i) if i else None for i in graph.node[position].input]
+            operands.append((scale_of(label(node), own[1]), own[2] if len(own) > 2 else None))
+        op = exact(label(node), f"QLinear{node.op_type}", operands, quantizer, dtype, fixed_point)
+        nodes = frozenset([n, after[0], *(e[0] for e in ends)])
+        return Found(nodes, label(node), last.output[0], op, (ends[0][1], ends[1][1]), quantizer.dtype)
+    raise fail("HG015", ", ".join(names), "two inputs that no operation joins.", _HINT)
+
+
+def exact(
+    name: str, op_type: str, operands: list[tuple[Array, Const | None]], quantizer: QuantizeLinear, dtype: str,
+    fixed_point: bool,
+) -> Pair:  # fmt: skip
+    """QLinearAdd or QLinearMul; an operand is (scale, zero point)."""
+    if quantizer.dtype != dtype:
+        raise fail("HG026", name, f"{dtype} inputs and {quantizer.dtype} output.", "Use one type.")
+    scales, zeros = [], []
+    for scale, zero in operands:
+        whole = np.zeros(1, np.int64) if zero is None else integers(name, zero, "a zero point", ["int8", "uint8"])[0]
+        if scale.size != 1 or whole.size != 1:
+            raise fail("HG023", name, "a scale or zero point per channel.", "Use one per tensor.")
+        scales.append(float(scale.astype(np.float32).reshape(())))
+        zeros.append(int(whole.reshape(())))
+    if quantizer.scale.size != 1:
+        raise fail("HG023", name, "an output scale per channel.", "Use one per tensor.")
+    scales.append(float(quantizer.scale.astype(np.float32).reshape(())))
+    zeros.append(int(quantizer.zero_point.reshape(())))
+    if fixed_point and op_type == "QLinearAdd" and dtype == "int8":
+        return Pair(PairOp.FIXED, IntType(-128, 127), dtype, fixed=approximate(name, scales, zeros))
+    kind = PairOp.ADD if op_type == "QLinearAdd" else PairOp.MUL
+    return Pair(kind, quantizer.type, dtype, tuple(scales), tuple(zeros))
+
+
+def with_constant(
+    name: str, node: onnx.NodeProto, shape: Shape, dtype: str, constants: list[Const | None], position: int
+) -> FixedAdd:  # fmt: skip
+    """A QuantizedAdd of data and a constant."""
+    found = fixed_add(name, node)
+    const = constants[1 - position] if len(constants) == 2 else None
+    if const is None or dtype != "int8" or found.fixed is None:
+        raise fail("HG026", name, f"QuantizedAdd of {dtype} data.", "It takes two int8 tensors.")
+    codes, _ = integers(name, const, "the other operand", ["int8"])
+    if codes.shape != shape:
+        raise fail("HG023", name, f"operands of shapes {list(shape)} and {list(codes.shape)}.", "They must be equal.")
+    return FixedAdd(codes, position == 0, found.fixed)

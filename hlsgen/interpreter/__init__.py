@@ -1,0 +1,1 @@
+"""Runs a Model step by step in its own types, and a Graph on integers."""

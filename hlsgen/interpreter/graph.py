@@ -1,0 +1,269 @@
+"""The meaning of a graph: the integer interpreter that all hardware is compared with.
+
+Arrays have the frames in front: (frames, *shape). Codes are int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+from typing_extensions import assert_never
+
+from hlsgen.diagnostics import fail
+from hlsgen.interpreter import host_pools
+from hlsgen.interpreter.windows import convolved, padded, pooled
+from hlsgen.ir import (
+    ArgMax,
+    Concatenation,
+    Convolution,
+    Fixed,
+    FloatBits,
+    Graph,
+    HostOp,
+    Layer,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pad,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Repeat,
+    Reshape,
+    Slice,
+    Step,
+    Transpose,
+    Whole,
+    Winner,
+)
+from hlsgen.ir.evaluate import apply, decode, float_to_key, join, quantize
+from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.numerics.fixed import Array
+
+#: Elements that a function is evaluated on at a time.
+_CHUNK = 1 << 22
+
+
+def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
+    """Both inputs of a model in one array of pairs, (frames, *input_shape). Raises HG054."""
+    model = graph.model
+    names = [model.input_name, model.second_input or ""]
+    if set(arrays) != set(names) - {""}:
+        raise fail(
+            "HG054", ", ".join(arrays), "not the model's inputs.", f"It takes {' and '.join(filter(None, names))}."
+        )
+    frames = [frames_of(graph, arrays[name]) for name in names if name]
+    if len({len(f) for f in frames}) > 1:
+        raise fail("HG054", ", ".join(names), f"{len(frames[0])} and {len(frames[-1])} samples.")
+    first, second = frames[0].astype(np.int64), frames[-1].astype(np.int64)
+    return (first & 0xFF) | ((second & 0xFF) << 8) if model.second_input else frames[0]
+
+
+def frames_of(graph: Graph, x: Array) -> Array:
+    """Checks the model's input and gives it in the model's dtype, (frames, *input_shape).
+
+    Accepts the model's own shape, and any number of samples where its batch is 1. Raises HG054.
+    """
+    shape = graph.model.input_shape
+    inner = shape[1:] if graph.model.batched else shape
+    x = np.asarray(x)
+    if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
+        raise fail("HG054", graph.model.input_name, f"array of type {x.dtype}; numbers are needed.")
+    if x.shape == shape:
+        return _typed(graph, x).reshape(1, *shape)
+    if (graph.model.batched or x.ndim == len(inner) + 1) and x.ndim and x.shape[1:] == inner and len(x) > 0:
+        return _typed(graph, x).reshape(-1, *shape)
+    batch = "N" if graph.model.batched else ""
+    wanted = ", ".join([*([batch] if batch else []), *map(str, inner)])
+    raise fail("HG054", graph.model.input_name, f"array of shape {list(x.shape)}; the model takes [{wanted}].")
+
+
+def _typed(graph: Graph, x: Array) -> Array:
+    dtype = np.dtype(graph.model.input_dtype)
+    if dtype.kind == "f":
+        with np.errstate(over="ignore"):
+            return x.astype(dtype)
+    info = np.iinfo(dtype)
+    with np.errstate(invalid="ignore"):
+        wrong = (x != np.round(x)) | (x < info.min) | (x > info.max)
+    if wrong.any():
+        raise fail("HG054", graph.model.input_name, f"value {x[wrong].ravel()[0]} is not of type {dtype}.")
+    return x.astype(dtype)
+
+
+def encode_input(graph: Graph, x: Array) -> Array:
+    """The host's head: model input (frames, *shape) -> codes for the hardware's input port."""
+    for step in graph.head:
+        x = run_step(step, x)
+    if graph.encode is not None:
+        return quantize(graph.encode, x)
+    match graph.input.decode:
+        case FloatBits():
+            return float_to_key(x)
+        case Fixed(fraction):
+            scaled = np.ldexp(x.astype(np.float64), fraction)
+            type_ = graph.input.type
+            wrong = (scaled != np.round(scaled)) | (scaled < type_.lo) | (scaled > type_.hi)
+            if wrong.any():
+                raise fail(
+                    "HG054", graph.model.input_name,
+                    f"value {x[wrong].ravel()[0]} is not in the input's fixed-point type "
+                    f"({type_}, {fraction} fraction bits).",
+                    "Round the array to the type, or build with another --input.",
+                )  # fmt: skip
+            return scaled.astype(np.int64)
+        case Whole():
+            codes = x.astype(np.int64)
+            if (codes < graph.input.type.lo).any() or (codes > graph.input.type.hi).any():
+                raise fail("HG054", graph.model.input_name, f"a value is outside of {graph.input.type}.")
+            return np.asarray(codes)
+        case _:
+            raise AssertionError(graph.input.decode)
+
+
+def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
+    """Codes (frames, *shape) of each source -> codes (frames, *result.shape)."""
+    codes = sources[0]
+    match layer:
+        case Map():
+            return _chunked(lambda x: _map(layer, x), codes)
+        case Merge():
+            return _chunked(lambda x, y: _merge(layer, x, y), *sources)
+        case Linear():
+            if layer.binary:
+                # Agreements of two bits a and b: 1 - a - b + 2ab.
+                both = _matmul(codes, layer.weight)
+                columns = layer.weight.shape[1]
+                ones = codes.sum(axis=-1, keepdims=True)
+                return np.asarray(columns - ones - layer.weight.sum(axis=1) + 2 * both)
+            return _matmul(codes, layer.weight)
+        case Convolution():
+            return np.concatenate([convolved(layer, codes[i : i + 1]) for i in range(len(codes))])
+        case Pooling():
+            return pooled(layer, codes)
+        case Rearrange():
+            return _moved(layer, codes)
+        case Concatenation():
+            return np.concatenate(sources, axis=layer.axis + 1)
+        case Packing():
+            return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
+        case Relabel():
+            return _rearrange(layer.op, codes, layer.result.shape)
+        case Winner():
+            best = np.argmax(codes, axis=-1)
+            return np.asarray(best.reshape(len(codes), *layer.result.shape))
+        case _:
+            assert_never(layer)
+
+
+def _chunked(function: Callable[..., Array], *codes: Array) -> Array:
+    """A function frame by frame, some at a time."""
+    size = max(1, _CHUNK // max(1, int(np.prod(codes[0].shape[1:]))))
+    parts = [function(*(c[start : start + size] for c in codes)) for start in range(0, len(codes[0]), size)]
+    return np.concatenate(parts)
+
+
+def _map(layer: Map, codes: Array) -> Array:
+    x = decode(layer.source.decode, codes)
+    for op in layer.ops:
+        x = apply(op, x)
+    return quantize(layer.quantizer, x)
+
+
+def _merge(layer: Merge, *codes: Array) -> Array:
+    ends = []
+    for source, ops, x in zip(layer.sources, layer.branches, codes, strict=True):
+        x = decode(source.decode, x)
+        for op in ops:
+            x = apply(op, x)
+        ends.append(x)
+    x = join(layer.kind, *ends)
+    for op in layer.ops:
+        x = apply(op, x)
+    return quantize(layer.quantizer, x)
+
+
+def _moved(layer: Rearrange, codes: Array) -> Array:
+    match layer.op:
+        case Repeat(rows, columns):
+            return codes.repeat(rows, axis=-3).repeat(columns, axis=-2)
+        case Slice(ranges):
+            cuts = (slice(None), *(slice(*r) for r in ranges))
+            return codes[cuts]
+        case Pad(pads):
+            return padded(codes, pads, layer.pad)
+        case _:
+            assert_never(layer.op)
+
+
+def _matmul(codes: Array, weight: Array) -> Array:
+    # float64 is exact below 2^53 and much faster than integers.
+    limit = float(np.abs(codes).max(initial=0)) * float(np.abs(weight).max(initial=0)) * weight.shape[1]
+    if limit < 2.0**53:
+        return np.asarray(codes.astype(np.float64) @ weight.T.astype(np.float64)).astype(np.int64)
+    return np.asarray(codes @ weight.T)
+
+
+def run_layers(graph: Graph, codes: Array) -> list[Array]:
+    """The codes behind every layer, in order."""
+    values = [codes]
+    for layer in graph.layers:
+        values.append(run_layer(layer, [values[i] for i in layer.inputs]))
+    return values[1:]
+
+
+def decode_output(graph: Graph, codes: Array) -> Array:
+    """The host's tail: output codes (frames, *shape) -> the model's output, frames joined."""
+    x = codes if graph.output_is_index else decode(graph.output.decode, codes)
+    for step in graph.tail:
+        x = run_step(step, x)
+    x = x.astype(graph.model.output_dtype)
+    if graph.model.batched and x.ndim > 1 and x.shape[1] == 1:
+        return x.reshape(-1, *x.shape[2:])
+    return x[0] if len(x) == 1 else x
+
+
+def evaluate(graph: Graph, x: Array) -> Array:
+    """Model input -> model output through the integer graph."""
+    codes = encode_input(graph, frames_of(graph, x))
+    return decode_output(graph, [codes, *run_layers(graph, codes)][-1])
+
+
+def run_step(step: Step, x: Array) -> Array:
+    """One float step of the model's head or tail on (frames, *shape)."""
+    op = step.op
+    match op:
+        case Reshape() | Transpose():
+            return _rearrange(op, x, step.shape)
+        case ArgMax():
+            return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
+        case HostOp():
+            return np.stack([_host(op.model, frame) for frame in x])
+        case _:
+            assert isinstance(op, (*FLOATS, *QUANTIZERS)), "only elementwise operations are left to the host"
+            return apply(op, x)  # type: ignore[arg-type]
+
+
+def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:
+    if isinstance(op, Transpose):
+        return np.asarray(x.transpose([0, *(p + 1 for p in op.perm)]))
+    return x.reshape(len(x), *shape)
+
+
+@lru_cache(maxsize=8)
+def _evaluator(model: bytes) -> ReferenceEvaluator:
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_pools.OPERATORS)
+
+
+def _host(model: bytes, x: Array) -> Array:
+    evaluator = _evaluator(model)
+    known = {i.name for i in evaluator.proto_.graph.initializer}
+    name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
+    results: Any = evaluator.run(None, {name: x})
+    return np.asarray(results[0])

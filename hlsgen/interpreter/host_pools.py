@@ -1,0 +1,98 @@
+"""MaxPool and AveragePool for onnx's reference evaluator, whose own are wrong where padding is not the same all around.
+
+Pass `OPERATORS` to it as `new_ops`. Any number of spatial axes; NaN and infinities as numpy has them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from onnx.reference.op_run import OpRun
+
+from hlsgen.numerics.fixed import Array
+
+Pads = list[tuple[int, int]]
+
+
+class MaxPool(OpRun):
+    """The largest element of every window; padding does not count."""
+
+    op_domain = ""
+
+    def _run(
+        self, x: Array, auto_pad: str | None = None, ceil_mode: int | None = None,
+        dilations: Sequence[int] | None = None, kernel_shape: Sequence[int] = (), pads: Sequence[int] | None = None,
+        storage_order: int | None = None, strides: Sequence[int] | None = None,
+    ) -> tuple[Array]:  # fmt: skip
+        if len(self.onnx_node.output) > 1:
+            raise NotImplementedError("the output Indices of MaxPool")
+        lowest: Any = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+        windows = _windows(x, lowest, kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode), lowest)
+        return (np.asarray(windows.max(axis=-1)),)
+
+
+class AveragePool(OpRun):
+    """The mean of every window, with count_include_pad over its padding too (not over what ceil_mode adds)."""
+
+    op_domain = ""
+
+    def _run(
+        self, x: Array, auto_pad: str | None = None, ceil_mode: int | None = None, count_include_pad: int | None = None,
+        dilations: Sequence[int] | None = None, kernel_shape: Sequence[int] = (), pads: Sequence[int] | None = None,
+        strides: Sequence[int] | None = None,
+    ) -> tuple[Array]:  # fmt: skip
+        geometry = kernel_shape, strides, dilations, pads, auto_pad, bool(ceil_mode)
+        counted = np.ones((1, 1, *x.shape[2:]), x.dtype)
+        counts = _windows(counted, 1 if count_include_pad else 0, *geometry).sum(axis=-1)
+        return ((_windows(x, 0, *geometry).sum(axis=-1) / counts).astype(x.dtype),)
+
+
+OPERATORS = [MaxPool, AveragePool]
+
+
+def _windows(
+    x: Array, filler: Any, kernel: Sequence[int], strides: Sequence[int] | None, dilations: Sequence[int] | None,
+    pads: Sequence[int] | None, auto_pad: str | None, ceil_mode: bool, behind: Any = 0,
+) -> Array:  # fmt: skip
+    """Elements of every window along a last axis: `filler` in the padding, `behind` in what ceil_mode adds to it."""
+    rank = x.ndim - 2
+    steps, gaps = list(strides or [1] * rank), list(dilations or [1] * rank)
+    reach = [(k - 1) * d + 1 for k, d in zip(kernel, gaps, strict=True)]
+    around = _pads(x.shape[2:], reach, steps, pads, auto_pad)
+    ends, places = [], []
+    for axis in range(rank):
+        size = x.shape[2 + axis] + sum(around[axis])
+        room = size - reach[axis]
+        count = (math.ceil if ceil_mode else math.floor)(room / steps[axis]) + 1
+        if ceil_mode and (count - 1) * steps[axis] >= x.shape[2 + axis] + around[axis][0]:
+            count -= 1  # no window starts behind the data
+        places.append(count)
+        ends.append(max((count - 1) * steps[axis] + reach[axis] - size, 0))
+    wide = np.pad(x, [(0, 0), (0, 0), *around], constant_values=filler)
+    wide = np.pad(wide, [(0, 0), (0, 0), *((0, end) for end in ends)], constant_values=behind)
+    views = np.lib.stride_tricks.sliding_window_view(wide, reach, axis=tuple(range(2, x.ndim)))
+    cuts = [slice(None), slice(None)]
+    cuts += [slice(0, (n - 1) * s + 1, s) for n, s in zip(places, steps, strict=True)]
+    cuts += [slice(None, None, d) for d in gaps]
+    chosen = views[tuple(cuts)]
+    return chosen.reshape(*chosen.shape[: x.ndim], -1)
+
+
+def _pads(
+    shape: Sequence[int], reach: list[int], steps: list[int], pads: Sequence[int] | None, auto_pad: str | None
+) -> Pads:  # fmt: skip
+    rank = len(reach)
+    if auto_pad in (None, "", "NOTSET"):
+        given = list(pads or [0] * (2 * rank))
+        return list(zip(given[:rank], given[rank:], strict=True))
+    if auto_pad == "VALID":
+        return [(0, 0)] * rank
+    result = []
+    for size, extent, step in zip(shape, reach, steps, strict=True):
+        total = max((-(-size // step) - 1) * step + extent - size, 0)
+        half = total // 2
+        result.append((half, total - half) if auto_pad == "SAME_UPPER" else (total - half, half))
+    return result

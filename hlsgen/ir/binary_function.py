@@ -1,0 +1,107 @@
+"""A Merge as a bundle of functions of two integers: one for each distinct set of constants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from hlsgen.ir.encoding import Decode
+from hlsgen.ir.evaluate import apply, constants, decode, join, quantize, with_constants
+from hlsgen.ir.graph import Merge
+from hlsgen.ir.ops import Elementwise, Joint, Quantizer
+from hlsgen.ir.step_function import distinct
+from hlsgen.numerics.fixed import Array, IntType
+
+T = TypeVar("T", bound=Elementwise | Decode)
+#: Least and greatest code of each element of the last axis.
+Reach = tuple[Array, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class Operands:
+    """`sets` functions (code a, code b) -> code. All constants have shape (lead..., sets).
+
+    `index` (elements,): which set the p-th element of the stream uses. `lo`, `hi` int64 (2, sets):
+    reachable intervals of a and b.
+    """
+
+    name: str
+    kind: Joint
+    sources: tuple[Decode, Decode]
+    branches: tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
+    ops: tuple[Elementwise, ...]
+    quantizer: Quantizer
+    index: Array
+    lo: Array
+    hi: Array
+    input_types: tuple[IntType, IntType]
+    output_type: IntType
+
+    @property
+    def sets(self) -> int:
+        return int(self.lo.shape[1])
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of codes of all sets."""
+        return int((self.hi - self.lo + 1).prod(axis=0).sum())
+
+    def codes(self, side: int) -> Array:
+        """int64 (codes, sets): all of one operand; behind the last one of a set, copies of it."""
+        count = int((self.hi[side] - self.lo[side]).max()) + 1
+        return np.asarray(np.minimum(self.lo[side] + np.arange(count)[:, None], self.hi[side]))
+
+    def branch(self, side: int, codes: Array) -> Array:
+        """int64 codes (..., sets) of one operand -> its values in front of the joint."""
+        x = decode(self.sources[side], codes)
+        for op in self.branches[side]:
+            x = apply(op, x)
+        return x
+
+    def behind(self, x: Array, y: Array) -> Array:
+        """Values (..., sets) of both operands -> int64 codes, by the model's own operations."""
+        total = join(self.kind, x, y)
+        for op in self.ops:
+            total = apply(op, total)
+        return quantize(self.quantizer, total)
+
+    def evaluate(self, a: Array, b: Array) -> Array:
+        """int64 codes (..., sets) of both operands -> int64 codes."""
+        return self.behind(self.branch(0, a), self.branch(1, b))
+
+    def take(self, columns: Array) -> Operands:
+        """The functions of these sets."""
+
+        def chosen(item: T) -> T:
+            return with_constants(item, {name: value[..., columns] for name, value in constants(item).items()})
+
+        first, second = (tuple(map(chosen, ops)) for ops in self.branches)
+        return replace(
+            self, sources=(chosen(self.sources[0]), chosen(self.sources[1])), branches=(first, second),
+            ops=tuple(map(chosen, self.ops)), quantizer=chosen(self.quantizer),
+            lo=self.lo[:, columns], hi=self.hi[:, columns],
+        )  # fmt: skip
+
+
+def specialize(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> Operands:
+    """The functions of a Merge whose tensors arrive in that order.
+
+    `reach`: reachable interval of each element of an operand's last axis, default the source's type.
+    """
+    types = layer.sources[0].type, layer.sources[1].type
+    ends = []
+    for side, type_ in enumerate(types):
+        given = reach[side]
+        ends += [np.asarray(type_.lo), np.asarray(type_.hi)] if given is None else list(given)
+    left, right = layer.branches
+    parts = [layer.sources[0].decode, layer.sources[1].decode, *left, *right, *layer.ops, layer.quantizer]
+    items, numbers, index = distinct(parts, ends, layer.result.shape, order)
+    middle = 2 + len(left) + len(right)
+    return Operands(
+        layer.name, layer.kind, tuple(items[:2]),  # type: ignore[arg-type]
+        (tuple(items[2 : 2 + len(left)]), tuple(items[2 + len(left) : middle])),  # type: ignore[arg-type]
+        tuple(items[middle:-1]), items[-1], index,  # type: ignore[arg-type]
+        np.stack(numbers[::2]), np.stack(numbers[1::2]), types, layer.result.type,
+    )  # fmt: skip

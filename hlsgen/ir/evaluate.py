@@ -1,0 +1,378 @@
+"""What each float operation, quantizer and decoding computes: numpy, literally, in the model's dtype."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import TypeVar
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.ir.encoding import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    Bipolar,
+    Both,
+    Cast,
+    Choose,
+    Convention,
+    Dequantize,
+    Div,
+    Elementwise,
+    Fill,
+    FixedAdd,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Joint,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Pair,
+    PairOp,
+    QuantizeLinear,
+    Quantizer,
+    Relate,
+    Relation,
+    Requantize,
+    SignedBit,
+    Slope,
+    Trunc,
+)
+from hlsgen.numerics import activations
+from hlsgen.numerics.fixed import Array, IntType, fused_multiply_add, product_to_float32, round_float
+
+#: Keys of -infinity and +infinity; NaN has key 0.
+KEY_NEG_INF, KEY_POS_INF = 0x007FFFFF, 0xFF800000
+_BELOW = KEY_NEG_INF
+#: Codes of Trunc version 1, which does not clamp: they saturate here.
+UNCLAMPED = IntType(-(1 << 31), (1 << 31) - 1)
+
+
+def float_to_key(x: Array) -> Array:
+    """float32 -> int64 key in the order of the numbers; NaN -> 0 (as module hg_float_key)."""
+    bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.int64)
+    key = np.where(bits >> 31 != 0, 0xFFFFFFFF - bits, bits + 0x80000000)
+    return np.where(np.isnan(x), 0, key)
+
+
+def key_to_float(key: Array) -> Array:
+    """Inverse of `float_to_key`; keys below that of -infinity are NaN."""
+    bits = np.where(key >= 0x80000000, key - 0x80000000, 0xFFFFFFFF - key)
+    bits = np.where(key < _BELOW, 0x7FC00000, bits)
+    return bits.astype(np.uint32).view(np.float32)
+
+
+def apply(op: Elementwise, x: Array) -> Array:
+    """One operation on values of any shape that the constants broadcast to."""
+    with np.errstate(all="ignore"):
+        match op:
+            case Mul(value):
+                return x * value
+            case Add(value):
+                return x + value
+            case Fma(factor, value):
+                return fused_multiply_add(x, factor, value)
+            case Div(value):
+                return x / value
+            case Max(value):
+                return np.maximum(x, value)
+            case Min(value):
+                return np.minimum(x, value)
+            case Cast(dtype):
+                # Integers go to float16 with one rounding, not two.
+                wide = x.astype(np.float64) if dtype == "float16" else x
+                result: Array = wide.astype(dtype)
+                return result
+            case Dequantize(scale, zero_point):
+                product = (x.astype(np.int64) - zero_point).astype(np.float32) * _at_least_single(scale)
+                return np.asarray(product.astype(scale.dtype))
+            case Activation(kind, alpha, beta):
+                return activations.evaluate(kind, x, alpha, beta)
+            case Slope(value):
+                return np.where(x >= 0, x, x * value)
+            case Relate():
+                return _compared(op, x)
+            case Fill(value):
+                return np.broadcast_to(value, np.broadcast_shapes(value.shape, x.shape))
+            case Both(kind, (left, right)):
+                return join(kind, chain(left, x), chain(right, x))
+            case Choose((condition, yes, no)):
+                return np.where(chain(condition, x), chain(yes, x), chain(no, x))
+            case Both() | Choose():
+                raise AssertionError("two and three ways")
+            case _:
+                return decode(decoding(op), quantize(op, x))
+
+
+def chain(ops: tuple[Elementwise, ...], x: Array) -> Array:
+    """Operations one after the other."""
+    for op in ops:
+        x = apply(op, x)
+    return x
+
+
+def _compared(op: Relate, x: Array) -> Array:
+    match op.kind:
+        case Relation.GREATER:
+            return np.asarray(x > op.value)
+        case Relation.LESS:
+            return np.asarray(x < op.value)
+        case Relation.NOT_LESS:
+            return np.asarray(x >= op.value)
+        case Relation.NOT_GREATER:
+            return np.asarray(x <= op.value)
+        case Relation.EQUAL:
+            return np.asarray(x == op.value)
+        case _:
+            assert_never(op.kind)
+
+
+def join(kind: Joint, x: Array, y: Array) -> Array:
+    """Two tensors of one dtype, element by element; integers wrap, NaN stays."""
+    with np.errstate(all="ignore"):
+        match kind:
+            case Joint.ADD:
+                return np.asarray(x + y)
+            case Joint.SUB:
+                return np.asarray(x - y)
+            case Joint.MUL:
+                return np.asarray(x * y)
+            case Joint.MAX:
+                return np.maximum(x, y)
+            case Joint.MIN:
+                return np.minimum(x, y)
+            case _:
+                assert_never(kind)
+
+
+def quantize(op: Quantizer, x: Array) -> Array:
+    """Values -> int64 codes."""
+    with np.errstate(all="ignore"):
+        match op:
+            case IntQuant():
+                return _to_codes(x / op.scale + op.zero_point, op.type, op)
+            case Bipolar():
+                return (x / op.divisor >= 0).astype(np.int64)
+            case SignedBit():
+                return np.where(x / op.scale + op.zero_point >= 0, 1, -1)
+            case Trunc():
+                y = np.round(x / op.scale + op.zero_point) / op.divisor
+                return _to_codes(y, op.type, op)
+            case MultiThreshold():
+                shape = np.broadcast_shapes(x.shape, op.thresholds.shape[1:])
+                count = np.zeros(shape, np.int64)
+                for threshold in op.thresholds:
+                    count += x >= threshold
+                return count
+            case QuantizeLinear():
+                y = round_float(_at_least_single(x) / _at_least_single(op.scale), op.mode)
+                whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
+                return np.clip(whole + op.zero_point, op.type.lo, op.type.hi)
+            case Requantize():
+                return np.asarray(np.clip(_rescaled(op, x) + op.zero_point, op.type.lo, op.type.hi))
+            case FloatQuant():
+                return _minifloat(op, x)
+            case Pair():
+                return _pair(op, x.astype(np.int64))
+            case FixedAdd():
+                a, b = (x, op.other) if op.first else (op.other, x)
+                return op.fixed.apply(a.astype(np.int64), b.astype(np.int64)).astype(np.int64)
+            case _:
+                assert_never(op)
+
+
+def _at_least_single(x: Array) -> Array:
+    """float16 as float32: ONNX quantizes and dequantizes it there."""
+    return np.asarray(x, np.float32) if x.dtype == np.float16 else x
+
+
+def _rescaled(op: Requantize, x: Array) -> Array:
+    whole = np.floor(x)  # floats may have a fraction: averages do
+    part = np.floor((x - whole).astype(np.float64) * op.multiplier).astype(np.int64)
+    x = whole.astype(np.int64)
+    match op.convention:
+        case Convention.FLOOR:
+            return np.asarray((x * op.multiplier + part + op.add) >> op.shift)
+        case Convention.SINGLE:
+            half = np.where(op.shift > 0, np.int64(1) << np.maximum(op.shift - 1, 0), 0)
+            return np.asarray((x * op.multiplier + op.add + half) >> op.shift)
+        case Convention.DOUBLE:
+            return _double_rounding(x + op.add, op.multiplier, op.shift)
+        case _:
+            assert_never(op.convention)
+
+
+def _double_rounding(x: Array, multiplier: Array, shift: Array) -> Array:
+    """gemmlowp: SaturatingRoundingDoublingHighMul, then RoundingDivideByPOT; left shifts saturate at 32 bits."""
+    bounds = -(1 << 31), (1 << 31) - 1
+    x = np.clip(x << np.maximum(31 - shift, 0), *bounds)
+    product = x * multiplier
+    nudge = np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    total = product + nudge
+    high = np.clip(np.where(total >= 0, total >> 31, -(-total >> 31)), *bounds)
+    right = np.maximum(shift - 31, 0)
+    rest = high & ((np.int64(1) << right) - 1)
+    limit = (((np.int64(1) << right) - 1) >> 1) + (high < 0)
+    return np.asarray((high >> right) + (rest > limit))
+
+
+def operands(op: Pair, codes: Array) -> tuple[Array, Array]:
+    """The two operands of a code."""
+    a, b = codes & 0xFF, (codes >> 8) & 0xFF
+    return (a, b) if op.dtype == "uint8" else (a - ((a & 0x80) << 1), b - ((b & 0x80) << 1))
+
+
+def _pair(op: Pair, codes: Array) -> Array:
+    a, b = operands(op, codes)
+    if op.fixed is not None:
+        return op.fixed.apply(a, b).astype(np.int64)
+    (sa, sb, sc), (za, zb, zc) = (tuple(map(np.float32, v)) for v in (op.scales, op.zeros))
+    if op.kind == PairOp.ADD:
+        ra, rb = np.asarray([sa / sc]), np.asarray([sb / sc])
+        fixed = zc - fused_multiply_add(ra, np.asarray(za), rb * zb)
+        inner = fused_multiply_add(b.astype(np.float32), rb, fixed)
+        y = fused_multiply_add(a.astype(np.float32), ra, inner)
+    else:
+        product = (a.astype(np.float32) - za) * (b.astype(np.float32) - zb)
+        y = product * (sa * sb / sc) + zc
+    return np.asarray(np.clip(np.round(y).astype(np.int64), op.type.lo, op.type.hi))
+
+
+def _minifloat(op: FloatQuant, x: Array) -> Array:
+    """QONNX FloatQuant, operation by operation: to the step of the value's own binade, then clipped.
+
+    Where qonnx gives NaN there is no code: NaN becomes the lowest code here, an infinite x / scale the
+    last one on its side.
+    """
+    y = minifloat_argument(op, x)
+    highest = np.finfo(y.dtype).maxexp - 1
+    step = np.ldexp(y.dtype.type(1), np.minimum(minifloat_exponent(op, y) - op.mantissa, highest))
+    largest = y.dtype.type(op.largest)
+    rounded = np.clip(round_float(y / step, op.mode) * step, -largest if op.signed else 0, largest)
+    return np.asarray(np.ldexp(rounded.astype(np.float64), -op.step).astype(np.int64))
+
+
+def minifloat_argument(op: FloatQuant, x: Array) -> Array:
+    """x / scale as a finite number; NaN is the lowest."""
+    y = np.asarray(x / op.scale)
+    finite: Array = np.clip(
+        np.where(np.isnan(y), y.dtype.type(-np.inf), y), *(np.finfo(y.dtype).max * s for s in (-1, 1))
+    )
+    return finite
+
+
+def minifloat_exponent(op: FloatQuant, y: Array) -> Array:
+    """max(floor(log2(|y| + tiny)), minimum_exponent) with sum and logarithm rounded to y's dtype.
+
+    So the few numbers right below 2^k whose logarithm rounds to k have the exponent k, as in qonnx.
+    log2(mantissa) in float64 decides this: no float32 or float64 is nearer to the limit than its error.
+    """
+    mantissa, power = np.frexp(np.abs(y) + np.finfo(y.dtype).tiny)
+    rounded = power.astype(y.dtype)
+    gap = (rounded - np.nextafter(rounded, y.dtype.type(-np.inf))).astype(np.float64)
+    reached = -np.log2(mantissa.astype(np.float64)) < gap / 2
+    return np.asarray(np.maximum(power - 1 + reached, op.minimum_exponent))
+
+
+def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
+    if type_ is None:
+        rounded = np.clip(round_float(np.where(np.isnan(y), -np.inf, y), op.mode), UNCLAMPED.lo, UNCLAMPED.hi + 1)
+        return np.clip(rounded.astype(np.int64), UNCLAMPED.lo, UNCLAMPED.hi)
+    lo, hi = y.dtype.type(type_.lo), y.dtype.type(type_.hi)
+    y = np.where(y > hi, hi, y)
+    y = np.where(y < lo, lo, y)
+    codes = round_float(np.where(np.isnan(y), lo, y), op.mode).astype(np.int64)
+    return np.clip(codes, type_.lo, type_.hi)
+
+
+def decoding(op: Quantizer) -> Decode:
+    """What the codes of a quantizer mean."""
+    match op:
+        case IntQuant() | SignedBit():
+            return Affine(op.scale, op.zero_point)
+        case Bipolar():
+            rank = np.ndim(op.scale)
+            return Affine(np.float32(2) * op.scale, np.full((1,) * rank, 0.5, np.float32))
+        case Trunc():
+            return Affine(op.out_scale, op.out_zero_point)
+        case MultiThreshold():
+            return CountScale(op.out_scale, op.out_bias)
+        case QuantizeLinear() | Requantize():
+            return Whole(op.dtype, np.zeros((1,) * np.ndim(op.zero_point), np.int64))
+        case Pair() | FixedAdd():
+            return Whole(op.dtype, np.zeros((), np.int64))
+        case FloatQuant():
+            return Affine(np.ldexp(op.scale, op.step), np.zeros((1,) * np.ndim(op.scale), np.float32))
+        case _:
+            assert_never(op)
+
+
+def code_type(op: Quantizer) -> IntType:
+    """All codes that a quantizer can give."""
+    match op:
+        case IntQuant() | QuantizeLinear() | Requantize() | FloatQuant() | Pair() | FixedAdd():
+            return op.type
+        case Bipolar():
+            return IntType(0, 1)
+        case SignedBit():
+            return IntType(-1, 1)
+        case Trunc():
+            return op.type or UNCLAMPED
+        case MultiThreshold():
+            return IntType(0, len(op.thresholds))
+        case _:
+            assert_never(op)
+
+
+def decode(d: Decode, codes: Array) -> Array:
+    """int64 codes -> values: float32, or integers of the dtype of `Whole`."""
+    with np.errstate(all="ignore"):
+        match d:
+            case Affine():
+                return ((codes.astype(np.float32) - d.zero_point) * d.scale).astype(np.float32)
+            case CountScale():
+                scaled = codes.astype(np.float32) * np.float32(d.scale)
+                return np.asarray(scaled + np.float32(d.bias))
+            case Accumulator():
+                return product_to_float32(codes * d.factor + d.offset, d.scale)
+            case Fixed():
+                return product_to_float32(codes, np.float64(2.0**-d.fraction))
+            case FloatBits():
+                return key_to_float(codes)
+            case Whole():
+                return np.asarray((codes + d.offset).astype(d.dtype))
+            case _:
+                assert_never(d)
+
+
+T = TypeVar("T", bound=Elementwise | Decode)
+
+
+def constants(item: Elementwise | Decode) -> dict[str, Array]:
+    """The per-element constants of an operation or decoding, by field name; within a way by its number and place."""
+    if isinstance(item, Both | Choose):
+        inner = [(f"{n}.{i}", op) for n, way in enumerate(item.ways) for i, op in enumerate(way)]
+        return {f"{place}.{name}": value for place, op in inner for name, value in constants(op).items()}
+    found = {f.name: getattr(item, f.name) for f in fields(item)}
+    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+
+
+def with_constants(item: T, new: dict[str, Array]) -> T:
+    """The same operation with other arrays."""
+    if isinstance(item, Both | Choose):
+
+        def made(place: str, op: Elementwise) -> Elementwise:
+            start = f"{place}."
+            return with_constants(op, {k.removeprefix(start): v for k, v in new.items() if k.startswith(start)})
+
+        ways = [tuple(made(f"{n}.{i}", op) for i, op in enumerate(way)) for n, way in enumerate(item.ways)]
+        return replace(item, ways=tuple(ways))
+    return replace(item, **new) if new else item  # type: ignore[arg-type]
+
+
+def lead_axes(item: Elementwise | Decode) -> int:
+    """Axes of the constants that come before the tensor's own."""
+    return 1 if isinstance(item, MultiThreshold) else 0

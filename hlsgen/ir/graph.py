@@ -1,0 +1,195 @@
+"""`Graph`: layers over integer codes, what becomes hardware, with float work before and after it left to the host."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+from hlsgen.ir.encoding import Decode
+from hlsgen.ir.model import Model, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
+from hlsgen.ir.ops import Elementwise, Quantizer
+from hlsgen.ir.ops import Joint as Joint
+from hlsgen.ir.window import Reduction as Reduction
+from hlsgen.ir.window import Window as Window
+from hlsgen.numerics.fixed import Array, IntType
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of integer codes and what they mean. `shape` is that of one frame."""
+
+    shape: Shape
+    type: IntType
+    decode: Decode
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Map:
+    """Elementwise integer function: codes are decoded, `ops` follow in their dtypes, `quantizer` ends it."""
+
+    name: str
+    ops: tuple[Elementwise, ...]
+    quantizer: Quantizer
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """acc[..., r] = sum over c of weight[r, c] * code[..., c], exact.
+
+    `binary`: weights are 0/1 and acc counts agreements of weight and code (XNOR popcount).
+    `lo`, `hi`: reachable accumulator interval of each row, int64 (rows,).
+    """
+
+    name: str
+    weight: Array
+    binary: bool
+    source: Value
+    result: Value
+    lo: Array
+    hi: Array
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """Exact sums of weights and codes of a window, (n, height, width, channels) to (n, ..., outputs).
+
+    weight int64 (outputs, kernel height, kernel width, channels / groups); output o uses the channels
+    of group o // (outputs / groups). `pad`: the code outside of the image. `binary`, `lo`, `hi` as in
+    Linear.
+    """
+
+    name: str
+    weight: Array
+    window: Window
+    groups: int
+    pad: int
+    binary: bool
+    source: Value
+    result: Value
+    lo: Array
+    hi: Array
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Pooling:
+    """Largest code or exact sum of codes of every window, channel by channel; `pad` as in Convolution."""
+
+    name: str
+    kind: Reduction
+    window: Window
+    pad: int
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Rearrange:
+    """Repeat, Slice or Pad of codes; `pad`: the code of the border."""
+
+    name: str
+    op: Repeat | Slice | Pad
+    pad: int
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Concatenation:
+    """Codes of all sources one behind the other along an axis."""
+
+    name: str
+    axis: int
+    sources: tuple[Value, ...]
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Merge:
+    """Elementwise function of two tensors of codes of one shape.
+
+    Each is decoded, goes through its own operations, `kind` joins them, `ops` follow, `quantizer`
+    ends it.
+    """
+
+    name: str
+    kind: Joint
+    branches: tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
+    ops: tuple[Elementwise, ...]
+    quantizer: Quantizer
+    sources: tuple[Value, Value]
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """code = a mod 256 + 256 * (b mod 256): both operands of a `Pair`; sources are 8-bit integers as such."""
+
+    name: str
+    sources: tuple[Value, Value]
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Relabel:
+    """Reshape or Transpose of codes: no hardware, only the naming of elements changes."""
+
+    name: str
+    op: Reshape | Transpose
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Winner:
+    """ArgMax over the last axis of codes."""
+
+    name: str
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+Layer = (
+    Map | Linear | Convolution | Pooling | Rearrange | Concatenation | Merge | Packing | Relabel | Winner
+)  # fmt: skip
+
+
+def sources_of(layer: Layer) -> tuple[Value, ...]:
+    """The values that a layer takes, as `inputs` numbers them."""
+    return layer.sources if isinstance(layer, Concatenation | Merge | Packing) else (layer.source,)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """The integer network: `head` on the host, `layers` in hardware, `tail` on the host.
+
+    `output` is the result of the last layer, or the input if there is none. Steps of head and tail
+    follow each other.
+    `encode` is the quantizer that the host applies at the end of the head to make the input
+    codes; None if the input goes to hardware as fixed point or float32 bits.
+    """
+
+    model: Model
+    head: tuple[Step, ...]
+    encode: Quantizer | None
+    input: Value
+    layers: tuple[Layer, ...]
+    output: Value
+    tail: tuple[Step, ...]
+    output_is_index: bool = False
+    notes: tuple[str, ...] = field(default=())

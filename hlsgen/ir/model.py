@@ -1,0 +1,204 @@
+"""The two forms of a model: `Model`, what the file says in float32, and `Graph`, integers.
+
+`Model` is a list of steps, each of which takes the results of earlier ones. `Graph` is what becomes
+hardware: layers over integer codes, with float work before and after it left to the host. In both,
+value 0 is the input and value i + 1 the result of step or layer i; inputs are named by these numbers.
+Images have their channels last: (..., height, width, channels), signals are images of height 1.
+Everything is a frozen dataclass over raw numbers; arrays are numpy and are never written to.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.ir.ops import Elementwise
+from hlsgen.ir.ops import Joint as Joint
+from hlsgen.ir.window import Reduction as Reduction
+from hlsgen.ir.window import Window as Window
+from hlsgen.numerics.fixed import Array, IntType
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """Row-major reshape; the step's shape says to what."""
+
+
+@dataclass(frozen=True)
+class Transpose:
+    """numpy.transpose with `perm`."""
+
+    perm: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MatMul:
+    """x @ weight.T over the last axis; the real weights are weight * scale.
+
+    weight int64 (rows, columns), scale float32 (rows,).
+    """
+
+    weight: Array
+    scale: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MatMulInteger:
+    """(x - zero_point) @ weight.T in int32, over the last axis.
+
+    weight int64 (rows, columns), its own zero point taken off; zero_point int64 (columns,).
+    """
+
+    weight: Array
+    zero_point: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Conv:
+    """Convolution of (n, height, width, channels); the real weights are weight * scale.
+
+    weight int64 (outputs, kernel height, kernel width, channels / groups), scale float32 (outputs,).
+    Padding is with the real value 0.
+    """
+
+    weight: Array
+    scale: Array
+    window: Window
+    groups: int
+
+
+@dataclass(frozen=True, eq=False)
+class ConvInteger:
+    """Convolution of (x - zero_point) in int32; padding is with the zero point.
+
+    weight as in Conv, its own zero point taken off; zero_point int64 (channels,).
+    """
+
+    weight: Array
+    zero_point: Array
+    window: Window
+    groups: int
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Largest element or sum of every window of (n, height, width, channels), channel by channel.
+
+    Padding does not count: it is below all elements, or 0.
+    """
+
+    kind: Reduction
+    window: Window
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """(n, height, width, channels) with every row and column repeated: nearest-neighbour upsampling."""
+
+    rows: int
+    columns: int
+
+
+@dataclass(frozen=True)
+class Slice:
+    """x[start:stop:step] in every axis, steps positive."""
+
+    ranges: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Pad:
+    """A border of (n, height, width, channels), top, left, bottom, right, of one real value."""
+
+    pads: tuple[int, int, int, int]
+    value: float
+
+
+@dataclass(frozen=True)
+class Concat:
+    """All inputs one behind the other along an axis."""
+
+    axis: int
+
+
+@dataclass(frozen=True)
+class Join:
+    """left op right, of two computed tensors of one shape and dtype."""
+
+    kind: Joint
+
+
+@dataclass(frozen=True, eq=False)
+class Select:
+    """condition ? yes : no. `fixed` has those of the three that are constants, the inputs take the other places."""
+
+    fixed: tuple[Array | None, Array | None, Array | None]
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Two tensors of 8-bit integers in one, a + 256 * b as uint16: what a `Pair` takes."""
+
+
+@dataclass(frozen=True)
+class ArgMax:
+    """Index of the first largest element along the last axis; `keepdims`, int64."""
+
+    keepdims: bool
+
+
+@dataclass(frozen=True, eq=False)
+class HostOp:
+    """A standard ONNX operator that only the host executes: a serialized single-node model."""
+
+    op_type: str
+    model: bytes
+
+
+#: Steps that compute on images.
+Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
+
+Op = (
+    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Join | Select | Pack | ArgMax
+    | HostOp
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation of a `Model`: ONNX node name, operator, shape of its result, values it takes."""
+
+    name: str
+    op: Op
+    shape: Shape
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the file says: steps between one input and one output, the result of the last step.
+
+    With a `second_input`, of the same shape and dtype, the first step is a `Pair` of both.
+
+    `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: integer type and
+    fraction bits the input tensor is declared to have, if it is.
+    """
+
+    name: str
+    input_name: str
+    input_shape: Shape
+    input_dtype: str
+    batched: bool
+    input_type: tuple[IntType, int] | None
+    steps: tuple[Step, ...]
+    output_name: str
+    output_dtype: str
+    second_input: str | None = None
+
+
+def zeros(rank: int) -> Array:
+    """A float32 zero that broadcasts against a tensor of that rank."""
+    return np.zeros((1,) * rank, np.float32)

@@ -1,0 +1,125 @@
+"""A Map as a bundle of functions of one integer: one for each distinct set of constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+import numpy as np
+
+from hlsgen.ir.encoding import Decode, FloatBits
+from hlsgen.ir.evaluate import apply, constants, decode, lead_axes, quantize, with_constants
+from hlsgen.ir.graph import Map
+from hlsgen.ir.model import Shape
+from hlsgen.ir.ops import Elementwise, Quantizer
+from hlsgen.numerics.fixed import Array, IntType
+
+T = TypeVar("T", bound=Elementwise | Decode)
+
+
+@dataclass(frozen=True, eq=False)
+class StepFunction:
+    """`sets` functions code -> code. All constants have shape (lead..., sets).
+
+    `index` (elements,): which set the p-th element of the stream uses. `lo`, `hi` (sets,):
+    reachable input interval. For float32 input the domain is the keys of -inf..+inf and 0 for NaN.
+    """
+
+    name: str
+    source: Decode
+    ops: tuple[Elementwise, ...]
+    quantizer: Quantizer
+    index: Array
+    lo: Array
+    hi: Array
+    input_type: IntType
+    output_type: IntType
+
+    @property
+    def sets(self) -> int:
+        return len(self.lo)
+
+    @property
+    def is_float(self) -> bool:
+        return isinstance(self.source, FloatBits)
+
+    def evaluate(self, codes: Array) -> Array:
+        """int64 codes (..., sets) -> int64 codes, by the model's own operations."""
+        return quantize(self.quantizer, self.before(len(self.ops), codes))
+
+    def before(self, count: int, codes: Array) -> Array:
+        """The values behind the first `count` operations."""
+        x = decode(self.source, codes)
+        for op in self.ops[:count]:
+            x = apply(op, x)
+        return x
+
+    def take(self, columns: Array, lo: Array, hi: Array) -> StepFunction:
+        """The functions of these sets (one may come several times), each on an interval of its own."""
+
+        def chosen(item: T) -> T:
+            return with_constants(item, {name: value[..., columns] for name, value in constants(item).items()})
+
+        ops = tuple(chosen(op) for op in self.ops)
+        return replace(self, source=chosen(self.source), ops=ops, quantizer=chosen(self.quantizer), lo=lo, hi=hi)
+
+
+def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | None = None) -> StepFunction:
+    """The step functions of a Map whose tensors arrive in that order.
+
+    `lo`, `hi`: reachable interval of each element of the last axis, default the source's type.
+    """
+    source = layer.source.type
+    ends = [np.asarray(source.lo) if lo is None else lo, np.asarray(source.hi) if hi is None else hi]
+    items = [layer.source.decode, *layer.ops, layer.quantizer]
+    chosen, (low, high), index = distinct(items, ends, layer.source.shape, order)
+    return StepFunction(
+        layer.name, chosen[0], tuple(chosen[1:-1]), chosen[-1], index,  # type: ignore[arg-type]
+        low, high, source, layer.result.type,
+    )  # fmt: skip
+
+
+def distinct(
+    items: Sequence[Elementwise | Decode], ends: Sequence[Array], shape: Shape, order: Array
+) -> tuple[list[Elementwise | Decode], list[Array], Array]:
+    """The sets of constants of a tensor's elements: `items` with constants (lead..., sets), `ends`, integers
+    that broadcast to the tensor, as int64 (sets,), and the set of each stream position."""
+    numbers = [_spread(end, shape, 0) for end in ends]
+    wide: list[tuple[int, str, Array]] = []
+    for number, item in enumerate(items):
+        for name, value in constants(item).items():
+            wide.append((number, name, _spread(value, shape, lead_axes(item))))
+    varying = [w[2] for w in wide if w[2].shape[-1] > 1] + [a for a in numbers if a.size > 1]
+    index, chosen = _distinct(varying, order)
+
+    def taken(value: Array) -> Array:
+        return np.asarray(value[..., chosen] if value.shape[-1] > 1 else np.repeat(value, len(chosen), -1))
+
+    new: list[dict[str, Array]] = [{} for _ in items]
+    for number, name, value in wide:
+        new[number][name] = taken(value)
+    specialized = [with_constants(item, values) for item, values in zip(items, new, strict=True)]
+    return specialized, [taken(a).astype(np.int64) for a in numbers], index
+
+
+def _spread(value: Array, shape: Shape, lead: int) -> Array:
+    """(lead..., elements), or (lead..., 1) if the same for all elements."""
+    front, own = value.shape[:lead], value.shape[lead:]
+    if all(s == 1 for s in own):
+        return value.reshape(*front, 1)
+    own = (1,) * (len(shape) - len(own)) + own
+    return np.broadcast_to(value.reshape(front + own), front + shape).reshape(*front, -1)
+
+
+def _distinct(arrays: list[Array], order: Array) -> tuple[Array, Array]:
+    """(set of each stream position, an element of each set), sets in order of first use."""
+    if not arrays:
+        return np.zeros(len(order), np.int64), order[:1]
+    size = len(order)
+    columns = [a.reshape(-1, size).T for a in arrays]
+    key = np.concatenate([np.ascontiguousarray(c).view(np.uint8).reshape(size, -1) for c in columns], axis=1)
+    rows = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
+    _, first, inverse = np.unique(rows[order], return_index=True, return_inverse=True)
+    rank = np.argsort(np.argsort(first))
+    return rank[inverse.ravel()], order[np.sort(first)]

@@ -1,0 +1,276 @@
+"""Order of the elements of each tensor in its stream, and where a stream has to be put into another order.
+
+An order is an int64 array: entry p is the row-major index of the element that comes p-th. Reshapes
+and transposes cost nothing: they only rename elements. Images come pixel by pixel, all channels of one
+after the other. Layers that need another order than they get have it made by a buffer (hg_gather).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.ir.evaluate import constants, lead_axes
+from hlsgen.ir.graph import (
+    Concatenation,
+    Convolution,
+    Graph,
+    Layer,
+    Linear,
+    Map,
+    Merge,
+    Packing,
+    Pooling,
+    Rearrange,
+    Relabel,
+    Winner,
+    sources_of,
+)
+from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Transpose
+from hlsgen.numerics.fixed import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """`orders[i]`: order of value i. `wanted[layer, n]`: order that a layer needs its n-th input in, where
+    that is not the one the value has."""
+
+    orders: list[Array]
+    wanted: dict[tuple[int, int], Array] = field(default_factory=dict)
+
+    def of_input(self, graph: Graph, layer: int, n: int = 0) -> Array:
+        """The order in which a layer gets its n-th input."""
+        return self.wanted.get((layer, n), self.orders[graph.layers[layer].inputs[n]])
+
+
+def lay_out(graph: Graph) -> Layout:
+    """Orders of all values, the input's first."""
+    layout = Layout([_input_order(graph)])
+    for i, layer in enumerate(graph.layers):
+        given = [layout.orders[j] for j in layer.inputs]
+        taken = _taken(layer, given)
+        for n, (own, order) in enumerate(zip(given, taken, strict=True)):
+            if own is not order and not np.array_equal(own, order):
+                layout.wanted[i, n] = order
+        layout.orders.append(_result(layer, taken))
+    return layout
+
+
+def _taken(layer: Layer, given: list[Array]) -> list[Array]:
+    """The orders that the layer takes its inputs in: the given ones if it can."""
+    order = given[0]
+    shape = sources_of(layer)[0].shape
+    plain = np.arange(len(order))
+    match layer:
+        case Map() | Relabel():
+            return given
+        case Linear():
+            return [order if vectors(order, shape) is not None else plain]
+        case Winner():
+            found = vectors(order, shape)
+            return [order if found is not None and (np.diff(found[1]) > 0).all() else plain]
+        case Convolution():
+            channels = pixels(order, shape)
+            fits = channels is not None and (layer.groups == 1 or bool((np.diff(channels) > 0).all()))
+            return [order if fits else plain]
+        case Pooling():
+            return [order if pixels(order, shape) is not None else plain]
+        case Rearrange():
+            if isinstance(layer.op, Slice):
+                return [order if axes_of(order, shape) is not None else plain]
+            return [order if pixels(order, shape) is not None else plain]
+        case Concatenation():
+            axes = common_axes(given, [s.shape for s in layer.sources])
+            return given if axes is not None else [np.arange(len(o)) for o in given]
+        case Merge() | Packing():
+            return [order] * len(given)
+        case _:
+            assert_never(layer)
+
+
+def _result(layer: Layer, taken: list[Array]) -> Array:
+    order, shape = taken[0], layer.result.shape
+    match layer:
+        case Map() | Merge() | Packing():
+            return order
+        case Relabel():
+            return renaming(layer)[order]
+        case Linear():
+            rows, _ = _vectors(order, layer.source.shape)
+            return np.asarray((rows[:, None] * shape[-1] + np.arange(shape[-1])).ravel())
+        case Winner():
+            return _vectors(order, layer.source.shape)[0]
+        case Convolution():
+            return np.arange(math.prod(shape))
+        case Pooling():
+            return _same_channels(order, layer.source.shape, shape)
+        case Rearrange():
+            if isinstance(layer.op, Slice):
+                return _kept(layer.op, order, layer.source.shape, shape)
+            return _same_channels(order, layer.source.shape, shape)
+        case Concatenation():
+            axes = common_axes(taken, [s.shape for s in layer.sources])
+            assert axes is not None
+            return along(axes, shape)
+        case _:
+            assert_never(layer)
+
+
+def renaming(layer: Relabel) -> Array:
+    """new[i] is the row-major index behind the layer of element i before it."""
+    size = int(np.prod(layer.source.shape))
+    if not isinstance(layer.op, Transpose):
+        return np.arange(size)
+    old = np.arange(size).reshape(layer.source.shape).transpose(layer.op.perm).ravel()
+    new: Array = np.empty_like(old)
+    new[old] = np.arange(size)
+    return new
+
+
+def vectors(order: Array, shape: Shape) -> tuple[Array, Array] | None:
+    """(row of each vector, column of each of its elements) of a stream of vectors along the last axis.
+
+    None if they are not contiguous or differ in their order.
+    """
+    columns = shape[-1]
+    table = order.reshape(-1, columns)
+    rows, cols = table // columns, table % columns
+    if (rows != rows[:, :1]).any() or (cols != cols[:1]).any():
+        return None
+    return rows[:, 0], cols[0]
+
+
+def _vectors(order: Array, shape: Shape) -> tuple[Array, Array]:
+    found = vectors(order, shape)
+    assert found is not None
+    return found
+
+
+def pixels(order: Array, shape: Shape) -> Array | None:
+    """The channels in the order in which they come, if the stream is an image pixel by pixel; else None."""
+    found = vectors(order, shape)
+    return found[1] if found is not None and (np.diff(found[0]) == 1).all() else None
+
+
+def _same_channels(order: Array, shape: Shape, result: Shape) -> Array:
+    channels = _vectors(order, shape)[1]
+    return np.asarray((np.arange(math.prod(result[:-1]))[:, None] * result[-1] + channels).ravel())
+
+
+def _kept(op: Slice, order: Array, shape: Shape, result: Shape) -> Array:
+    """Order of the elements that a Slice keeps."""
+    new = np.full(shape, -1, np.int64)
+    new[tuple(slice(*r) for r in op.ranges)] = np.arange(math.prod(result)).reshape(result)
+    names = new.ravel()[order]
+    return names[names >= 0]
+
+
+def along(axes: list[int], shape: Shape) -> Array:
+    """The order that runs through the axes, outermost first."""
+    return np.asarray(np.arange(math.prod(shape)).reshape(shape).transpose(axes).ravel())
+
+
+def axes_of(order: Array, shape: Shape) -> list[int] | None:
+    """The axes, outermost first, in which the stream runs through a tensor; None if it is no such order."""
+    for channel in reversed(range(len(shape))):
+        axes = [*(a for a in range(len(shape)) if a != channel), channel]
+        if np.array_equal(along(axes, shape), order):
+            return axes
+    return [] if len(order) == 1 else None
+
+
+def common_axes(orders: list[Array], shapes: list[Shape]) -> list[int] | None:
+    """Axes, outermost first, in which all the streams run."""
+    for channel in reversed(range(len(shapes[0]))):
+        axes = [*(a for a in range(len(shapes[0])) if a != channel), channel]
+        if all(np.array_equal(along(axes, s), o) for o, s in zip(orders, shapes, strict=True)):
+            return axes
+    return None
+
+
+def _input_order(graph: Graph) -> Array:
+    """The natural order of the first layer that has one; otherwise channels last."""
+    for layer in graph.layers:
+        if isinstance(layer, Map | Relabel | Merge | Packing | Concatenation):
+            continue
+        if isinstance(layer, Rearrange) and not isinstance(layer.op, Repeat | Pad):
+            continue
+        before = _straight(graph, layer.inputs[0])
+        if before is None:
+            break
+        order = np.arange(int(np.prod(sources_of(layer)[0].shape)))
+        for relabel in before:
+            inverse = np.empty_like(order)
+            inverse[renaming(relabel)] = np.arange(len(order))
+            order = inverse[order]
+        return order
+    shape = graph.input.shape
+    size = int(np.prod(shape))
+    maps = [layer for layer in graph.layers if isinstance(layer, Map)]
+    axes = {
+        axis
+        for layer in maps
+        if len(layer.source.shape) == len(shape)
+        for op in (*layer.ops, layer.quantizer)
+        for value in constants(op).values()
+        for axis, length in enumerate(value.shape[lead_axes(op) :])
+        if length > 1
+    }
+    if len(axes) == 1:
+        return np.moveaxis(np.arange(size).reshape(shape), axes.pop(), -1).ravel()
+    return np.arange(size)
+
+
+def _straight(graph: Graph, value: int) -> list[Relabel] | None:
+    """The relabels between the input and a value, the last first, if only functions are between; else None."""
+    found: list[Relabel] = []
+    while value:
+        layer = graph.layers[value - 1]
+        if isinstance(layer, Relabel):
+            found.append(layer)
+        elif not isinstance(layer, Map):
+            return None
+        value = layer.inputs[0]
+    return found
+
+
+#: Most nested loops of hg_gather.
+MAX_LOOPS = 6
+
+
+def nest(address: Array) -> tuple[tuple[int, int], ...] | None:
+    """Loops (extent, stride), the outermost first, whose counters times strides sum up to the addresses.
+
+    None if there are none, or too many.
+    """
+    loops: list[tuple[int, int]] = []
+    rest = address
+    while len(rest) > 1:
+        stride = int(rest[1] - rest[0])
+        breaks = np.flatnonzero(np.diff(rest) != stride)
+        extent = int(breaks[0]) + 1 if len(breaks) else len(rest)
+        while len(rest) % extent:
+            extent -= 1
+        table = rest.reshape(-1, extent)
+        if extent == 1 or (table != table[:, :1] + stride * np.arange(extent)).any():
+            return None
+        loops.insert(0, (extent, stride))
+        rest = table[:, 0]
+    if (len(rest) and rest[0] != 0) or len(loops) > MAX_LOOPS:
+        return None
+    return tuple(loops) or ((1, 0),)
+
+
+def block(address: Array, size: int) -> int:
+    """The shortest length after which the addresses go on with the next block of as many, of `size` in all."""
+    for length in (n for n in range(1, size + 1) if size % n == 0):
+        parts = size // length
+        if len(address) % parts:
+            continue
+        table = address.reshape(parts, -1)
+        if (table == table[0] + length * np.arange(parts)[:, None]).all() and int(table[0].max()) < length:
+            return length
+    return size

@@ -1,0 +1,132 @@
+"""Sums of several tensors, one behind the other without a quantizer: exact, and rounded once, as in a linear layer.
+
+Every operand is codes times a scale. Scales are binary fractions, so all are whole multiples of one unit, and
+the sum is an integer in that unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import numpy as np
+
+from hlsgen.ir import Accumulator, Affine, Decode, Fixed, Merge, Shape, Value, Whole
+from hlsgen.ir.ops import Add, Elementwise, Joint, Mul, QuantizeLinear
+from hlsgen.numerics.fixed import Array, IntType
+
+#: Most bits of a factor, of the sum, of the sum with its offset, of the unit.
+_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 24, 20, 52, 48
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """slope * code + start of value `index`; start broadcasts to the tensor, Fractions."""
+
+    index: int
+    value: Value
+    slope: Fraction
+    start: Array
+
+    def negative(self) -> Term:
+        return replace(self, slope=-self.slope, start=-self.start)
+
+
+def term(index: int, value: Value, ops: Sequence[Elementwise]) -> Term | None:
+    """Codes and constants added to them; None for anything else, or scales that differ within the tensor."""
+    found = _line(value.decode)
+    if found is None:
+        return None
+    slopes, start = found
+    slope = np.unique(slopes)
+    if len(slope) > 1 or not slope[0] or not all(isinstance(op, Add) and op.value.dtype == np.float32 for op in ops):
+        return None
+    for op in ops:
+        assert isinstance(op, Add)
+        start = start + _fractions(op.value)
+    return Term(index, value, Fraction(slope[0]), np.asarray(start))
+
+
+def _line(meaning: Decode) -> tuple[Array, Array] | None:
+    """(slope, start) of codes, Fractions."""
+    match meaning:
+        case Affine(scale, zero):
+            slope = _fractions(scale)
+            return slope, -_fractions(zero) * slope
+        case Accumulator(factor, offset, scale):
+            unit = _fractions(scale)
+            return unit * factor, _fractions(offset) * unit
+        case Fixed(fraction):
+            return _fractions(np.asarray(2.0**-fraction)), _fractions(np.zeros(1))
+        case _:
+            return None
+
+
+def _fractions(values: Array) -> Array:
+    """The same numbers, exactly."""
+    flat = [Fraction(v) for v in np.asarray(values).ravel().tolist()]
+    found = np.empty(len(flat), object)
+    found[:] = flat
+    return found.reshape(np.shape(values) or (1,))
+
+
+def exact_sum(
+    name: str, terms: Sequence[Term], shape: Shape, add: Callable[[Merge], tuple[int, Value]]
+) -> tuple[int, Value] | None:  # fmt: skip
+    """The sum of two or more tensors, as an integer with a meaning. `add` makes layers. None if it is too wide."""
+    unit = _unit([t.slope for t in terms])
+    factors = [int(t.slope / unit) for t in terms]
+    start = np.asarray(sum((t.start for t in terms), start=_fractions(np.zeros((1,) * len(shape)))) / unit)
+    fine = math.lcm(*(v.denominator for v in start.ravel()))
+    types = list(_types(factors, [t.value.type for t in terms]))
+    widest = max(abs(x) for type_ in types for x in (type_.lo, type_.hi))
+    offset = start * fine
+    scale = unit / fine
+    if (
+        max(map(abs, factors)).bit_length() > _FACTOR_BITS
+        or widest.bit_length() > _SUM_BITS
+        or (widest * fine + max(abs(int(v)) for v in offset.ravel())).bit_length() > _FINE_BITS
+        or scale.numerator.bit_length() > _UNIT_BITS
+        or Fraction(float(scale)) != scale
+    ):
+        return None
+    index, value = terms[0].index, terms[0].value
+    factor = factors[0]
+    for number, (other, own, type_) in enumerate(zip(terms[1:], factors[1:], types, strict=True)):
+        last = number == len(terms) - 2
+        made = _merge(name if last else f"{name} (sum {number + 1})", (value, other.value), (factor, own), type_, shape)
+        index, value = add(replace(made, inputs=(index, other.index)))
+        factor = 1
+    whole = np.frompyfunc(int, 1, 1)(offset).astype(np.int64)
+    meaning = Accumulator(fine, whole, np.full((1,) * len(shape), float(scale)))
+    return index, replace(value, decode=meaning)
+
+
+def _unit(slopes: list[Fraction]) -> Fraction:
+    """The largest number of which all are whole multiples."""
+    denominator = math.lcm(*(s.denominator for s in slopes))
+    return Fraction(math.gcd(*(int(s * denominator) for s in slopes)), denominator)
+
+
+def _types(factors: list[int], types: list[IntType]) -> Iterator[IntType]:
+    """Of each partial sum."""
+    low = high = 0
+    for number, (factor, type_) in enumerate(zip(factors, types, strict=True)):
+        ends = sorted((factor * type_.lo, factor * type_.hi))
+        low, high = low + ends[0], high + ends[1]
+        if number:
+            yield IntType(low, high)
+
+
+def _merge(name: str, values: tuple[Value, Value], factors: tuple[int, int], type_: IntType, shape: Shape) -> Merge:
+    """values[0] * factors[0] + values[1] * factors[1], as integers."""
+    rank = (1,) * len(shape)
+    dtype = "int64"
+    nothing = np.zeros(rank, np.int64)
+    sources = tuple(replace(v, decode=Whole(dtype, nothing)) for v in values)
+    left, right = ((Mul(np.full(rank, f, np.int64)),) if f != 1 else () for f in factors)
+    quantizer = QuantizeLinear(np.ones(rank, np.float32), nothing, type_, dtype)
+    result = Value(shape, type_, Whole(dtype, nothing))
+    return Merge(name, Joint.ADD, (left, right), (), quantizer, (sources[0], sources[1]), result, (0, 0))

@@ -1,0 +1,66 @@
+"""Functions of one tensor that the file writes with several: x * Sigmoid(x), Where(x > a, f(x), g(x)).
+
+A joint whose operands are all made of one tensor, element by element, is an elementwise operation on it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hlsgen.diagnostics import fail
+from hlsgen.ir import Join, Model, Select, Shape, Step
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Both, Choose, Elementwise, Fill, FixedAdd, MultiThreshold, Pair
+from hlsgen.ir.rewrite import pruned
+
+Way = tuple[Elementwise, ...]
+
+
+def functions_of_one(model: Model) -> Model:
+    """The model with every such joint as an operation. Raises HG015 for a Select that is none."""
+    steps = list(model.steps)
+    for i, step in enumerate(steps):
+        found = _operation(steps, step, model.input_shape) if isinstance(step.op, Join | Select) else None
+        if found is not None:
+            value, op = found
+            steps[i] = replace(step, op=op, inputs=(value,))
+        elif isinstance(step.op, Select):
+            raise fail(
+                "HG015", step.name, "Where of tensors that are not made of one tensor, element by element.",
+                "Supported: a condition and values that are functions of the same tensor, or constants.",
+            )  # fmt: skip
+    if all(new is old for new, old in zip(steps, model.steps, strict=True)):
+        return model
+    return replace(model, steps=tuple(pruned(steps, len(steps))[0]))
+
+
+def _operation(steps: list[Step], step: Step, first: Shape) -> tuple[int, Elementwise] | None:
+    """The nearest tensor that all operands are made of, and the operation on it."""
+    origins = [_origins(steps, value, step.shape) for value in step.inputs]
+    common = [value for value in origins[0] if all(value in others for others in origins)]
+    for value in common:
+        if (steps[value - 1].shape if value else first) != step.shape:
+            continue
+        ways = [origin[value] for origin in origins]
+        if all(any(isinstance(op, QUANTIZERS) for op in way) for way in ways):
+            continue  # a function of two codes is as good, or better
+        if isinstance(step.op, Join):
+            return value, Both(step.op.kind, tuple(ways))
+        assert isinstance(step.op, Select)
+        given = iter(ways)
+        return value, Choose(tuple(next(given) if c is None else (Fill(c),) for c in step.op.fixed))
+    return None
+
+
+def _origins(steps: list[Step], value: int, shape: Shape) -> dict[int, Way]:
+    """The tensors that this one is made of element by element, the nearest first, and the operations from there."""
+    found: dict[int, Way] = {value: ()}
+    while value:
+        step = steps[value - 1]
+        if not isinstance(step.op, (*FLOATS, *QUANTIZERS)) or isinstance(step.op, MultiThreshold | Pair | FixedAdd):
+            break
+        if step.shape != shape:
+            break
+        ways = found[value]
+        value = step.inputs[0]
+        found[value] = (step.op, *ways)  # type: ignore[arg-type]
+    return found

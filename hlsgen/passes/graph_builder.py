@@ -1,0 +1,300 @@
+"""What is known of a tensor while layers are made: its codes, and the operations on them that are still to be done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlsgen.diagnostics import Collector, fail
+from hlsgen.ir import Affine, Join, Layer, Map, Merge, Op, Packing, Relabel, Reshape, Shape, Transpose, Value, Whole
+from hlsgen.ir.evaluate import code_type, decoding
+from hlsgen.ir.ops import (
+    QUANTIZERS,
+    Activation,
+    Both,
+    Cast,
+    Choose,
+    Dequantize,
+    Elementwise,
+    Joint,
+    Max,
+    Min,
+    Pair,
+    QuantizeLinear,
+    Quantizer,
+    Requantize,
+    Slope,
+)
+from hlsgen.numerics.fixed import IntType
+from hlsgen.passes.exact_add_chain import Term, exact_sum, term
+from hlsgen.passes.hoist_views import relabel
+from hlsgen.passes.quantization import code_interval, grid, grid_of_pair
+
+#: Inputs of more bits are not tried one by one.
+_WIDE = 20
+Pending = tuple[tuple[str, Elementwise], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Codes of value `index` of the graph, read as `value`, and the operations that follow.
+
+    With `branches`, the operations follow what these give together; `index` is -1 and `value` has the
+    shape alone. `shared`: other steps use the codes as well.
+    """
+
+    index: int
+    value: Value
+    pending: Pending = ()
+    branches: Branches | None = None
+    shared: bool = False
+
+    def then(self, name: str, op: Elementwise) -> Held:
+        return replace(self, pending=(*self.pending, (name, op)))
+
+    @property
+    def ops(self) -> list[Elementwise]:
+        return [op for _, op in self.pending]
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """Two tensors, without quantizers among their operations, and what joins them."""
+
+    name: str
+    kind: Joint
+    left: Held
+    right: Held
+
+
+class Layers:
+    """The layers of a graph in the making; `values[0]` is the input, `values[i + 1]` the result of layer i."""
+
+    def __init__(self, problems: Collector) -> None:
+        self.problems = problems
+        self.values: list[Value] = []
+        self.layers: list[Layer] = []
+        self._sums: set[int] = set()  # values that are exact sums of tensors
+
+    def add(self, layer: Layer) -> Held:
+        if not isinstance(layer, Relabel):
+            layer = replace(layer, name=self._own_name(layer.name))
+        self.layers.append(layer)
+        self.values.append(layer.result)
+        return Held(len(self.layers), layer.result)
+
+    def _own_name(self, name: str) -> str:
+        """The name, with a number if another layer has it: a node may become several layers, and what several
+        layers do to one tensor is done for each."""
+        taken = {layer.name for layer in self.layers if layer and not isinstance(layer, Relabel)}
+        numbers = (f"{name} ({n})" for n in range(2, len(taken) + 3))
+        return name if name not in taken else next(new for new in numbers if new not in taken)
+
+    def relabelled(self, name: str, held: Held, op: Reshape | Transpose, shape: Shape) -> Held:
+        """The tensor reshaped or transposed, in front of what is still to be done."""
+        before = held.value.shape
+        if isinstance(op, Reshape) and before == shape:
+            return held
+        pending = tuple((n, relabel(p, op, before, shape)) for n, p in held.pending)
+        value = replace(held.value, shape=shape, decode=relabel(held.value.decode, op, before, shape))
+        if held.branches is not None:
+            left, right = (self.relabelled(name, h, op, shape) for h in (held.branches.left, held.branches.right))
+            return replace(held, value=value, pending=pending, branches=replace(held.branches, left=left, right=right))
+        source = held.value
+        return replace(self.add(Relabel(name, op, source, value, (held.index,))), pending=pending)
+
+    def flushed(self, held: Held) -> Held:
+        """The tensor with a layer for its operations up to the last quantizer.
+
+        What activations do behind the first quantizer of a wide input, or anything behind a `Pair`, stays a
+        function of few codes.
+        """
+        ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
+        if ends and held.branches is not None:
+            return self.flushed(self._merged(held, held.branches, ends[0]))
+        curved = (
+            any(isinstance(op, Activation | Slope | Both | Choose) for op in held.ops[ends[0] :]) if ends else False
+        )
+        pair = bool(ends) and isinstance(held.ops[ends[0]], Pair)
+        if len(ends) > 1 and (pair or (curved and held.value.type.bits > _WIDE)):
+            held = self._closed(held, ends[0])
+            ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
+        if ends:
+            held = self._closed(held, ends[-1])
+        if held.pending and (meaning := _dequantized(held.value, held.ops[0])) is not None:
+            held = replace(held, value=replace(held.value, decode=meaning), pending=held.pending[1:])
+        return held
+
+    def _closed(self, held: Held, end: int) -> Held:
+        """With a Map for the operations up to the quantizer at `end`, and the bounds that follow it."""
+        quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
+        assert isinstance(quantizer, QUANTIZERS)
+        made = self.mapped(held.pending[end][0], held, held.ops[:end], quantizer)
+        return replace(made, pending=held.pending[end + 1 + bounds :])
+
+    def mapped(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
+        result = Value(held.value.shape, code_interval(held.value, ops, quantizer), decoding(quantizer))
+        return self.add(Map(name, tuple(ops), quantizer, held.value, result, (held.index,)))
+
+    def _merged(self, held: Held, both: Branches, end: int) -> Held:
+        quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
+        assert isinstance(quantizer, QUANTIZERS)
+        made = self._merge(held.pending[end][0], held, both, held.ops[:end], quantizer)
+        return replace(made, pending=held.pending[end + 1 + bounds :])
+
+    def _merge(
+        self, name: str, held: Held, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
+    ) -> Held:  # fmt: skip
+        left, right = both.left, both.right
+        result = Value(held.value.shape, code_type(quantizer), decoding(quantizer))
+        branches = tuple(left.ops), tuple(right.ops)
+        sources, inputs = (left.value, right.value), (left.index, right.index)
+        return self.add(Merge(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
+
+    def settled(self, name: str, held: Held) -> Held:
+        """The tensor as codes alone, for a layer of that name.
+
+        Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
+        integer function; anything else is an error.
+        """
+        held = self.flushed(held)
+        if held.branches is not None:
+            return self._settled_pair(name, held, held.branches)
+        if not held.pending:
+            return held
+        quantizer = grid(held.value, held.ops)
+        if quantizer is None:
+            for node, op in held.pending:
+                self.problems.error(
+                    "HG030", node, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
+                    "Its result is no multiple of one scale: quantize it again before the layer.",
+                )  # fmt: skip
+            self.problems.finish()
+            raise AssertionError
+        return self.refined(held.pending[-1][0], held, held.ops, quantizer)
+
+    def refined(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
+        """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
+        last = self.layers[-1] if self.layers else None
+        if isinstance(last, Map) and held.index == len(self.layers) and not held.shared:
+            between = _between(last.result, held.value)
+            if between is not None:
+                self.layers.pop()
+                self.values.pop()
+                before = Held(last.inputs[0], last.source)
+                return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
+        return self.mapped(name, held, ops, quantizer)
+
+    def _settled_pair(self, name: str, held: Held, both: Branches) -> Held:
+        quantizer = grid_of_pair(
+            both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), held.ops
+        )
+        if quantizer is None:
+            raise fail(
+                "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
+                "Its result is no multiple of one scale: quantize it before the layer.",
+            )  # fmt: skip
+        return self._merge(both.name, held, both, held.ops, quantizer)
+
+    def joined(self, name: str, op: Join, left: Held, right: Held) -> Held:
+        """Both tensors joined; what they are made of must be codes and operations without quantizers."""
+        left, right = (self.flushed(h) for h in (left, right))
+        if any(h.branches or h.index in self._sums for h in (left, right)):
+            total = self.summed(name, Held(-1, left.value, (), Branches(name, op.kind, left, right)))
+            if total is not None:
+                return total
+        left, right = (self.settled(name, h) if h.branches else h for h in (left, right))
+        return Held(-1, left.value, (), Branches(name, op.kind, left, right))
+
+    def summed(self, name: str, held: Held) -> Held | None:
+        """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""
+        terms = self._terms(held)
+        if terms is None or self._grids(held):
+            return None
+        total = exact_sum(name, terms, held.value.shape, self._added)
+        if total is None:
+            return None
+        self._sums.add(total[0])
+        return Held(*total)
+
+    def _added(self, layer: Merge) -> tuple[int, Value]:
+        made = self.add(layer)
+        return made.index, made.value
+
+    def _terms(self, held: Held) -> list[Term] | None:
+        """The operands of all sums that a tensor is made of."""
+        if held.branches is None:
+            one = term(held.index, held.value, held.ops)
+            return None if one is None else [one]
+        both = held.branches
+        parts = [self._terms(side) for side in (both.left, both.right)]
+        if both.kind not in (Joint.ADD, Joint.SUB) or held.pending or parts[0] is None or parts[1] is None:
+            return None
+        return [*parts[0], *(t.negative() if both.kind is Joint.SUB else t for t in parts[1])]
+
+    def _grids(self, held: Held) -> bool:
+        """Whether every sum within is a multiple of one scale for all codes, and so a layer of its own."""
+        both = held.branches
+        assert both is not None
+        inner = [side for side in (both.left, both.right) if side.branches]
+        return bool(inner) and all(
+            not (side.branches.left.branches or side.branches.right.branches)
+            and grid_of_pair(
+                side.branches.kind, (side.branches.left.value, side.branches.left.ops),
+                (side.branches.right.value, side.branches.right.ops), side.ops,
+            )
+            for side in inner if side.branches
+        )  # fmt: skip
+
+    def packed(self, name: str, left: Held, right: Held, shape: Shape) -> Held:
+        """Two tensors of 8-bit integers, as one."""
+        left, right = (self._bytes(name, self.flushed(h)) for h in (left, right))
+        result = Value(shape, IntType(0, 65535), Whole("uint16", np.zeros((1,) * len(shape), np.int64)))
+        return self.add(Packing(name, (left.value, right.value), result, (left.index, right.index)))
+
+    def _bytes(self, name: str, held: Held) -> Held:
+        """The tensor as codes of 8 bits, also where fewer would do."""
+        whole = held.value.decode
+        if held.pending or held.branches or not isinstance(whole, Whole) or whole.offset.any():
+            raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
+        type_ = IntType(0, 255) if whole.dtype == "uint8" else IntType(-128, 127)
+        if held.value.type == type_:
+            return held
+        one = np.ones((1,) * len(held.value.shape), np.float32)
+        wide = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, whole.dtype)
+        return self.refined(f"{name} (input)", held, [Cast("float32")], wide)
+
+
+def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
+    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
+    for count, bound in enumerate(following):
+        takes = isinstance(op, QuantizeLinear | Requantize) or (isinstance(op, Pair) and op.fixed is None)
+        if not takes or not isinstance(bound, Max | Min):
+            return op, count
+        value = np.unique(bound.value)
+        if value.dtype.kind not in "iu" or len(value) > 1:
+            return op, count
+        end = max if isinstance(bound, Max) else min
+        assert isinstance(op, QuantizeLinear | Requantize | Pair)
+        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
+    return op, len(following)
+
+
+def _between(made: Value, read: Value) -> list[Elementwise] | None:
+    """What makes the values of codes as they are read of those that their quantizer gave."""
+    if made.decode is read.decode:
+        return []
+    if isinstance(made.decode, Whole) and isinstance(read.decode, Affine):
+        return [Dequantize(read.decode.scale, read.decode.zero_point.astype(np.int64))]
+    return None
+
+
+def _dequantized(value: Value, op: Elementwise) -> Affine | None:
+    """What the codes mean behind a DequantizeLinear that follows them directly."""
+    if not isinstance(op, Dequantize) or not isinstance(value.decode, Whole) or op.scale.dtype != np.float32:
+        return None
+    if value.decode.offset.any() or value.type.bits > 25:
+        return None
+    return Affine(op.scale, op.zero_point.astype(np.float32))

@@ -1,0 +1,123 @@
+"""Linear layers as exact integer sums: what zero points and scales become."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.ir import Accumulator, Linear, MatMul, MatMulInteger, Shape, Value, Whole
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.passes.graph_builder import Held, Layers
+from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_meaning, too_wide, whole_zero, zero_shift
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Rows of integer weights on codes: the sums' meaning and reachable intervals.
+
+    weight int64 (rows, columns); lo, hi int64 (rows,); `binary`: weights are 0/1 and agreements are counted.
+    """
+
+    weight: Array
+    binary: bool
+    meaning: Accumulator | Whole
+    lo: Array
+    hi: Array
+
+    @property
+    def type(self) -> IntType:
+        return IntType(int(self.lo.min()), int(self.hi.max()))
+
+
+def linear(layers: Layers, name: str, op: MatMul, held: Held, shape: Shape) -> Held:
+    scale, zero = column_meaning(name, held.value)
+    sums = real_sums(name, held.value, op.weight, op.scale, scale[None], zero[None])
+    return _layer(layers, name, sums, held, shape)
+
+
+def linear_integer(layers: Layers, name: str, op: MatMulInteger, held: Held, shape: Shape) -> Held:
+    zero = op.zero_point - whole_zero(name, held.value)
+    return _layer(layers, name, whole_sums(name, held.value, op.weight, zero[None]), held, shape)
+
+
+def _layer(layers: Layers, name: str, sums: Sums, held: Held, shape: Shape) -> Held:
+    result = Value(shape, sums.type, sums.meaning)
+    return layers.add(Linear(name, sums.weight, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)))
+
+
+def real_sums(
+    name: str, value: Value, weight: Array, scales: Array, scale: Array, zero: Array
+) -> Sums:  # fmt: skip
+    """Sums of real weights weight * scales (rows,) and codes of real value scale * (code - zero).
+
+    `scale`, `zero` float64 (rows or 1, columns). Raises HG024, HG033, HG034.
+    """
+    shift = zero_shift(name, zero)
+    ratio, unit = _common_units(name, scale)
+    source, columns = value.type, weight.shape[1]
+    reach = max(abs(source.lo), abs(source.hi), float(np.abs(zero).max())) * 2.0**shift
+    wide = float(np.abs(weight).max()) * float(ratio.max()) * reach * columns
+    if wide >= 2.0 ** (MAX_ACCUMULATOR_BITS + 8):
+        raise too_wide(name, int(np.log2(wide)) + 2)
+    weight = weight * ratio.astype(np.int64)
+    offset = -(weight * np.round(zero * 2.0**shift).astype(np.int64)).sum(axis=1)
+    real = unit * 2.0**-shift * scales.astype(np.float64)
+    binary = source == IntType(0, 1) and bool((zero == 0.5).all()) and bool((np.abs(weight) == 1).all())
+    if binary:
+        meaning = Accumulator(2, np.full(len(weight), -columns), real)
+        weight = (weight > 0).astype(np.int64)
+        lo, hi = np.zeros(len(weight), np.int64), np.full(len(weight), columns)
+    else:
+        lo, hi = _interval(weight, source)
+        meaning = Accumulator(1 << shift, offset, real)
+    bound = max(abs(int(x)) for x in (lo.min(), hi.max())) * meaning.factor + int(np.abs(meaning.offset).max())
+    if bound >= 1 << MAX_ACCUMULATOR_BITS:
+        raise too_wide(name, bound.bit_length() + 1)
+    return Sums(weight, binary, meaning, lo, hi)
+
+
+def _common_units(name: str, scale: Array) -> tuple[Array, Array]:
+    """Scales (rows or 1, columns) as whole multiples, float64, of one unit for each row: float64 (rows or 1,).
+
+    Raises HG034.
+    """
+    unit = scale.min(axis=1, keepdims=True)
+    ratio = scale / unit
+    for row in np.flatnonzero(((ratio != np.round(ratio)) | (ratio > 1 << 16)).any(axis=1)):
+        ratio[row], unit[row] = _common_unit(name, scale[row])
+    return ratio, unit[:, 0]
+
+
+def _common_unit(name: str, scale: Array) -> tuple[Array, float]:
+    """Scales as whole multiples of one unit, for inputs that several quantizers made. Raises HG034.
+
+    Every float32 is a whole multiple of a power of two; the multiples share what factor they have.
+    """
+    mantissa, exponent = np.frexp(scale)
+    low = int(exponent.min())
+    whole = [int(m * 2.0**24) << int(e - low) for m, e in zip(mantissa.ravel(), exponent.ravel(), strict=True)]
+    factor = int(np.gcd.reduce(np.array(whole, object)))
+    ratio = np.array([w // factor for w in whole], object).reshape(scale.shape)
+    if max(ratio.ravel()) >= 1 << 32 or factor >= 1 << 53:
+        raise fail("HG034", name, "the input's scale differs along the summed axis.", "Use one scale per tensor.")
+    return ratio.astype(np.float64), float(np.ldexp(float(factor), low - 24))
+
+
+def whole_sums(name: str, value: Value, weight: Array, zero: Array) -> Sums:
+    """Sums in int32 of weights and codes - zero; what the zero points add is a constant of each row.
+
+    `zero` int64 (rows or 1, columns or 1). Raises HG033.
+    """
+    lo, hi = _interval(weight, value.type)
+    wide = max(abs(int(lo.min())), abs(int(hi.max()))).bit_length() + 1
+    if wide > MAX_ACCUMULATOR_BITS:
+        raise too_wide(name, wide)
+    offset = -(weight * zero).sum(axis=1)
+    return Sums(weight, False, Whole("int32", offset), lo, hi)
+
+
+def _interval(weight: Array, source: IntType) -> tuple[Array, Array]:
+    ends = weight * source.lo, weight * source.hi
+    return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)

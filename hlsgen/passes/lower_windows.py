@@ -1,0 +1,287 @@
+"""Layers on images (n, height, width, channels): convolutions, pools, and what moves pixels and channels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    Concat,
+    Concatenation,
+    Conv,
+    ConvInteger,
+    Convolution,
+    CountScale,
+    Decode,
+    Fixed,
+    Linear,
+    Pad,
+    Pool,
+    Pooling,
+    Rearrange,
+    Repeat,
+    Shape,
+    Slice,
+    Value,
+    Whole,
+)
+from hlsgen.ir.evaluate import constants, decode, lead_axes, with_constants
+from hlsgen.ir.ops import Elementwise
+from hlsgen.ir.window import Reduction
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.passes.graph_builder import Held, Layers, Pending
+from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
+from hlsgen.passes.move_maxpool_past_quant import never_falls
+from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
+
+T = TypeVar("T", bound=Elementwise | Decode)
+
+
+def convolution(layers: Layers, name: str, op: Conv | ConvInteger, held: Held, shape: Shape) -> Held:
+    """Exact sums; padding is with the code that means 0. A kernel of one point is a linear layer."""
+    window, weight = op.window, op.weight
+    rows, columns = len(weight), weight[0].size
+    repeats = window.taps, op.groups
+    if isinstance(op, Conv):
+        held, pad = _with_zero(layers, name, held, window.pads)
+        scale, zero = (_by_row(part, rows, *repeats) for part in column_meaning(name, held.value))
+        sums = real_sums(name, held.value, weight.reshape(rows, columns), op.scale, scale, zero)
+    else:
+        own = np.broadcast_to(op.zero_point - whole_zero(name, held.value), op.zero_point.shape)
+        pad = _one_zero(name, held.value, own.astype(np.float64)) if any(window.pads) else 0
+        sums = whole_sums(name, held.value, weight.reshape(rows, columns), _by_row(own, rows, *repeats))
+    result = Value(shape, sums.type, _of_channels(sums))
+    if window.taps == 1 and op.groups == 1 and window.strides == (1, 1) and not any(window.pads):
+        return layers.add(Linear(name, sums.weight, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)))
+    kernel = sums.weight.reshape(weight.shape)
+    return layers.add(
+        Convolution(
+            name, kernel, window, op.groups, pad, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)
+        )
+    )  # fmt: skip
+
+
+def _of_channels(sums: Sums) -> Accumulator | Whole:
+    """The meaning with constants of rank 4: one value for each channel."""
+    meaning = sums.meaning
+    if isinstance(meaning, Whole):
+        return Whole(meaning.dtype, _channels(meaning.offset))
+    return Accumulator(meaning.factor, _channels(meaning.offset), _channels(meaning.scale))
+
+
+def _channels(values: Array) -> Array:
+    return np.asarray(values).reshape(1, 1, 1, -1)
+
+
+def _by_row(values: Array, rows: int, taps: int, groups: int) -> Array:
+    """What every row of a kernel meets: (rows or 1, taps * channels of a group) from (channels,)."""
+    values = np.asarray(values).reshape(-1)
+    if (values == values[0]).all():
+        return values[:1].reshape(1, 1)
+    own = np.tile(values.reshape(groups, 1, -1), (1, taps, 1)).reshape(groups, -1)
+    return np.repeat(own, rows // groups, axis=0)
+
+
+def _with_zero(layers: Layers, name: str, held: Held, pads: tuple[int, ...]) -> tuple[Held, int]:
+    """The codes, and the one of them that means 0 if there is padding; new codes if none does."""
+    held = _by_channel(layers, name, held)
+    if not any(pads):
+        return held, 0
+    _, zero = column_meaning(name, held.value)
+    if (zero == zero[0]).all() and zero[0] == np.round(zero[0]) and held.value.type.lo <= zero[0] <= held.value.type.hi:
+        return held, int(zero[0])
+    quantizer = grid(held.value, []) or grid_of_channels(held.value, False)
+    if quantizer is None:
+        raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use a whole zero point.")
+    type_ = IntType(min(0, quantizer.type.lo), max(0, quantizer.type.hi))
+    return layers.refined(f"{name} (input)", held, [], replace(quantizer, type=type_)), 0
+
+
+def _by_channel(layers: Layers, name: str, held: Held) -> Held:
+    """With new codes of one scale, if possible, where scale or zero point differ between pixels."""
+    items = constants(held.value.decode).values() if isinstance(held.value.decode, Affine) else ()
+    if all(size == 1 for a in items for size in a.shape[:-1]):
+        return held
+    quantizer = grid_of_channels(held.value, True)
+    return held if quantizer is None else layers.refined(f"{name} (input)", held, [], quantizer)
+
+
+def _one_zero(name: str, value: Value, zero: Array) -> int:
+    """The code of padding, which must be the same for all channels. Raises HG034."""
+    first = float(zero.reshape(-1)[0])
+    if (zero != first).any() or first != np.round(first) or not value.type.lo <= first <= value.type.hi:
+        raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use one whole zero point.")
+    return int(first)
+
+
+def pooling(layers: Layers, name: str, op: Pool, held: Held, shape: Shape) -> Held:
+    """Largest codes, if codes rise with the values; or exact sums of codes.
+
+    Operations that never fall may follow the maximum instead of coming before it.
+    """
+    if op.kind is Reduction.MAX:
+        held = layers.flushed(held)
+        if held.branches or not all(never_falls(p, held.value.shape) for p in held.ops):
+            held = layers.settled(name, held)
+        value = held.value
+        _rising(name, value)
+        result = Value(shape, value.type, _spatial(name, value.decode))
+        pending = tuple((n, _spatial(name, p)) for n, p in held.pending)
+        made = layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (held.index,)))
+        return replace(made, pending=pending)
+    held, pad = _with_zero(layers, name, layers.settled(name, held), op.window.pads)
+    value, inputs = held.value, (held.index,)
+    scale, zero = column_meaning(name, value)
+    shift, count = zero_shift(name, zero), op.window.taps
+    offset = -count * np.round(zero * 2.0**shift).astype(np.int64)
+    meaning = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
+    result = Value(shape, IntType(count * value.type.lo, count * value.type.hi), meaning)
+    return layers.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+
+
+def _rising(name: str, value: Value) -> None:
+    scale = getattr(value.decode, "scale", 1.0)
+    if (np.asarray(scale) < 0).any():
+        raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
+
+
+def _spatial(name: str, item: T) -> T:
+    """The item, whose constants must not differ between pixels. Raises HG034."""
+    for value in constants(item).values():
+        own = value.shape[lead_axes(item) :]
+        if any(size > 1 for size in own[:-1]):
+            raise fail("HG034", name, "its input's scale or zero point differs between pixels.", "Use one per channel.")
+    return item
+
+
+def padding(layers: Layers, name: str, op: Pad, held: Held, shape: Shape) -> Held:
+    """A border of the code that means the value."""
+    if op.value == 0:
+        held, code = _with_zero(layers, name, held, op.pads)
+        result = Value(shape, held.value.type, _spatial(name, held.value.decode))
+        return layers.add(Rearrange(name, op, code, held.value, result, (held.index,)))
+    value = held.value
+    _, zero = column_meaning(name, value)
+    scale = np.asarray(getattr(value.decode, "scale", 1.0), np.float64).ravel()[0]
+    code = int(np.round(op.value / scale + zero[0]))
+    real = decode(value.decode, np.full((1,) * len(shape), code))
+    if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
+        raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
+    result = Value(shape, value.type, _spatial(name, value.decode))
+    return layers.add(Rearrange(name, op, code, value, result, (held.index,)))
+
+
+def rearrangement(layers: Layers, name: str, op: Repeat | Slice, held: Held, shape: Shape) -> Held:
+    """Repeat or Slice of codes, in front of what is still to be done."""
+    held = layers.flushed(held)
+
+    def moved(item: T) -> T:
+        return _spatial(name, item) if isinstance(op, Repeat) else _sliced(item, op)
+
+    pending = tuple((n, moved(p)) for n, p in held.pending)
+    if held.branches is not None:
+        left, right = (rearrangement(layers, name, op, h, shape) for h in (held.branches.left, held.branches.right))
+        return Held(-1, left.value, pending, replace(held.branches, left=left, right=right))
+    result = Value(shape, held.value.type, moved(held.value.decode))
+    made = layers.add(Rearrange(name, op, 0, held.value, result, (held.index,)))
+    return replace(made, pending=pending)
+
+
+def _sliced(item: T, op: Slice) -> T:
+    lead = lead_axes(item)
+    new = {}
+    for key, value in constants(item).items():
+        rank = value.ndim - lead
+        cuts = [
+            slice(*r) if value.shape[lead + n] > 1 else slice(None)
+            for n, r in enumerate(op.ranges[len(op.ranges) - rank :])
+        ]
+        new[key] = value[(slice(None),) * lead + tuple(cuts)]
+    return with_constants(item, new)
+
+
+def concatenation(layers: Layers, name: str, op: Concat, held: list[Held], shape: Shape) -> Held:
+    """All codes in one tensor; what they mean may differ from part to part.
+
+    What is still to be done to all parts alike is done behind.
+    """
+    held = [layers.flushed(h) for h in held]
+    pending = None if any(h.branches for h in held) else _alike([h.pending for h in held], [h.value for h in held], op)
+    if pending is None:
+        held, pending = [layers.settled(name, h) for h in held], ()
+    values = [h.value for h in held]
+    type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
+    result = Value(shape, type_, _together(name, values, op.axis))
+    sources, inputs = tuple(values), tuple(h.index for h in held)
+    made = layers.add(Concatenation(name, op.axis, sources, result, inputs))
+    return replace(made, pending=pending)
+
+
+def _alike(parts: list[Pending], values: list[Value], op: Concat) -> Pending | None:
+    """Operations on parts as operations on the whole; None if they differ in more than numbers for each element."""
+    if len({tuple(type(p) for _, p in part) for part in parts}) > 1:
+        return None
+    found: list[tuple[str, Elementwise]] = []
+    for same in zip(*parts, strict=True):
+        item = _one([p for _, p in same], values, op.axis)
+        if item is None:
+            return None
+        found.append((same[-1][0], item))
+    return tuple(found)
+
+
+def _one(items: list[T], values: list[Value], axis: int) -> T | None:
+    """One item for parts along an axis, if they differ in nothing but arrays of one form."""
+    first, parts = items[0], dict[str, Array]()
+    for item in items[1:]:
+        own = {key: value for key, value in vars(item).items() if not isinstance(value, np.ndarray)}
+        if own != {key: value for key, value in vars(first).items() if not isinstance(value, np.ndarray)}:
+            return None
+    for key, value in constants(first).items():
+        arrays = [np.asarray(constants(i)[key]) for i in items]
+        lead = lead_axes(first)
+        if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
+            return None
+        same = all(a.size == 1 and a.ravel()[0] == value.ravel()[0] for a in arrays)
+        parts[key] = value if same else np.concatenate(
+            [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)], lead + axis
+        )  # fmt: skip
+    return with_constants(first, parts)
+
+
+def _together(name: str, values: list[Value], axis: int) -> Decode:
+    """One meaning for parts along an axis. Raises HG034."""
+    items = [_affine(v) for v in values]
+    found = _one(items, values, axis) if len({type(i) for i in items}) == 1 else None
+    if found is None:
+        raise fail("HG034", name, "it joins codes of different kinds.", "Quantize all inputs in the same way.")
+    return found
+
+
+def _along(array: Array, shape: Shape, axis: int, lead: int) -> Array:
+    """With the tensor's rank behind `lead` axes, and its length along the axis."""
+    own = array.shape[lead:]
+    array = array.reshape(array.shape[:lead] + (1,) * (len(shape) - len(own)) + own)
+    wanted: list[int] = list(array.shape)
+    wanted[lead + axis] = shape[axis]
+    return np.broadcast_to(array, wanted)
+
+
+def _affine(value: Value) -> Decode:
+    """What codes mean with a scale and a zero point, where that is the same for all of them."""
+    item = value.decode
+    match item:
+        case Fixed(fraction):
+            return Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
+        case CountScale(scale, bias):
+            made = Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
+        case _:
+            return item
+    codes = np.arange(value.type.lo, value.type.hi + 1) if value.type.bits <= 16 else np.zeros(0, np.int64)
+    same = len(codes) > 0 and bool((decode(made, codes) == decode(item, codes)).all())
+    return made if same else item

@@ -1,0 +1,76 @@
+"""Which steps of a model the host does before and after the hardware."""
+
+from __future__ import annotations
+
+from hlsgen.ir import (
+    ArgMax,
+    Concat,
+    Conv,
+    ConvInteger,
+    HostOp,
+    Join,
+    MatMul,
+    MatMulInteger,
+    Pack,
+    Pad,
+    Pool,
+    Repeat,
+    Reshape,
+    Slice,
+    Step,
+    Transpose,
+)
+from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.passes.graph_builder import bounded
+
+LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
+
+IMAGES = (Pool, Repeat, Slice, Pad)
+
+HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Join, Pack)
+
+#: What the host can do one behind the other.
+_ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
+
+
+class Partition:
+    """Which steps are head, core and tail; `first`: the first step of hardware, -1 if the input branches before it."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
+        for i, step in enumerate(steps):
+            for j in set(step.inputs):
+                users[j].append(i)
+        self.users = users
+        self.head: list[int] = []
+        value = 0
+        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, HARDWARE):
+            self.head.append(users[value][0])
+            value = users[value][0] + 1
+        self.first = users[value][0] if len(users[value]) == 1 else -1
+        at = self._end(steps)
+        self.tail = list(range(at + 1, len(steps)))
+        while not isinstance(steps[at].op, HARDWARE):
+            self.tail.insert(0, at)
+            at = steps[at].inputs[0] - 1
+        last = steps[at].op
+        moved = next((n for n, i in enumerate(self.tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
+        _, bounds = bounded(last, [steps[i].op for i in self.tail[moved:]])
+        self.tail = self.tail[moved + bounds if bounds else 0 :]
+        outside = {*self.head, *self.tail}
+        self.core = [i for i in range(len(steps)) if i not in outside]
+
+    def _end(self, steps: tuple[Step, ...]) -> int:
+        """The step before which hardware ends: the last, or the first behind all layers that only the host does.
+
+        What follows that is the host's too, quantizers included.
+        """
+        at = end = len(steps) - 1
+        while at >= 0 and isinstance(steps[at].op, _ON_HOST):
+            value = steps[at].inputs[0]
+            if isinstance(steps[at].op, HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[:at]):
+                end = value - 1
+            if len(self.users[value]) > 1:
+                break
+            at = value - 1
+        return end

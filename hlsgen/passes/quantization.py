@@ -1,0 +1,237 @@
+"""What codes mean for the layers that compute with them: exact scales, zero points, order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Value, Whole
+from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, quantize
+from hlsgen.ir.ops import (
+    Add,
+    Bipolar,
+    Dequantize,
+    Div,
+    Elementwise,
+    Fma,
+    IntQuant,
+    Joint,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Quantizer,
+    SignedBit,
+    Trunc,
+)
+from hlsgen.numerics.fixed import Array, IntType, Rounding
+
+#: Most codes for which a function is checked by trying them all.
+EXHAUSTIVE = 1 << 20
+MAX_ACCUMULATOR_BITS = 48
+
+
+def too_wide(name: str, bits: int) -> HlsgenError:
+    return fail(
+        "HG033", name, f"the accumulator needs {bits} bits.",
+        f"At most {MAX_ACCUMULATOR_BITS} are supported: use narrower weights or activations.",
+    )  # fmt: skip
+
+
+def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
+    """(scale, zero point) of every column as float64, real = scale * (code - zero point) exactly."""
+    columns = value.shape[-1]
+    match value.decode:
+        case Affine(scale, zero):
+            parts = []
+            if (np.asarray(scale, np.float32) != scale).any():
+                raise fail("HG022", name, "the input's scale is no float32 value.", "Store it as float32.")
+            for part, what in ((scale, "scale"), (zero, "zero point")):
+                array = np.asarray(part, np.float64)
+                if array.size > 1 and array.shape[-1] != array.size:
+                    raise fail("HG034", name, f"the input's {what} differs between rows.", "Use one per tensor.")
+                parts.append(np.broadcast_to(array.reshape(-1), (columns,)))
+            scales, zeros = parts
+        case Whole(_, offset):
+            scales = np.ones(columns)
+            zeros = np.broadcast_to(-offset.reshape(-1).astype(np.float64), (columns,))
+        case Fixed(fraction):
+            scales, zeros = np.full(columns, 2.0**-fraction), np.zeros(columns)
+        case CountScale(scale_, bias):
+            unit, start = float(np.float32(scale_)), float(np.float32(bias))
+            zero_ = -start / unit
+            if zero_ * unit != -start or unit < 0:
+                raise fail("HG034", name, f"the input is {scale_} * count + {bias}, no multiple of one scale.")
+            scales, zeros = np.full(columns, unit), np.full(columns, zero_)
+        case Accumulator():
+            exact = value.decode.scale
+            two = float(np.frexp(exact.ravel()[0])[0]) == 0.5 and bool((exact == exact.ravel()[0]).all())
+            wide = max(abs(value.type.lo), abs(value.type.hi)) * value.decode.factor
+            if not two or wide + int(np.abs(value.decode.offset).max()) > 1 << 24:
+                raise fail(
+                    "HG032", name, "the layer's input is a sum that no quantizer made.",
+                    "Put a quantizer between two linear layers.",
+                )  # fmt: skip
+            scales = np.full(columns, float(exact.ravel()[0]) * value.decode.factor)
+            zeros = np.broadcast_to(-value.decode.offset.reshape(-1) / value.decode.factor, (columns,))
+        case _:
+            raise fail("HG032", name, "the layer's input is not quantized.", "Put a quantizer in front of it.")
+    if value.type.bits > 25 and not isinstance(value.decode, Accumulator):
+        raise fail(
+            "HG033", name, f"the layer's input has {value.type.bits} bits.",
+            "At most 24 keep their value in float32: use a narrower quantizer.",
+        )  # fmt: skip
+    return scales, zeros
+
+
+def whole_zero(name: str, value: Value) -> Array:
+    """int64 (columns,) or (1,): integer value = code + this, for a layer that computes in integers."""
+    match value.decode:
+        case Whole(dtype, offset):
+            info = np.iinfo(dtype)
+            if value.type.lo + int(offset.min()) < info.min or value.type.hi + int(offset.max()) > info.max:
+                raise fail("HG033", name, f"its input can leave {dtype}.", "Use narrower weights in front of it.")
+            if offset.size > 1 and offset.shape[-1] != offset.size:
+                raise fail("HG034", name, "the input's offset differs between rows.", "Use one per tensor.")
+            return np.asarray(offset.reshape(-1))
+        case Affine(scale, zero) if (np.asarray(scale) == 1).all() and (np.asarray(zero) == 0).all():
+            return np.zeros(1, np.int64)
+        case _:
+            raise fail("HG032", name, "the layer's input is no integer tensor.", "Quantize it with QuantizeLinear.")
+
+
+def zero_shift(name: str, zero: Array) -> int:
+    for shift in range(17):
+        if (np.round(zero * 2.0**shift) == zero * 2.0**shift).all():
+            return shift
+    raise fail("HG024", name, "the input's zero point is not a short binary fraction.", "Use an integer zero point.")
+
+
+def _uniform(item: Elementwise | Decode) -> bool:
+    return all(bool((c == c.ravel()[0]).all()) for c in constants(item).values())
+
+
+def _all_codes(value: Value) -> Array | None:
+    count = value.type.hi - value.type.lo + 1
+    if count > EXHAUSTIVE or isinstance(value.decode, FloatBits):
+        return None
+    codes = np.arange(value.type.lo, value.type.hi + 1)
+    return codes.reshape((-1,) + (1,) * len(value.shape))
+
+
+def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer) -> IntType:
+    """What the quantizer can give behind operations on the codes, where its own type does not say it (Trunc version 1)."""
+    type_ = code_type(quantizer)
+    if not isinstance(quantizer, Trunc) or quantizer.type is not None or isinstance(value.decode, FloatBits):
+        return type_
+    codes = _all_codes(value)
+    if all(never_turns(op) for op in ops):
+        codes = np.array([value.type.lo, value.type.hi]).reshape((2,) + (1,) * len(value.shape))
+    if codes is None:
+        return type_
+    real = decode(value.decode, codes)
+    for op in ops:
+        real = apply(op, real)
+    found = quantize(quantizer, real)
+    return IntType(int(found.min()), int(found.max()))
+
+
+def never_turns(op: Elementwise) -> bool:
+    """Whether the operation rises or falls everywhere, for every element."""
+    return isinstance(
+        op, Mul | Add | Fma | Div | Max | Min | Dequantize | IntQuant | Bipolar | SignedBit | MultiThreshold
+    )
+
+
+def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
+    """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
+    codes = _all_codes(value)
+    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.decode):
+        return None
+    real = decode(value.decode, codes)
+    for op in ops:
+        real = apply(op, real)
+    rank = len(value.shape)
+    scales = [op.scale for op in ops if isinstance(op, Dequantize) and op.scale.dtype == np.float32]
+    return _grid(real, value, [np.full((1,) * rank, scale.ravel()[0]) for scale in scales])
+
+
+def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:
+    """The same for values whose scale and zero point may differ; code 0 means 0 everywhere.
+
+    Scales stay what they are, or become one.
+    """
+    codes, meaning = _all_codes(value), value.decode
+    if codes is None or not isinstance(meaning, Affine):
+        return None
+    rank = len(value.shape)
+    scale, zero = (a.reshape((1,) * (rank - a.ndim) + a.shape) for a in (meaning.scale, meaning.zero_point))
+    if np.broadcast(scale, zero).size * len(codes) > EXHAUSTIVE:
+        return None
+    shift = next((s for s in range(17) if (np.round(zero * 2.0**s) == zero * 2.0**s).all()), None)
+    own = [(scale * 2.0**-shift).astype(np.float32)] if shift is not None and not one_scale else []
+    return _grid(decode(meaning, codes), value, own)
+
+
+def grid_of_pair(
+    kind: Joint, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]], ops: list[Elementwise]
+) -> IntQuant | None:  # fmt: skip
+    """The same for what two tensors give together, tried on all pairs of codes."""
+    values = []
+    for (value, own), axis in ((left, 0), (right, 1)):
+        codes = _all_codes(value)
+        if codes is None or not all(_uniform(op) for op in own) or not _uniform(value.decode):
+            return None
+        real = decode(value.decode, codes)
+        for op in own:
+            real = apply(op, real)
+        values.append(np.expand_dims(real, 1 - axis))
+    if values[0].size * values[1].size > EXHAUSTIVE or not all(_uniform(op) for op in ops):
+        return None
+    both = join(kind, *values)
+    real = both.reshape(-1, *both.shape[2:])
+    for op in ops:
+        real = apply(op, real)
+    return _grid(real, left[0])
+
+
+def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | None:
+    """A quantizer with which nothing changes; scales that are tried are `first`, the value's, a power of two, the
+    smallest number."""
+    flat = real.astype(np.float64).ravel()
+    if not np.isfinite(flat).all():
+        return None
+    meaning = value.decode
+    candidates = [float(np.ravel(meaning.scale)[0])] if isinstance(meaning, (Affine, Accumulator)) else []
+    nonzero = flat[flat != 0]
+    mantissa, exponent = np.frexp(nonzero)
+    if nonzero.size:
+        bits = (mantissa * 2.0**53).astype(np.int64)
+        low = np.frexp((bits & -bits).astype(np.float64))[1] - 1
+        candidates.append(2.0 ** float((exponent - 53 + low).min()))
+        candidates.append(float(np.abs(nonzero).min()))
+    rank = len(value.shape)
+    for scale in [*first, *(np.full((1,) * rank, candidate, np.float32) for candidate in candidates)]:
+        if not ((scale > 0) & (scale < np.inf)).all():
+            continue
+        grid = real.astype(np.float64) / scale
+        lo, hi = float(np.round(grid.min())), float(np.round(grid.max()))
+        if max(abs(lo), abs(hi)) > 1 << 24:
+            continue
+        quantizer = IntQuant(scale, np.zeros_like(scale), IntType(int(lo), int(hi)), Rounding.ROUND)
+        if (decode(decoding(quantizer), quantize(quantizer, real)) == real).all():
+            return quantizer
+    return None
+
+
+def order_kept(value: Value, ops: list[Elementwise]) -> bool:
+    """Whether the real values behind `ops` rise strictly with the code, alike for all channels."""
+    codes = _all_codes(value)
+    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.decode):
+        return False
+    real = decode(value.decode, codes)
+    for op in ops:
+        real = apply(op, real)
+    return bool((np.diff(real.reshape(len(codes), -1)[:, 0]) > 0).all())

@@ -1,0 +1,243 @@
+"""Chains of operations that their dtype computes exactly: code * slope + start, proven by arithmetic.
+
+The sum or product of two such lines has one rounding, and is a function of one integer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Whole
+from hlsgen.ir.binary_function import Operands
+from hlsgen.ir.evaluate import apply, constants, decode
+from hlsgen.ir.ops import Activation, Add, Cast, Dequantize, Div, Elementwise, Fma, Joint, Max, Min, Mul
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import IntType
+from hlsgen.rescale.binary import factor_ratio
+
+#: Significant bits of a scale, and bits of a sum, that `product_to_float32` takes.
+_SCALE_BITS, _SUM_BITS = 48, 53
+_SINGLE = np.dtype(np.float32)
+#: A line, and the type that has to hold it.
+Held = tuple["Line", "np.dtype[Any]"]
+
+
+@dataclass(frozen=True)
+class Line:
+    """slope * code + start for lo <= code <= hi."""
+
+    slope: Fraction
+    start: Fraction
+    lo: int
+    hi: int
+
+    def times(self, factor: Fraction) -> Line:
+        return Line(self.slope * factor, self.start * factor, self.lo, self.hi)
+
+    def plus(self, value: Fraction) -> Line:
+        return Line(self.slope, self.start + value, self.lo, self.hi)
+
+    @property
+    def ends(self) -> tuple[Fraction, Fraction]:
+        low, high = sorted((self.slope * self.lo + self.start, self.slope * self.hi + self.start))
+        return low, high
+
+    def fits(self, dtype: np.dtype[Any]) -> bool:
+        """Whether all values are numbers of that type."""
+        (low, high), units = self.ends, (self.slope.denominator, self.start.denominator)
+        if dtype.kind in "iu":
+            info = np.iinfo(dtype)
+            return max(units) == 1 and info.min <= low and high <= info.max
+        unit, largest, form = max(units), max(-low, high), np.finfo(dtype)
+        if any(u & (u - 1) for u in units) or unit.bit_length() - 1 > form.nmant - int(form.minexp):
+            return False
+        return largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
+
+
+def line(source: Decode, ops: tuple[Elementwise, ...], lo: int, hi: int) -> Held | None:
+    """What a chain of one set (constants (lead..., 1)) computes and its type, if every operation is exact."""
+    every = [value for item in (source, *ops) for value in constants(item).values()]
+    if not all(np.isfinite(value).all() for value in every):
+        return None
+    decoded = list(_decoded(source, Line(Fraction(1), Fraction(0), lo, hi)))
+    if not decoded or not all(one.fits(dtype) for one, dtype in decoded):
+        return None
+    held = decoded[-1]
+    x = decode(source, np.full(1, lo))
+    for op in ops:
+        x = apply(op, x)
+        after = list(_applied(op, *held))
+        if not after or not all(one.fits(dtype) for one, dtype in after):
+            return None
+        held = after[-1]
+        assert held[1] == x.dtype
+        assert held[0].slope * lo + held[0].start == Fraction(x[0].item())
+    return held
+
+
+def _number(value: Any) -> Fraction:
+    """A constant of one set."""
+    return Fraction(np.asarray(value).reshape(-1)[0].item())
+
+
+def _decoded(source: Decode, x: Line) -> Iterator[Held]:
+    """The values that a decoding makes, one after the other; none where it is no line."""
+    match source:
+        case Affine(scale, zero):
+            yield x, _SINGLE
+            yield x.plus(-_number(zero)), _SINGLE
+            yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
+        case CountScale(scale_, bias):
+            yield x, _SINGLE
+            scaled = x.times(_number(np.float32(scale_)))
+            yield scaled, _SINGLE
+            yield scaled.plus(_number(np.float32(bias))), _SINGLE
+        case Accumulator(factor, offset, scale):
+            yield x.times(Fraction(factor)).plus(_number(offset)).times(_number(scale)), _SINGLE
+        case Fixed(fraction):
+            yield x.times(Fraction(1, 1 << fraction) if fraction >= 0 else Fraction(1 << -fraction)), _SINGLE
+        case Whole(dtype, offset):
+            yield x.plus(_number(offset)), np.dtype(dtype)
+
+
+def _applied(op: Elementwise, x: Line, dtype: np.dtype[Any]) -> Iterator[Held]:
+    """The values that an operation makes; none where it makes no line of another."""
+    match op:
+        case Mul(value) if value.dtype == dtype:
+            yield x.times(_number(value)), dtype
+        case Add(value) if value.dtype == dtype:
+            yield x.plus(_number(value)), dtype
+        case Div(value) if value.dtype == dtype and dtype.kind == "f" and value.all():
+            yield x.times(1 / _number(value)), dtype
+        case Fma(factor, value):
+            yield x.times(_number(factor)).plus(_number(value)), dtype
+        case Cast(kind):
+            yield x, np.dtype(kind)
+        case Dequantize(scale, zero):
+            yield x.plus(-_number(zero)), _SINGLE
+            yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
+            yield x.plus(-_number(zero)).times(_number(scale)), scale.dtype
+        case Max(value) | Min(value) if value.dtype == dtype:
+            low, high = x.ends
+            if (_number(value) <= low) if isinstance(op, Max) else (_number(value) >= high):
+                yield x, dtype
+
+
+@dataclass(frozen=True, eq=False)
+class Exact:
+    """t = factors[0] * a + factors[1] * b, or the product (a - zeros[0]) * (b - zeros[1]), and what follows."""
+
+    factors: tuple[int, int] | None
+    zeros: tuple[int, int]
+    function: StepFunction
+
+
+def find(f: Operands) -> Exact | str:
+    """The sum or product as one integer, if both branches are exact: what comes in front of its own rounding."""
+    if f.kind not in (Joint.ADD, Joint.SUB, Joint.MUL):
+        return f"{f.kind.value} is no sum or product"
+    if any(isinstance(op, Activation) and _tells_zeros_apart(op) for op in f.ops):
+        return "an operation behind it tells -0.0 from 0.0"
+    pairs, dtypes = [], set()
+    for s in range(f.sets):
+        one = f.take(np.array([s]))
+        both = [line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
+        if both[0] is None or both[1] is None:
+            return f"operand {'ab'[both[0] is not None]} is no line, or rounded, in front of the joint"
+        (a, kind), (b, other) = both[0], both[1]
+        if kind != other or (kind.kind == "f" and kind != _SINGLE):
+            return f"operands of {kind} and {other}"
+        dtypes.add(kind)
+        pairs.append((a, b.times(Fraction(-1)) if f.kind == Joint.SUB else b))
+    (dtype,) = dtypes
+    if f.kind == Joint.MUL:
+        return _product(f, pairs, dtype)
+    return _sum(f, pairs, dtype)
+
+
+def _tells_zeros_apart(op: Activation) -> bool:
+    plus, minus = apply(op, np.array([0.0, -0.0], np.float32))
+    return bool(plus != minus)
+
+
+def _sum(f: Operands, pairs: list[tuple[Line, Line]], dtype: np.dtype[Any]) -> Exact | str:
+    first, second = pairs[0]
+    if dtype.kind in "iu":
+        if any((a.slope, b.slope) != (first.slope, second.slope) for a, b in pairs):
+            return "the factors differ between channels"
+        factors = int(first.slope), int(second.slope)
+        source: Decode = Whole(dtype.name, np.array([int(a.start + b.start) for a, b in pairs]))
+        return _function(f, factors, (0, 0), source, [_interval(factors, a, b) for a, b in pairs])
+    if any(not a.slope or b.slope / a.slope != second.slope / first.slope for a, b in pairs):
+        return "the ratio of the scales differs between channels"
+    relation = second.slope / first.slope
+    factors = relation.denominator, relation.numerator
+    units = [a.slope / factors[0] for a, _ in pairs]
+    starts = [(a.start + b.start) / unit for (a, b), unit in zip(pairs, units, strict=True)]
+    fine = max(start.denominator for start in starts)
+    if fine & (fine - 1):
+        return "a constant is no binary fraction of the unit"
+    offsets = [int(start * fine) for start in starts]
+    intervals = [_interval(factors, a, b) for a, b in pairs]
+    widest = max(abs(x) for low, high in intervals for x in (low, high)) * fine + max(map(abs, offsets))
+    if widest >> _SUM_BITS:
+        return f"a sum of more than {_SUM_BITS} bits"
+    return _scaled(f, factors, (0, 0), fine, offsets, [unit / fine for unit in units], intervals)
+
+
+def _product(f: Operands, pairs: list[tuple[Line, Line]], dtype: np.dtype[Any]) -> Exact | str:
+    if any(not x.slope for pair in pairs for x in pair):
+        return "an operand is constant"
+    zeros = {tuple(-x.start / x.slope for x in pair) for pair in pairs}
+    both = next(iter(zeros))
+    if len(zeros) > 1 or any(zero.denominator != 1 for zero in both):
+        return "no integer zero points of all channels"
+    za, zb = (int(zero) for zero in both)
+    units = [a.slope * b.slope for a, b in pairs]
+    intervals = []
+    for a, b in pairs:
+        ends = [(x - za) * (y - zb) for x, y in product((a.lo, a.hi), (b.lo, b.hi))]
+        intervals.append((min(ends), max(ends)))
+    if dtype.kind in "iu":
+        if any(unit != 1 for unit in units):
+            return "a factor in integers"
+        source = Whole(dtype.name, np.zeros(f.sets, np.int64))
+        return _function(f, None, (za, zb), source, intervals)
+    return _scaled(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
+
+
+def _interval(factors: tuple[int, int], a: Line, b: Line) -> tuple[int, int]:
+    ends = [sorted((factor * x.lo, factor * x.hi)) for factor, x in zip(factors, (a, b), strict=True)]
+    return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
+
+
+def _scaled(
+    f: Operands, factors: tuple[int, int] | None, zeros: tuple[int, int], fine: int, offsets: list[int],
+    units: list[Fraction], intervals: list[tuple[int, int]],
+) -> Exact | str:  # fmt: skip
+    """The float32 value (t * fine + offset) * unit, rounded once."""
+    scale = np.array([float(unit) for unit in units])
+    if not (np.abs(scale) > 2.0**-500).all() or any(
+        Fraction(float(s)) != unit or unit.numerator >> _SCALE_BITS for s, unit in zip(scale, units, strict=True)
+    ):
+        return f"a scale of more than {_SCALE_BITS} bits"
+    return _function(f, factors, zeros, Accumulator(fine, np.array(offsets, np.int64), scale), intervals)
+
+
+def _function(
+    f: Operands, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Decode, intervals: list[tuple[int, int]]
+) -> Exact | str:  # fmt: skip
+    if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:
+        return f"a factor or zero point above {factor_ratio.MAX_FACTOR}"
+    if max(abs(x) for ends in intervals for x in ends) >> _SUM_BITS:
+        return f"a sum of more than {_SUM_BITS} bits"
+    lo, hi = np.array(intervals, np.int64).T
+    type_ = IntType(int(lo.min()), int(hi.max()))
+    function = StepFunction(f.name, source, f.ops, f.quantizer, f.index, lo, hi, type_, f.output_type)
+    return Exact(factors, zeros, function)

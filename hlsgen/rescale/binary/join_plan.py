@@ -1,0 +1,81 @@
+"""How two streams become one integer, and the function of it that follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.ir.binary_function import Operands
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize import multiplier_cost
+from hlsgen.rescale.realize.table import Table
+from hlsgen.rescale.realize.table import cost as table_cost
+from hlsgen.rescale.threshold_table import Steps
+
+Function = Steps | StepFunction | Table
+
+
+@dataclass(frozen=True, eq=False)
+class Way:
+    """t of module hg_join and what follows it.
+
+    t = a * factors[0] + b * factors[1]; without factors (a - zeros[0]) * (b - zeros[1]); where `packed`, a
+    in the low and b in the high bits, as unsigned numbers. Operands with a table go through it first;
+    `operands` are the types that the join takes. `type`: all t that occur.
+    """
+
+    factors: tuple[int, int] | None
+    zeros: tuple[int, int]
+    packed: bool
+    tables: tuple[Table | None, Table | None]
+    operands: tuple[IntType, IntType]
+    type: IntType
+    function: Function
+
+    def joined(self, a: Array, b: Array) -> Array:
+        """What the hardware computes in front of the function: codes (..., sets) -> t."""
+        first, second = self.tables
+        a, b = a if first is None else first.apply(a), b if second is None else second.apply(b)
+        if self.packed:
+            low, high = (type_.bits for type_ in self.operands)
+            return np.asarray((a & ((1 << low) - 1)) + ((b & ((1 << high) - 1)) << low))
+        if self.factors is None:
+            return np.asarray((a - self.zeros[0]) * (b - self.zeros[1]))
+        return np.asarray(a * self.factors[0] + b * self.factors[1])
+
+    def __str__(self) -> str:
+        if self.packed:
+            return "{b, a}"
+        a, b = ("a" if self.tables[0] is None else "A(a)"), ("b" if self.tables[1] is None else "B(b)")
+        if self.factors is None:
+            return " ".join(x if not z else f"({x} {'-' if z > 0 else '+'} {abs(z)})" for x, z in zip((a, b), self.zeros, strict=True))  # fmt: skip
+        terms = [(f, x) for f, x in zip(self.factors, (a, b), strict=True) if f]
+        text = " ".join(f"{'-' if f < 0 else '+'} {x if abs(f) == 1 else f'{abs(f)} {x}'}" for f, x in terms)
+        return text.removeprefix("+ ") or "0"
+
+    def cost(self, table: Array, dsp: bool) -> tuple[float, int, int]:
+        """(LUT, DSP blocks, bits of block memory) of tables and join. `table` (folds, lanes): sets of the lanes."""
+        lanes = table.shape[1]
+        lut, blocks, memory = 0.0, 0, 0
+        for found, type_ in zip(self.tables, self.operands, strict=True):
+            if found is not None:
+                logic, _, bits = table_cost(found, table, IntType(0, (1 << found.bits) - 1), type_)
+                lut, memory = lut + logic, memory + bits
+        widths = [type_.bits + 1 for type_ in self.operands]
+        if self.packed:
+            return lut, blocks, memory
+        if self.factors is None:
+            logic, blocks = multiplier_cost.cost(widths[0], widths[1], lanes, None, dsp)
+            return lut + logic + lanes * sum(w for w, z in zip(widths, self.zeros, strict=True) if z), blocks, memory
+        digits = [multiplier_cost.digits(factor) for factor in self.factors]
+        rows = sum(max(0, n - 1) * (w + 2.0) for n, w in zip(digits, widths, strict=True))
+        return lut + lanes * (rows + self.type.bits * all(self.factors)), blocks, memory
+
+
+def plain(
+    f: Operands, factors: tuple[int, int] | None, zeros: tuple[int, int], type_: IntType, function: Function
+) -> Way:
+    """Without tables in front."""
+    return Way(factors, zeros, False, (None, None), f.input_types, type_, function)

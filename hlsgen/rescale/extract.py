@@ -1,0 +1,223 @@
+"""A function of integers as steps, found by evaluating the model's own operations."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.ir.evaluate import constants, lead_axes
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array
+from hlsgen.rescale.interval_bisection import stretches
+from hlsgen.rescale.monotone_pieces import edges
+from hlsgen.rescale.threshold_table import Steps
+
+#: Lanes of one vectorized evaluation.
+_CHUNK = 1 << 21
+#: Most steps of a function that is written down as steps.
+MAX_STEPS = 4095
+#: Most evaluations to write down a function that cannot be bisected.
+MAX_EVALUATIONS = 1 << 25
+#: Intervals up to this length are written down input by input.
+SHORT = 1 << 12
+
+
+def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> Steps | str:
+    """The steps of f, exactly, at most `most`, or, where these are too few, `wide`; or why they cannot be
+    written down.
+
+    Monotone pieces are bisected. What is not known to be monotone is evaluated on every input.
+    """
+    cuts = edges(f)
+    limits = [most] if wide <= most else [most, wide]
+    length = int((f.hi - f.lo).max()) + 1
+    every = length <= SHORT
+    known: Runs | None = None
+    if cuts is None and not every:
+        halved = stretches(f)
+        every = not isinstance(halved, str) or length * f.sets <= MAX_EVALUATIONS
+        if not every:
+            return (
+                f"it is not known where the function is monotone ({halved}), and {length} inputs of {f.sets} channels "
+                f"are too many to try ({MAX_EVALUATIONS})"
+            )
+        known = None if isinstance(halved, str) else _in_order(f, *halved)
+    for limit in limits:
+        dense = _dense(f, limit) if cuts is not None and len(cuts) == 2 else None
+        if dense is not None:
+            return dense
+        if every:
+            known = known or _exhaustive(f)
+            found = _steps(f, known, limit)
+        else:
+            assert cuts is not None
+            runs = _more(limit) if _surely_more(f, limit) else _bisected(f, cuts, limit)
+            found = runs if isinstance(runs, str) else _steps(f, runs, limit)
+        if not isinstance(found, str):
+            break
+    return found
+
+
+def bisect(f: StepFunction, codes: Array) -> Array:
+    """Least x of lo..hi + 1 with f(x) >= code (rising) or f(x) < code (falling), (len(codes), sets).
+
+    hi + 1 means never. f must be monotone.
+    """
+    falling = f.evaluate(f.lo) > f.evaluate(f.hi)
+    rows = max(1, _CHUNK // f.sets)
+    parts = [_bisect(f, codes[i : i + rows, None], falling) for i in range(0, len(codes), rows)]
+    return np.concatenate(parts) if parts else np.zeros((0, f.sets), np.int64)
+
+
+def bisect_near(f: StepFunction, codes: Array, guess: Array, width: Array) -> Array:
+    """The same for functions that rise, codes (n, sets), quickly where it is within guess +- width."""
+    low, high = np.clip(guess - width, f.lo, f.hi + 1), np.clip(guess + width, f.lo, f.hi + 1)
+    right = (low == f.lo) | (f.evaluate(np.maximum(low - 1, f.lo)) < codes)
+    right &= (high > f.hi) | (f.evaluate(np.minimum(high, f.hi)) >= codes)
+    return _bisect(f, codes, np.zeros(f.sets, np.bool_), np.where(right, low, f.lo), np.where(right, high, f.hi + 1))
+
+
+def _bisect(
+    f: StepFunction, codes: Array, falling: Array, lowest: Array | None = None, highest: Array | None = None
+) -> Array:
+    shape = len(codes), f.sets
+    low: Array = np.broadcast_to(f.lo if lowest is None else lowest, shape).copy()
+    high: Array = np.broadcast_to(f.hi + 1 if highest is None else highest, shape).copy()
+    while (low < high).any():
+        middle = low + ((high - low) >> 1)
+        reached = (f.evaluate(np.minimum(middle, f.hi)) >= codes) ^ falling
+        reached |= middle > f.hi
+        active = low < high
+        high = np.where(active & reached, middle, high)
+        low = np.where(active & ~reached, middle + 1, low)
+    return low
+
+
+def _dense(f: StepFunction, most: int) -> Steps | None:
+    """Steps of a monotone function, one for every code in between."""
+    first, last = f.evaluate(f.lo), f.evaluate(f.hi)
+    low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
+    if high - low > most:
+        return None
+    codes = np.arange(low, max(high, low + 1) + 1)
+    table = bisect(f, codes[1:])
+    falling = first > last
+    table = np.where(falling, table[::-1], table)
+    values = np.where(falling, codes[::-1, None], codes[:, None])
+    return Steps(f.name, f.lo, f.hi, table, values)
+
+
+Runs = list[tuple[Array, Array]]
+
+
+def _exhaustive(f: StepFunction) -> Runs:
+    """(where runs start, their codes) of each set, from every input."""
+    runs = []
+    length = f.hi - f.lo + 1
+    for s in range(f.sets):
+        one = f.take(np.array([s]), f.lo[s : s + 1], f.hi[s : s + 1])
+        starts, codes = [], []
+        for begin in range(0, int(length[s]), _CHUNK):
+            x = np.arange(begin, min(begin + _CHUNK, int(length[s]))) + f.lo[s]
+            y = one.evaluate(x[:, None])[:, 0]
+            change = np.flatnonzero(np.diff(y, prepend=y[0] + 1))
+            starts.append(x[change])
+            codes.append(y[change])
+        runs.append((np.concatenate(starts), np.concatenate(codes)))
+    return runs
+
+
+def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
+    """The same for a function that is monotone between cuts.
+
+    Stretches of monotone pieces are halved until their ends have one code, or are neighbours.
+    """
+    piece, column = np.nonzero(cuts[1:] > cuts[:-1])
+    low, high = cuts[piece, column], cuts[piece + 1, column] - 1
+    first, last = _at(f, column, low), _at(f, column, high)
+    found, count = [(column, low, first)], 0
+    while True:
+        # Every stretch that is left has a step of its own.
+        left = first != last
+        column, low, high, first, last = (a[left] for a in (column, low, high, first, last))
+        if count + len(column) > most * f.sets:
+            return _more(most)
+        near = high - low == 1
+        found.append((column[near], high[near], last[near]))
+        count += int(near.sum())
+        column, low, high, first, last = (a[~near] for a in (column, low, high, first, last))
+        if not len(column):
+            break
+        middle = (low + high) >> 1
+        code = _at(f, column, middle)
+        column, low, high = np.tile(column, 2), np.append(low, middle), np.append(middle, high)
+        first, last = np.append(first, code), np.append(code, last)
+    return _in_order(f, *(np.concatenate(part) for part in zip(*found, strict=True)))
+
+
+def _in_order(f: StepFunction, sets: Array, starts: Array, codes: Array) -> Runs:
+    order = np.lexsort((starts, sets))
+    ends = np.searchsorted(sets[order], np.arange(1, f.sets))
+    return list(zip(np.split(starts[order], ends), np.split(codes[order], ends), strict=True))
+
+
+def _more(most: int) -> str:
+    return f"it has more than {most} steps"
+
+
+def _surely_more(f: StepFunction, most: int) -> bool:
+    """Whether the set with the longest interval changes more often between inputs that lie evenly."""
+    s = int((f.hi - f.lo).argmax())
+    lo, hi = int(f.lo[s]), int(f.hi[s])
+    x = lo + (np.arange(2 * most + 2) * np.int64(max(1, (hi - lo) // (2 * most + 1))))
+    one = f.take(np.array([s]), f.lo[[s]], f.hi[[s]])
+    return int((np.diff(one.evaluate(x[x <= hi, None])[:, 0]) != 0).sum()) > most
+
+
+def _at(f: StepFunction, column: Array, x: Array) -> Array:
+    """f of set column[i] at x[i]."""
+    if f.sets == 1:
+        return f.evaluate(x[:, None])[:, 0]
+    lead = max([1, *(v.shape[0] for op in (*f.ops, f.quantizer) if lead_axes(op) for v in constants(op).values())])
+    size = max(1, _CHUNK // lead)
+    parts = [slice(i, i + size) for i in range(0, len(x), size)]
+    results = [f.take(column[part], x[part], x[part]).evaluate(x[part]) for part in parts]
+    return np.concatenate(results) if results else np.zeros(0, np.int64)
+
+
+def _steps(f: StepFunction, runs: Runs, most: int) -> Steps | str:
+    """Steps from runs: neighbours of the same code joined, all sets of one length."""
+    joined = []
+    for starts, codes in runs:
+        keep = np.diff(codes, prepend=codes[0] + 1) != 0
+        joined.append((starts[keep], codes[keep]))
+    low, high = (int(end(codes.min() if end is min else codes.max() for _, codes in joined)) for end in (min, max))
+    one_way = all((np.diff(codes) > 0).all() or (np.diff(codes) < 0).all() for _, codes in joined)
+    if one_way and high - low <= most:
+        joined = [
+            _every_code(starts, codes, low, max(high, low + 1), int(f.hi[s]))
+            for s, (starts, codes) in enumerate(joined)
+        ]
+    size = max(len(codes) for _, codes in joined) - 1
+    if size > most:
+        return f"it has {size} steps; at most {most}"
+    size = max(size, 1)
+    table = np.empty((size, f.sets), np.int64)
+    values = np.empty((size + 1, f.sets), np.int64)
+    for s, (starts, codes) in enumerate(joined):
+        table[:, s] = f.hi[s] + 1
+        table[: len(codes) - 1, s] = starts[1:]
+        values[:, s] = codes[-1]
+        values[: len(codes), s] = codes
+    return Steps(f.name, f.lo, f.hi, table, values)
+
+
+def _every_code(starts: Array, codes: Array, low: int, high: int, hi: int) -> tuple[Array, Array]:
+    """Runs of a monotone function as dense steps: a start for every code from low to high."""
+    if codes[0] > codes[-1]:
+        # From high down: code c starts where the function first is <= c.
+        wanted = np.arange(high, low - 1, -1)
+        index = np.searchsorted(-codes, -wanted, side="left")
+    else:
+        wanted = np.arange(low, high + 1)
+        index = np.searchsorted(codes, wanted, side="left")
+    return np.append(starts, hi + 1)[index], wanted

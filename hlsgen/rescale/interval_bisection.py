@@ -1,0 +1,205 @@
+"""Steps of functions that are not known to be monotone, such as x * Sigmoid(x): by intervals.
+
+An interval of inputs gives an interval of values behind every operation. Where the code of both its ends
+is the same, it is that of all inputs; else the interval is halved. Nothing is assumed of where it turns.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, decode, join, quantize
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    Bipolar,
+    Both,
+    Cast,
+    Choose,
+    Dequantize,
+    Div,
+    Elementwise,
+    Fill,
+    Fma,
+    IntQuant,
+    Joint,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    QuantizeLinear,
+    Relate,
+    Relation,
+    SignedBit,
+    Slope,
+    Trunc,
+)
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.activations import turning_points
+from hlsgen.numerics.fixed import Array
+
+#: Most stretches at one time, and all together.
+_MAX_OPEN, _MAX_ALL = 1 << 20, 1 << 22
+#: Inputs of one evaluation.
+_CHUNK = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class _Range:
+    """Values from `low` to `high` of each stretch, if it is `known`: none of them is NaN then."""
+
+    low: Array
+    high: Array
+    known: Array
+
+    def where(self, known: Array) -> _Range:
+        return _Range(self.low, self.high, self.known & known)
+
+
+def stretches(f: StepFunction) -> tuple[Array, Array, Array] | str:
+    """(set, first input, code) of stretches of one code each, in no order, which cover all inputs; or why not."""
+    if not _plain(f):
+        return "an operation of it has no intervals"
+    ends = [(f.lo, f.hi)]
+    if isinstance(f.source, FloatBits):
+        # NaN, both infinities, and the numbers between them.
+        cuts = [0, KEY_NEG_INF, KEY_NEG_INF + 1, KEY_POS_INF, KEY_POS_INF + 1]
+        ends = [(np.maximum(f.lo, a), np.minimum(f.hi, b - 1)) for a, b in pairwise(cuts)]
+    column = np.tile(np.arange(f.sets), len(ends))
+    low, high = (np.concatenate(side) for side in zip(*ends, strict=True))
+    column, low, high = (part[low <= high] for part in (column, low, high))
+    found: list[tuple[Array, Array, Array]] = []
+    count = 0
+    while len(column):
+        count += len(column)
+        if len(column) > _MAX_OPEN or count > _MAX_ALL:
+            return f"it has too many steps, more than {_MAX_OPEN}"
+        done, code = _codes(f, column, low, high)
+        found.append((column[done], low[done], code[done]))
+        column, low, high = column[~done], low[~done], high[~done]
+        middle = low + ((high - low) >> 1)
+        column = np.tile(column, 2)
+        low, high = np.append(low, middle + 1), np.append(middle, high)
+    sets_, starts, codes = (np.concatenate(part) for part in zip(*found, strict=True))
+    return sets_, starts, codes
+
+
+def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """Whether each stretch has one code, and that of its low end."""
+    done, codes = [], []
+    for at in range(0, len(column), _CHUNK):
+        part = slice(at, at + _CHUNK)
+        one = f.take(column[part], low[part], high[part])
+        x = _Range(decode(one.source, one.lo), decode(one.source, one.hi), np.ones(len(one.lo), np.bool_))
+        if x.low.dtype.kind == "f":
+            x = x.where(~(np.isnan(x.low) | np.isnan(x.high)))
+        x = _chain(one.ops, x)
+        first, last = (quantize(one.quantizer, end) for end in (x.low, x.high))
+        single = one.lo == one.hi
+        if isinstance(f.source, FloatBits):
+            single |= one.hi < KEY_NEG_INF
+        done.append((x.known & (first == last)) | single)
+        codes.append(np.where(single, one.evaluate(one.lo), first))
+    return np.concatenate(done), np.concatenate(codes)
+
+
+def _plain(f: StepFunction) -> bool:
+    """Whether all operations have intervals: floats, or integers that do not wrap."""
+    if isinstance(f.source, Whole):
+        info = np.iinfo(f.source.dtype) if np.dtype(f.source.dtype).kind in "iu" else None
+        if info is None or (f.lo + f.source.offset < info.min).any() or (f.hi + f.source.offset > info.max).any():
+            return False
+    dtype = decode(f.source, f.lo).dtype
+    return isinstance(f.quantizer, IntQuant | Bipolar | SignedBit | MultiThreshold | QuantizeLinear | Trunc) and (
+        _all_plain(f.ops, dtype)
+    )
+
+
+def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
+    x = np.zeros(1, dtype)
+    for op in ops:
+        after = apply(op, x)
+        match op:
+            case Mul(value) | Add(value) | Max(value) | Min(value) | Slope(value) | Div(value) | Fma(_, value):
+                own = bool(np.isfinite(value).all() and (not isinstance(op, Div) or value.all()))
+                own = own and (not isinstance(op, Fma) or bool(np.isfinite(op.factor).all()))
+                own = own and (x.dtype.kind == "f" or (x.dtype.kind == "b" and isinstance(op, Max | Min)))
+            case Cast():
+                own = after.dtype.kind == "f"
+            case Dequantize() | Fill() | Relate():
+                own = True
+            case Activation(kind, alpha, beta):
+                own = x.dtype.kind == "f" and (
+                    kind == "HardSwish" or turning_points(kind, alpha, beta, x.dtype) is not None
+                )
+            case Both(_, ways) | Choose(ways):
+                own = all(_all_plain(way, x.dtype) for way in ways) and after.dtype.kind in "fb"
+            case IntQuant() | Bipolar() | SignedBit() | MultiThreshold() | QuantizeLinear() | Trunc():
+                own = x.dtype.kind == "f"
+            case _:
+                own = False
+        if not own:
+            return False
+        x = after[..., :1].ravel()
+    return True
+
+
+def _chain(ops: tuple[Elementwise, ...], x: _Range) -> _Range:
+    for op in ops:
+        x = _after(op, x)
+    return x
+
+
+def _after(op: Elementwise, x: _Range) -> _Range:
+    match op:
+        case Activation("HardSwish"):
+            sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
+            return _after(Both(Joint.MUL, ((), (Mul(sixth), Add(half), Max(zero), Min(one)))), x)
+        case Activation(kind, alpha, beta):
+            for turn in turning_points(kind, alpha, beta, x.low.dtype) or ():
+                x = x.where((x.low >= turn) == (x.high >= turn))
+            if kind in ("Pow", "Reciprocal"):  # the two zeros may give two infinities
+                x = x.where((x.low > 0) | (x.high < 0))
+        case Slope(value):
+            x = x.where((value >= 0) | ((x.low >= 0) == (x.high >= 0)))
+        case Relate(Relation.EQUAL, value) if x.low.dtype != np.bool_:
+            return _Range((x.low == value) & (x.high == value), (x.low <= value) & (value <= x.high), x.known)
+        case Both(kind, (left, right)):
+            return _joined(kind, _chain(left, x), _chain(right, x))
+        case Choose((condition, yes, no)):
+            return _chosen(_chain(condition, x), _chain(yes, x), _chain(no, x))
+        case _:
+            pass
+    a, b = apply(op, x.low), apply(op, x.high)
+    known = x.known if a.dtype.kind != "f" else x.known & ~(np.isnan(a) | np.isnan(b))
+    return _Range(np.minimum(a, b), np.maximum(a, b), known)
+
+
+def _joined(kind: Joint, x: _Range, y: _Range) -> _Range:
+    known = x.known & y.known
+    if kind in (Joint.ADD, Joint.SUB, Joint.MUL):
+        for end in (x.low, x.high, y.low, y.high):
+            known = known & np.isfinite(end)
+    match kind:
+        case Joint.ADD | Joint.MAX | Joint.MIN:
+            return _Range(join(kind, x.low, y.low), join(kind, x.high, y.high), known)
+        case Joint.SUB:
+            return _Range(join(kind, x.low, y.high), join(kind, x.high, y.low), known)
+        case Joint.MUL:
+            corners = np.stack([join(kind, a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
+            return _Range(corners.min(axis=0), corners.max(axis=0), known)
+        case _:
+            assert_never(kind)
+
+
+def _chosen(condition: _Range, yes: _Range, no: _Range) -> _Range:
+    always, never = condition.low, ~condition.high
+    low = np.where(always, yes.low, np.where(never, no.low, np.minimum(yes.low, no.low)))
+    high = np.where(always, yes.high, np.where(never, no.high, np.maximum(yes.high, no.high)))
+    known = np.where(always, yes.known, np.where(never, no.known, yes.known & no.known))
+    return _Range(low, high, condition.known & known)

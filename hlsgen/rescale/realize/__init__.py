@@ -1,0 +1,1 @@
+"""One file for each realization of a step function, with its proof."""

@@ -1,0 +1,285 @@
+"""Rising step functions by a coarse guess of the code, corrected by one comparison.
+
+The high bits of x are its bucket. Thresholds that lie evenly look the same in all buckets, seen from
+a start that each bucket has: y = x - start. The high bits of y are its cell, which is shorter than
+the distance of thresholds, so that one comparison inside of it gives the code. No multiplier.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.correct_fit import Fit, candidates, fit_buckets, fit_constant
+from hlsgen.rescale.threshold_table import Steps
+
+#: Bits of a bucket's number in memories, that are tried, and of a cell's number at most.
+_MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
+_MAX_CELL = 9
+_MAX_STEPS = 1023
+#: Memories of fewer words or bits become logic.
+_BLOCK_WORDS = 512
+_BLOCK_BITS = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class Correct:
+    """Parameters of module hg_correct.
+
+    (sets,) int64: bucket, cell, coarse, fine (bits of the bucket's and of the cell's number, its lowest
+    bit), first, last, above; bool: whether inputs below first, beyond last occur. Tables (2^bucket, sets):
+    start, code; (2^cell, sets): count, level, and bool sure: this cell's threshold is always reached;
+    the longest set gives their size. rest (codes, sets): finer part of the threshold, by the code
+    below it, from `low` on.
+    """
+
+    fraction: int
+    rest_bits: int
+    folded: bool
+    low: int
+    bucket: Array
+    cell: Array
+    coarse: Array
+    fine: Array
+    first: Array
+    last: Array
+    above: Array
+    below: Array
+    beyond: Array
+    start: Array
+    code: Array
+    count: Array
+    level: Array
+    sure: Array
+    rest: Array
+
+    @property
+    def latency(self) -> int:
+        return 3 + (self.rest_bits > 0) + 2 * self.folded
+
+    @property
+    def size(self) -> Array:
+        """Bits of the places in a cell, (sets,)."""
+        return self.fine + self.fraction
+
+    @property
+    def count_bits(self) -> int:
+        return max(1, int(max(self.count.max(), self.above.max())).bit_length())
+
+    def number(self, codes: Array) -> Array:
+        """The bucket of each input (..., sets)."""
+        inside = np.clip(codes, self.first, self.last)
+        return np.asarray((inside >> self.coarse) & ((1 << self.bucket) - 1))
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes: codes (..., sets) -> codes."""
+        sets, size = np.arange(len(self.fine)), self.size
+        bucket = self.number(codes)
+        y = (codes << self.fraction) - self.start[bucket, sets]
+        cell = (y >> size) & ((1 << self.cell) - 1)
+        below, above = codes < self.first, codes > self.last
+        count = np.where(below, 0, np.where(above, self.above, self.count[cell, sets]))
+        code = self.code[bucket, sets] + count
+        rest = self.rest[np.clip(code - self.low, 0, len(self.rest) - 1), sets]
+        level = self.level[cell, sets] | (rest << self.fraction)
+        reached = below | above | self.sure[cell, sets] | ((y & ((1 << size) - 1)) >= level)
+        return np.asarray(code + reached)
+
+    def jumps(self, steps: Steps) -> Array | None:
+        """Inputs (points, sets) of the intervals, on both sides of everywhere that this may jump besides
+        inside of cells: between them it compares y with one threshold. None if cells could repeat."""
+        lo, hi = np.maximum(self.first, steps.lo), np.minimum(self.last, steps.hi)
+        size, sets = self.size, np.arange(steps.sets)
+        number = (lo >> self.coarse) + np.arange(len(self.start))[:, None]
+        begin = np.clip(number << self.coarse, lo, hi + 1)
+        end = np.clip((number + 1) << self.coarse, lo, hi + 1)
+        start = np.asarray(self.start[number & ((1 << self.bucket) - 1), sets])
+        cell = ((begin << self.fraction) - start) >> size
+        if (end[-1] <= hi).any() or (((((end - 1) << self.fraction) - start) >> size) - cell >= 1 << self.cell).any():
+            return None
+        # A cell begins at the least x with x * 2^fraction - start >= cell * 2^size.
+        cells = cell + np.arange(len(self.level) + 1)[:, None, None]
+        cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
+        points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
+        return np.asarray(np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi))
+
+
+def equal(found: Correct, steps: Steps) -> bool:
+    """Proof: both are monotone between neighbouring points of `jumps`, and agree there and at the corners."""
+    jumps = found.jumps(steps)
+    if jumps is None:
+        return False
+    points = np.concatenate([steps.corners(), jumps])
+    return bool((found.apply(points) == steps.apply(points)).all())
+
+
+def _build(steps: Steps, fits: list[Fit], folded: bool) -> Correct:
+    """The tables of all sets in one shape."""
+    fine = np.array([fit.fine for fit in fits])
+    if folded:
+        fine[:] = fine.min()
+    fraction = max(max(fit.fraction for fit in fits), int(fine.min() == 0))
+    spans = [fit.cells(int(size)) for fit, size in zip(fits, fine, strict=True)]
+    bucket = np.array([_bits(len(fit.start) - 1) for fit in fits])
+    cell = np.array([_bits(high - low) for low, high in spans])
+    if folded:
+        bucket[:], cell[:] = bucket.max(), cell.max()
+    start, code = np.zeros((2, 1 << int(bucket.max()), steps.sets), np.int64)
+    count, level = np.zeros((2, 1 << int(cell.max()), steps.sets), np.int64)
+    sure = np.zeros(level.shape, bool)
+    rest = np.zeros((max(1, steps.steps), steps.sets), np.int64)
+    reached = steps.index(steps.lo)
+    first, last = np.array([(fit.first, fit.last) for fit in fits]).T
+    for s, (fit, (low, high)) in enumerate(zip(fits, spans, strict=True)):
+        size, up = int(fine[s]) + fraction, fraction - fit.fraction
+        number = ((fit.first >> fit.coarse) + np.arange(len(fit.start))) & ((1 << int(bucket[s])) - 1)
+        start[number, s] = fit.start << up
+        code[number, s] = steps.base + reached[s] + fit.before - 1
+        edges = np.arange(low, high + 2) << size
+        passed = np.searchsorted(fit.level << up, edges)
+        inside = passed[1:] > passed[:-1]
+        number = np.arange(low, high + 1) & ((1 << int(cell[s])) - 1)
+        count[number, s] = passed[:-1] + inside
+        place = (fit.level << up)[np.minimum(passed[:-1], len(fit.level) - 1)] - edges[:-1]
+        level[number, s] = np.where(inside, place, 0)
+        sure[number, s] = ~inside & (fit.rest_bits > 0)
+        rest[reached[s] : reached[s] + len(fit.rest), s] = fit.rest
+    return Correct(
+        fraction, max(fit.rest_bits for fit in fits), folded, steps.base,
+        bucket, cell, np.array([fit.coarse for fit in fits]), fine,
+        first, last, np.where(last < steps.hi, [fit.above for fit in fits], 0), first > steps.lo, last < steps.hi,
+        start, code, count, level, sure, rest,
+    )  # fmt: skip
+
+
+def _bits(most: int) -> int:
+    return max(1, most.bit_length())
+
+
+def _single(steps: Steps, s: int) -> Fit | None:
+    """The cheapest of the candidates that are equal."""
+    lo, hi = int(steps.lo[s]), int(steps.hi[s])
+    one = Steps(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
+    best: tuple[float, Fit] | None = None
+    for fit in candidates(steps.inner(s), lo, hi):
+        low, high = fit.cells(fit.fine)
+        if high - low >= 1 << _MAX_CELL:
+            continue
+        found = _build(one, [fit], False)
+        price = _luts(found, 0, IntType(lo, hi).bits, steps.steps.bit_length())
+        if (best is None or price < best[0]) and equal(found, one):
+            best = price, fit
+    return None if best is None else best[1]
+
+
+def find(steps: Steps, folded: bool = False) -> Correct | str:
+    """A realization proven equal to `steps` on all intervals, or why there is none.
+
+    `folded`: all sets in one shape, for lanes that change between sets.
+    """
+    if not steps.rising:
+        return "the codes do not rise by one from threshold to threshold"
+    for s in range(steps.sets):
+        inner = steps.inner(s)
+        twice = inner[1:][inner[1:] == inner[:-1]]
+        if len(twice):
+            return f"set {s} rises by more than one code at input {twice[0]}"
+        if len(inner) > _MAX_STEPS:
+            return f"set {s} has more than {_MAX_STEPS} thresholds"
+    if folded:
+        return _find_folded(steps)
+    fits = []
+    for s in range(steps.sets):
+        fit = _single(steps, s)
+        if fit is None:
+            return f"the thresholds of set {s} do not lie evenly enough to look alike from a few places"
+        fits.append(fit)
+    found = _build(steps, fits, False)
+    return found if equal(found, steps) else "the sets differ too much for the fraction bits of all"
+
+
+def _find_folded(steps: Steps) -> Correct | str:
+    """The least memory."""
+    inner = [steps.inner(s) for s in range(steps.sets)]
+    lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))
+    highest = max((int(column[-1]) for column in inner if len(column)), default=lowest)
+    best: tuple[int, Correct] | None = None
+    for bits in _MEMORY_BUCKETS:
+        # One bucket more on each side, below and above all thresholds, if inputs come there.
+        for coarse in range(64):
+            first = max(int(steps.lo.min()), (lowest >> coarse) << coarse)
+            last = min(int(steps.hi.max()), (((highest >> coarse) + 2) << coarse) - 1)
+            if (last >> coarse) - (first >> coarse) < 1 << bits:
+                break
+        fits = []
+        for column in inner:
+            fit = fit_buckets(column, first, last, coarse, True) if len(column) else fit_constant(first, last, coarse)
+            if fit is None:
+                break
+            fits.append(fit)
+        if len(fits) < steps.sets:
+            continue
+        fine = min(fit.fine for fit in fits)
+        if max(high - low for low, high in (fit.cells(fine) for fit in fits)) >= 4 << _MAX_CELL:
+            continue
+        found = _build(steps, fits, True)
+        size = sum(words * bits for words, bits in memories(found, steps.steps.bit_length()))
+        if (best is None or size < best[0]) and equal(found, steps):
+            best = size, found
+    if best is None:
+        return "the thresholds of all sets do not lie evenly enough to look alike from the same few places"
+    return best[1]
+
+
+def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:
+    """Words and their bits, of the tables of a set that has the shape of all: buckets, cells, finer parts."""
+    size, cell = int(found.size[0]), int(found.cell[0])
+    return (
+        (1 << int(found.bucket[0]), code_bits + size + cell),
+        (1 << cell, 1 + found.count_bits + size),
+        (1 << code_bits, found.rest_bits),
+    )
+
+
+def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """LUT sites, DSP blocks, bits of block memory of hg_correct."""
+    folds, lanes = table.shape
+    luts = 10.0 + sum(_luts(found, s, source.bits, result.bits) for s in table[0].tolist())
+    block = 0
+    for words, bits in memories(found, result.bits) if folds > 1 else ():
+        if folds * words >= _BLOCK_WORDS and folds * words * bits >= _BLOCK_BITS:
+            block += lanes * folds * words * bits
+        else:
+            luts += lanes * folds * words * bits / 50
+    return round(luts, 1), 0, block
+
+
+def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
+    """Of a lane, without memories. As logic its tables are in the adders."""
+    bucket, cell = (0, 0) if found.folded else (int(found.bucket[s]), int(found.cell[s]))
+    size, every = int(found.size[s]), int(found.size[s] + found.cell[s])
+    starts = int(np.bitwise_or.reduce(found.start[:, s]))
+    even = (starts & -starts).bit_length() - 1 if starts else every
+    finer = 0 if found.folded else int(found.rest[:, s].max()).bit_length()
+    luts = (every - even) * _bit(bucket) + (size - finer) * _bit(cell) + finer * _bit(code_bits)
+    luts += found.count_bits * _table(cell) + (code_bits + 1) * _bit(bucket)
+    luts += code_bits + 2 if found.rest_bits or found.folded else 0
+    luts += code_bits + size if found.rest_bits and found.folded else 0  # shift registers
+    sides = 0.0
+    for bound, occurs in ((found.first, found.below), (found.last + 1, found.beyond)):
+        if occurs[s]:
+            edge = int(bound[s])
+            sides += 2 + (bits - (edge & -edge).bit_length() + 1) / 5
+    return luts + sides + (int(found.bucket[s]) if sides else 0)
+
+
+def _table(address: int) -> int:
+    """LUTs of a bit of a table."""
+    return 1 if address <= 6 else 1 << (address - 6)
+
+
+def _bit(address: int) -> int:
+    """LUTs of a bit of an adder with an operand from a table."""
+    return 1 if address <= 5 else _table(address) + 2

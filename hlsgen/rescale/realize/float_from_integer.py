@@ -1,0 +1,75 @@
+"""Integer operations in front of float32 units: sums with constants, up to the conversion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.ir import Whole
+from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, Max, Min, Mul
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.float_ops import Arithmetic, Unit, to_float
+
+#: Integers of float32.
+_EXACT = 1 << 24
+_UNITS = {Add: "ADD", Max: "MAX", Min: "MIN", Mul: "MUL"}
+
+
+def convert(
+    source: Whole, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
+) -> tuple[list[Unit], int] | None:
+    """Codes lo..hi, int64 (sets,), to float32: the units, and how many of `ops` they do.
+
+    None where integers wrap, are not converted, or exceed 2^24 in an operation that float32 has to do.
+    Constants that come first join the conversion, which rounds once.
+    """
+    sets, dtype = len(lo), source.dtype
+    offset: Array = np.zeros(sets, np.int64) + source.offset
+    ends = np.stack([lo, hi]) + offset
+    units: list[Unit] = []
+    for n, op in enumerate(ops):
+        if not _within(ends, dtype):
+            return None
+        match op:
+            case Cast("float32"):
+                return units or [to_float(type_, offset)], n + 1
+            case Dequantize(scale, zero) if scale.dtype == np.float32:
+                if not units:
+                    units = [to_float(type_, offset - zero)]
+                elif (np.abs(ends - zero) > _EXACT).any():
+                    return None
+                elif zero.any():
+                    units.append(Arithmetic("ADD", (-zero).astype(np.float32)))
+                return [*units, *([] if (scale == 1).all() else [Arithmetic("MUL", scale)])], n + 1
+            case Cast(kind) if np.dtype(kind).kind in "iu":
+                dtype = kind
+            case Add(value) if not units:
+                offset, ends = offset + value.astype(np.int64), ends + value.astype(np.int64)
+            case Add(value) | Max(value) | Min(value) | Mul(value):
+                wide = value.astype(np.int64)
+                after = _ends(op, ends, wide)
+                if max(int(np.abs(x).max()) for x in (ends, wide, after)) > _EXACT:
+                    return None
+                units = units or [to_float(type_, offset)]
+                units.append(Arithmetic(_UNITS[type(op)], value.astype(np.float32)))
+                ends = after
+            case _:
+                return None
+    return None
+
+
+def _within(ends: Array, dtype: str) -> bool:
+    info = np.iinfo(dtype)
+    return bool(ends.min() >= info.min and ends.max() <= info.max)
+
+
+def _ends(op: Elementwise, ends: Array, value: Array) -> Array:
+    """What an operation makes of the least and the largest number, (2, sets)."""
+    match op:
+        case Add():
+            return ends + value
+        case Max():
+            return np.maximum(ends, value)
+        case Min():
+            return np.minimum(ends, value)
+        case _:
+            return np.sort(ends * value, axis=0)

@@ -1,0 +1,191 @@
+"""One float32 product: code = clamp(zero_point + rne(fl32(fl32(x + offset) * scale))), in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize import multiplier_cost as product
+from hlsgen.rescale.threshold_table import Steps
+
+#: Significant bits of float32.
+_KEEP = 24
+#: Codes without zero point below 2^22 have ties that float32 can tell from their neighbours.
+_TIE_BITS = 22
+_MAX_LEFT = 31
+_MAX_SHIFT = 80
+
+
+@dataclass(frozen=True, eq=False)
+class FloatScale:
+    """Parameters of hg_scale_f32; arrays int64 (sets,). The scale is mantissa * 2^(left - shift).
+
+    |x + offset| * 2^left saturates at 2^bits - 1.
+    """
+
+    mantissa: Array
+    left: Array
+    shift: int
+    offset: Array
+    zero_point: Array
+    bits: int
+    low: int
+    high: int
+    #: Multiplier blocks instead of rows of adders.
+    dsp: bool = False
+
+    @property
+    def mantissa_bits(self) -> int:
+        return int(self.mantissa.max()).bit_length()
+
+    @property
+    def stages(self) -> int:
+        """Registers of the product: one for every two rows of adders, two for several blocks."""
+        return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // 4)
+
+    @property
+    def latency(self) -> int:
+        return self.stages + (9 if self.bits > _KEEP else 7)
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes: codes (..., sets) -> codes.
+
+        The product of the significands, rounded to float32 and then to an integer q or q + 1, is
+        rounded once, but for the ties that the first rounding makes: all within d = half a unit in
+        the last place of q + 1/2, on the side from which they round to the even neighbour.
+        """
+        wide = max(self.bits + max(_KEEP + 1, int(self.left.max())), self.shift) > 60
+        total = (codes + self.offset).astype(object if wide else np.int64)
+        top = (1 << self.bits) - 1
+        # The bound first, so that the shift does not overflow.
+        size = np.minimum(np.minimum(abs(total), top) << self.left, top)
+        product = _significant(size, self.bits) * self.mantissa
+        code = product >> self.shift
+        rest, half = product & ((1 << self.shift) - 1), 1 << (self.shift - 1)
+        small = np.minimum(code, 1 << _TIE_BITS).astype(np.int64)
+        place = self.shift - 25 + np.frexp(small.astype(np.float64))[1]
+        ties = (place >= 0) & (small < 1 << _TIE_BITS)
+        d = np.where(ties, np.ones_like(product) << np.where(ties, place, 0).astype(product.dtype), 0)
+        up = np.where(code & 1 == 1, rest >= half - d, rest > half + d)
+        code = np.where(total < 0, -(code + up), code + up) + self.zero_point
+        return np.asarray(np.clip(code, self.low, self.high).astype(np.int64))
+
+
+def _significant(size: Array, bits: int) -> Array:
+    """Integers of `bits` bits rounded to 24 significant bits, ties to even."""
+    drop = np.zeros(size.shape, np.int64)
+    for length in range(_KEEP, bits):
+        drop += (size >> length != 0).astype(np.int64)
+    drop = drop.astype(size.dtype)
+    kept = size >> drop
+    twice = (size - (kept << drop)) * 2
+    unit = (kept - kept + 1) << drop
+    up = (twice > unit) | ((twice == unit) & (kept & 1 == 1))
+    return np.asarray((kept + up) << drop)
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """What a product has to be: a monotone function on lo..hi, with its codes at both ends.
+
+    `bottom`, `top`: the input in front of the first change, and that of the last one; lo if nothing
+    changes. `points`: inputs (n, sets) and their codes; all together decide equality with any function
+    that is monotone. Arrays int64 (sets,).
+    """
+
+    lo: Array
+    hi: Array
+    first: Array
+    last: Array
+    bottom: Array
+    top: Array
+    points: Callable[[], Iterable[tuple[Array, Array]]]
+
+    @staticmethod
+    def of(steps: Steps) -> Wanted:
+        inside = (steps.table > steps.lo) & (steps.table <= steps.hi)
+        some = inside.any(axis=0)
+        lowest = np.where(inside, steps.table, steps.hi + 1).min(axis=0, initial=int(steps.hi.max()) + 1) - 1
+        highest = np.where(inside, steps.table, steps.lo).max(axis=0, initial=int(steps.lo.min()))
+
+        def points() -> Iterable[tuple[Array, Array]]:
+            corners = steps.corners()
+            yield corners, steps.apply(corners)
+
+        ends = np.where(some, lowest, steps.lo), np.where(some, highest, steps.lo)
+        return Wanted(steps.lo, steps.hi, steps.first, steps.last, *ends, points)
+
+
+def find(
+    wanted: Steps | Wanted, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
+) -> FloatScale | str:  # fmt: skip
+    """The product with `scale` float32 (sets,), if the steps are that function; else why not.
+    With `dsp` it is one for multiplier blocks.
+
+    Both are monotone, the product as every step of its computation is, so the corners decide.
+    """
+    wanted = Wanted.of(wanted) if isinstance(wanted, Steps) else wanted
+    if scale.dtype != np.float32 or not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
+        return "a scale that is no positive normal float32"
+    fraction, exponent = np.frexp(scale)
+    mantissa = (fraction * np.float32(1 << _KEEP)).astype(np.int64)
+    zeros = np.array([digits_below(int(m)) for m in mantissa])
+    # scale = mantissa / 2^places, with an odd mantissa, and then all with the most places.
+    mantissa, places = mantissa >> zeros, _KEEP - exponent.astype(np.int64) - zeros
+    shift = max(1, int(places.max()))
+    widest = int(mantissa.max()).bit_length()
+    room = widest - np.array([int(m).bit_length() for m in mantissa])
+    widen = np.minimum(room, shift - places)
+    left = shift - places - widen
+    if shift > _MAX_SHIFT or int(left.max()) > _MAX_LEFT:
+        return f"a shift of {shift} places to the right or {int(left.max())} to the left"
+    first, last = wanted.first, wanted.last
+    low, high = int(np.minimum(first, last).min()), int(np.maximum(first, last).max())
+    if max(abs(low), abs(high)) + int(np.abs(zero_point).max()) >= 1 << _TIE_BITS:
+        return f"codes of more than {_TIE_BITS} bits"
+    bits = _reach(wanted, offset, left)
+    found = FloatScale(mantissa << widen, left, shift, offset, zero_point, bits, low, high, dsp)
+    for x, codes in wanted.points():
+        right = found.apply(x)
+        wrong = (right != codes).any(axis=0)
+        if wrong.any():
+            s = int(wrong.argmax())
+            p = int((right != codes)[:, s].argmax())
+            product = f"rne(float32({x[p, s]} + {offset[s]}) * {scale[s]}) + {zero_point[s]}"
+            return f"set {s}: {product} is {right[p, s]}, not {codes[p, s]}"
+    return found
+
+
+def digits_below(value: int) -> int:
+    """Zeros below the lowest bit of a positive number."""
+    return (value & -value).bit_length() - 1
+
+
+def _reach(wanted: Wanted, offset: Array, left: Array) -> int:
+    """Bits that hold |x + offset| << left from the last input below the first threshold to the first
+    one above the last: all others may saturate. Without thresholds, those of the input nearest to 0."""
+    nearest = np.clip(0, wanted.lo + offset, wanted.hi + offset)
+    ends = np.where(wanted.top > wanted.lo, np.stack([wanted.bottom, wanted.top]) + offset, nearest)
+    sizes = np.abs(ends).max(axis=0)
+    return max(1, max(int(size).bit_length() + int(t) for size, t in zip(sizes, left, strict=True)))
+
+
+def cost(found: FloatScale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
+    """(LUT sites, DSP blocks, bits of block RAM): the sum and shift before the product, the product, the ties."""
+    folds, lanes = table.shape
+    u_bits, bits, left = found.bits + 1 + (found.bits > _KEEP), found.mantissa_bits + 1, int(found.left.max())
+    constants = found.mantissa[table[0]] if folds == 1 else None
+    lut, blocks = product.cost(u_bits, bits, lanes, constants, dsp)
+    width = source.bits + 1
+    each = width * float(found.offset.any()) + (width + left) * left.bit_length() / 2 + u_bits
+    each += 2.7 * found.bits if found.bits > _KEEP else 0
+    whole = u_bits + bits - found.shift
+    each += 40 + 2 * whole + result.bits + (8 if dsp else 20)
+    zero_bits = int(np.abs(found.zero_point).max()).bit_length() + 1
+    each += 0 if folds == 1 else zero_bits if dsp else bits + zero_bits
+    offset_bits = int(np.abs(found.offset).max()).bit_length() + 1
+    logic, block = product.memory(folds, lanes, bits + offset_bits + left.bit_length() + zero_bits)
+    return lut + lanes * each + logic, blocks, block

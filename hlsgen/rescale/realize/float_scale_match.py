@@ -1,0 +1,100 @@
+"""The one product that a chain may consist of: the candidate for `float_scale`, which proves or refuses it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hlsgen.ir import Accumulator, Affine, Whole
+from hlsgen.ir.ops import Add, Cast, IntQuant, Max, Mul, QuantizeLinear
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, Rounding
+from hlsgen.rescale.extract import bisect_near
+from hlsgen.rescale.monotone_pieces import edges
+from hlsgen.rescale.realize.float_scale import FloatScale, Wanted
+from hlsgen.rescale.realize.float_scale import find as prove
+from hlsgen.rescale.threshold_table import Steps
+
+#: Inputs of one evaluation.
+_CHUNK = 1 << 18
+#: Most thresholds of all sets together.
+_MAX_THRESHOLDS = 1 << 27
+
+
+def find(f: StepFunction, steps: Steps | None, dsp: bool = False) -> FloatScale | str:
+    """A product with a float32 scale, a sum before and a zero point behind it, proven equal to f.
+
+    By its steps, or, where these are too many to list, a few thousand at a time.
+    """
+    parts = candidate(f)
+    if parts is None:
+        return "the chain is not one product of an integer sum, rounded half to even"
+    scale, offset, zero = (np.broadcast_to(part, f.sets) for part in parts)
+    scale, offset, zero = map(np.ascontiguousarray, (scale, offset, zero))
+    wanted = unlisted(f, scale, offset, zero) if steps is None else steps
+    return wanted if isinstance(wanted, str) else prove(wanted, scale, offset, zero, dsp=dsp)
+
+
+def unlisted(f: StepFunction, scale: Array, offset: Array, zero: Array) -> Wanted | str:
+    """f without a list of its steps, which are where the product suggests them, or near that."""
+    cuts = edges(f)
+    if cuts is None or len(cuts) > 2:
+        return "it is not known to be monotone"
+    first, last = f.evaluate(f.lo), f.evaluate(f.hi)
+    low, high = int(first.min()), int(last.max())
+    if (first > last).any() or not (np.isfinite(scale) & (scale > 0)).all():
+        return "a channel falls, or its scale is no positive number"
+    if (high - low) * f.sets > _MAX_THRESHOLDS:
+        return f"{high - low} thresholds of {f.sets} channels are too many to check"
+
+    def near(codes: Array) -> Array:
+        """Least x with f(x) >= code; codes (n, sets)."""
+        middle = np.clip((codes - zero - 0.5) / scale.astype(np.float64), -(2.0**60), 2.0**60)
+        width = 3 + (np.abs(middle) * 2.0**-22).astype(np.int64)
+        return bisect_near(f, codes, np.rint(middle).astype(np.int64) - offset, width)
+
+    def points() -> Iterator[tuple[Array, Array]]:
+        ends = np.stack([f.lo, f.hi])
+        yield ends, np.stack([first, last])
+        rows = max(1, _CHUNK // f.sets)
+        for begin in range(low + 1, high + 1, rows):
+            codes = np.arange(begin, min(begin + rows, high + 1))[:, None] + np.zeros(f.sets, np.int64)
+            table = near(codes)
+            x = np.clip(np.concatenate([table, table - 1]), f.lo, f.hi)
+            yield x, f.evaluate(x)
+
+    changes = first < last
+    bottom = np.where(changes, near(first[None] + 1)[0] - 1, f.lo)
+    return Wanted(f.lo, f.hi, first, last, bottom, np.where(changes, near(last[None])[0], f.lo), points)
+
+
+def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:
+    """(scale float32, offset int64, zero point int64) that the operations of f suggest; a guess."""
+    end = f.quantizer
+    whole = (
+        isinstance(end, IntQuant) and end.mode == Rounding.ROUND and (end.zero_point == np.round(end.zero_point)).all()
+    )
+    if not whole and not isinstance(end, QuantizeLinear):
+        return None
+    assert isinstance(end, IntQuant | QuantizeLinear)
+    match f.source:
+        case Whole(_, offset):
+            scale: Array = np.ones(1)
+        case Accumulator(1, offset, scale):
+            pass
+        case Affine(scale, zero) if (zero == np.round(zero)).all():
+            offset = -zero.astype(np.int64)
+        case _:
+            return None
+    scale, offset = scale.astype(np.float64), offset.astype(np.int64)
+    for op in f.ops:
+        if isinstance(op, Add) and op.value.dtype.kind == "i":
+            offset = offset + op.value.astype(np.int64)
+        elif isinstance(op, Mul) and op.value.dtype == np.float32:
+            scale = scale * op.value
+        elif not isinstance(op, Cast | Max):
+            return None
+    with np.errstate(all="ignore"):
+        single = (scale / end.scale).astype(np.float32)
+    return single, offset, end.zero_point.astype(np.int64)

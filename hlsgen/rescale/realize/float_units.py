@@ -1,0 +1,239 @@
+"""The universal realization: the float32 operations themselves, one hardware unit each."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.diagnostics import fail
+from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir.evaluate import UNCLAMPED, code_type, decoding, float_to_key
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    Bipolar,
+    Both,
+    Cast,
+    Choose,
+    Dequantize,
+    Div,
+    Elementwise,
+    Fill,
+    FixedAdd,
+    Float,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Pair,
+    QuantizeLinear,
+    Quantizer,
+    Relate,
+    Requantize,
+    SignedBit,
+    Slope,
+    Trunc,
+)
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, IntType, Rounding
+from hlsgen.rescale.realize import float_from_integer
+from hlsgen.rescale.realize.float_ops import (
+    Arithmetic,
+    Compare,
+    FloatUnits,
+    RoundToFloat,
+    ToCode,
+    ToFloat,
+    Unit,
+    to_float,
+)
+from hlsgen.rescale.realize.thresholds import Thresholds
+
+__all__ = ["Arithmetic", "Compare", "FloatUnits", "RoundToFloat", "ToCode", "ToFloat", "Unit", "build", "cost"]
+
+BIPOLAR_MODE = 7
+MAX_COMPARE = 4095
+#: Codes and zero points together, where a zero point is added to a rounded number.
+_MAX_CODE = 1 << 22
+
+
+def build(f: StepFunction) -> FloatUnits:
+    """The literal chain of f. Raises HG037 for what float32 units cannot do."""
+    units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
+    while at < len(f.ops):
+        op, at = f.ops[at], at + 1
+        if isinstance(op, Float):
+            units += _operation(f, op)
+            continue
+        type_, zero = code_type(op), np.zeros(f.sets, np.int64)
+        units += _quantize(f, op)
+        more, used = _enter(f, decoding(op), type_, zero + type_.lo, zero + type_.hi, f.ops[at:])
+        units, at = units + more, at + used
+    units += _quantize(f, f.quantizer)
+    return FloatUnits(tuple(_for_all_sets(unit, f.sets) for unit in units))
+
+
+def _enter(
+    f: StepFunction, meaning: Decode, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
+) -> tuple[list[Unit], int]:
+    """From codes lo..hi to float32: the units, and how many of `ops` they do."""
+    if not isinstance(meaning, Whole):
+        return _decode(f, meaning, type_), 0
+    found = float_from_integer.convert(meaning, type_, lo, hi, ops)
+    if found is None:
+        raise fail("HG037", f.name, "there is no float32 unit for integer arithmetic.")
+    return found
+
+
+#: LUT of a lane of each arithmetic unit, and of the others, from Yosys.
+_LUT = {"ADD": 450.0, "MUL": 900.0, "DIV": 1100.0, "MAX": 60.0, "MIN": 60.0}
+_OTHER_LUT = 350.0
+
+
+def cost(found: FloatUnits, table: Array) -> tuple[float, int, int]:
+    """(LUT without DSP blocks, DSP blocks, bits of block memory)."""
+    each = [_LUT[unit.op] if isinstance(unit, Arithmetic) else _OTHER_LUT for unit in found.units]
+    return sum(each) * table.shape[1], 0, 0
+
+
+def _for_all_sets(unit: Unit, sets: int) -> Unit:
+    if isinstance(unit, Arithmetic):
+        return Arithmetic(unit.op, np.broadcast_to(unit.value, (sets,)))
+    return unit
+
+
+def _operation(f: StepFunction, op: Float) -> list[Unit]:
+    match op:
+        case Mul(value):
+            return [Arithmetic("MUL", value)]
+        case Add(value):
+            return [Arithmetic("ADD", value)]
+        case Div(value):
+            return _divide(f, value)
+        case Max(value):
+            return [Arithmetic("MAX", value)]
+        case Min(value):
+            return [Arithmetic("MIN", value)]
+        case Cast("float32"):
+            return []
+        case Cast() | Dequantize() | Activation() | Fma() | Slope() | Both() | Choose() | Relate() | Fill():
+            raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
+        case _:
+            assert_never(op)
+
+
+def _divide(f: StepFunction, value: Array) -> list[Unit]:
+    """x / value; by a power of two it is the same as a product with its reciprocal."""
+    _only_float32(f, value)
+    if (value == 1).all():
+        return []
+    inverse = np.float32(1) / value
+    mantissa, _ = np.frexp(value)
+    exact = (np.abs(mantissa) == 0.5).all() and np.isfinite(inverse).all() and (np.abs(inverse) >= 2.0**-126).all()
+    return [Arithmetic("MUL", inverse.astype(np.float32))] if exact else [Arithmetic("DIV", value)]
+
+
+def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
+    match op:
+        case IntQuant():
+            _only_float32(f, op.zero_point)
+            return [*_divide(f, op.scale), *_add(op.zero_point), _to_code(f, op.mode, op.type)]
+        case Bipolar():
+            sign = ToCode(BIPOLAR_MODE, IntType(0, 1), np.zeros(f.sets, np.float32), np.ones(f.sets, np.float32))
+            return [*_divide(f, op.divisor), sign]
+        case Trunc():
+            _only_float32(f, op.zero_point)
+            if op.mode in (Rounding.HALF_UP, Rounding.HALF_DOWN):
+                _only_float32(f, op.divisor)
+            rounded: list[Unit] = [*_divide(f, op.scale), *_add(op.zero_point), RoundToFloat(Rounding.ROUND)]
+            divide = _divide(f, op.divisor.astype(np.float32))
+            if op.type is None:
+                limit = np.full(f.sets, np.inf, np.float32)
+                return [*rounded, *divide, ToCode(int(op.mode), UNCLAMPED, -limit, limit)]
+            return [*rounded, *divide, _to_code(f, op.mode, op.type)]
+        case SignedBit():
+            _only_float32(f, op.zero_point)
+            zeros = np.zeros((2, f.sets), np.float32)
+            return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
+        case QuantizeLinear():
+            return _quantize_linear(f, op)
+        case Requantize() | FloatQuant() | Pair() | FixedAdd():
+            raise fail("HG037", f.name, f"there is no float32 unit for {type(op).__name__}.")
+        case MultiThreshold():
+            if len(op.thresholds) > MAX_COMPARE:
+                raise fail("HG037", f.name, f"{len(op.thresholds)} thresholds; at most {MAX_COMPARE}.")
+            return [_compare(f, op.thresholds, 0)]
+        case _:
+            assert_never(op)
+
+
+def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[Unit]:
+    """The zero point comes behind the rounding: up to 2^22 that sum is exact, beyond it saturates."""
+    _only_float32(f, op.scale)
+    zero = np.broadcast_to(op.zero_point, f.sets)
+    if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) >= _MAX_CODE:
+        raise fail("HG037", f.name, "codes of QuantizeLinear of more than 22 bits are no float32 numbers.")
+    if not zero.any():
+        return [*_divide(f, op.scale), _to_code(f, op.mode, op.type)]
+    rounded: list[Unit] = [RoundToFloat(op.mode), Arithmetic("ADD", zero.astype(np.float32))]
+    return [*_divide(f, op.scale), *rounded, _to_code(f, Rounding.ROUND, op.type)]
+
+
+def _compare(f: StepFunction, thresholds: Array, base: int) -> Compare:
+    """x >= T on order keys. T may be wider than float32: the next float32 above decides alike."""
+    with np.errstate(over="ignore"):
+        single = thresholds.astype(np.float32)
+    single = np.where(single < thresholds, np.nextafter(single, np.float32(np.inf)), single)
+    # -0.0 equals 0.0 but has the smaller key.
+    keys = float_to_key(np.where(single == 0, np.float32(-0.0), single).astype(np.float32))
+    table = np.broadcast_to(np.sort(keys, axis=0), (len(keys), f.sets))
+    return Compare(Thresholds(table, np.zeros(f.sets, np.bool_), base))
+
+
+def _to_code(f: StepFunction, mode: Rounding, type_: IntType) -> ToCode:
+    low, high = (np.full(f.sets, bound, np.float32) for bound in (type_.lo, type_.hi))
+    return ToCode(int(mode), type_, low, high)
+
+
+def _add(value: Array) -> list[Unit]:
+    return [Arithmetic("ADD", value)] if value.any() else []
+
+
+def _decode(f: StepFunction, meaning: Decode, type_: IntType) -> list[Unit]:
+    zero_ = np.zeros(f.sets, np.int64)
+    plain = to_float(type_, zero_)
+    match meaning:
+        case FloatBits():
+            return []
+        case Fixed(fraction):
+            return [ToFloat(type_, 0, zero_, zero_ + 1, zero_ - fraction)]
+        case Affine(scale, zero):
+            _only_float32(f, scale)
+            _only_float32(f, zero)
+            scaled: list[Unit] = [] if (scale == 1).all() else [Arithmetic("MUL", scale)]
+            return [plain, *_add(-zero), *scaled]
+        case CountScale(scale_, bias):
+            factor, start = (np.full(f.sets, v, np.float32) for v in (scale_, bias))
+            return [plain, Arithmetic("MUL", factor), *_add(start)]
+        case Accumulator():
+            mantissa, exponent = np.frexp(np.broadcast_to(meaning.scale, f.sets))
+            whole = (mantissa * 2.0**48).astype(np.int64)
+            shift = meaning.factor.bit_length() - 1
+            offset = np.broadcast_to(meaning.offset, f.sets)
+            return [ToFloat(type_, shift, offset, whole, exponent.astype(np.int64) - 48)]
+        case Whole():
+            raise AssertionError("integers are converted with the operations that follow")
+        case _:
+            assert_never(meaning)
+
+
+def _only_float32(f: StepFunction, value: Array) -> None:
+    if value.dtype == np.float32:
+        return
+    raise fail(
+        "HG037", f.name, f"a parameter of type {value.dtype} makes numpy compute in float64, with too many codes.",
+        "Store scale and zero point as float32.",
+    )  # fmt: skip

@@ -1,0 +1,49 @@
+"""Any step function: binary search for the run that x is in, then a table of the runs' codes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize import table as table_
+from hlsgen.rescale.realize import thresholds
+from hlsgen.rescale.realize.table import Table
+from hlsgen.rescale.realize.thresholds import Thresholds
+from hlsgen.rescale.threshold_table import Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Indexed:
+    """`search` gives the number of thresholds reached, `codes` the code of each."""
+
+    search: Thresholds
+    codes: Table
+
+    @property
+    def index(self) -> IntType:
+        """What travels between the two modules."""
+        return IntType(0, len(self.search.table))
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes."""
+        return self.codes.apply(self.search.apply(codes))
+
+
+def find(steps: Steps, folds: int = 1) -> Indexed | str:
+    """The steps themselves, in two memories; no proof is needed."""
+    if not isinstance(thresholds.find(steps), str):
+        return "it rises or falls through all codes: thresholds alone do it"
+    search = Thresholds(steps.table, np.zeros(steps.sets, np.bool_), 0)
+    index = np.repeat(np.arange(1, steps.steps + 1)[:, None], steps.sets, axis=1)
+    zero = np.zeros(steps.sets, np.int64)
+    codes = table_.find(Steps(steps.name, zero, zero + steps.steps, index, steps.values), folds)
+    return codes if isinstance(codes, str) else Indexed(search, codes)
+
+
+def cost(found: Indexed, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block memory) of both."""
+    first = thresholds.cost(found.search, table, source, found.index)
+    second = table_.cost(found.codes, table, found.index, result)
+    return first[0] + second[0], first[1] + second[1], first[2] + second[2]

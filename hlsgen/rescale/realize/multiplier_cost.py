@@ -1,0 +1,51 @@
+"""What a product costs: module hg_multiply, and the memory of its constants. Fitted to synthesis for 7 series."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array
+
+#: Bits of memory from which on it becomes block RAM.
+_BLOCK = 1 << 14
+
+
+def digits(value: int) -> int:
+    """Nonzero digits of the canonical signed-digit form."""
+    return ((3 * value) ^ value).bit_count() if value >= 0 else digits(-value)
+
+
+def low_zeros(*values: Array) -> int:
+    """Low bits that are zero in all values."""
+    together = int(np.bitwise_or.reduce(np.concatenate([v.ravel() for v in values])))
+    return (together & -together).bit_length() - 1 if together else 0
+
+
+def rows(bits: int) -> int:
+    """Rows of adders for a multiplier of that width, sign included."""
+    return -(-bits // 2)
+
+
+def blocks(x_bits: int, bits: int) -> int:
+    """DSP48 blocks of a signed product."""
+    small, great = sorted((x_bits, bits))
+    return 1 if small <= 18 and great <= 25 else -(-small // 17) * -(-great // 24)
+
+
+def cost(x_bits: int, bits: int, lanes: int, constants: Array | None, dsp: bool) -> tuple[float, int]:
+    """(LUT sites, DSP blocks) of a product a lane; `constants` (lanes,) if they are known."""
+    if dsp:
+        count = blocks(x_bits, bits)
+        return (0.0 if count == 1 else (x_bits + bits) * 1.5) * lanes, count * lanes
+    if constants is None:
+        return lanes * rows(bits) * (x_bits + 3.3), 0
+    return sum(max(0, digits(int(m)) - 1) * (x_bits + 2.0) for m in constants), 0
+
+
+def memory(folds: int, lanes: int, bits: int) -> tuple[float, int]:
+    """(LUT sites, bits of block RAM) of a table of constants with `bits` bits a lane."""
+    if folds == 1:
+        return 0.0, 0
+    if folds * lanes * bits >= _BLOCK:
+        return 0.0, folds * lanes * bits
+    return lanes * bits * (0.4 if folds <= 4 else 1.0 if folds <= 64 else folds / 50), 0

@@ -1,0 +1,127 @@
+"""Functions of two operands: quantized addition and multiplication, one module each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlsgen.ir import Whole
+from hlsgen.ir.evaluate import operands
+from hlsgen.ir.ops import Pair, PairOp
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, IntType, Rounding, round_shift
+from hlsgen.numerics.quantized_add import Parameters
+from hlsgen.rescale.realize.table import Mode, Table
+from hlsgen.rescale.realize.table import cost as table_cost
+
+#: Bits behind the point that are tried for the multipliers.
+_SHIFTS = range(1, 31)
+
+
+@dataclass(frozen=True)
+class PairAdd:
+    """Module hg_pair_add: `hlsgen.quantized_add` of the two operands."""
+
+    pair: Pair
+    parameters: Parameters
+
+    @property
+    def latency(self) -> int:
+        return 7
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes."""
+        return np.asarray(self.parameters.apply(*operands(self.pair, codes)).astype(np.int64))
+
+
+@dataclass(frozen=True)
+class PairScale:
+    """Module hg_pair_scale: clamp(round((a * first + b * second + offset) / 2^shift)).
+
+    With `product`: clamp(round(((a - zero_a) * (b - zero_b) * first + offset) / 2^shift)). Rounded half to
+    even where `even`, else down.
+    """
+
+    pair: Pair
+    product: bool
+    first: int
+    second: int
+    offset: int
+    shift: int
+    even: bool
+
+    @property
+    def latency(self) -> int:
+        return 5
+
+    @property
+    def mode(self) -> Rounding:
+        return Rounding.ROUND if self.even else Rounding.FLOOR
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes."""
+        a, b = operands(self.pair, codes)
+        if self.product:
+            za, zb, _ = self.pair.zeros
+            total = (a - za) * (b - zb) * self.first
+        else:
+            total = a * self.first + b * self.second
+        return np.clip(round_shift(total + self.offset, self.shift, self.mode), self.pair.type.lo, self.pair.type.hi)
+
+
+def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
+    """The unit of a `Pair`, proven on all 65536 pairs of operands.
+
+    Where float rounding near ties follows no line, a table of all pairs is left.
+    """
+    if not isinstance(f.quantizer, Pair) or f.ops or not isinstance(f.source, Whole):
+        return "it is no function of two operands"
+    pair = f.quantizer
+    if pair.fixed is not None:
+        return PairAdd(pair, pair.fixed)
+    codes = np.arange(f.input_type.hi + 1)
+    wanted = f.evaluate(codes[:, None])[:, 0]
+    for shift in _SHIFTS:
+        even = _candidate(pair, shift)
+        if (even.apply(codes) == wanted).all():
+            return even
+        down = _rounded_down(even, codes, wanted)
+        if down is not None:
+            return down
+    return Table(Mode.DIRECT, wanted[:, None], np.zeros(1, np.int64))
+
+
+def _rounded_down(even: PairScale, codes: Array, wanted: Array) -> PairScale | None:
+    """With the same multipliers, the offset that meets every pair when rounded down, if there is one."""
+    exact = replace(even, offset=0, shift=0, pair=replace(even.pair, type=IntType(-(1 << 62), 1 << 62))).apply(codes)
+    low, high, shift = even.pair.type.lo, even.pair.type.hi, even.shift
+    least = ((wanted << shift) - exact)[wanted > low].max(initial=-(1 << 50))
+    most = (((wanted + 1) << shift) - 1 - exact)[wanted < high].min(initial=1 << 50)
+    if least > most:
+        return None
+    found = replace(even, offset=int((least + most) // 2), even=False)
+    return found if (found.apply(codes) == wanted).all() else None
+
+
+def _candidate(pair: Pair, shift: int) -> PairScale:
+    sa, sb, sc = (np.float32(s) for s in pair.scales)
+    za, zb, zc = pair.zeros
+    if pair.kind == PairOp.MUL:
+        factor = float(sa * sb / sc)
+        return PairScale(pair, True, round(factor * 2**shift), 0, zc << shift, shift, True)
+    ra, rb = float(sa / sc), float(sb / sc)
+    offset = round((zc - ra * za - rb * zb) * 2**shift)
+    return PairScale(pair, False, round(ra * 2**shift), round(rb * 2**shift), offset, shift, True)
+
+
+def cost(found: PairAdd | PairScale | Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT without DSP blocks, DSP blocks, bits of block memory)."""
+    if isinstance(found, Table):
+        return table_cost(found, table, source, result)
+    if isinstance(found, PairAdd):
+        return 420.0 * table.shape[1], 0, 0
+    bits = [abs(m).bit_length() for m in (found.first, found.second)]
+    digits = sum(bin(abs(m) ^ (abs(m) * 3)).count("1") for m in (found.first, found.second))
+    lut = digits * 12.0 + max(bits) + 2 * result.bits + (70 if found.product else 0)
+    return lut * table.shape[1], 0, 0

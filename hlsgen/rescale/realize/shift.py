@@ -1,0 +1,155 @@
+"""Rescaling by a power of two: code = clamp(round((x * 2^left + offset) / 2^shift))."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, IntType, Rounding, round_shift
+from hlsgen.rescale.extract import bisect
+from hlsgen.rescale.monotone_pieces import edges
+
+_MAX_POINTS = 1 << 26
+_CHUNK = 1 << 21
+_SAMPLES = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Shift:
+    """Parameters of module hg_shift; offset int64 (sets,)."""
+
+    left: int
+    shift: int
+    mode: Rounding
+    offset: Array
+    low: int
+    high: int
+
+    @property
+    def latency(self) -> int:
+        return 3
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes: codes (..., sets) -> codes."""
+        rounded = round_shift((codes << self.left) + self.offset, self.shift, self.mode)
+        return np.clip(rounded, self.low, self.high)
+
+
+def find(f: StepFunction) -> Shift | str:
+    """A shift that is proven equal to f on the whole reachable interval, if there is one.
+
+    Candidates come from a few thresholds; two monotone functions are equal if and only if they
+    agree at both ends and on both sides of every threshold of one of them.
+    """
+    if f.is_float or f.input_type.bits > 40:
+        return "its input is float32 or wider than 40 bits"
+    first, last = f.evaluate(f.lo), f.evaluate(f.hi)
+    low, high = int(first.min()), int(last.max())
+    if (first > last).any():
+        return "a channel falls"
+    if high - low < 2:
+        return "it has fewer than three codes"
+    if (high - low) * f.sets > _MAX_POINTS:
+        return f"{high - low} thresholds of {f.sets} channels are too many to check"
+    cuts = edges(f)
+    if cuts is None or len(cuts) > 2:
+        return "it is not monotone"
+    for candidate in _candidates(f, first, last, low, high):
+        if _equal(f, candidate, first, last):
+            return candidate
+    return "no power of two with any of the seven roundings meets every threshold"
+
+
+def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int) -> list[Shift]:
+    """Shifts that fit some thresholds in the middle of the widest set."""
+    widest = int(np.argmax(last - first))
+    start, stop = int(first[widest]) + 1, int(last[widest])
+    middle = (start + stop) // 2
+    probes = np.arange(max(start, middle - 8), min(stop, middle + 8) + 1)
+    if len(probes) < 2:
+        return []
+    table = bisect(f, probes)
+    column = table[:, widest]
+    reach = (column[-1] - column[0]) / (len(probes) - 1)
+    found = []
+    if reach >= 1:
+        shift = round(float(np.log2(reach)))
+        for mode in Rounding:
+            offset = _offset(f, mode, shift, first, last)
+            if offset is not None:
+                found.append(Shift(0, shift, mode, offset, low, high))
+    else:
+        # Every input has a code of its own: code = x * 2^left + offset.
+        left = round(-float(np.log2(max(reach, 2.0**-32))))
+        offset = f.evaluate(f.lo) - (f.lo << left)
+        inner = np.clip(np.zeros_like(f.lo), f.lo, f.hi)
+        offset = np.where(first == low, f.evaluate(inner) - (inner << left), offset)
+        found.append(Shift(left, 0, Rounding.FLOOR, offset, low, high))
+    return found
+
+
+def _offset(f: StepFunction, mode: Rounding, shift: int, first: Array, last: Array) -> Array | None:
+    """The offset of each set with which the mode puts one inner threshold where it is.
+
+    Sets without an inner threshold take the one of an arbitrary code; the proof decides.
+    """
+    if shift > 40:
+        return None
+    # A code near the middle of each set, and for modes that look at the sign, one beside zero.
+    codes = np.clip((first + last + 1) // 2, first + 1, np.maximum(last, first + 1))
+    position = np.empty(f.sets, np.int64)
+    for code in np.unique(codes):
+        here = codes == code
+        position[here] = bisect(f, np.asarray([code]))[0][here]
+    # Least y with round(y / 2^shift) >= code.
+    half = (1 << shift) >> 1
+    base = codes << shift
+    least = {
+        Rounding.ROUND: base - half + np.where(codes % 2 == 0, 0, 1 if half else 0),
+        Rounding.CEIL: base - (1 << shift) + 1,
+        Rounding.FLOOR: base,
+        Rounding.UP: np.where(codes > 0, base - (1 << shift) + 1, base),
+        Rounding.DOWN: np.where(codes > 0, base, base - (1 << shift) + 1),
+        Rounding.HALF_UP: np.where(codes > 0, base - half, base - half + (1 if half else 0)),
+        Rounding.HALF_DOWN: np.where(codes > 0, base - half + (1 if half else 0), base - half),
+    }[mode]
+    offset: Array = least - position
+    return offset if int(np.abs(offset).max()) < 1 << 48 else None
+
+
+def _equal(f: StepFunction, g: Shift, first: Array, last: Array) -> bool:
+    """Proof: agreement at the ends and around every threshold of g inside the interval."""
+    if (g.apply(f.lo) != first).any() or (g.apply(f.hi) != last).any():
+        return False
+    # Most candidates differ nearly everywhere.
+    some = f.lo + np.arange(_SAMPLES + 1)[:, None] * (f.hi - f.lo) // _SAMPLES
+    if (g.apply(some) != f.evaluate(some)).any():
+        return False
+    rows = max(1, _CHUNK // f.sets)
+    for start in range(g.low + 1, g.high + 1, rows):
+        codes = np.arange(start, min(start + rows, g.high + 1))[:, None]
+        # Least x with g(x) >= code, by bisection of g: integers only, so cheap.
+        low = np.broadcast_to(f.lo, (len(codes), f.sets)).copy()
+        high = np.broadcast_to(f.hi + 1, low.shape).copy()
+        while (low < high).any():
+            middle = (low + high) >> 1
+            reached = (g.apply(middle) >= codes) | (middle > f.hi)
+            high = np.where(reached, middle, high)
+            low = np.where(reached, low, np.minimum(middle + 1, high))
+        at, below = np.minimum(low, f.hi), np.maximum(low - 1, f.lo)
+        if (f.evaluate(at) != g.apply(at)).any() or (f.evaluate(below) != g.apply(below)).any():
+            return False
+    return True
+
+
+def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block memory): an adder, the rounding, two comparisons."""
+    folds, lanes = table.shape
+    width = source.bits + found.left + 1
+    rounding = 0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + result.bits
+    memory = folds * lanes * width
+    constant = 0.0 if folds == 1 and not found.offset.any() else width
+    lut = lanes * (constant + rounding + (width - found.shift) / 2.5 + result.bits)
+    return (lut, 0, memory) if memory >= 1 << 14 else (lut + memory / 64, 0, 0)

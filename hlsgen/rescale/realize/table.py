@@ -1,0 +1,233 @@
+"""Step functions as tables of their values: of all, of a window, or of half a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.rank import changes
+from hlsgen.rescale.threshold_table import Steps
+
+MAX_ADDRESS_BITS = 12
+_MAX_ENTRIES = 1 << 24
+_CHUNK = 1 << 21
+#: A memory of up to so many bits is made of LUTs.
+_LUT_BITS = 1 << 13
+#: Bits of block RAM that are worth as much as a LUT.
+_BITS_OF_A_LUT = 128
+
+
+class Mode(IntEnum):
+    """The value is parameter MODE of hg_table."""
+
+    DIRECT = 0
+    WINDOW = 1
+    HALF = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """code = entries[index], or total - entries[index] where Mode.HALF and x < center.
+
+    DIRECT: index = the low bits of x. WINDOW: index = x - center, clamped. HALF: index = x - center,
+    below the center it is center - x - 1 + even, clamped. `entries` int64 (2^bits, sets); `center`
+    int64 (sets,).
+    """
+
+    mode: Mode
+    entries: Array
+    center: Array
+    even: bool = False
+    total: int = 0
+
+    @property
+    def bits(self) -> int:
+        """Bits of the index."""
+        return len(self.entries).bit_length() - 1
+
+    @property
+    def latency(self) -> int:
+        return (2, 4, 5)[self.mode]
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes: codes (..., sets) -> codes."""
+        last, column = len(self.entries) - 1, np.arange(self.entries.shape[1])
+        if self.mode == Mode.DIRECT:
+            return np.asarray(self.entries[codes & last, column])
+        distance = codes - self.center
+        below = distance < 0
+        if self.mode == Mode.WINDOW:
+            return np.asarray(self.entries[np.clip(distance, 0, last), column])
+        index = np.where(below, -distance - 1 + self.even, distance)
+        values = self.entries[np.minimum(index, last), column]
+        return np.where(below, self.total - values, values)
+
+
+def find(steps: Steps, folds: int = 1) -> Table | str:
+    """The cheapest table, or why all are too large. `folds`: sets in the memory of a lane.
+
+    Proof: `_equal` compares every x of lo..hi at which the index of the table is not clamped, and one
+    more on either side. Beyond, the table is constant, and so are the steps, by the choice of its
+    size; the corners are compared as well.
+    """
+    found = [table for table in (_direct(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
+    if not found:
+        return (
+            f"neither the inputs nor the steps of some set lie within 2^{MAX_ADDRESS_BITS} inputs"
+            if steps.sets << MAX_ADDRESS_BITS <= _MAX_ENTRIES
+            else f"it needs more than {_MAX_ENTRIES} entries"
+        )
+    source = IntType(int(steps.lo.min()), int(steps.hi.max()))
+    result = IntType(int(steps.values.min()), int(steps.values.max()))
+
+    def score(table: Table) -> float:
+        sites, _, memory = cost(table, np.zeros((folds, 1), np.int64), source, result)
+        return sites + memory / _BITS_OF_A_LUT
+
+    best = min(found, key=score)
+    if not _equal(best, steps):
+        raise AssertionError(f"{steps.name}: the table differs from its function")
+    return best
+
+
+def _fits(steps: Steps, largest: int) -> int | None:
+    """Bits of an index 0..largest, if it is not too wide."""
+    bits = max(1, largest.bit_length())
+    return bits if bits <= MAX_ADDRESS_BITS and steps.sets << bits <= _MAX_ENTRIES else None
+
+
+def _direct(steps: Steps) -> Table | None:
+    bits = _fits(steps, int((steps.hi - steps.lo).max()))
+    if bits is None:
+        return None
+    # The one x of lo..lo + 2^bits - 1 with those low bits.
+    address = np.arange(1 << bits)[:, None]
+    x = steps.lo + ((address - steps.lo) & ((1 << bits) - 1))
+    return Table(Mode.DIRECT, steps.apply(np.minimum(x, steps.hi)), np.zeros_like(steps.lo))
+
+
+def _window(steps: Steps) -> Table | None:
+    """Entry 0 is the code before the first change, an entry after the last change the one there."""
+    first, last = _span(steps)
+    bits = _fits(steps, int((last - first).max()))
+    if bits is None:
+        return None
+    # Around zero if that holds all changes: no subtraction.
+    aligned = (first >= 0).all() and (last < 1 << bits).all()
+    center = np.zeros_like(first) if aligned else first
+    x = center + np.arange(1 << bits)[:, None]
+    return Table(Mode.WINDOW, steps.apply(np.clip(x, steps.lo, steps.hi)), center)
+
+
+def _span(steps: Steps) -> tuple[Array, Array]:
+    """The input before the first change of each set, and that of its last one; lo if there is none."""
+    first, last = steps.lo.copy(), steps.lo.copy()
+    for s in range(steps.sets):
+        thresholds, _ = changes(steps, s)
+        if len(thresholds):
+            first[s], last[s] = thresholds[0] - 1, thresholds[-1]
+    return first, last
+
+
+def _halves(steps: Steps) -> Iterator[Table]:
+    """Tables of f(x) for x >= center, if every set has f(mirror - x) = total - f(x) with its own mirror.
+
+    One total for all sets, and mirror = 2 * center - 1 + even, with one `even`.
+    """
+    candidates = [_mirrors(steps, s) for s in range(steps.sets)]
+    constant = [len(changes(steps, s)[0]) == 0 for s in range(steps.sets)]
+    kinds = [{(mirror & 1, total) for mirror, total in each} for each in candidates]
+    varied = [kind for kind, flat in zip(kinds, constant, strict=True) if not flat]
+    for odd, total in sorted(set.intersection(*varied)) if varied else []:
+        # A set that is constant has its center at lo, so that nothing is below.
+        mirror = np.array(
+            [
+                2 * int(steps.lo[s]) - odd if constant[s] else _first(candidates[s], odd, total)
+                for s in range(steps.sets)
+            ]
+        )
+        if (table := _half(steps, mirror, not odd, total)) is not None:
+            yield table
+
+
+def _first(candidates: list[tuple[int, int]], odd: int, total: int) -> int:
+    return next(mirror for mirror, each in candidates if mirror & 1 == odd and each == total)
+
+
+def _mirrors(steps: Steps, s: int) -> list[tuple[int, int]]:
+    """Pairs (mirror, total) with f(mirror - x) = total - f(x) for all x that have a mirror image.
+
+    f(x) + f(mirror - x) is a symmetric step function: it is constant if it is the same at the ends
+    and at both sides of the jumps of f(x), for those of f(mirror - x) are their images.
+    """
+    thresholds, _ = changes(steps, s)
+    lo, hi = int(steps.lo[s]), int(steps.hi[s])
+    if not len(thresholds):
+        return []
+    proven = []
+    for mirror in sorted({int(thresholds[0] + thresholds[-1]) - 1, lo + hi, lo + hi + 1, 0, -1}, key=abs):
+        low, high = max(lo, mirror - hi), min(hi, mirror - lo)
+        if not lo <= -(-mirror // 2) <= hi or low > high:
+            continue
+        x = np.concatenate([[low, high], thresholds, thresholds - 1])
+        x = x[(x >= low) & (x <= high)]
+        sums = _column(steps, s, x) + _column(steps, s, mirror - x)
+        if (sums == sums[0]).all():
+            proven.append((mirror, int(sums[0])))
+    return proven
+
+
+def _column(steps: Steps, s: int, x: Array) -> Array:
+    """f of one set, x (points,)."""
+    return np.asarray(steps.values[np.searchsorted(steps.table[:, s], x, side="right"), s])
+
+
+def _half(steps: Steps, mirror: Array, even: bool, total: int) -> Table | None:
+    center = -(-mirror // 2)
+    first, last = _span(steps)
+    # Index of the first input and of the last one: beyond them nothing changes.
+    ends = [np.where(x >= center, x - center, mirror - x - center) for x in (first, last)]
+    bits = _fits(steps, int(np.maximum(*ends).max()))
+    if bits is None:
+        return None
+    # Above hi, the image below the center tells the entry; if there is none, the entry is not used.
+    x = center + np.arange(1 << bits)[:, None]
+    upper = steps.apply(np.minimum(x, steps.hi))
+    lower = total - steps.apply(np.clip(mirror - x, steps.lo, steps.hi))
+    return Table(Mode.HALF, np.where(x <= steps.hi, upper, lower), center, even, total)
+
+
+def _equal(table: Table, steps: Steps) -> bool:
+    size = len(table.entries) + 1
+    start = np.where(table.mode == Mode.HALF, table.center - size, table.center - 1)
+    start, stop = np.maximum(start, steps.lo), np.minimum(table.center + size, steps.hi)
+    if table.mode == Mode.DIRECT:
+        start, stop = steps.lo, steps.hi
+    points = int((stop - start).max()) + 1
+    rows = max(1, _CHUNK // steps.sets)
+    for row in range(0, points, rows):
+        x = np.clip(start + np.arange(row, min(row + rows, points))[:, None], steps.lo, steps.hi)
+        if (table.apply(x) != steps.apply(x)).any():
+            return False
+    corners = steps.corners()
+    return bool((table.apply(corners) == steps.apply(corners)).all())
+
+
+def cost(found: Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """LUT sites, DSP blocks, bits of block RAM: the memory, and the arithmetic of its index."""
+    folds, lanes = table.shape
+    sites = 0.0
+    if found.mode != Mode.DIRECT:
+        width = max(source.bits, found.bits) + 1
+        sites += width * bool(found.center.any()) + found.bits + (width - found.bits) / 5
+        if found.mode == Mode.HALF:
+            sites += 1.5 * (found.bits + 1) * found.even + result.bits
+    words = folds << found.bits
+    memory = words * result.bits
+    if memory <= _LUT_BITS:
+        return lanes * (sites + memory / 64 * (1.0 if words <= 256 else 1.4)), 0, 0
+    return lanes * sites, 0, lanes * memory

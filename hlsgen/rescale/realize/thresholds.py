@@ -1,0 +1,65 @@
+"""Thresholds in memory, found by binary search: module hg_threshold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.threshold_table import Steps
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """code = base + count of (x >= table[k]) where rising, of (x < table[k]) where falling.
+
+    table int64 (steps, sets), ascending where rising, descending where falling, lo <= table <= hi + 1;
+    `falling` bool (sets,).
+    """
+
+    table: Array
+    falling: Array
+    base: int
+
+    @property
+    def bits(self) -> int:
+        """Comparisons of a binary search."""
+        return max(1, len(self.table).bit_length())
+
+    @property
+    def latency(self) -> int:
+        return self.bits + 1
+
+    def apply(self, codes: Array) -> Array:
+        """What the hardware computes: codes (..., sets) -> codes."""
+        count = np.zeros(np.broadcast_shapes(codes.shape, self.falling.shape), np.int64)
+        for row in self.table:
+            count += (codes >= row) ^ self.falling
+        return self.base + count
+
+
+def find(steps: Steps) -> Thresholds | str:
+    """The thresholds themselves, if every set rises or falls through all codes; no proof is needed."""
+    low, count = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
+    rising = (steps.values == low + count).all(axis=0)
+    falling = (steps.values == low + steps.steps - count).all(axis=0)
+    if not (rising | falling).all():
+        return f"channel set {int(np.argmin(rising | falling))} neither rises nor falls through all codes"
+    return Thresholds(np.where(falling, steps.table[::-1], steps.table), falling, low)
+
+
+def cost(found: Thresholds, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+    """(LUT, DSP blocks, bits of block memory): a comparison a level, and the levels' memories."""
+    del result
+    folds, lanes = table.shape
+    width = source.bits + 1
+    lut, memory = 0.0, 0
+    for level in range(found.bits):
+        words = folds << level
+        if words * width >= 1 << 14:
+            memory += lanes * words * width
+        else:
+            lut += lanes * width * max(0.0 if words == 1 else 0.5, words / 64)
+        lut += lanes * (source.bits * 0.55 if words > 1 else source.bits * 0.35)
+    return lut, 0, memory

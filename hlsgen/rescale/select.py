@@ -1,0 +1,266 @@
+"""Which hardware realizes a step function: the one place of that decision."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeVar
+
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.ir.ops import Pair
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.binary.join_plan import Way
+from hlsgen.rescale.binary.search import Found
+from hlsgen.rescale.extract import MAX_STEPS, trace
+from hlsgen.rescale.realize import (
+    compare,
+    correct,
+    float_scale,
+    float_scale_match,
+    float_units,
+    indexed,
+    pair,
+    rank,
+    scale,
+    shift,
+    thresholds,
+)
+from hlsgen.rescale.realize import table as table_
+from hlsgen.rescale.realize.compare import Compare
+from hlsgen.rescale.realize.correct import Correct
+from hlsgen.rescale.realize.float_ops import FloatUnits
+from hlsgen.rescale.realize.float_scale import FloatScale
+from hlsgen.rescale.realize.indexed import Indexed
+from hlsgen.rescale.realize.pair import PairAdd, PairScale
+from hlsgen.rescale.realize.rank import Rank
+from hlsgen.rescale.realize.scale import Scale
+from hlsgen.rescale.realize.shift import Shift
+from hlsgen.rescale.realize.table import Table
+from hlsgen.rescale.realize.thresholds import Thresholds
+from hlsgen.rescale.threshold_table import Steps
+
+#: Realizations that are one module.
+Single = Shift | Thresholds | Compare | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
+Realization = Single | Indexed | FloatUnits
+
+#: Names of realizations, as options and reports have them, and what each is.
+KINDS = {
+    "shift": "power-of-two shift with one of seven roundings",
+    "scale": "multiplication, addition, shift",
+    "float-scale": "one float32 product, emulated in integers",
+    "correct": "coarse guess from the high bits, corrected by one threshold from a memory",
+    "compare": "comparators, one for every threshold",
+    "thresholds": "binary search over thresholds in memory",
+    "indexed": "binary search, and a table of the codes",
+    "rank": "cascade of small tables over the input's bits",
+    "table": "table of all codes",
+    "pair": "sum or product of two operands",
+    "float-units": "the float32 operations themselves",
+}
+#: What a DSP block and a block memory of 18 Kbit count in LUT, by preference.
+_WEIGHTS = {"lut": (200.0, 150.0), "dsp": (20.0, 100.0)}
+BLOCK_BITS = 18 * 1024
+#: Most thresholds of all channels together that are written into memories.
+MAX_WIDE = 1 << 20
+
+
+#: LUT, DSP blocks, bits of block memory.
+Price = tuple[float, int, int]
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks for: `prefer` "lut" or "dsp"; `forced` a name of KINDS, or None."""
+
+    prefer: str = "lut"
+    forced: str | None = None
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A realization that was tried: its cost, or why there is none."""
+
+    name: str
+    why: str
+    lut: float | None = None
+    dsp: int = 0
+    memory_bits: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """What was taken, the steps it was proven on (None: too many to list), and all that was tried.
+
+    For two streams `way` says how they are joined, and the realization is of what follows.
+    """
+
+    name: str
+    realization: Realization
+    steps: Steps | None
+    trials: tuple[Trial, ...]
+    way: Way | None = None
+
+
+def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
+    """The cheapest hardware proven equal to f. `table` (folds, lanes) as in schedule.fold_table.
+
+    Each finder gives a realization that it has proven, or the reason why there is none. Raises HG037.
+    """
+    return _chosen(f.name, [_Task.of(f, table, wish)], wish)
+
+
+def realize_join(found: Found, table: Array, wish: Wish = Wish()) -> Choice:
+    """The cheapest way of two streams and what follows it; `table` from found.index. Raises HG037."""
+    tasks = []
+    for way in found.ways:
+        if isinstance(way.function, StepFunction):
+            task = _Task.of(way.function, table, wish)
+        else:
+            task = _Task(None, way.function, None, way.type, found.result, table, wish)
+        tasks.append(replace(task, way=way))
+    return _chosen(found.name, tasks, wish)
+
+
+def _chosen(name: str, tasks: list[_Task], wish: Wish) -> Choice:
+    trials: list[Trial] = []
+    best: tuple[float, str, Realization, _Task] | None = None
+    per_dsp, per_block = _WEIGHTS[wish.prefer]
+    for task in tasks:
+        before, of = ((0.0, 0, 0), "") if task.way is None else (task.way.cost(task.table, task.dsp), f" of {task.way}")
+        for kind, attempt in task.candidates():
+            if wish.forced not in (None, kind):
+                continue
+            result = attempt()
+            if isinstance(result, str):
+                trials.append(Trial(kind + of, result))
+                continue
+            found, price = result
+            lut, dsp, memory = (x + y for x, y in zip(price, before, strict=True))
+            trials.append(Trial(kind + of, "", round(float(lut), 1), int(dsp), int(memory)))
+            score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
+            if best is None or score < best[0]:
+                best = score, kind + of, found, task
+    if best is None:
+        raise _impossible(name, trials, wish)
+    _, kind, realization, task = best
+    return Choice(kind, realization, task.listed, tuple(trials), task.way)
+
+
+def _impossible(name: str, trials: list[Trial], wish: Wish) -> HlsgenError:
+    reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
+    if wish.forced is not None:
+        reasons = reasons or "it is none for functions of this kind"
+        return fail(
+            "HG037", name, f"the realization {wish.forced!r} is impossible here. {reasons}.",
+            "Leave --realize out for this quantizer: then all that are possible are tried.",
+        )  # fmt: skip
+    return fail(
+        "HG037", name, f"no hardware was found for this function. {reasons}.",
+        "Use a narrower quantizer in front of it, or fewer bits behind it.",
+    )  # fmt: skip
+
+
+def _changing(_: Steps) -> Rank | str:
+    return "its tables would change from beat to beat"
+
+
+R = TypeVar("R", bound=Realization)
+#: A realization and its price, or why there is none.
+Attempt = Callable[[], "tuple[Realization, Price] | str"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """Functions that want hardware: f itself, unless only its steps are known; the steps, a table of all
+    codes, or why there are too many steps to list; then the `wide` ones, unless they are too many even so."""
+
+    f: StepFunction | None
+    steps: Steps | Table | str
+    wide: Steps | None
+    source: IntType
+    result: IntType
+    table: Array
+    wish: Wish
+    way: Way | None = None
+
+    @staticmethod
+    def of(f: StepFunction, table: Array, wish: Wish) -> _Task:
+        """Of more steps than a certificate lists, with 16-bit codes, a few channels are looked at."""
+        steps = trace(f, MAX_STEPS, min((1 << 16) - 1, MAX_WIDE // f.sets))
+        if isinstance(steps, Steps) and steps.steps > MAX_STEPS:
+            reason = f"it has {steps.steps} steps; at most {MAX_STEPS}"
+            return _Task(f, reason, steps, f.input_type, f.output_type, table, wish)
+        return _Task(f, steps, None, f.input_type, f.output_type, table, wish)
+
+    @property
+    def dsp(self) -> bool:
+        return self.wish.prefer == "dsp"
+
+    @property
+    def listed(self) -> Steps | None:
+        return self.steps if isinstance(self.steps, Steps) else None
+
+    def priced(self, find: Callable[[], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
+        def run() -> tuple[Realization, Price] | str:
+            found = find()
+            return found if isinstance(found, str) else (found, price(found, self.table, self.source, self.result))
+
+        return run
+
+    def on_steps(
+        self, find: Callable[[Steps], R | str], price: Callable[[R, Array, IntType, IntType], Price], wide: bool = False
+    ) -> Attempt:
+        """A realization of the steps; with `wide` it may have very many."""
+
+        def found() -> R | str:
+            steps = self.wide or self.steps if wide else self.steps
+            if isinstance(steps, Steps):
+                return find(steps)
+            return steps if isinstance(steps, str) else "only a table of all codes is known"
+
+        return self.priced(found, price)
+
+    def both(self, f: StepFunction) -> tuple[Realization, Price] | str:
+        found = pair.find(f)
+        return found if isinstance(found, str) else (found, pair.cost(found, self.table, self.source, self.result))
+
+    def candidates(self) -> list[tuple[str, Attempt]]:
+        """All that may be tried, by name."""
+        f, folds, dsp = self.f, len(self.table), self.dsp
+        if isinstance(self.steps, Table):
+            known = self.steps
+            return [("table", self.priced(lambda: known, table_.cost))]
+        if f is not None and isinstance(f.quantizer, Pair):
+            return [("pair", partial(self.both, f))]
+        found: list[tuple[str, Attempt]] = [
+            ("scale", self.on_steps(partial(scale.find, dsp=dsp), partial(scale.cost, dsp=dsp))),
+            ("correct", self.on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
+            ("compare", self.on_steps(compare.find, compare.cost)),
+            ("thresholds", self.on_steps(thresholds.find, thresholds.cost, wide=True)),
+            ("rank", self.on_steps(rank.find if folds == 1 else _changing, rank.cost)),
+            ("table", self.on_steps(partial(table_.find, folds=folds), table_.cost)),
+            ("indexed", self.on_steps(partial(indexed.find, folds=folds), indexed.cost)),
+        ]
+        if f is None:
+            return found
+        known_ = self.wide or self.listed
+        product_ = self.priced(partial(float_scale_match.find, f, known_, dsp=dsp), partial(float_scale.cost, dsp=dsp))
+        found = [
+            ("shift", self.priced(partial(shift.find, f), shift.cost)),
+            found[0],
+            ("float-scale", product_),
+            *found[1:],
+        ]
+        if isinstance(self.steps, str) or self.wish.forced == "float-units":
+            found.append(("float-units", partial(_units, f, self.table)))
+        return found
+
+
+def _units(f: StepFunction, table: Array) -> tuple[Realization, Price] | str:
+    try:
+        found = float_units.build(f)
+    except HlsgenError as error:
+        return error.diagnostics[0].message
+    return found, float_units.cost(found, table)

@@ -1,0 +1,53 @@
+"""Input codes through the hardware of a build: output codes, and those behind every layer."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from hlsgen.diagnostics import fail
+from hlsgen.driver.compile import Build
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.cocotb_runner import simulate
+from hlsgen.simulation.verify import failures, prepare
+from hlsgen.simulation.verilator_library import NativeCore
+from hlsgen.testbench.stream_codec import from_text, unpack
+
+
+def run_hardware(build: Build, directory: Path, codes: Array, simulator: str) -> Array:
+    """(frames, *shape) -> (frames, *shape), int64. Raises HG052, HG053."""
+    if simulator == "verilator":
+        with (
+            tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary,
+            NativeCore(build, directory, Path(temporary)) as core,
+        ):
+            return core.run(codes)
+    return _captured(build, directory, codes, simulator, layers=False)[0]
+
+
+def run_layers(build: Build, directory: Path, codes: Array, simulator: str) -> list[Array | None]:
+    """Codes (frames, *shape) behind every layer; None for those that only rename elements."""
+    return _captured(build, directory, codes, simulator, layers=True)[1]
+
+
+def _captured(
+    build: Build, directory: Path, codes: Array, simulator: str, *, layers: bool
+) -> tuple[Array, list[Array | None]]:  # fmt: skip
+    schedule, graph = build.schedule, build.graph
+    with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
+        work = Path(temporary)
+        bench = prepare(build, codes, work)
+        outcome = simulate(directory, bench, bench, work / "sim", simulator, ["capture"], monitor=layers)
+        if not outcome.passed:
+            raise fail("HG053", simulator, "; ".join(failures(outcome)))
+        data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
+        output = unpack(data, schedule.orders[-1], build.design.output, graph.output.shape)
+        found: list[Array | None] = [None] * len(graph.layers)
+        for stage in schedule.stages if layers else ():
+            if stage.position < 0:
+                continue
+            beats = len(codes) * stage.result.beats
+            data = from_text((bench / f"{stage.name}.got.hex").read_text(), stage.result.bits)[:beats]
+            shape = graph.layers[stage.position].result.shape
+            found[stage.position] = unpack(data, schedule.orders[stage.position + 1], stage.result, shape)
+    return output, found

@@ -1,0 +1,140 @@
+"""The verdict on a build: its files, and its hardware in simulation, against the model."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hlsgen.dataflow.folding import works_of
+from hlsgen.driver.build_directory import changed_files
+from hlsgen.driver.compile import Build
+from hlsgen.library import library_text
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.cocotb_runner import Outcome, simulate
+from hlsgen.simulation.isolate_layer import write_cut
+from hlsgen.testbench.config import testbench_config
+from hlsgen.testbench.sample_vectors import vector_words
+from hlsgen.testbench.stimuli import stimuli
+from hlsgen.testbench.stream_codec import to_text
+
+TESTS = ["full_rate", "random_stalls", "reset_mid_frame"]
+
+
+@dataclass(frozen=True)
+class SimulatorVerdict:
+    """What one simulator said. `failures`: messages of failed tests."""
+
+    samples: int
+    mismatches: int
+    cycles: dict[str, int | None]
+    failures: list[str]
+    first_divergence: dict[str, Any] | None
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures and not self.mismatches
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`ok` only if every file is as built, all integers are equal and all cycles as predicted."""
+
+    ok: bool
+    changed: list[str]
+    predicted: dict[str, int]
+    simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
+
+    @property
+    def first_divergence(self) -> dict[str, Any] | None:
+        return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
+
+
+#: Frames from which the interval can be measured.
+MIN_FRAMES = 4
+#: Multiplications that a simulator does in about ten seconds.
+_BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
+
+
+def default_frames(build: Build, simulator: str) -> int:
+    """Frames for a verification: many small ones, a few large ones."""
+    work = sum(found.macs for found in works_of(build.graph).values())
+    by_cycles = 100_000 // max(1, build.schedule.interval)
+    return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, work)))
+
+
+def verify_build(
+    build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
+    progress: Callable[[str], None] = lambda text: None,
+) -> Verdict:  # fmt: skip
+    """Compares files, then simulates the RTL that lies in `directory`."""
+    changed = changed_files(build, directory)
+    predicted = {"latency": build.schedule.latency, "interval": build.schedule.interval}
+    verdicts = {}
+    for simulator in simulators:
+        codes = stimuli(build.schedule, max(MIN_FRAMES, frames or default_frames(build, simulator)), seed)
+        with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
+            progress(f"{simulator}: {len(codes)} frames")
+            work = Path(temporary)
+            bench = prepare(build, codes, work)
+            outcome = simulate(directory, bench, bench, work / "sim", simulator, TESTS, seed=seed)
+            if not outcome.passed:
+                progress(f"{simulator}: locating the divergence")
+                traced = simulate(directory, bench, bench, work / "trace", simulator, TESTS, monitor=True, seed=seed)
+                outcome = _with_trace(outcome, traced)
+            verdicts[simulator] = _judge(outcome, len(codes), predicted)
+    ok = not changed and all(v.ok for v in verdicts.values())
+    verdict = Verdict(ok, changed, predicted, verdicts)
+    where = verdict.first_divergence
+    if where and where["layer"]:
+        progress(f"cutting out {where['layer']}")
+        folder = write_cut(build, directory, where["layer"], codes[where["frame"] : where["frame"] + 1])
+        where["cut"] = str(folder)
+    return verdict
+
+
+def prepare(build: Build, codes: Array, work: Path) -> Path:
+    """A folder with testbench, configuration and the words of these frames."""
+    bench = work / "tb"
+    bench.mkdir(parents=True, exist_ok=True)
+    for name in ("test_top.py", "run.py"):
+        (bench / name).write_text(library_text("tb", name))
+    (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.schedule)))
+    sent, words = vector_words(build.schedule, codes)
+    (bench / "input.hex").write_text(to_text(sent))
+    (bench / "expected.hex").write_text(to_text(words[build.schedule.stages[-1].name]))
+    for stage in build.schedule.stages:
+        if stage.position >= 0:
+            (bench / f"{stage.name}.hex").write_text(to_text(words[stage.name]))
+    return bench
+
+
+def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
+    """The first run's counts with the traced run's place of the first divergence."""
+    result = dict(outcome.result)
+    if "first_divergence" in traced.result:
+        result["first_divergence"] = traced.result["first_divergence"]
+    return Outcome(outcome.passed, result, outcome.log)
+
+
+def _judge(outcome: Outcome, samples: int, predicted: dict[str, int]) -> SimulatorVerdict:
+    result = outcome.result
+    cycles = {key: result.get(key) for key in ("latency", "interval")}
+    found = failures(outcome)
+    for key, wanted in predicted.items():
+        if cycles[key] != wanted and (outcome.passed or cycles[key] is not None):
+            found.append(f"{key} is {cycles[key]} cycles, predicted {wanted}")
+    mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
+    return SimulatorVerdict(samples, mismatches, cycles, found, result.get("first_divergence"))
+
+
+def failures(outcome: Outcome) -> list[str]:
+    if outcome.passed:
+        return []
+    found = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
+    messages = list(dict.fromkeys(m.strip() for m in found))[:5]
+    return messages or ["the testbench failed: " + " ".join(outcome.log.strip().splitlines()[-3:])]

@@ -1,0 +1,1 @@
+"""Stimuli, and codes as words of a stream."""

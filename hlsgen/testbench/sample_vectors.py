@@ -1,0 +1,40 @@
+"""Input words of a build and the words that every monitored stream must carry."""
+
+from __future__ import annotations
+
+from hlsgen.dataflow.network import Schedule
+from hlsgen.interpreter import graph as reference
+from hlsgen.numerics.fixed import Array
+from hlsgen.testbench.stimuli import stimuli
+from hlsgen.testbench.stream_codec import pack, to_text, to_wire
+
+SAMPLE_FRAMES = 8
+
+SAMPLE_SEED = 1
+
+#: Beats of sample vectors.
+MAX_SAMPLE_BEATS = 20_000
+
+
+def sample_vectors(schedule: Schedule) -> dict[str, str]:
+    """input.hex and expected.hex of a few frames."""
+    beats = max(schedule.stages[0].source.beats, schedule.stages[-1].result.beats)
+    frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
+    codes = stimuli(schedule, frames, SAMPLE_SEED)[:frames]
+    sent, results = vector_words(schedule, codes)
+    return {"input.hex": to_text(sent), "expected.hex": to_text(results[schedule.stages[-1].name])}
+
+
+def vector_words(schedule: Schedule, codes: Array) -> tuple[Array, dict[str, Array]]:
+    """Input words, and the expected words of every monitored stream and of the output."""
+    graph = schedule.graph
+    outputs = reference.run_layers(graph, codes)
+    wire = to_wire(codes, graph.input.decode)
+    words = {
+        stage.name: pack(outputs[stage.position], schedule.orders[stage.position + 1], stage.result)
+        for stage in schedule.stages
+        if stage.position >= 0
+    }
+    result = outputs[-1] if outputs else codes
+    words[schedule.stages[-1].name] = pack(result, schedule.orders[-1], schedule.stages[-1].result)
+    return pack(wire, schedule.orders[0], schedule.stages[0].source), words

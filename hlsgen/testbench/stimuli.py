@@ -1,0 +1,81 @@
+"""Stimuli: corners, random codes, and both sides of every threshold of an input quantizer."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.units import FloatStage, RescaleStage
+from hlsgen.ir import FloatBits, Graph, Map, Relabel
+from hlsgen.ir.evaluate import float_to_key
+from hlsgen.numerics.fixed import Array
+
+#: Most elements of stimuli that thresholds of an input quantizer ask for.
+MAX_EDGE_ELEMENTS = 1 << 16
+
+SPECIAL_FLOATS = np.array(
+    [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, -1.5, 2.5, -2.5, 1e-45, -1e-45, 1.1754944e-38, -1.1754944e-38,
+     3.4028235e38, -3.4028235e38, np.inf, -np.inf, np.nan, 0.49999997, -0.49999997, 8388609.0, -8388609.0],
+    np.float32,
+)  # fmt: skip
+
+
+def stimuli(schedule: Schedule, frames: int, seed: int) -> Array:
+    """Input codes (>= frames, *shape), int64; the same for the same seed."""
+    graph, rng = schedule.graph, np.random.default_rng(seed)
+    shape = graph.input.shape
+    size = int(np.prod(shape))
+    edges = _edges(schedule)
+    frames = max(frames, -(-len(edges) // size) if len(edges) else 0)
+    codes = _random(graph, rng, frames, size)
+    lo, hi = graph.input.type.lo, graph.input.type.hi
+    if not isinstance(graph.input.decode, FloatBits):
+        corners = [np.full(size, lo), np.full(size, hi), np.full(size, min(max(0, lo), hi))]
+        corners.append(np.where(np.arange(size) % 2 == 0, lo, hi))
+        for i, corner in enumerate(corners[: frames - 1]):
+            codes[i] = corner
+    if len(edges):
+        _place(codes, edges, schedule)
+    return codes.reshape(-1, *shape)
+
+
+def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> Array:
+    if not isinstance(graph.input.decode, FloatBits):
+        codes: Array = rng.integers(graph.input.type.lo, graph.input.type.hi + 1, (frames, size))
+        return codes
+    bits = rng.integers(0, 1 << 32, (frames, size), dtype=np.uint32)
+    wild = bits.view(np.float32)
+    tame = (rng.standard_normal((frames, size)) * 8).astype(np.float32)
+    values = np.where(rng.random((frames, size)) < 0.5, wild, tame)
+    special = rng.random((frames, size)) < 0.1
+    return float_to_key(np.where(special, rng.choice(SPECIAL_FLOATS, (frames, size)), values))
+
+
+def _edges(schedule: Schedule) -> Array:
+    """(points, 2): function set and input on either side of every threshold, of a first quantizer."""
+    first = next((layer for layer in schedule.graph.layers if not isinstance(layer, Relabel)), None)
+    steps = schedule.choices[first.name].steps if isinstance(first, Map) else None
+    if steps is None:
+        return np.zeros((0, 2), np.int64)
+    table = steps.table
+    if table.size * 2 > MAX_EDGE_ELEMENTS:
+        table = table[:: -(-table.size * 2 // MAX_EDGE_ELEMENTS)]
+    points = np.clip(np.concatenate([table, table - 1]), steps.lo, steps.hi)
+    index = np.broadcast_to(np.arange(steps.sets), points.shape)
+    return np.stack([index.ravel(), points.ravel()], axis=1)
+
+
+def _place(codes: Array, edges: Array, schedule: Schedule) -> None:
+    """Writes the edge points where the stream uses their function set, from the last frame on back."""
+    unit = next(s.unit for s in schedule.stages if isinstance(s.unit, (RescaleStage, FloatStage)))
+    order, table = schedule.orders[0], unit.table
+    lanes = table.shape[1]
+    position = np.arange(len(order))
+    used = table[(position // lanes) % len(table), position % lanes]
+    for number in np.unique(edges[:, 0]):
+        values = edges[edges[:, 0] == number, 1]
+        where = order[used == number]
+        frames = -(-len(values) // len(where))
+        slots = [(len(codes) - 1 - f, e) for f in range(min(frames, len(codes))) for e in where]
+        for (frame, element), value in zip(slots, values, strict=False):
+            codes[frame, element] = value

@@ -1,0 +1,60 @@
+"""Integer codes to the words of a stream and back."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.dataflow.units import Stream
+from hlsgen.ir import Decode, FloatBits
+from hlsgen.numerics.fixed import Array
+
+
+def to_wire(codes: Array, decode: Decode) -> Array:
+    """What the input port carries: the codes, but for float32 the bits themselves."""
+    if not isinstance(decode, FloatBits):
+        return codes
+    bits = np.where(codes >= 0x80000000, codes - 0x80000000, 0xFFFFFFFF - codes)
+    return np.where(codes < 0x007FFFFF, 0x7FC00000, bits)
+
+
+def pack(codes: Array, order: Array, stream: Stream) -> Array:
+    """(frames, *shape) int64 -> uint8 (frames * beats, bytes), little-endian words of the stream.
+
+    Lanes behind the last element of a group are 0.
+    """
+    frames = len(codes)
+    flat = codes.reshape(frames, -1)[:, order].reshape(-1, stream.group)
+    padded: Array = np.zeros((len(flat), stream.group_beats * stream.lanes), np.int64)
+    padded[:, : stream.group] = flat
+    rows = padded.reshape(frames * stream.beats, stream.lanes)
+    bits = stream.type.bits
+    if bits in (8, 16, 32):
+        return np.ascontiguousarray(rows.astype(f"<i{bits // 8}")).view(np.uint8)
+    planes = ((rows[:, :, None] >> np.arange(bits)) & 1).astype(np.uint8)
+    return np.packbits(planes.reshape(len(rows), -1), axis=1, bitorder="little")
+
+
+def unpack(data: Array, order: Array, stream: Stream, shape: tuple[int, ...]) -> Array:
+    """Inverse of `pack`: (frames, *shape) int64."""
+    bits = stream.type.bits
+    planes = np.unpackbits(data, axis=1, bitorder="little")[:, : stream.bits]
+    values = (planes.reshape(len(data), stream.lanes, bits).astype(np.int64) << np.arange(bits)).sum(axis=2)
+    if stream.type.signed:
+        values -= (values >> (bits - 1)) << bits
+    flat = values.reshape(-1, stream.group_beats * stream.lanes)[:, : stream.group].reshape(-1, len(order))
+    result: Array = np.empty_like(flat)
+    result[:, order] = flat
+    return result.reshape(-1, *shape)
+
+
+def to_text(data: Array) -> str:
+    """One hexadecimal word a line."""
+    return "".join(row[::-1].tobytes().hex() + "\n" for row in data)
+
+
+def from_text(text: str, bits: int) -> Array:
+    """Inverse of `to_text` for words of so many bits."""
+    size = -(-bits // 8)
+    mask = (1 << bits) - 1
+    words = [(int(line, 16) & mask).to_bytes(size, "little") for line in text.split()]
+    return np.frombuffer(b"".join(words), np.uint8).reshape(len(words), size)

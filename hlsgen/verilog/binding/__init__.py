@@ -1,0 +1,48 @@
+"""Realizations of step functions bound to modules of the Verilog library, one file each."""
+
+from __future__ import annotations
+
+from typing_extensions import assert_never
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale import (
+    Compare,
+    Correct,
+    FloatScale,
+    PairAdd,
+    PairScale,
+    Rank,
+    Scale,
+    Shift,
+    Single,
+    Table,
+    Thresholds,
+)
+from hlsgen.verilog.binding import compare, correct, float_scale, pair, rank, scale, shift, thresholds
+from hlsgen.verilog.binding import table as table_
+from hlsgen.verilog.binding.memory_files import Binding
+
+
+def bind(found: Single, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` (folds, lanes): the set that each lane uses in each beat."""
+    match found:
+        case Shift():
+            return shift.bind(found, table, source, result, name)
+        case Thresholds():
+            return thresholds.bind(found, table, source, result, name)
+        case Compare():
+            return compare.bind(found, table, source, result, name)
+        case Rank():
+            return rank.bind(found, table, source, result, name)
+        case Table():
+            return table_.bind(found, table, source, result, name)
+        case Scale():
+            return scale.bind(found, table, source, result, name)
+        case FloatScale():
+            return float_scale.bind(found, table, source, result, name)
+        case Correct():
+            return correct.bind(found, table, source, result, name)
+        case PairAdd() | PairScale():
+            return pair.bind(found, table, source, result, name)
+        case _:
+            assert_never(found)

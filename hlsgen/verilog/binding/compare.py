@@ -1,0 +1,31 @@
+"""hg_compare: step functions as comparisons with all thresholds."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.compare import Compare, threshold_bits
+from hlsgen.verilog.binding.memory_files import Binding, Bits, words
+
+
+def bind(found: Compare, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """`table` int64 (folds, lanes): the set of each lane in each beat."""
+    bits = threshold_bits(found, source)
+    falling = bool(found.falling[table].any())
+    word = found.table & ((1 << bits) - 1)
+    if falling:
+        word = word | (found.falling.astype(np.int64) << bits)
+    steps = len(word)
+    # (folds, lanes, steps), the first step of lane 0 in the low bits.
+    folded = np.moveaxis(word[:, table], 0, -1).reshape(len(table), -1)
+    return Binding(
+        "hg_compare",
+        {
+            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
+            "STEPS": steps, "T_W": bits, "OUT_W": result.bits, "OFFSET": Bits(result.bits, found.base), "FALLING": int(falling),
+            "FILE": f"{name}.mem",
+        },
+        f"{steps} comparisons a channel",
+        {f"{name}.mem": words(folded, bits + falling)},
+    )  # fmt: skip

@@ -1,0 +1,31 @@
+"""FloatScale -> hg_scale_f32."""
+
+from __future__ import annotations
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.float_scale import FloatScale
+from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, words
+from hlsgen.verilog.binding.scale import joined
+
+
+def bind(found: FloatScale, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """`table` (folds, lanes) holds the set of each lane in each beat."""
+    folds, lanes = table.shape
+    bits, width, left = found.mantissa_bits, result.bits, int(found.left.max())
+    offset_bits, zero_bits = (signed_bits(v) if v.any() else 0 for v in (found.offset, found.zero_point))
+    fields = [(found.mantissa, bits), (found.offset, offset_bits), (found.left, left.bit_length())]
+    word, place = joined([*fields, (found.zero_point, zero_bits)])
+    style = 0 if found.dsp else 2 if folds == 1 else 1
+    constants = int(words(found.mantissa[table[:1]], bits), 16) if style == 2 else 0
+    return Binding(
+        "hg_scale_f32",
+        {
+            "LANES": lanes, "FOLDS": folds, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
+            "OFFSET_W": offset_bits, "LEFT": left, "U_W": found.bits, "M_W": bits, "SHIFT": found.shift,
+            "Z_W": zero_bits, "STYLE": style, "STAGES": found.stages, "CONSTANTS": Bits(lanes * bits, constants),
+            "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
+            "FILE": f"{name}.mem",
+        },
+        f"float32 product, {bits}-bit mantissas",
+        {f"{name}.mem": words(word[table], place)},
+    )  # fmt: skip

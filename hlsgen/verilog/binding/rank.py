@@ -1,0 +1,33 @@
+"""hg_rank: step functions as cascades of small tables."""
+
+from __future__ import annotations
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.rank import Rank
+from hlsgen.verilog.binding.memory_files import Binding, Bits, words
+
+
+def bind(found: Rank, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """`table` int64 (1, lanes): the set of each lane, the same in every beat."""
+    assert len(table) == 1, "hg_rank has one function a lane"
+    widths = (*found.states, result.bits)
+    bits = max(width * len(entries) for width, entries in zip(widths, found.tables, strict=True))
+    memories = {}
+    for lane, s in enumerate(table[0].tolist()):
+        lines = [words(entries[None, :, s], width) for entries, width in zip(found.tables, widths, strict=True)]
+        memories[f"{name}_{lane:04d}.mem"] = "".join(lines)
+    levels = len(found.chunks)
+    return Binding(
+        "hg_rank",
+        {
+            "LANES": table.shape[1], "IN_W": source.bits, "OUT_W": result.bits, "LOW": found.low,
+            "LEVELS": levels, "CHUNKS": _bytes(found.chunks), "STATES": _bytes(widths), 
+            "TABLE_W": bits, "FILE": name,
+        },
+        f"{levels} tables a lane",
+        memories,
+    )  # fmt: skip
+
+
+def _bytes(values: tuple[int, ...]) -> Bits:
+    return Bits(8 * len(values), int.from_bytes(bytes(values), "little"))

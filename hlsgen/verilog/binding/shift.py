@@ -1,0 +1,22 @@
+"""Shift -> hg_shift."""
+
+from __future__ import annotations
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.shift import Shift
+from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, words
+
+
+def bind(found: Shift, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    bits, width = signed_bits(found.offset), result.bits
+    return Binding(
+        "hg_shift",
+        {
+            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
+            "LEFT": found.left, "B_W": bits, "SHIFT": found.shift, "MODE": int(found.mode),
+            "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
+            "FILE": f"{name}.mem",
+        },
+        f"round((x + offset) / 2^{found.shift - found.left}), {found.mode.name}",
+        {f"{name}.mem": words(found.offset[table], bits)},
+    )  # fmt: skip

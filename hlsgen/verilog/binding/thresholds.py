@@ -1,0 +1,45 @@
+"""Thresholds -> hg_threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize.thresholds import Thresholds
+from hlsgen.verilog.binding.memory_files import Binding, words
+
+
+def bind(found: Thresholds, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    falling = int(found.falling.any())
+    return Binding(
+        "hg_threshold",
+        {
+            "LANES": table.shape[1], "FOLDS": len(table), "IN_W": source.bits, "IN_SIGNED": int(source.signed),
+            "BITS": found.bits, "OUT_W": result.bits, "OFFSET": found.base, "FALLING": falling, "FILE": name,
+        },
+        f"{len(found.table)} thresholds a channel",
+        dict(_memories(found, table, source, name, falling)),
+    )  # fmt: skip
+
+
+def _memories(found: Thresholds, table: Array, source: IntType, name: str, falling: int) -> Iterator[tuple[str, str]]:
+    """The search tree of each lane, level by level.
+
+    The tree is over thresholds padded to 2^bits - 1 with ones that are never reached.
+    """
+    bits, steps = found.bits, len(found.table)
+    width = source.bits + (1 if source.signed else 2)
+    never = np.where(found.falling, -(1 << (width - 1)), (1 << (width - 1)) - 1)
+    padded = np.concatenate([found.table, np.broadcast_to(never, ((1 << bits) - 1 - steps, len(never)))])
+    flag = found.falling.astype(np.int64) << width
+    tree = (padded & ((1 << width) - 1)) | (flag if falling else 0)
+    for lane in range(table.shape[1]):
+        for level in range(bits):
+            step = 1 << (bits - level)
+            nodes = tree[step // 2 - 1 :: step]
+            yield (
+                f"{name}_{lane:04d}_{level:02d}.mem",
+                words(nodes[:, table[:, lane]].T.reshape(-1, 1), width + falling),
+            )

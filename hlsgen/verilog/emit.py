@@ -1,0 +1,41 @@
+"""The rtl/ folder: top level, library modules, memories. Prints a Design, knows no operators."""
+
+from __future__ import annotations
+
+from hlsgen.dataflow.network import Schedule
+from hlsgen.library import library_text, modules_used
+from hlsgen.verilog.netlist import Design
+from hlsgen.verilog.render import render
+
+PORT_MODULES = {"hg_reset", "hg_axis_in", "hg_axis_out"}
+
+
+def emit(design: Design, schedule: Schedule) -> dict[str, str]:
+    """Relative path -> text."""
+    top = render(
+        "verilog/top.v.j2",
+        title=design.title,
+        top=design.top,
+        reset=design.reset,
+        reset_active_low=design.reset_active_low,
+        nets=design.nets,
+        first=design.first,
+        last=design.last,
+        instances=design.instances,
+        input=design.input,
+        output=design.output,
+        input_tdata=design.input_tdata,
+        output_tdata=design.output_tdata,
+        loads=design.loads,
+        latency=schedule.latency,
+        interval=schedule.interval,
+    )
+    modules = modules_used(
+        PORT_MODULES | ({"hg_axil_weights"} if design.loads else set()) | {i.module for i in design.instances}
+    )
+    files = {f"rtl/{name}.v": library_text("rtl", f"{name}.v") for name in modules}
+    files[f"rtl/{design.top}.v"] = top
+    files.update({f"rtl/{name}": text for name, text in design.memories.items()})
+    sources = [*(f"rtl/{name}.v" for name in modules), f"rtl/{design.top}.v"]
+    files["files.f"] = "\n".join(sources) + "\n"
+    return files

@@ -1,0 +1,46 @@
+"""The one Jinja environment, and the package's template files."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+import jinja2
+
+from hlsgen.verilog.binding.memory_files import Bits, Parameter
+
+
+def constant(value: Parameter) -> str:
+    """A Verilog constant: integers plainly, strings quoted, `Bits` as sized hexadecimal."""
+    match value:
+        case Bits(width, number):
+            return f"{width}'h{number & ((1 << width) - 1):x}"
+        case str():
+            return f'"{value}"'
+        case _:
+            return str(value)
+
+
+def identifier(text: str) -> str:
+    """The nearest Verilog identifier."""
+    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "top"
+    return f"m_{name}" if name[0].isdigit() else name
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    env = jinja2.Environment(
+        loader=jinja2.PackageLoader("hlsgen.templates", "."),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    env.filters["constant"] = constant
+    return env
+
+
+def render(template: str, **values: object) -> str:
+    """Renders a template of the package, e.g. "verilog/top.v.j2"."""
+    return _environment().get_template(template).render(**values)
