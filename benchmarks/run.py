@@ -79,7 +79,7 @@ def networks() -> None:
                 rate = SAMPLES / (time.perf_counter() - start)
             y = reference.decode_output(build.graph, result).reshape(SAMPLES, -1)
         expected = Qonnx(onnx.load(path))(x)
-        step = np.abs(np.asarray(getattr(build.graph.output.decode, "scale", 1.0), np.float64)).min()
+        step = np.abs(np.asarray(getattr(build.graph.output.encoding, "scale", 1.0), np.float64)).min()
         flipped = int((np.abs(y.astype(np.float64) - expected) > step / 2).sum()) if not build.graph.tail else None
         table.add_row(
             name, f"{seconds:.2f}", str(build.schedule.latency), str(build.schedule.interval), str(finn or ""),

@@ -25,7 +25,7 @@ from hlsgen.driver.build_directory import check_output, reopen, write_build
 from hlsgen.driver.compile import Build, Progress, compile_model
 from hlsgen.driver.options import Options, tool_version
 from hlsgen.interpreter import graph as reference
-from hlsgen.ir import Relabel
+from hlsgen.ir import View
 from hlsgen.ir.evaluate import decode
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import SIMULATORS
@@ -105,9 +105,9 @@ def layers(
     if backend != "reference":
         got = run_layers(found, Path(directory), codes, backend)
     return [
-        LayerCodes(layer.name, own, decode(layer.result.decode, own), int((own != right).sum()))
+        LayerCodes(layer.name, own, decode(layer.result.encoding, own), int((own != right).sum()))
         for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
-        if own is not None and not isinstance(layer, Relabel)
+        if own is not None and not isinstance(layer, View)
     ]
 
 

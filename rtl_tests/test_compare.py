@@ -11,7 +11,7 @@ from streams import Stream, integers, pack, sweep
 
 from hlsgen.numerics.fixed import IntType, int_type
 from hlsgen.rescale.realize import compare
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 from hlsgen.verilog.binding import compare as binding
 from hlsgen.verilog.render import constant
 
@@ -43,7 +43,7 @@ CASES = [
 ]
 
 
-def functions(rng: np.random.Generator, case: Case) -> Steps:
+def functions(rng: np.random.Generator, case: Case) -> ThresholdTable:
     bounds, sets = int_type(case.in_w, case.in_signed), case.folds * case.lanes
     lo, hi = np.full(sets, bounds.lo), np.full(sets, bounds.hi)
     table = rng.integers(lo + (not case.ends), hi + case.ends, (case.steps, sets), endpoint=True)
@@ -53,7 +53,7 @@ def functions(rng: np.random.Generator, case: Case) -> Steps:
     values = np.repeat(case.base + np.arange(case.steps + 1)[:, None], sets, axis=1)
     if case.falling:
         values[:, ::2] = values[::-1, ::2]
-    return Steps("f", lo, hi, np.sort(table, axis=0), values)
+    return ThresholdTable("f", lo, hi, np.sort(table, axis=0), values)
 
 
 @pytest.mark.parametrize("simulator, case", sweep(CASES))

@@ -11,7 +11,7 @@ from streams import Stream, every, integers, pack, sweep
 
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.realize import correct
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 from hlsgen.verilog.binding import correct as binding
 from hlsgen.verilog.binding.memory_files import Bits
 
@@ -72,7 +72,7 @@ def domain(case: Case) -> IntType:
     return IntType(-half, half - 1) if case.signed else IntType(0, 2 * half - 1)
 
 
-def functions(case: Case) -> Steps:
+def functions(case: Case) -> ThresholdTable:
     rng = np.random.default_rng(case.in_w + case.steps)
     bounds, sets = domain(case), int(case.table.max()) + 1
     span = (bounds.hi - bounds.lo) * case.reach * rng.uniform(0.6, 1, sets)
@@ -85,7 +85,7 @@ def functions(case: Case) -> Steps:
         lo[0], hi[0] = table[case.steps // 4, 0], table[case.steps // 2, 0]
         table = np.clip(table, lo, hi + 1)
     values = np.broadcast_to(case.base + np.arange(case.steps + 1)[:, None], (case.steps + 1, sets))
-    return Steps("f", lo, hi, table, values)
+    return ThresholdTable("f", lo, hi, table, values)
 
 
 def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:

@@ -11,7 +11,7 @@ from streams import Stream, integers, pack, sweep
 
 from hlsgen.numerics.fixed import int_type
 from hlsgen.rescale.realize import rank
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 from hlsgen.verilog.binding import rank as binding
 from hlsgen.verilog.render import constant
 
@@ -43,7 +43,7 @@ CASES = [
 ]
 
 
-def functions(rng: np.random.Generator, case: Case) -> Steps:
+def functions(rng: np.random.Generator, case: Case) -> ThresholdTable:
     """A set for each lane, each with less thresholds than the one before."""
     bounds = int_type(case.in_w, case.in_signed)
     lo, hi = np.full(case.lanes, bounds.lo), np.full(case.lanes, bounds.hi)
@@ -56,10 +56,10 @@ def functions(rng: np.random.Generator, case: Case) -> Steps:
     values[1:, 0] = np.where(values[1:, 0] == values[:-1, 0], values[:-1, 0] ^ 1, values[1:, 0])
     if case.same:
         table, values = np.repeat(table[:, :1], case.lanes, 1), np.repeat(values[:, :1], case.lanes, 1)
-    return Steps("f", lo, hi, table, values)
+    return ThresholdTable("f", lo, hi, table, values)
 
 
-def stimulus(rng: np.random.Generator, case: Case, f: Steps) -> np.ndarray:
+def stimulus(rng: np.random.Generator, case: Case, f: ThresholdTable) -> np.ndarray:
     """Every input in every lane, or once where all lanes are the same, or inputs near thresholds."""
     if case.in_w <= 16:
         codes = np.arange(f.lo[0], f.hi[0] + 1)

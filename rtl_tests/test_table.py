@@ -10,7 +10,7 @@ import pytest
 from streams import Stream, integers, pack, sweep
 
 from hlsgen.numerics.fixed import int_type
-from hlsgen.rescale.realize.table import Mode, Table
+from hlsgen.rescale.realize.table import Table, TableMode
 from hlsgen.verilog.binding import table as binding
 from hlsgen.verilog.render import constant
 
@@ -25,7 +25,7 @@ class Case:
     in_signed: bool
     out_w: int
     out_signed: bool
-    mode: Mode
+    mode: TableMode
     bits: int
     center: int = 0
     even: bool = False
@@ -33,18 +33,18 @@ class Case:
 
 
 CASES = [
-    Case(2, 3, 9, True, 6, True, Mode.HALF, 5, 100, even=True, total=-7),
-    Case(3, 1, 8, False, 8, False, Mode.DIRECT, 8),
-    Case(2, 5, 8, True, 3, True, Mode.WINDOW, 4, 60),
-    Case(1, 1, 10, True, 8, False, Mode.HALF, 7, 0, total=255),
-    Case(2, 1, 10, True, 8, True, Mode.HALF, 7, 0, even=True),
-    Case(1, 2, 8, False, 4, False, Mode.HALF, 8, 200, total=15),
-    Case(1, 1, 1, True, 2, True, Mode.DIRECT, 1),
-    Case(1, 2, 1, False, 1, False, Mode.HALF, 1, 1, even=True, total=1),
-    Case(2, 3, 8, True, 5, False, Mode.DIRECT, 5),
-    Case(2, 2, 32, False, 16, True, Mode.WINDOW, 6, 2**32 - 70),
-    Case(2, 3, 32, True, 4, False, Mode.HALF, 3, 2**30, even=True, total=15),
-    Case(1, 3, 9, True, 4, True, Mode.WINDOW, 9, 200),
+    Case(2, 3, 9, True, 6, True, TableMode.HALF, 5, 100, even=True, total=-7),
+    Case(3, 1, 8, False, 8, False, TableMode.DIRECT, 8),
+    Case(2, 5, 8, True, 3, True, TableMode.WINDOW, 4, 60),
+    Case(1, 1, 10, True, 8, False, TableMode.HALF, 7, 0, total=255),
+    Case(2, 1, 10, True, 8, True, TableMode.HALF, 7, 0, even=True),
+    Case(1, 2, 8, False, 4, False, TableMode.HALF, 8, 200, total=15),
+    Case(1, 1, 1, True, 2, True, TableMode.DIRECT, 1),
+    Case(1, 2, 1, False, 1, False, TableMode.HALF, 1, 1, even=True, total=1),
+    Case(2, 3, 8, True, 5, False, TableMode.DIRECT, 5),
+    Case(2, 2, 32, False, 16, True, TableMode.WINDOW, 6, 2**32 - 70),
+    Case(2, 3, 32, True, 4, False, TableMode.HALF, 3, 2**30, even=True, total=15),
+    Case(1, 3, 9, True, 4, True, TableMode.WINDOW, 9, 200),
 ]
 
 
@@ -57,7 +57,7 @@ def test_table(simulate: Callable[..., None], simulator: str, case: Case) -> Non
     center = rng.integers(-case.center if case.in_signed else 0, case.center, sets, endpoint=True)
     center[:1] = case.center
     # Half tables hold what stays a code when it is mirrored.
-    if case.mode == Mode.HALF:
+    if case.mode == TableMode.HALF:
         entries = np.clip(entries, max(result.lo, case.total - result.hi), min(result.hi, case.total - result.lo))
     reference = Table(case.mode, entries, center, case.even, case.total)
     if case.in_w <= 10:

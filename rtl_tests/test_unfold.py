@@ -15,7 +15,7 @@ from windows import Geometry
 
 from hlsgen.cycle_model.line_buffers import Buffer, windows, words_of
 from hlsgen.cycle_model.processes import Wire
-from hlsgen.dataflow.units import UnfoldStage
+from hlsgen.dataflow.units import SlidingWindow
 from hlsgen.ir.window import Window
 
 LATENCY = 2
@@ -279,11 +279,11 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
     window = Window((g.kh, g.kw), (g.sh, g.sw), (g.dh, g.dw), (g.pt, g.pl, below, right))
     assert window.size(g.height, g.width) == (g.out_h, g.out_w)
     sizes = case.rows, case.kept, case.pixels, case.windows
-    stage = UnfoldStage(window, g.height, g.width, g.folds, case.pad, *sizes)
-    needs, keeps, words = words_of(stage)
+    node = SlidingWindow(window, g.height, g.width, g.folds, case.pad, *sizes)
+    needs, keeps, words = words_of(node)
     wire, result = Wire("s", frozen=False), Wire("m", frozen=True)
     wire.due.extend(due)
-    unit = windows(wire, result, Buffer(needs, keeps, words, stage.depth, stage.period), first=LATENCY, step=1)
+    unit = windows(wire, result, Buffer(needs, keeps, words, node.depth, node.period), first=LATENCY, step=1)
     offers: list[int] = []
     lost, moved = 0, True
     while moved:

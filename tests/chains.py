@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, code_type, decode, quantize
 from hlsgen.ir.ops import (
     Activation,
@@ -78,29 +78,29 @@ def whole(r: Random, sets: int, low: int, high: int) -> Array:
     return np.broadcast_to(r.integers(low, high + 1, count), (sets,)).copy()
 
 
-def decoding(r: Random, kind: str, sets: int) -> Decode:
+def decoding(r: Random, kind: str, sets: int) -> Encoding:
     match kind:
         case "Affine":
             return Affine(positive(r, sets), np.float32(pick(r, 1, 0.5)) * whole(r, sets, -9, 9).astype(np.float32))
         case "CountScale":
-            return CountScale(float(r.normal()), float(pick(r, 0.0, r.normal())))
+            return ThresholdCount(float(r.normal()), float(pick(r, 0.0, r.normal())))
         case "Accumulator":
             exact = positive(r, sets).astype(np.float64) * positive(r, sets).astype(np.float64)
             return Accumulator(int(pick(r, 1, 2, 8)), whole(r, sets, -999, 999), exact)
         case "Whole":
             dtype = str(pick(r, "int8", "uint8", "int16", "uint16", "int32", "uint32"))
             near = int(pick(r, 0, np.iinfo(dtype).min, np.iinfo(dtype).max))
-            return Whole(dtype, whole(r, sets, near - 300, near + 300))
+            return IntegerEncoding(dtype, whole(r, sets, near - 300, near + 300))
         case "Fixed":
             return Fixed(int(r.integers(0, 12)))
         case _:
-            return FloatBits()
+            return FloatKey()
 
 
-def interval(r: Random, source: Decode, sets: int, most: int) -> tuple[Array, Array]:
+def interval(r: Random, source: Encoding, sets: int, most: int) -> tuple[Array, Array]:
     """lo and hi of each set, at most `most` inputs, often around zero or the special floats."""
     length = whole(r, sets, 0, int(pick(r, 20, 600, most - 1)))
-    if isinstance(source, FloatBits):
+    if isinstance(source, FloatKey):
         key = pick(r, 0, KEY_NEG_INF, 0x80000000, KEY_POS_INF, int(r.integers(KEY_NEG_INF, KEY_POS_INF)))
         lo = np.clip(key - whole(r, sets, 0, most), 0, KEY_POS_INF)
         return lo, np.minimum(lo + length, KEY_POS_INF)

@@ -1,4 +1,4 @@
-"""What the library's RTL does with a network of stages, in Icarus Verilog; the data does not matter."""
+"""What the library's RTL does with a network of nodes, in Icarus Verilog; the data does not matter."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from paths import ROOT
 
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT
 from hlsgen.dataflow.units import (
-    ConcatStage,
-    ConvStage,
-    FifoStage,
-    ForkStage,
-    GatherStage,
-    JoinStage,
-    KeyStage,
-    MatrixStage,
-    PadStage,
-    PoolStage,
-    RescaleStage,
-    SliceStage,
-    Stage,
-    WidthStage,
-    WinnerStage,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    Fork,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
+    Reorder,
+    RescaleUnit,
+    WidthConverter,
 )
 from hlsgen.ir.window import Reduction
 
 RTL = ROOT / "templates" / "rtl"
 
 
-def _bind(stage: Stage) -> tuple[str, dict[str, object]]:
+def _bind(node: Node) -> tuple[str, dict[str, object]]:
     """Module and parameters; the arithmetic does not matter."""
-    unit, source, result = stage.unit, stage.source, stage.result
+    unit, source, result = node.unit, node.source, node.result
     match unit:
-        case RescaleStage():
+        case RescaleUnit():
             return "hg_shift", {
                 "LANES": source.lanes, "FOLDS": 1, "IN_W": 8, "IN_SIGNED": 0, "B_W": 1, "SHIFT": 0, "OUT_W": 8,
                 "LOW": "9'd0", "HIGH": "9'd255", "FILE": '"zero.mem"',
             }  # fmt: skip
-        case KeyStage():
+        case FloatKeyUnit():
             return "hg_float_key", {"LANES": source.lanes}
-        case FifoStage():
+        case Fifo():
             return "hg_fifo", {"WIDTH": source.bits, "DEPTH": unit.depth}
-        case WidthStage():
+        case WidthConverter():
             return "hg_width", {
                 "UNIT": 8, "IN": source.lanes, "OUT": result.lanes, "IN_GROUP": source.group, "OUT_GROUP": result.group,
             }  # fmt: skip
-        case MatrixStage():
+        case MatVec():
             return "hg_mvu", {
                 "SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds,
                 "X_W": 8, "W_W": 2, "ACC_W": 8, "FILE": '"zero.mem"',
             }  # fmt: skip
-        case WinnerStage():
+        case ArgMaxUnit():
             return "hg_argmax", {"LANES": source.lanes, "BEATS": unit.beats, "IN_W": 8, "INDEX_W": 8}
-        case ConvStage() | PoolStage():
+        case ConvUnit() | PoolUnit():
             window = unit.window
             names = ("KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
             values = (*window.kernel, *window.strides, *window.dilations, *window.pads[:2])
             values += window.size(unit.height, unit.width)
             shape = {"HEIGHT": unit.height, "WIDTH": unit.width, **dict(zip(names, values, strict=True))}
             shape["DEPTH"] = unit.depth
-            if isinstance(unit, PoolStage):
+            if isinstance(unit, PoolUnit):
                 summed = int(unit.kind is Reduction.SUM)
                 return "hg_pool", {**shape, "LANES": source.lanes, "X_W": 8, "GROUPS": unit.folds,
                                    "SUM": summed, "ACC_W": 8}  # fmt: skip
@@ -73,25 +73,25 @@ def _bind(stage: Stage) -> tuple[str, dict[str, object]]:
             if unit.depthwise:
                 return "hg_dwconv", {**shape, "PE": unit.pe}
             return "hg_conv", {**shape, "FOLDS": unit.folds, "PE": unit.pe, "SIMD": unit.simd}
-        case ForkStage():
+        case Fork():
             return "hg_fork", {"WIDTH": source.bits, "COUNT": unit.count}
-        case JoinStage():
+        case JoinStreams():
             return "hg_join", {"LANES": source.lanes, "A_W": 8, "B_W": 8, "OUT_W": 8}
-        case ConcatStage():
+        case ConcatBeats():
             return "hg_concat", {
                 "UNIT_A": 8, "UNIT_B": 8, "UNIT_OUT": 8, "LANES": source.lanes,
                 "BEATS_A": unit.beats[0], "BEATS_B": unit.beats[1],
             }  # fmt: skip
-        case SliceStage():
+        case Crop():
             ranges = zip("YXC", (unit.rows, unit.columns, unit.beats), strict=True)
             bounds = {f"{axis}{mark}": value for axis, r in ranges for mark, value in zip("01S", r, strict=True)}
             height, width, folds = unit.sizes
             return "hg_take", {"WIDTH": source.bits, "HEIGHT": height, "COLUMNS": width, "FOLDS": folds, **bounds}
-        case PadStage():
+        case PadBorder():
             sides = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
             return "hg_pad", {"UNIT": 8, "LANES": source.lanes, "HEIGHT": unit.height, "COLUMNS": unit.width,
                               "FOLDS": unit.folds, "VALUE": 0, **sides}  # fmt: skip
-        case GatherStage():
+        case Reorder():
             packed = [", ".join(f"32'd{loop[n]}" for loop in reversed(unit.loops)) for n in (0, 1)]
             return "hg_gather", {
                 "WIDTH": source.bits, "BLOCK": unit.block, "DIMS": len(unit.loops),
@@ -101,10 +101,10 @@ def _bind(stage: Stage) -> tuple[str, dict[str, object]]:
             raise AssertionError(unit)
 
 
-def verilog(stages: Sequence[Stage], ready: Sequence[bool], beats: int, cycles: int) -> str:
+def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: int) -> str:
     """A testbench that prints valid and ready of all streams in every cycle from 0 on."""
-    first, *inner, last = stages
-    wires = {name: stage.result.bits for stage in stages[:-1] for name in stage.outputs}
+    first, *inner, last = nodes
+    wires = {name: node.result.bits for node in nodes[:-1] for name in node.outputs}
     names = [INPUT, *wires, OUTPUT]
     into, out = -(-first.source.bits // 8) * 8, -(-last.result.bits // 8) * 8
     pattern = "".join("1" if r else "0" for r in reversed(ready or (True,)))
@@ -125,22 +125,22 @@ def verilog(stages: Sequence[Stage], ready: Sequence[bool], beats: int, cycles: 
         f".s_ready({last.inputs[0]}_ready), .m_axis_tdata(tdata), .m_axis_tvalid({OUTPUT}_valid),",
         f".m_axis_tready({OUTPUT}_ready), .m_axis_tlast(tlast));",
     ]  # fmt: skip
-    for stage in inner:
-        module, parameters = _bind(stage)
+    for node in inner:
+        module, parameters = _bind(node)
         ports = [".clk(clk), .rst(rst)"]
-        for prefix, name in zip("s" if len(stage.inputs) == 1 else "ab", stage.inputs, strict=True):
+        for prefix, name in zip("s" if len(node.inputs) == 1 else "ab", node.inputs, strict=True):
             ports.append(", ".join(f".{prefix}_{p}({name}_{p})" for p in ("data", "valid", "ready")))
-        outs = stage.outputs
+        outs = node.outputs
         if len(outs) > 1:
-            bits = stage.result.bits
-            lines.append(f"wire [{bits - 1}:0] {stage.name}_shared;")
-            lines += [f"assign {name}_data = {stage.name}_shared;" for name in outs]
+            bits = node.result.bits
+            lines.append(f"wire [{bits - 1}:0] {node.name}_shared;")
+            lines += [f"assign {name}_data = {node.name}_shared;" for name in outs]
             both = [f".m_{p}({{{', '.join(f'{n}_{p}' for n in reversed(outs))}}})" for p in ("valid", "ready")]
-            ports.append(", ".join([f".m_data({stage.name}_shared)", *both]))
+            ports.append(", ".join([f".m_data({node.name}_shared)", *both]))
         else:
             ports.append(", ".join(f".m_{p}({outs[0]}_{p})" for p in ("data", "valid", "ready")))
         values = ", ".join(f".{name}({value})" for name, value in parameters.items())
-        lines.append(f"{module} #({values}) {stage.name}_unit ({', '.join(ports)});")
+        lines.append(f"{module} #({values}) {node.name}_unit ({', '.join(ports)});")
     states = [f"{{{', '.join(f'{n}_{p}' for n in reversed(names))}}}" for p in ("valid", "ready")]
     lines += [
         "always #5 clk = !clk;",
@@ -154,18 +154,18 @@ def verilog(stages: Sequence[Stage], ready: Sequence[bool], beats: int, cycles: 
 
 
 def play(
-    stages: Sequence[Stage], due: Sequence[int], ready: Sequence[bool], cycles: int, work: Path
+    nodes: Sequence[Node], due: Sequence[int], ready: Sequence[bool], cycles: int, work: Path
 ) -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """(offered, taken) of every stream in the first cycles, as Flow says it."""
-    (work / "bench.v").write_text(verilog(stages, ready, len(due), cycles))
+    (work / "bench.v").write_text(verilog(nodes, ready, len(due), cycles))
     (work / "due.mem").write_text("".join(f"{t:x}\n" for t in due))
-    words = max([1, *(prod(getattr(s.unit, "weight", np.zeros(0)).shape) for s in stages)])
+    words = max([1, *(prod(getattr(s.unit, "weight", np.zeros(0)).shape) for s in nodes)])
     (work / "zero.mem").write_text("0\n" * words)
     command = ["iverilog", "-g2005", "-Wno-timescale", "-o", "bench", "-s", "bench", "-y", str(RTL), "bench.v"]
     subprocess.run(command, cwd=work, check=True)
     printed = subprocess.run(["vvp", "-n", "bench"], cwd=work, check=True, capture_output=True, text=True).stdout
     lines = [line for line in printed.splitlines() if not line.startswith(("WARNING", "bench.v"))]
-    names = [INPUT, *(name for stage in stages[:-1] for name in stage.outputs), OUTPUT]
+    names = [INPUT, *(name for node in nodes[:-1] for name in node.outputs), OUTPUT]
     offered: dict[str, list[int]] = {name: [] for name in names}
     taken: dict[str, list[int]] = {name: [] for name in names}
     for cycle, line in enumerate(lines):

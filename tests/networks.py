@@ -1,4 +1,4 @@
-"""Networks of stages, at random; all elements are bytes."""
+"""Networks of nodes, at random; all elements are bytes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.dataflow.units import (
-    ConcatStage,
-    ConvStage,
-    FifoStage,
-    ForkStage,
-    GatherStage,
-    JoinStage,
-    MatrixStage,
-    PadStage,
-    PoolStage,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConvUnit,
+    Crop,
+    Fifo,
+    Fork,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
     Port,
-    RescaleStage,
-    SliceStage,
-    Stage,
+    Reorder,
+    RescaleUnit,
     Stream,
-    WidthStage,
-    WinnerStage,
-    Work,
+    Unit,
+    WidthConverter,
     stream_of,
 )
 from hlsgen.ir.window import Reduction, Window
@@ -57,24 +57,24 @@ class Image:
 class Net:
     """Stages as they are added."""
 
-    stages: list[Stage] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
 
-    def add(self, unit: Work, sources: Sequence[Image], result: Image, count: int = 1) -> list[Image]:
-        """The streams that leave the new stage."""
-        name = f"u{len(self.stages)}"
+    def add(self, unit: Unit, sources: Sequence[Image], result: Image, count: int = 1) -> list[Image]:
+        """The streams that leave the new node."""
+        name = f"u{len(self.nodes)}"
         names = tuple(f"{name}_{n}" for n in range(count)) if count > 1 else (name,)
         streams = tuple(image.stream for image in sources)
         inputs = tuple(image.name for image in sources)
-        self.stages.append(Stage(name, unit, inputs, streams, names, result.stream))
+        self.nodes.append(Node(name, unit, inputs, streams, names, result.stream))
         return [Image(n, result.height, result.width, result.channels, result.lanes) for n in names]
 
     def start(self, image: Image) -> Image:
-        self.stages.append(Stage("s_axis", Port(), (), (image.stream,), ("s_axis",), image.stream))
+        self.nodes.append(Node("s_axis", Port(), (), (image.stream,), ("s_axis",), image.stream))
         return Image("s_axis", image.height, image.width, image.channels, image.lanes)
 
-    def finish(self, image: Image) -> list[Stage]:
-        self.stages.append(Stage("m_axis", Port(), (image.name,), (image.stream,), (), image.stream))
-        return self.stages
+    def finish(self, image: Image) -> list[Node]:
+        self.nodes.append(Node("m_axis", Port(), (image.name,), (image.stream,), (), image.stream))
+        return self.nodes
 
 
 class Random:
@@ -83,7 +83,7 @@ class Random:
     def __init__(self, seed: int, kinds: Sequence[str]) -> None:
         self.rng, self.net, self.kinds = random.Random(seed), Net(), tuple(kinds)
 
-    def network(self, length: int) -> list[Stage]:
+    def network(self, length: int) -> list[Node]:
         rng = self.rng
         channels = rng.randint(1, 6)
         image = self.net.start(Image("", rng.randint(1, 5), rng.randint(1, 5), channels, rng.randint(1, channels)))
@@ -97,29 +97,29 @@ class Random:
         return made
 
     def shift(self, x: Image) -> Image:
-        return self.net.add(RescaleStage(SHIFT, np.zeros((1, x.lanes), np.int64)), [x], x)[0]
+        return self.net.add(RescaleUnit(SHIFT, np.zeros((1, x.lanes), np.int64)), [x], x)[0]
 
     def fifo(self, x: Image) -> Image:
-        return self.net.add(FifoStage(self.rng.choice([1, 2, 2, 3, 5, 9, 30])), [x], x)[0]
+        return self.net.add(Fifo(self.rng.choice([1, 2, 2, 3, 5, 9, 30])), [x], x)[0]
 
     def width(self, x: Image) -> Image:
         return self.to_lanes(x, self.rng.randint(1, x.channels))
 
     def to_lanes(self, x: Image, lanes: int) -> Image:
-        return self.net.add(WidthStage(), [x], Image("", x.height, x.width, x.channels, lanes))[0]
+        return self.net.add(WidthConverter(), [x], Image("", x.height, x.width, x.channels, lanes))[0]
 
     def flat(self, x: Image) -> Image:
         """All pixels in one group, without pad lanes, if that is possible."""
         size = x.height * x.width * x.channels
         lanes = self.rng.choice([n for n in range(1, min(size, 9) + 1) if size % n == 0])
-        return self.net.add(WidthStage(), [x], Image("", 1, 1, size, lanes))[0]
+        return self.net.add(WidthConverter(), [x], Image("", 1, 1, size, lanes))[0]
 
     def matrix(self, x: Image) -> Image:
         simd = self.divisor(x.channels)
         x = x if x.lanes == simd else self.to_lanes(x, simd)
         rows = self.rng.randint(1, 6)
         pe = self.divisor(rows)
-        unit = MatrixStage(np.ones((rows, x.channels), np.int64), 0, pe, simd, x.height * x.width)
+        unit = MatVec(np.ones((rows, x.channels), np.int64), 0, pe, simd, x.height * x.width)
         return self.net.add(unit, [x], Image("", x.height, x.width, rows, pe))[0]
 
     def divisor(self, n: int) -> int:
@@ -128,7 +128,7 @@ class Random:
     def winner(self, x: Image) -> Image:
         lanes = self.divisor(x.channels)
         x = x if x.lanes == lanes else self.to_lanes(x, lanes)
-        return self.net.add(WinnerStage(x.channels // lanes), [x], Image("", x.height, x.width, 1, 1))[0]
+        return self.net.add(ArgMaxUnit(x.channels // lanes), [x], Image("", x.height, x.width, 1, 1))[0]
 
     def window(self, x: Image) -> Window:
         """Any window that fits, also padding beyond its size."""
@@ -150,7 +150,7 @@ class Random:
         folds = words // groups
         weight = np.ones((groups * repeat * window.taps * folds, pe, simd), np.int64)
         return self.windowed(
-            lambda depth: ConvStage(
+            lambda depth: ConvUnit(
                 weight, window, x.height, x.width, groups, folds, repeat, pe, simd, 0, False, 0, depth
             ),
             x, window, Image("", 0, 0, groups * repeat * pe, pe),
@@ -163,7 +163,7 @@ class Random:
         window, repeat = self.window(x), self.rng.randint(1, 2)
         weight = np.ones((groups * repeat * window.taps, lanes), np.int64)
         return self.windowed(
-            lambda depth: ConvStage(
+            lambda depth: ConvUnit(
                 weight, window, x.height, x.width, groups, 1, repeat, lanes, lanes, 0, True, 0, depth
             ),
             x, window, Image("", 0, 0, groups * repeat * lanes, lanes),
@@ -172,7 +172,7 @@ class Random:
     def pool(self, x: Image) -> Image:
         window, kind, folds = self.window(x), self.rng.choice(list(Reduction)), x.stream.group_beats
         return self.windowed(
-            lambda depth: PoolStage(kind, window, x.height, x.width, folds, 0, depth),
+            lambda depth: PoolUnit(kind, window, x.height, x.width, folds, 0, depth),
             x, window, Image("", 0, 0, x.channels, x.lanes),
         )  # fmt: skip
 
@@ -186,10 +186,10 @@ class Random:
         folds = x.stream.group_beats
         row = x.width * folds
         if self.rng.random() < 0.5:
-            unit = GatherStage(x.height * row, ((x.width, folds), (x.height, row), (folds, 1)))
+            unit = Reorder(x.height * row, ((x.width, folds), (x.height, row), (folds, 1)))
             return self.net.add(unit, [x], Image("", x.width, x.height, x.channels, x.lanes))[0]
         down, across = self.rng.randint(1, 2), self.rng.randint(1, 2)
-        unit = GatherStage(row, ((down, 0), (x.width, folds), (across, 0), (folds, 1)))
+        unit = Reorder(row, ((down, 0), (x.width, folds), (across, 0), (folds, 1)))
         return self.net.add(unit, [x], Image("", x.height * down, x.width * across, x.channels, x.lanes))[0]
 
     def take(self, x: Image) -> Image:
@@ -199,13 +199,13 @@ class Random:
             start = self.rng.randrange(size)
             ranges.append((start, self.rng.randint(start + 1, size), self.rng.randint(1, 2)))
         kept = [len(range(*r)) for r in ranges]
-        unit = SliceStage((x.height, x.width, folds), *ranges)
+        unit = Crop((x.height, x.width, folds), *ranges)
         channels = x.channels if kept[2] == folds else kept[2] * x.lanes
         return self.net.add(unit, [x], Image("", kept[0], kept[1], channels, x.lanes))[0]
 
     def pad(self, x: Image) -> Image:
         top, left, bottom, right = (self.rng.randint(0, 2) for _ in range(4))
-        unit = PadStage(x.height, x.width, x.stream.group_beats, (top, left, bottom, right), 0)
+        unit = PadBorder(x.height, x.width, x.stream.group_beats, (top, left, bottom, right), 0)
         return self.net.add(
             unit, [x], Image("", x.height + top + bottom, x.width + left + right, x.channels, x.lanes)
         )[0]  # fmt: skip
@@ -214,7 +214,7 @@ class Random:
         """A fork, branches that keep the shape, and how they come together again."""
         kept = [kind for kind in ("shift", "fifo", "fifo", "same") if kind in self.kinds]
         count = self.rng.choice([2, 2, 3])
-        sides = self.net.add(ForkStage(count), [x], x, count)
+        sides = self.net.add(Fork(count), [x], x, count)
         for n in range(count):
             for _ in range(self.rng.randint(0, 3)):
                 sides[n] = self.step(sides[n], kept)
@@ -222,7 +222,7 @@ class Random:
         first, *rest = sides
         for other in rest:
             if first.stream == other.stream and self.rng.random() < 0.5:
-                first = self.net.add(JoinStage((1, 1)), [first, other], first)[0]
+                first = self.net.add(JoinStreams((1, 1)), [first, other], first)[0]
             else:
                 first = self.concat(first, other)
         return first
@@ -234,7 +234,7 @@ class Random:
             beats, height, width = (x.stream.group_beats, y.stream.group_beats), x.height, x.width
         else:
             beats, height, width = (x.stream.beats, y.stream.beats), 1, 1
-        return self.net.add(ConcatStage(beats), [x, y], Image("", height, width, sum(beats) * x.lanes, x.lanes))[0]
+        return self.net.add(ConcatBeats(beats), [x, y], Image("", height, width, sum(beats) * x.lanes, x.lanes))[0]
 
     def same(self, x: Image) -> Image:
         """A convolution that keeps the shape."""
@@ -243,7 +243,7 @@ class Random:
         window, folds, pe = Window((3, 3), pads=(1, 1, 1, 1)), x.channels // simd, self.divisor(x.channels)
         weight = np.ones((x.channels // pe * 9 * folds, pe, simd), np.int64)
         return self.windowed(
-            lambda depth: ConvStage(
+            lambda depth: ConvUnit(
                 weight, window, x.height, x.width, 1, folds, x.channels // pe, pe, simd, 0, False, 0, depth
             ),
             x, window, Image("", 0, 0, x.channels, pe),

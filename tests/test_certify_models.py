@@ -15,11 +15,11 @@ from paths import needs_icarus
 import hlsgen
 from hlsgen.certify import quantizers as functions
 from hlsgen.certify.monotone import pieces
-from hlsgen.certify.netlist_reader import Cell, Memories, Sized, Value
+from hlsgen.certify.netlist_reader import Cell, Memories, ParameterValue, SizedConstant
 from hlsgen.certify.proof import runs
 from hlsgen.certify.quantizers import MODELS
 from hlsgen.driver.build_directory import reopen
-from hlsgen.ir import Accumulator, Affine, Fixed, Whole
+from hlsgen.ir import Accumulator, Affine, Fixed, IntegerEncoding
 from hlsgen.ir.ops import (
     Activation,
     Add,
@@ -46,7 +46,7 @@ from hlsgen.rescale import Shift
 from hlsgen.rescale.realize import compare, correct, rank, scale, table, thresholds
 from hlsgen.rescale.realize.float_scale import FloatScale
 from hlsgen.rescale.realize.pair import PairAdd, PairScale
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 from hlsgen.simulation.run import run_hardware
 from hlsgen.verilog.binding import bind, float_scale
 from hlsgen.verilog.binding.memory_files import Binding, Bits
@@ -58,7 +58,7 @@ SETS = 4
 # --------------------------------------------------------------------------- modules
 
 
-def stairs(rng: np.random.Generator, source: IntType, kind: str) -> Steps:
+def stairs(rng: np.random.Generator, source: IntType, kind: str) -> ThresholdTable:
     """Random steps: one way through all codes, or anything."""
     lo, hi = np.full(SETS, source.lo), np.full(SETS, source.hi)
     if kind == "even":  # nearly equidistant, rising
@@ -66,7 +66,9 @@ def stairs(rng: np.random.Generator, source: IntType, kind: str) -> Steps:
         start = source.lo + rng.integers(0, 40, SETS)
         places = start + np.arange(count)[:, None] * reach + rng.integers(0, 3, (count, SETS))
         places = np.minimum(places, source.hi + 1)
-        return Steps("test", lo, hi, places, np.broadcast_to(np.arange(count + 1)[:, None] - 7, (count + 1, SETS)))
+        return ThresholdTable(
+            "test", lo, hi, places, np.broadcast_to(np.arange(count + 1)[:, None] - 7, (count + 1, SETS))
+        )
     count = int(rng.integers(1, 16))
     places = np.sort(rng.integers(source.lo, source.hi + 2, (count, SETS)), axis=0)
     values = np.broadcast_to(np.arange(count + 1)[:, None] - 3, (count + 1, SETS))
@@ -74,7 +76,7 @@ def stairs(rng: np.random.Generator, source: IntType, kind: str) -> Steps:
         values = rng.integers(-8, 8, (count + 1, SETS))
     elif rng.random() < 0.5:
         values = np.where(rng.random(SETS) < 0.5, values, values[::-1])
-    return Steps("test", lo, hi, places, values)
+    return ThresholdTable("test", lo, hi, places, values)
 
 
 def ints(rng: np.random.Generator, low: int, high: int) -> Array:
@@ -101,11 +103,11 @@ def scales(rng: np.random.Generator, source: IntType) -> scale.Scale:
 
 
 def tables(rng: np.random.Generator, source: IntType) -> table.Table:
-    mode, bits = table.Mode(int(rng.integers(3))), int(rng.integers(1, 6))
+    mode, bits = table.TableMode(int(rng.integers(3))), int(rng.integers(1, 6))
     entries = np.sort(rng.integers(-9, 9, (1 << bits, SETS)), axis=0)
-    center = ints(rng, -20, 40) * (mode != table.Mode.DIRECT) * int(rng.random() < 0.7)
-    even = bool(rng.random() < 0.5) and mode == table.Mode.HALF
-    return table.Table(mode, entries, center, even, int(rng.integers(-9, 9)) * (mode == table.Mode.HALF))
+    center = ints(rng, -20, 40) * (mode != table.TableMode.DIRECT) * int(rng.random() < 0.7)
+    even = bool(rng.random() < 0.5) and mode == table.TableMode.HALF
+    return table.Table(mode, entries, center, even, int(rng.integers(-9, 9)) * (mode == table.TableMode.HALF))
 
 
 def float_scales(rng: np.random.Generator, source: IntType) -> FloatScale:
@@ -133,7 +135,7 @@ def products(rng: np.random.Generator, source: IntType) -> PairScale:
     )
 
 
-def on_steps(kind: str, find: Callable[[Steps], Any]) -> Callable[[np.random.Generator, IntType], Any]:
+def on_steps(kind: str, find: Callable[[ThresholdTable], Any]) -> Callable[[np.random.Generator, IntType], Any]:
     return lambda rng, source: find(stairs(rng, source, kind))
 
 
@@ -155,8 +157,8 @@ FOLDED = [False]
 
 def cell(binding: Binding) -> Cell:
     """As the checker reads it back."""
-    parameters: dict[str, Value] = {
-        name: Sized(value.width, value.value & ((1 << value.width) - 1)) if isinstance(value, Bits) else value
+    parameters: dict[str, ParameterValue] = {
+        name: SizedConstant(value.width, value.value & ((1 << value.width) - 1)) if isinstance(value, Bits) else value
         for name, value in binding.parameters.items()
     }
     return Cell(binding.module, "q0", parameters, {})
@@ -259,7 +261,7 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
     )
     got = run_hardware(build, core, np.repeat(x, size).reshape(-1, *shape), "icarus").reshape(len(x), size)
     bits, order = f.output_type.bits, build.schedule.orders[1]
-    lanes = build.schedule.stages[-2].result.lanes
+    lanes = build.schedule.nodes[-2].result.lanes
     for place, element in enumerate(order.tolist()):
         code = module.apply(place // lanes % module.folds, place % lanes, x) & ((1 << bits) - 1)
         assert ((got[:, element] - code) & ((1 << bits) - 1) == 0).all()
@@ -332,14 +334,14 @@ def whole_functions(rng: np.random.Generator) -> tuple[Any, list[Any], Any]:
     if rng.random() < 0.3:
         ops.append(Cast(str(rng.choice(["int8", "int16", "float32"]))))
     if ops and isinstance(ops[-1], Cast) and ops[-1].dtype == "float32":
-        return Whole(dtype, ints(rng, -300, 300)), ops, quantizers(rng)
+        return IntegerEncoding(dtype, ints(rng, -300, 300)), ops, quantizers(rng)
     convention = list(Convention)[int(rng.integers(3))]
     shift = ints(rng, 28, 40) if convention is Convention.DOUBLE else ints(rng, 0, 12)
     multiplier = ints(rng, 1, 1 << 30) if convention is Convention.DOUBLE else ints(rng, -200, 200)
     quantizer = Requantize(
         convention, multiplier, ints(rng, -50, 50), shift, ints(rng, -4, 4), IntType(-128, 127), "int8"
     )
-    return Whole(dtype, ints(rng, -300, 300)), ops, quantizer
+    return IntegerEncoding(dtype, ints(rng, -300, 300)), ops, quantizer
 
 
 @pytest.mark.parametrize("seed", range(150))

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 
 from hlsgen.certify import affine_operands, stream_contents
-from hlsgen.certify.binary_functions import Join
+from hlsgen.certify.binary_functions import JoinModel
 from hlsgen.certify.connectivity import network
 from hlsgen.certify.models import line_buffer, routing
-from hlsgen.certify.netlist_reader import Cell, Sized, parse
-from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Stream, constant
+from hlsgen.certify.netlist_reader import Cell, SizedConstant, parse
+from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant
 from hlsgen.cycle_model.line_buffers import least_depth
-from hlsgen.dataflow.units import PoolStage
+from hlsgen.dataflow.units import PoolUnit
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Accumulator, Affine, Pooling, Value, Whole
-from hlsgen.ir.binary_function import Operands
-from hlsgen.ir.ops import Add, Cast, Div, IntQuant, Joint, Max, Mul
+from hlsgen.ir import Accumulator, Affine, IntegerEncoding, Pooling, Value
+from hlsgen.ir.binary_function import BinaryFunction
+from hlsgen.ir.ops import Add, BinaryKind, Cast, Div, IntQuant, Max, Mul
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.rescale.binary import affine
@@ -43,10 +43,10 @@ def test_least_depth(seed: int) -> None:
         if min(size) > 0:
             break
     source = Value((1, height, width, 2), IntType(0, 3), Affine(np.ones(1), np.zeros(1)))
-    result = Value((1, *size, 2), IntType(0, 3), source.decode)
+    result = Value((1, *size, 2), IntType(0, 3), source.encoding)
     layer = Pooling("p", Reduction.MAX, place, 0, source, result, (0,))
     rows, columns = line_buffer.sizes(layer)
-    assert 2 * line_buffer.depth(rows, columns) == least_depth(PoolStage(Reduction.MAX, place, height, width, 2, 0, 0))
+    assert 2 * line_buffer.depth(rows, columns) == least_depth(PoolUnit(Reduction.MAX, place, height, width, 2, 0, 0))
     places = itertools.product(range(size[0]), range(kernel[0]), range(size[1]), range(kernel[1]))
     outside = [
         not (
@@ -76,7 +76,7 @@ def branch(rng: np.random.Generator) -> tuple[Any, tuple[Any, ...], IntType]:
     elif kind == 1:
         source = Accumulator(2, 2 * offsets(rng, 5), unit)
     else:
-        return Whole("int32", offsets(rng, 50)), (), codes
+        return IntegerEncoding("int32", offsets(rng, 50)), (), codes
     ops: list[Any] = []
     for _ in range(int(rng.integers(0, 3))):
         value = np.float32(rng.integers(1, 6)) * np.ones(SETS, np.float32)
@@ -84,23 +84,23 @@ def branch(rng: np.random.Generator) -> tuple[Any, tuple[Any, ...], IntType]:
     return source, tuple(ops), codes
 
 
-@pytest.mark.parametrize("kind", [Joint.ADD, Joint.SUB, Joint.MUL])
-def test_joined_lines(kind: Joint) -> None:
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL])
+def test_joined_lines(kind: BinaryKind) -> None:
     """What two lines give together is a function of one integer, for all pairs; other constants are refused."""
-    rng = np.random.default_rng([5, list(Joint).index(kind)])
+    rng = np.random.default_rng([5, list(BinaryKind).index(kind)])
     found = wrong = 0
     for _ in range(150):
         (first, before, a), (second, behind, b) = branch(rng), branch(rng)
         lo, hi = np.array([[a.lo] * SETS, [b.lo] * SETS]), np.array([[a.hi] * SETS, [b.hi] * SETS])
         scale = rng.uniform(0.3, 4, SETS).astype(np.float32)
         end = IntQuant(scale, np.zeros(SETS, np.float32), int_type(6, True), Rounding.ROUND)
-        f = Operands(
+        f = BinaryFunction(
             "f", kind, (first, second), (before, behind), (), end, np.arange(SETS), lo, hi, (a, b), end.type
         )  # fmt: skip
         known = affine.find(f)
         if isinstance(known, str):
             with pytest.raises(HlsgenError, match=r"too many to try|operands"):
-                affine_operands.joined(f, int(kind is Joint.MUL), (1, 1))
+                affine_operands.joined(f, int(kind is BinaryKind.MUL), (1, 1))
             continue
         mode, pair = (0, known.factors) if known.factors else (1, known.zeros)
         g = affine_operands.joined(f, mode, pair)
@@ -124,8 +124,8 @@ def cell(module: str, **parameters: Any) -> Cell:
     return Cell(module, "u", parameters, {})
 
 
-def stream(elements: Any, bits: int = 4, lo: int = 0, hi: int = 15) -> Stream:
-    return Stream(np.asarray(elements), bits, lo, hi)
+def stream(elements: Any, bits: int = 4, lo: int = 0, hi: int = 15) -> StreamContents:
+    return StreamContents(np.asarray(elements), bits, lo, hi)
 
 
 def test_width_drops_and_adds_empty_lanes() -> None:
@@ -144,7 +144,7 @@ def test_width_drops_and_adds_empty_lanes() -> None:
 def test_a_border_keeps_empty_lanes() -> None:
     image = stream([[0, ANYTHING], [1, ANYTHING]], 4, -8, 7)
     sizes = {"HEIGHT": 1, "COLUMNS": 2, "FOLDS": 1, "TOP": 0, "BOTTOM": 1, "LEFT": 1, "RIGHT": 0}
-    made = routing.move(cell("hg_pad", UNIT=4, LANES=2, VALUE=Sized(4, 15), **sizes), [image], True)
+    made = routing.move(cell("hg_pad", UNIT=4, LANES=2, VALUE=SizedConstant(4, 15), **sizes), [image], True)
     border = [constant(-1), ANYTHING]
     assert made.elements.tolist() == [border, [0, ANYTHING], [1, ANYTHING], border, border, border]
     assert (made.lo, made.hi) == (-8, 7)
@@ -154,15 +154,15 @@ def test_join() -> None:
     streams = stream([[0, 1]], 3, -4, 3), stream([[2, 3]], 4)
     common = {"LANES": 2, "A_W": 3, "A_SIGNED": 1, "B_W": 4, "B_SIGNED": 0, "OUT_W": 12}
     a, b = np.array([-4, 3, -1]), np.array([15, 0, 7])
-    assert Join(cell("hg_join", MODE=0, FA=3, FB=-2, **common), streams).apply(a, b).tolist() == [-42, 9, -17]
-    assert Join(cell("hg_join", MODE=1, ZA=-1, ZB=5, **common), streams).apply(a, b).tolist() == [-30, -20, 0]
-    packed = Join(cell("hg_join", MODE=2, **{**common, "OUT_W": 7}), streams)
+    assert JoinModel(cell("hg_join", MODE=0, FA=3, FB=-2, **common), streams).apply(a, b).tolist() == [-42, 9, -17]
+    assert JoinModel(cell("hg_join", MODE=1, ZA=-1, ZB=5, **common), streams).apply(a, b).tolist() == [-30, -20, 0]
+    packed = JoinModel(cell("hg_join", MODE=2, **{**common, "OUT_W": 7}), streams)
     assert packed.apply(a, b).tolist() == [4 + 8 * 15, 3, 7 + 8 * 7]
-    unsigned = Join(cell("hg_join", MODE=0, FA=1, FB=0, **{**common, "A_SIGNED": 0}), streams)
+    unsigned = JoinModel(cell("hg_join", MODE=0, FA=1, FB=0, **{**common, "A_SIGNED": 0}), streams)
     assert unsigned.apply(a, b).tolist() == [4, 3, 7]
     for change in ({"MODE": 2}, {"MODE": 3, "FA": 1, "FB": 1}, {"LANES": 1, "MODE": 0, "FA": 1, "FB": 1}):
         with pytest.raises(HlsgenError, match="HG055"):
-            Join(cell("hg_join", **{**common, **change}), streams)
+            JoinModel(cell("hg_join", **{**common, **change}), streams)
 
 
 def test_readable() -> None:

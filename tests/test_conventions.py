@@ -77,7 +77,7 @@ def deeploy(x: int, mul: int, add: int, div: int, low: int, high: int) -> int:
 def requantized(
     convention: Convention, x: Any, multiplier: Any, shift: Any, add: Any = 0, zero: Any = 0, type_: IntType = WIDE
 ) -> Array:
-    """`semantics.quantize` of arrays that broadcast."""
+    """`evaluate.quantize` of arrays that broadcast."""
     constants = [np.asarray(v, np.int64) for v in (multiplier, add, shift, zero)]
     return quantize(Requantize(convention, *constants, type_, "int32"), np.asarray(x, np.int64))
 

@@ -9,17 +9,17 @@ import pytest
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.correct import Correct, cost, equal, find
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
-def rising(table: Array, lo: Array, hi: Array, base: int = 0) -> Steps:
+def rising(table: Array, lo: Array, hi: Array, base: int = 0) -> ThresholdTable:
     """Thresholds (steps, sets), limited to lo (always reached) and hi + 1 (never)."""
     table = np.clip(np.sort(table, axis=0), lo, hi + 1)
     values = np.broadcast_to(base + np.arange(len(table) + 1)[:, None], (len(table) + 1, len(lo)))
-    return Steps("f", lo, hi, table, values)
+    return ThresholdTable("f", lo, hi, table, values)
 
 
-def even(rng: np.random.Generator, lo: int, hi: int, steps: int, sets: int, noise: int = 0) -> Steps:
+def even(rng: np.random.Generator, lo: int, hi: int, steps: int, sets: int, noise: int = 0) -> ThresholdTable:
     """Thresholds at about the same distance in each set, some beyond the interval."""
     span = (hi - lo) * rng.uniform(0.2, 1.3, sets)
     origin = lo + (hi - lo - span) * rng.uniform(0, 1, sets)
@@ -28,13 +28,13 @@ def even(rng: np.random.Generator, lo: int, hi: int, steps: int, sets: int, nois
     return rising(table, np.full(sets, lo), np.full(sets, hi), -(steps // 2))
 
 
-def found(steps: Steps, folded: bool) -> Correct:
+def found(steps: ThresholdTable, folded: bool) -> Correct:
     result = find(steps, folded)
     assert isinstance(result, Correct), result
     return result
 
 
-def check(steps: Steps, folded: bool, rng: np.random.Generator) -> Correct:
+def check(steps: ThresholdTable, folded: bool, rng: np.random.Generator) -> Correct:
     """Every input of short intervals, else those near thresholds, near powers of two, and random ones."""
     result = found(steps, folded)
     if int((steps.hi - steps.lo).max()) < 1 << 14:
@@ -116,7 +116,7 @@ def half_even(x: Array, m: Array, shift: Array) -> Array:
     return np.asarray(np.clip(floor + up, -128, 127))
 
 
-def requantizers(sets: int) -> Steps:
+def requantizers(sets: int) -> ThresholdTable:
     rng = np.random.default_rng(5)
     m, shift = rng.integers(2**14, 2**15, sets), rng.integers(37, 41, sets)
     lo, hi = np.full(sets, -(2**31)), np.full(sets, 2**31 - 1)
@@ -152,7 +152,7 @@ def test_refusals() -> None:
     lo, hi = np.array([0, 0]), np.array([999, 999])
     twice = rising(np.array([[10, 500, 500], [10, 500, 900]]).T, lo, hi)
     assert find(twice) == "set 0 rises by more than one code at input 500"
-    falling = Steps("f", lo, hi, twice.table, twice.values[::-1].copy())
+    falling = ThresholdTable("f", lo, hi, twice.table, twice.values[::-1].copy())
     assert find(falling) == "the codes do not rise by one from threshold to threshold"
     many = rising(np.arange(1, 1501)[:, None], np.array([0]), np.array([2000]))
     assert find(many) == "set 0 has more than 1023 thresholds"

@@ -9,7 +9,7 @@ import pytest
 
 from hlsgen.numerics.fixed import Array, int_type
 from hlsgen.rescale.realize.float_scale import FloatScale, find
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Chain:
         product = (x + self.offset).astype(np.float32) * self.scale
         return np.clip(np.rint(product).astype(np.float64) + self.zero, self.low, self.high).astype(np.int64)
 
-    def steps(self) -> Steps:
+    def steps(self) -> ThresholdTable:
         wanted = np.arange(self.low + 1, self.high + 1)[:, None]
         shape = (len(wanted), len(self.lo))
         low, high = np.broadcast_to(self.lo, shape), np.broadcast_to(self.hi + 1, shape)
@@ -38,7 +38,7 @@ class Chain:
             reached = (self.evaluate(np.minimum(middle, self.hi)) >= wanted) | (middle > self.hi)
             low, high = np.where(reached, low, np.minimum(middle + 1, high)), np.where(reached, middle, high)
         values = np.broadcast_to(self.low + np.arange(shape[0] + 1)[:, None], (shape[0] + 1, shape[1]))
-        return Steps("test", self.lo, self.hi, low, values)
+        return ThresholdTable("test", self.lo, self.hi, low, values)
 
     def find(self) -> FloatScale:
         found = find(self.steps(), self.scale, self.offset, self.zero)

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Accumulator, Affine, Decode, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, IntegerEncoding
 from hlsgen.ir.evaluate import code_type
 from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, IntQuant, Max, Min, Mul, QuantizeLinear, Quantizer
 from hlsgen.ir.step_function import StepFunction
@@ -54,13 +54,13 @@ def linear(dtype: str, scale: Any, zero: Any, mode: Rounding = Rounding.ROUND) -
     return QuantizeLinear(scales, zeros, TYPES[dtype], dtype, mode)
 
 
-def function(source: Decode, ops: tuple[Elementwise, ...], end: Quantizer, bits: int) -> StepFunction:
+def function(source: Encoding, ops: tuple[Elementwise, ...], end: Quantizer, bits: int) -> StepFunction:
     type_, zero = int_type(bits, True), np.zeros(SETS, np.int64)
     return StepFunction("f", source, ops, end, np.arange(SETS), zero + type_.lo, zero + type_.hi, type_, code_type(end))
 
 
-def whole(dtype: str, offset: Any = 0) -> Whole:
-    return Whole(dtype, np.broadcast_to(np.int64(offset), SETS))
+def whole(dtype: str, offset: Any = 0) -> IntegerEncoding:
+    return IntegerEncoding(dtype, np.broadcast_to(np.int64(offset), SETS))
 
 
 def each(*values: float, dtype: Any = f32) -> Array:
@@ -70,7 +70,7 @@ def each(*values: float, dtype: Any = f32) -> Array:
 SUM = Accumulator(1, np.array([5, -70, 900]), np.float64(f32([0.0011, 0.003, 0.0007])) * np.float64(f32(0.013)))
 BIAS = Add(each(0.3, -1.7, 20))
 REAL = Dequantize(each(0.0011, 0.003, 0.0007), np.array([0, 30, -500]))
-CASES: list[tuple[Decode, tuple[Elementwise, ...], Quantizer, int]] = [
+CASES: list[tuple[Encoding, tuple[Elementwise, ...], Quantizer, int]] = [
     (SUM, (BIAS,), linear("int16", 0.0123, 0), 27),
     (SUM, (BIAS,), linear("uint16", [0.01, 0.02, 0.005], [32768, 7, 65535]), 27),
     (SUM, (BIAS, Max(each(0, 0, 0))), linear("uint8", 0.25, 3), 27),
@@ -131,7 +131,7 @@ def test_zero_points_come_behind_the_rounding() -> None:
         (whole("int32"), (Mul(each(1, 1 << 10, 1, dtype=np.int32)), Cast("float32")), 16),
     ],
 )
-def test_integers_that_float32_does_not_hold(source: Decode, ops: tuple[Elementwise, ...], bits: int) -> None:
+def test_integers_that_float32_does_not_hold(source: Encoding, ops: tuple[Elementwise, ...], bits: int) -> None:
     with pytest.raises(HlsgenError, match="no float32 unit for integer arithmetic"):
         build(function(source, ops, linear("int16", 3, 0), bits))
 

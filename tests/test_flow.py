@@ -13,18 +13,18 @@ from network_bench import play
 from networks import Image, Net, Random
 
 from hlsgen.cycle_model.line_buffers import least_depth
-from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Flow, measure, simulate
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Trace, measure, simulate
 from hlsgen.dataflow.units import (
-    ConvStage,
-    FifoStage,
-    ForkStage,
-    JoinStage,
-    KeyStage,
-    PoolStage,
+    ConvUnit,
+    Fifo,
+    FloatKeyUnit,
+    Fork,
+    JoinStreams,
+    Node,
+    PoolUnit,
     Port,
-    Stage,
     Stream,
-    WidthStage,
+    WidthConverter,
 )
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import IntType
@@ -35,13 +35,13 @@ WINDOWS = ("conv", "conv", "depthwise", "pool", "shift", "fifo", "width", "flat"
 FRAMES = 3
 
 
-def compare(stages: Sequence[Stage], pace: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES) -> Flow:
+def compare(nodes: Sequence[Node], pace: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES) -> Trace:
     """Runs both, until the prediction says that nothing moves any more and some cycles longer."""
-    flow = simulate(stages, frames, pace=pace, ready=ready)
-    beats = stages[0].source.beats
+    flow = simulate(nodes, frames, pace=pace, ready=ready)
+    beats = nodes[0].source.beats
     due = [f * (pace or 0) + k * (pace or 0) // beats for f in range(frames) for k in range(beats)]
     cycles = max(int(times[-1]) for times in flow.taken.values() if len(times)) + 60
-    offered, taken = play(stages, due, ready, cycles, work)
+    offered, taken = play(nodes, due, ready, cycles, work)
     for name in flow.taken:
         assert flow.taken[name].tolist() == taken[name], name
         assert [cycle for cycle in flow.offered[name].tolist() if cycle < cycles] == offered[name], name
@@ -81,14 +81,14 @@ def test_the_seeds_reach_everything() -> None:
     """Networks that block, that stand still for the sink, and FIFOs and windows that are full."""
     blocked = full_fifos = full_windows = 0
     for seed in range(60):
-        stages = Random(seed, WINDOWS).network(6)
-        flow = simulate(stages, FRAMES, pace=case(seed)[0], ready=case(seed)[1])
+        nodes = Random(seed, WINDOWS).network(6)
+        flow = simulate(nodes, FRAMES, pace=case(seed)[0], ready=case(seed)[1])
         blocked += bool(flow.deadlock)
-        for stage in stages:
-            if isinstance(stage.unit, FifoStage):
-                full_fifos += flow.occupancy[stage.name] == stage.unit.depth
-            elif isinstance(stage.unit, ConvStage | PoolStage):
-                full_windows += flow.occupancy[stage.name] == stage.unit.depth
+        for node in nodes:
+            if isinstance(node.unit, Fifo):
+                full_fifos += flow.occupancy[node.name] == node.unit.depth
+            elif isinstance(node.unit, ConvUnit | PoolUnit):
+                full_windows += flow.occupancy[node.name] == node.unit.depth
     assert min(blocked, full_fifos // 5, full_windows // 5) > 3
 
 
@@ -98,44 +98,44 @@ def test_widths(tmp_path: Path) -> None:
         net = Net()
         x = net.start(Image("", 4, 3, channels, lanes[0]))
         for n in lanes[1:]:
-            x = net.add(WidthStage(), [x], Image("", 4, 3, channels, n))[0]
-        x = net.add(WidthStage(), [x], Image("", 1, 1, 12 * channels, 4))[0]
+            x = net.add(WidthConverter(), [x], Image("", 4, 3, channels, n))[0]
+        x = net.add(WidthConverter(), [x], Image("", 1, 1, 12 * channels, 4))[0]
         for ready in ([], [False, False, True], [False] * 15 + [True]):
-            compare(net.finish(x) if ready == [] else net.stages, None, ready, tmp_path)
+            compare(net.finish(x) if ready == [] else net.nodes, None, ready, tmp_path)
 
 
 def test_keys(tmp_path: Path) -> None:
     word = Stream(IntType(0, 2**32 - 1), 2, 6, 12)
-    stages = [
-        Stage("s_axis", Port(), (), (word,), ("s_axis",), word),
-        Stage("key", KeyStage(), ("s_axis",), (word,), ("key",), word),
-        Stage("m_axis", Port(), ("key",), (word,), (), word),
+    nodes = [
+        Node("s_axis", Port(), (), (word,), ("s_axis",), word),
+        Node("key", FloatKeyUnit(), ("s_axis",), (word,), ("key",), word),
+        Node("m_axis", Port(), ("key",), (word,), (), word),
     ]
-    compare(stages, 9, [True, False, False], tmp_path)
+    compare(nodes, 9, [True, False, False], tmp_path)
 
 
 # --------------------------------------------------------------------------- residual block
 
 
-def residual(depth: int, rows: int = 5, more: int = 0) -> list[Stage]:
+def residual(depth: int, rows: int = 5, more: int = 0) -> list[Node]:
     """A convolution beside a FIFO of that depth."""
     net = Net()
     x = net.start(Image("", rows, 6, 4, 2))
-    left, right = net.add(ForkStage(2), [x], x, 2)
+    left, right = net.add(Fork(2), [x], x, 2)
     window = Window((3, 3), pads=(1, 1, 1, 1))
-    unit = ConvStage(np.ones((2 * 9 * 2, 2, 2), np.int64), window, rows, 6, 1, 2, 2, 2, 2, 0, False, 0, 0)
+    unit = ConvUnit(np.ones((2 * 9 * 2, 2, 2), np.int64), window, rows, 6, 1, 2, 2, 2, 2, 0, False, 0, 0)
     left = net.add(replace(unit, depth=least_depth(unit) + more), [left], x)[0]
-    right = net.add(FifoStage(depth), [right], x)[0]
-    return net.finish(net.add(JoinStage((1, 1)), [left, right], x)[0])
+    right = net.add(Fifo(depth), [right], x)[0]
+    return net.finish(net.add(JoinStreams((1, 1)), [left, right], x)[0])
 
 
 def test_latency_and_interval(tmp_path: Path) -> None:
-    stages = residual(40, more=8)
-    flow = compare(stages, None, [], tmp_path, frames=5)
+    nodes = residual(40, more=8)
+    flow = compare(nodes, None, [], tmp_path, frames=5)
     ends = flow.taken[OUTPUT][59::60]
     assert (flow.ends, flow.deadlock) == (tuple(ends.tolist()), ())
     assert (flow.latency, flow.interval) == (ends[0] - flow.taken[INPUT][0], ends[-1] - ends[-2])
-    assert measure(stages) == (flow.latency, flow.interval)
+    assert measure(nodes) == (flow.latency, flow.interval)
     assert flow.interval == 5 * 6 * 36
 
 
@@ -150,28 +150,28 @@ def test_latency_and_interval(tmp_path: Path) -> None:
 )
 def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tuple[int, ...], tmp_path: Path) -> None:
     """At the begin, or for ever: the longest one counts."""
-    stages = Random(seed, kinds).network(6)
-    flow = compare(stages, None, [], tmp_path, frames=5)
+    nodes = Random(seed, kinds).network(6)
+    flow = compare(nodes, None, [], tmp_path, frames=5)
     assert tuple(np.diff(flow.ends)) == intervals
-    assert measure(stages)[1] == max(np.diff(simulate(stages, 30).ends)[-8:])
+    assert measure(nodes)[1] == max(np.diff(simulate(nodes, 30).ends)[-8:])
 
 
 def test_a_deadlock_says_who_waits(tmp_path: Path) -> None:
-    stages = residual(3)
-    flow = compare(stages, None, [], tmp_path)
+    nodes = residual(3)
+    flow = compare(nodes, None, [], tmp_path)
     circle = ["u4 waits for a beat on u2", "u2 waits for a beat on u1_0", "u1 waits for room in u1_1",
               "u3 waits for room in u3"]  # fmt: skip
     assert [str(blocked) for blocked in flow.deadlock] == circle
     with pytest.raises(ValueError, match="u4 waits for a beat on u2"):
-        measure(stages)
+        measure(nodes)
 
 
-def with_depth(stages: Sequence[Stage], name: str, depth: int) -> list[Stage]:
+def with_depth(nodes: Sequence[Node], name: str, depth: int) -> list[Node]:
     return [
         replace(s, unit=replace(s.unit, depth=depth))
-        if s.name == name and isinstance(s.unit, FifoStage | ConvStage | PoolStage)
+        if s.name == name and isinstance(s.unit, Fifo | ConvUnit | PoolUnit)
         else s
-        for s in stages
+        for s in nodes
     ]
 
 
@@ -180,19 +180,19 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
     tested = 0
     for seed in (*range(6), 12, 16, 32, 44, 49):
         kinds = ("conv", "pool", "same", "shift", "depthwise", *("fifo",) * (seed % 2))
-        stages = Random(seed, kinds).network(6)
+        nodes = Random(seed, kinds).network(6)
         ready = [True] * 4 + [False] * 9 * (seed % 3)
-        free = simulate(stages, FRAMES, pace=90, unlimited=True, ready=ready)
+        free = simulate(nodes, FRAMES, pace=90, unlimited=True, ready=ready)
         for name, held in free.occupancy.items():
-            stages = with_depth(stages, name, held)
-        same = simulate(stages, FRAMES, pace=90, ready=ready)
+            nodes = with_depth(nodes, name, held)
+        same = simulate(nodes, FRAMES, pace=90, ready=ready)
         assert all((same.taken[name] == free.taken[name]).all() for name in free.taken)
         assert same.occupancy == free.occupancy
-        for stage in stages:
-            if isinstance(stage.unit, FifoStage | ConvStage | PoolStage):
-                least = 1 if isinstance(stage.unit, FifoStage) else least_depth(stage.unit)
-                if stage.unit.depth > least:
-                    less = with_depth(stages, stage.name, stage.unit.depth - 1)
+        for node in nodes:
+            if isinstance(node.unit, Fifo | ConvUnit | PoolUnit):
+                least = 1 if isinstance(node.unit, Fifo) else least_depth(node.unit)
+                if node.unit.depth > least:
+                    less = with_depth(nodes, node.name, node.unit.depth - 1)
                     fewer = simulate(less, FRAMES, pace=90, ready=ready)
                     assert any(not np.array_equal(fewer.taken[name], free.taken[name]) for name in free.taken)
                     tested += 1
@@ -200,7 +200,7 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
 
 
 def test_more_frames_change_nothing_before() -> None:
-    stages = Random(4, WINDOWS).network(6)
-    few, many = simulate(stages, 2), simulate(stages, 5)
+    nodes = Random(4, WINDOWS).network(6)
+    few, many = simulate(nodes, 2), simulate(nodes, 5)
     assert not few.deadlock
     assert all((many.taken[name][: len(few.taken[name])] == few.taken[name]).all() for name in few.taken)

@@ -13,22 +13,22 @@ from paths import needs_icarus
 
 import hlsgen
 from hlsgen.cycle_model.simulate import measure
-from hlsgen.dataflow.folding import Work, works_of
+from hlsgen.dataflow.folding import Workload, works_of
 from hlsgen.dataflow.units import (
-    BesideStage,
-    ConvStage,
-    PickStage,
-    PoolStage,
-    ReduceStage,
-    TapsStage,
-    TreeStage,
-    UnfoldStage,
+    ConcatChannels,
+    ConvUnit,
+    GroupedMatVec,
+    PoolUnit,
+    ReduceTree,
+    SelectLanes,
+    SlidingWindow,
+    TiledPool,
 )
 
 KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled")
 
 
-def random_folding(works: dict[str, Work], rng: np.random.Generator) -> dict[str, dict[str, int]]:
+def random_folding(works: dict[str, Workload], rng: np.random.Generator) -> dict[str, dict[str, int]]:
     """Any legal one; every other layer that can works on all taps at once, some on several windows."""
     found = {}
     for name, work in works.items():
@@ -52,7 +52,7 @@ def folded(kind: str, seed: int, tmp_path: Path) -> hlsgen.Build:
     folding = random_folding(works, np.random.default_rng(seed))
     build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(folding=folding))
     assert build.schedule.folding["layers"] == folding
-    assert measure(build.schedule.stages) == (build.schedule.latency, build.schedule.interval)
+    assert measure(build.schedule.nodes) == (build.schedule.latency, build.schedule.interval)
     return build
 
 
@@ -77,8 +77,8 @@ def test_cases_have_all_units(tmp_path: Path) -> None:
     for kind, seed in CASES:
         folder = tmp_path / f"{kind}{seed}"
         folder.mkdir()
-        kinds |= {type(stage.unit) for stage in folded(kind, seed, folder).schedule.stages}
-    assert kinds >= {UnfoldStage, TapsStage, ConvStage}
+        kinds |= {type(node.unit) for node in folded(kind, seed, folder).schedule.nodes}
+    assert kinds >= {SlidingWindow, GroupedMatVec, ConvUnit}
 
 
 def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
@@ -98,11 +98,11 @@ def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
 def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
     """Convolution and pool keep up with a pixel a cycle, and nothing comes on top."""
     build = pools(tmp_path, kind, 36)
-    units = [type(stage.unit) for stage in build.schedule.stages]
-    assert UnfoldStage in units
-    assert TreeStage in units
-    assert PoolStage not in units
-    assert ReduceStage not in units
+    units = [type(node.unit) for node in build.schedule.nodes]
+    assert SlidingWindow in units
+    assert ReduceTree in units
+    assert PoolUnit not in units
+    assert TiledPool not in units
     assert build.schedule.interval == 36
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
     assert verdict.ok, verdict
@@ -114,8 +114,8 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
 def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
     """Less than a cycle a window, and nothing comes on top."""
     build = pools(tmp_path, "MaxPool", cycles)
-    units = [stage.unit for stage in build.schedule.stages]
-    counts = {(unit.pixels, unit.windows) for unit in units if isinstance(unit, UnfoldStage)}
+    units = [node.unit for node in build.schedule.nodes]
+    counts = {(unit.pixels, unit.windows) for unit in units if isinstance(unit, SlidingWindow)}
     assert counts == {(36 // cycles, 36 // cycles)}
     assert build.schedule.interval == cycles
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
@@ -146,7 +146,7 @@ def test_channels_of_several_pixels(tmp_path: Path) -> None:
     assert build.schedule.interval == 32
     fast = hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=8))
     assert fast.schedule.interval == 8
-    assert {BesideStage, PickStage} <= {type(stage.unit) for stage in fast.schedule.stages}
+    assert {ConcatChannels, SelectLanes} <= {type(node.unit) for node in fast.schedule.nodes}
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
     assert verdict.ok, verdict
     assert hlsgen.certify(tmp_path / "out").ok

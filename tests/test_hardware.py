@@ -15,7 +15,7 @@ from paths import DATA, needs_icarus, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
-from hlsgen.dataflow.units import SliceStage
+from hlsgen.dataflow.units import Crop
 from hlsgen.interpreter import graph as reference
 from hlsgen.simulation.verilator_library import NativeCore
 from hlsgen.testbench.stimuli import stimuli
@@ -114,7 +114,7 @@ def test_one_core_runs_twice(tmp_path: Path) -> None:
     b.conv(replace(x, name=b.node("Slice", x.name, *rows), shape=(1, 1, 3, 6)), 1, kernel_shape=[3, 3])
     onnx.save(b.model(replace(x, name=f"t{len(b.nodes) - 1}", shape=(1, 1, 1, 4))), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
-    assert any(isinstance(stage.unit, SliceStage) for stage in build.schedule.stages)
+    assert any(isinstance(node.unit, Crop) for node in build.schedule.nodes)
     codes = stimuli(build.schedule, 3, 1)
     with NativeCore(build, tmp_path / "out", tmp_path / "work") as core:
         first, again = core.run(codes), core.run(codes)

@@ -11,10 +11,10 @@ from test_scaling import dense, every, random_steps, tabulated
 
 from hlsgen.rescale.realize.multiplier_cost import digits
 from hlsgen.rescale.realize.scale import Scale, find_floor
-from hlsgen.rescale.realize.scale_fit import Slopes, Stairs, slopes
+from hlsgen.rescale.realize.scale_fit import Slopes, StaircasePoints, slopes
 
 
-def brute(stairs: Stairs, c: int) -> tuple[Fraction, Fraction | None]:
+def brute(stairs: StaircasePoints, c: int) -> tuple[Fraction, Fraction | None]:
     """The bounds of the slope, from all pairs of points."""
     above, below = Fraction(-1), None
     upper, lower = stairs.at[:, c], stairs.under[:, c]
@@ -39,7 +39,7 @@ def test_floor_exists_exactly_where_a_line_does(kind: str) -> None:
         table = np.where(falling, 1 - steps.table[::-1], steps.table)
         lo, hi = np.where(falling, -steps.hi, steps.lo), np.where(falling, -steps.lo, steps.hi)
         all_codes = np.stack([steps.first, steps.last])
-        stairs = Stairs.of(table, int(steps.values.min()), lo, hi, int(all_codes.min()), int(all_codes.max()))
+        stairs = StaircasePoints.of(table, int(steps.values.min()), lo, hi, int(all_codes.min()), int(all_codes.max()))
         bounds = slopes(stairs)
         straight = True
         for c, bound in enumerate(bounds):
@@ -71,7 +71,7 @@ def test_the_least_shift() -> None:
         if isinstance(found, str) or (steps.values[0] > steps.values[-1]).any() or not 0 < found.shift < 9:
             continue
         tried += 1
-        stairs = Stairs.of(steps.table, steps.base, steps.lo, steps.hi, found.low, found.high)
+        stairs = StaircasePoints.of(steps.table, steps.base, steps.lo, steps.hi, found.low, found.high)
         fitting = np.zeros(steps.sets, np.bool_)
         for multiplier in range(16 << found.shift):
             least, most = stairs.offsets(np.full(steps.sets, multiplier), found.shift - 1)
@@ -96,7 +96,7 @@ def test_the_addends_are_all_there_are(parity: int | None) -> None:
         if wanted.min() != found.low or wanted.max() != found.high:
             continue
         steps = tabulated(wanted, -25)
-        stairs = Stairs.of(steps.table, steps.base, lo, hi, found.low, found.high)
+        stairs = StaircasePoints.of(steps.table, steps.base, lo, hi, found.low, found.high)
         least, most = stairs.offsets(multiplier, shift, odd)
         assert least <= addend <= most
         counts.add(int(most[0] - least[0]))

@@ -186,7 +186,7 @@ def test_zero_points_that_shift_the_sums_are_refused(tmp_path: Path) -> None:
     for seed in range(40):
         build = built(tmp_path, "plain", seed)
         for i, layer in enumerate(build.graph.layers):
-            offset = getattr(layer.result.decode, "offset", None)
+            offset = getattr(layer.result.encoding, "offset", None)
             if layer.name not in own_weights(build) or offset is None or not np.any(offset):
                 continue
             weight = own_weights(build)[layer.name]
@@ -207,4 +207,4 @@ def test_intervals_of_types_may_only_shrink() -> None:
     old = Value((1, 2), IntType(-4, 5), Fixed(0))
     assert _same(old, replace(old, type=IntType(-3, 5)))
     assert not _same(old, replace(old, type=IntType(-5, 5)))
-    assert not _same(old, replace(old, decode=Fixed(1)))
+    assert not _same(old, replace(old, encoding=Fixed(1)))

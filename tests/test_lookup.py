@@ -10,17 +10,17 @@ import pytest
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize import compare, rank, table
-from hlsgen.rescale.realize.compare import Compare
+from hlsgen.rescale.realize.compare import Comparators
 from hlsgen.rescale.realize.rank import Rank
-from hlsgen.rescale.realize.table import Mode, Table
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.realize.table import Table, TableMode
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 class Realization(Protocol):
     def apply(self, codes: Array) -> Array: ...
 
 
-def bundle(rng: np.random.Generator, lo: Array, hi: Array, steps: int, values: Array | None = None) -> Steps:
+def bundle(rng: np.random.Generator, lo: Array, hi: Array, steps: int, values: Array | None = None) -> ThresholdTable:
     """Random thresholds, some at lo and hi + 1, some equal; random values, some of them equal."""
     shape = (steps, len(lo))
     thresholds = rng.integers(np.broadcast_to(lo, shape), hi + 1, endpoint=True)
@@ -28,17 +28,17 @@ def bundle(rng: np.random.Generator, lo: Array, hi: Array, steps: int, values: A
     thresholds[rng.integers(steps, size=steps // 4), :] = thresholds[:1]
     if values is None:
         values = rng.integers(-4, 5, (steps + 1, len(lo)))
-    return Steps("f", lo, hi, np.sort(thresholds, axis=0), values)
+    return ThresholdTable("f", lo, hi, np.sort(thresholds, axis=0), values)
 
 
-def rising(rng: np.random.Generator, lo: Array, hi: Array, steps: int, falling: bool = False) -> Steps:
+def rising(rng: np.random.Generator, lo: Array, hi: Array, steps: int, falling: bool = False) -> ThresholdTable:
     values = np.repeat(rng.integers(-9, 9) + np.arange(steps + 1)[:, None], len(lo), axis=1)
     if falling:
         values[:, ::2] = values[::-1, ::2]
     return bundle(rng, lo, hi, steps, values)
 
 
-def sampled(lo: int, columns: list[Array]) -> Steps:
+def sampled(lo: int, columns: list[Array]) -> ThresholdTable:
     """Functions given by all of their values from lo on."""
     hi, sets = lo + len(columns[0]) - 1, len(columns)
     jumps = [np.flatnonzero(np.diff(column)) for column in columns]
@@ -49,7 +49,7 @@ def sampled(lo: int, columns: list[Array]) -> Steps:
         thresholds[: len(jump), s] = lo + jump + 1
         values[:, s] = column[-1]
         values[: len(jump), s] = column[jump]
-    return Steps("f", np.full(sets, lo), np.full(sets, hi), thresholds, values)
+    return ThresholdTable("f", np.full(sets, lo), np.full(sets, hi), thresholds, values)
 
 
 def intervals(rng: np.random.Generator) -> list[tuple[Array, Array]]:
@@ -71,14 +71,14 @@ def intervals(rng: np.random.Generator) -> list[tuple[Array, Array]]:
     return found
 
 
-def assert_equal(found: Realization, steps: Steps) -> None:
+def assert_equal(found: Realization, steps: ThresholdTable) -> None:
     """On every input of every set."""
     x = steps.lo + np.arange((steps.hi - steps.lo).max() + 1)[:, None]
     x = np.minimum(x, steps.hi)
     np.testing.assert_array_equal(found.apply(x), steps.apply(x))
 
 
-def assert_equal_wide(rng: np.random.Generator, found: Realization, steps: Steps) -> None:
+def assert_equal_wide(rng: np.random.Generator, found: Realization, steps: ThresholdTable) -> None:
     """At the corners, on random inputs and near thresholds."""
     near = rng.choice(steps.table.ravel(), (500, steps.sets)) + rng.integers(-3, 4, (500, steps.sets))
     uniform = rng.integers(steps.lo, steps.hi, (500, steps.sets), endpoint=True)
@@ -89,7 +89,7 @@ def assert_equal_wide(rng: np.random.Generator, found: Realization, steps: Steps
 WIDE = [(-(2**31), 2**31 - 1), (0, 2**40 - 1), (-(2**39), 2**38), (-(2**33), -5), (2**32, 2**34)]
 
 
-def a_rank(steps: Steps) -> Rank:
+def a_rank(steps: ThresholdTable) -> Rank:
     found = rank.find(steps)
     assert isinstance(found, Rank), found
     assert found.latency == len(found.chunks) == len(found.tables)
@@ -115,18 +115,18 @@ def test_rank_of_wide_inputs(lo: int, hi: int) -> None:
 
 def test_rank_leaves_out_low_bits_that_do_not_matter() -> None:
     multiples = np.arange(-7, 8)[:, None] << 10
-    steps = Steps("f", np.array([-(2**15)]), np.array([2**15 - 1]), multiples, np.arange(16)[:, None])
+    steps = ThresholdTable("f", np.array([-(2**15)]), np.array([2**15 - 1]), multiples, np.arange(16)[:, None])
     found = a_rank(steps)
     # Ten low bits are the same in all thresholds, the six others are one table.
     assert (found.low, found.chunks, found.states) == (10, (6,), ())
     assert_equal(found, steps)
-    moved = Steps("f", steps.lo, steps.hi, multiples + 1, steps.values)
+    moved = ThresholdTable("f", steps.lo, steps.hi, multiples + 1, steps.values)
     assert a_rank(moved).low == 0
 
 
 def test_rank_ignores_thresholds_at_which_nothing_changes() -> None:
     lo, hi = np.array([-(2**15)]), np.array([2**15 - 1])
-    steps = Steps("f", lo, hi, np.array([[-500], [3], [8], [900]]), np.array([[1], [1], [4], [4], [4]]))
+    steps = ThresholdTable("f", lo, hi, np.array([[-500], [3], [8], [900]]), np.array([[1], [1], [4], [4], [4]]))
     found = a_rank(steps)
     assert found.states == (1,) * len(found.states)
     assert_equal(found, steps)
@@ -135,7 +135,7 @@ def test_rank_ignores_thresholds_at_which_nothing_changes() -> None:
 def test_rank_costs_two_thousand_bits_of_tables() -> None:
     """The 6-input tables of 15 thresholds of 16 bits: 6 levels of 4 LUTs, and 6 bits that wait."""
     rng = np.random.default_rng(2)
-    steps = Steps(
+    steps = ThresholdTable(
         "f", np.array([-(2**15)]), np.array([2**15 - 1]),
         np.sort(rng.choice(np.arange(-(2**15) + 1, 2**15), 15, replace=False))[:, None], np.arange(-8, 8)[:, None],
     )  # fmt: skip
@@ -148,10 +148,10 @@ def test_rank_costs_two_thousand_bits_of_tables() -> None:
 def test_rank_refuses_tables_that_are_too_large() -> None:
     lo, hi = np.array([0]), np.array([2**31 - 1])
     many = np.arange(1, 2001)[:, None] * 1_000_003
-    reason = rank.find(Steps("f", lo, hi, many, np.arange(2001)[:, None]))
+    reason = rank.find(ThresholdTable("f", lo, hi, many, np.arange(2001)[:, None]))
     assert reason == "2000 thresholds need a state of more than 10 bits"
     fewer = many[:500]
-    reason = rank.find(Steps("f", lo, hi, fewer, np.arange(501)[:, None]))
+    reason = rank.find(ThresholdTable("f", lo, hi, fewer, np.arange(501)[:, None]))
     assert isinstance(reason, str)
     assert "bits a channel" in reason
 
@@ -180,7 +180,7 @@ def test_compare_of_wide_inputs(lo: int, hi: int) -> None:
     rng = np.random.default_rng(3)
     steps = rising(rng, np.full(4, lo), np.full(4, hi), 12, falling=True)
     found = compare.find(steps)
-    assert isinstance(found, Compare)
+    assert isinstance(found, Comparators)
     assert_equal_wide(rng, found, steps)
 
 
@@ -188,9 +188,9 @@ def test_compare_leaves_out_what_is_always_or_never_reached() -> None:
     # Set 0 rises from 6 to 8, set 1 falls from 8 to 6; codes 5 and 9 do not occur.
     lo, hi = np.array([-9, -9]), np.array([9, 9])
     thresholds = np.array([[-9, -9], [2, -3], [4, 0], [10, 10]])
-    steps = Steps("f", lo, hi, thresholds, np.array([[5, 9], [6, 8], [7, 7], [8, 6], [9, 5]]))
+    steps = ThresholdTable("f", lo, hi, thresholds, np.array([[5, 9], [6, 8], [7, 7], [8, 6], [9, 5]]))
     found = compare.find(steps)
-    assert isinstance(found, Compare)
+    assert isinstance(found, Comparators)
     assert found.base == 6
     assert found.table.tolist() == [[2, 0], [4, -3]]
     assert_equal(found, steps)
@@ -205,22 +205,22 @@ def test_compare_leaves_out_what_is_always_or_never_reached() -> None:
     ],
 )
 def test_compare_refuses_other_values(values: list[list[int]], reason: str) -> None:
-    steps = Steps("f", np.zeros(2, int), np.full(2, 99), np.array([[3, 4], [7, 90]]), np.array(values))
+    steps = ThresholdTable("f", np.zeros(2, int), np.full(2, 99), np.array([[3, 4], [7, 90]]), np.array(values))
     found = compare.find(steps)
     assert isinstance(found, str)
     assert found.startswith(reason)
 
 
 def test_compare_refuses_many_thresholds_and_none() -> None:
-    most = Steps("f", np.array([0]), np.array([99]), np.arange(1, 32)[:, None], np.arange(32)[:, None])
-    many = Steps("f", np.array([0]), np.array([99]), np.arange(1, 33)[:, None], np.arange(33)[:, None])
-    none = Steps("f", np.array([0]), np.array([99]), np.array([[0]]), np.array([[4], [5]]))
-    assert isinstance(compare.find(most), Compare)
+    most = ThresholdTable("f", np.array([0]), np.array([99]), np.arange(1, 32)[:, None], np.arange(32)[:, None])
+    many = ThresholdTable("f", np.array([0]), np.array([99]), np.arange(1, 33)[:, None], np.arange(33)[:, None])
+    none = ThresholdTable("f", np.array([0]), np.array([99]), np.array([[0]]), np.array([[4], [5]]))
+    assert isinstance(compare.find(most), Comparators)
     assert compare.find(many) == "it has 32 thresholds that matter, not 1 to 31"
     assert compare.find(none) == "it has 0 thresholds that matter, not 1 to 31"
 
 
-def a_table(steps: Steps, folds: int = 1) -> Table:
+def a_table(steps: ThresholdTable, folds: int = 1) -> Table:
     found = table.find(steps, folds)
     assert isinstance(found, Table), found
     return found
@@ -236,7 +236,7 @@ def test_table_equals_steps(seed: int) -> None:
                     assert_equal(found, steps)
 
 
-def each_table(steps: Steps) -> list[Table]:
+def each_table(steps: ThresholdTable) -> list[Table]:
     found = (table._direct(steps), table._window(steps), *table._halves(steps))
     return [each for each in found if each is not None]
 
@@ -246,9 +246,9 @@ def test_table_of_a_window_of_wide_inputs(lo: int, hi: int) -> None:
     rng = np.random.default_rng(5)
     at = np.array([lo, hi - 4094, (lo + hi) // 2])
     thresholds = np.sort(at + rng.integers(1, 4095, (40, 3)), axis=0)
-    steps = Steps("f", np.full(3, lo), np.full(3, hi), thresholds, rng.integers(-9, 9, (41, 3)))
+    steps = ThresholdTable("f", np.full(3, lo), np.full(3, hi), thresholds, rng.integers(-9, 9, (41, 3)))
     found = a_table(steps)
-    assert found.mode == Mode.WINDOW
+    assert found.mode == TableMode.WINDOW
     assert_equal_wide(rng, found, steps)
     steps.table[0, 1] -= 5000
     assert table.find(steps) == "neither the inputs nor the steps of some set lie within 2^12 inputs"
@@ -268,27 +268,27 @@ def test_half_table() -> None:
         (sampled(-2048, [3 - odd_function(x + 0.5, s) for s in slopes]), 11, False, 6, (0, 0, 0)),
         (sampled(-2048, [odd_function(x - c, 0.02) for c in (5, -40, 77)]), 8, True, 0, (5, -40, 77)),
     ):
-        halves = [found for found in each_table(steps) if found.mode == Mode.HALF]
+        halves = [found for found in each_table(steps) if found.mode == TableMode.HALF]
         for found in halves:
             assert_equal(found, steps)
         assert [(h.bits, h.even, h.total, tuple(h.center.tolist())) for h in halves] == [(bits, even, total, constants)]
-        assert a_table(steps).mode == Mode.HALF
+        assert a_table(steps).mode == TableMode.HALF
 
 
 def test_half_table_is_not_taken_for_almost_symmetric_functions() -> None:
     x = np.arange(-2048, 2048)
     column = odd_function(x, 0.0012)
-    assert a_table(sampled(-2048, [column])).mode == Mode.HALF
+    assert a_table(sampled(-2048, [column])).mode == TableMode.HALF
     for at in (100, 2000, 2047, 2048, 2049, 4000):
         broken = column.copy()
         broken[at] += 1
         steps = sampled(-2048, [broken])
-        assert not [found for found in each_table(steps) if found.mode == Mode.HALF]
+        assert not [found for found in each_table(steps) if found.mode == TableMode.HALF]
         assert_equal(a_table(steps), steps)
     # Two sets with different sums, or one with its center between two inputs.
     for other in (column + 1, odd_function(x + 0.5, 0.0012)):
         steps = sampled(-2048, [column, other])
-        assert not [found for found in each_table(steps) if found.mode == Mode.HALF]
+        assert not [found for found in each_table(steps) if found.mode == TableMode.HALF]
 
 
 def test_tables_are_compared_at_every_entry() -> None:
@@ -296,11 +296,11 @@ def test_tables_are_compared_at_every_entry() -> None:
     x = np.arange(-1500, 101)
     steps = sampled(-1500, [np.sign(x) * (abs(x) // width) for width in (64, 70)])
     tables = each_table(steps)
-    assert [found.mode for found in tables] == [Mode.DIRECT, Mode.WINDOW, Mode.HALF]
+    assert [found.mode for found in tables] == [TableMode.DIRECT, TableMode.WINDOW, TableMode.HALF]
     for found in tables:
         assert table._equal(found, steps)
         for x in range(-1450, 0, 50):
-            entry = int(abs(x) if found.mode == Mode.HALF else (x - found.center[1]) % len(found.entries))
+            entry = int(abs(x) if found.mode == TableMode.HALF else (x - found.center[1]) % len(found.entries))
             found.entries[entry, 1] += 1
             assert not table._equal(found, steps)
             found.entries[entry, 1] -= 1
@@ -310,7 +310,7 @@ def test_half_table_with_a_constant_set() -> None:
     x = np.arange(-2048, 2048)
     steps = sampled(-2048, [odd_function(x, 0.002), np.full(len(x), 7)])
     found = a_table(steps)
-    assert found.mode == Mode.HALF
+    assert found.mode == TableMode.HALF
     assert_equal(found, steps)
 
 
@@ -318,10 +318,10 @@ def test_table_costs() -> None:
     source, result = IntType(-128, 127), IntType(-128, 127)
     steps = sampled(-128, [np.random.default_rng(0).integers(-128, 128, 256)])
     found = a_table(steps)
-    assert found.mode == Mode.DIRECT
+    assert found.mode == TableMode.DIRECT
     assert table.cost(found, np.zeros((1, 2), np.int64), source, result) == (2 * 32, 0, 0)
     assert table.cost(found, np.zeros((9, 2), np.int64), source, result) == (0, 0, 2 * 9 * 2048)
-    half = Table(Mode.HALF, np.zeros((256, 1), np.int64), np.zeros(1, np.int64))
+    half = Table(TableMode.HALF, np.zeros((256, 1), np.int64), np.zeros(1, np.int64))
     plain, _, memory = table.cost(half, np.zeros((9, 1), np.int64), source, result)
     assert memory == 9 * 2048
     # The negation, and the subtraction of the center.

@@ -12,19 +12,19 @@ import pytest
 from numpy.typing import NDArray
 
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Merge, Value, Whole
+from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.binary_function import specialize
 from hlsgen.ir.evaluate import apply, code_type, decode, decoding, join, quantize
 from hlsgen.ir.ops import (
     Activation,
     Add,
+    BinaryKind,
     Cast,
     Convention,
     Dequantize,
     Elementwise,
     FixedAdd,
     IntQuant,
-    Joint,
     Max,
     Mul,
     Quantizer,
@@ -32,7 +32,17 @@ from hlsgen.ir.ops import (
 )
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale import Choice, Found, Scale, StepFunction, Steps, Table, Way, Wish, realize_join
+from hlsgen.rescale import (
+    Choice,
+    JoinPlan,
+    JoinSearch,
+    Preference,
+    Scale,
+    StepFunction,
+    Table,
+    ThresholdTable,
+    realize_join,
+)
 from hlsgen.rescale.binary import search as module
 from hlsgen.rescale.binary.factor_ratio import Bounds, factors
 from hlsgen.rescale.binary.search import find
@@ -41,22 +51,22 @@ Array = NDArray[Any]
 Random = np.random.Generator
 Branches = tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
 f32 = np.float32
-PLAIN = Wish()
+PLAIN = Preference()
 BYTE, NIBBLE = int_type(8, True), int_type(4, True)
 
 
 def merge(
-    kind: Joint, types: tuple[IntType, IntType], decodes: tuple[Decode, Decode], end: Quantizer,
+    kind: BinaryKind, types: tuple[IntType, IntType], decodes: tuple[Encoding, Encoding], end: Quantizer,
     ops: tuple[Elementwise, ...] = (), branches: Branches = ((), ()), channels: int = 3,
-) -> Merge:  # fmt: skip
+) -> BinaryMap:  # fmt: skip
     shape = (1, channels)
     left, right = (Value(shape, t, d) for t, d in zip(types, decodes, strict=True))
-    return Merge("m", kind, branches, ops, end, (left, right), Value(shape, code_type(end), decoding(end)), (0, 1))
+    return BinaryMap("m", kind, branches, ops, end, (left, right), Value(shape, code_type(end), decoding(end)), (0, 1))
 
 
-def literal(layer: Merge, a: Array, b: Array) -> Array:
+def literal(layer: BinaryMap, a: Array, b: Array) -> Array:
     """Codes (..., channels) of the model's own operations."""
-    x, y = decode(layer.sources[0].decode, a), decode(layer.sources[1].decode, b)
+    x, y = decode(layer.sources[0].encoding, a), decode(layer.sources[1].encoding, b)
     for op in layer.branches[0]:
         x = apply(op, x)
     for op in layer.branches[1]:
@@ -67,7 +77,7 @@ def literal(layer: Merge, a: Array, b: Array) -> Array:
     return quantize(layer.quantizer, total)
 
 
-def every_pair(layer: Merge, reach: Any = (None, None)) -> tuple[Array, Array]:
+def every_pair(layer: BinaryMap, reach: Any = (None, None)) -> tuple[Array, Array]:
     """Codes (pairs, channels) of both operands; channels of fewer codes repeat their last one."""
     sides = []
     for value, given in zip(layer.sources, reach, strict=True):
@@ -78,19 +88,21 @@ def every_pair(layer: Merge, reach: Any = (None, None)) -> tuple[Array, Array]:
     return np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1))
 
 
-def function(way: Way, t: Array) -> Array:
+def function(way: JoinPlan, t: Array) -> Array:
     return way.function.evaluate(t) if isinstance(way.function, StepFunction) else way.function.apply(t)
 
 
-def proven(layer: Merge, a: Array, b: Array, reach: Any = (None, None), wish: Wish = PLAIN) -> tuple[Found, Choice]:
+def proven(
+    layer: BinaryMap, a: Array, b: Array, reach: Any = (None, None), preference: Preference = PLAIN
+) -> tuple[JoinSearch, Choice]:
     """All ways and the chosen hardware, in a stream order of its own, are what the model computes."""
     channels = layer.result.shape[-1]
     assert (a == a[:, :1]).all() or reach != (None, None)
     order = np.random.default_rng(channels).permutation(channels)
     found = find(layer, order, reach)
-    assert isinstance(found, Found), found
+    assert isinstance(found, JoinSearch), found
     assert len(found.index) == channels
-    choice = realize_join(found, found.index[None], wish)
+    choice = realize_join(found, found.index[None], preference)
     wanted = literal(layer, a, b)[:, order]
     first = np.unique(found.index, return_index=True)[1]
     a, b = a[:, order], b[:, order]
@@ -110,7 +122,7 @@ def proven(layer: Merge, a: Array, b: Array, reach: Any = (None, None), wish: Wi
     return found, choice
 
 
-def random_branch(r: Random, decode_: Decode, type_: IntType, channels: int) -> tuple[Elementwise, ...]:
+def random_branch(r: Random, decode_: Encoding, type_: IntType, channels: int) -> tuple[Elementwise, ...]:
     ops: list[Elementwise] = []
     x = decode(decode_, np.arange(type_.lo, type_.hi + 1)[:, None] + np.zeros(channels, np.int64))
     for _ in range(int(r.choice([0, 0, 1, 2]))):
@@ -123,7 +135,7 @@ def random_branch(r: Random, decode_: Decode, type_: IntType, channels: int) -> 
     return tuple(ops)
 
 
-def random_merge(r: Random, kind: Joint, end: str, most: int) -> Merge:
+def random_merge(r: Random, kind: BinaryKind, end: str, most: int) -> BinaryMap:
     channels = int(r.choice([1, 3]))
     types = tuple(int_type(int(r.integers(1, most + 1)), bool(r.integers(2))) for _ in "ab")
     whole = end == "Requantize"
@@ -131,7 +143,7 @@ def random_merge(r: Random, kind: Joint, end: str, most: int) -> Merge:
     for _ in types:
         name = "Whole" if whole else str(r.choice(["Affine", "Affine", "CountScale", "Accumulator", "Fixed"]))
         made = chains.decoding(r, name, channels)
-        decodes.append(Whole("int32", made.offset % 200) if isinstance(made, Whole) else made)
+        decodes.append(IntegerEncoding("int32", made.offset % 200) if isinstance(made, IntegerEncoding) else made)
     if r.random() < 0.3:
         decodes[1] = decodes[0]
     branches = tuple(() if whole else random_branch(r, d, t, channels) for d, t in zip(decodes, types, strict=True))
@@ -154,11 +166,11 @@ def random_merge(r: Random, kind: Joint, end: str, most: int) -> Merge:
     return merge(kind, types, (decodes[0], decodes[1]), last, tuple(ops), branches, channels)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", Joint)
+@pytest.mark.parametrize("kind", BinaryKind)
 @pytest.mark.parametrize("end", chains.QUANTIZERS)
-def test_random_functions(kind: Joint, end: str) -> None:
+def test_random_functions(kind: BinaryKind, end: str) -> None:
     """Every quantizer behind chains of all kinds, up to 8 x 8 bits."""
-    r = np.random.default_rng([list(Joint).index(kind), chains.QUANTIZERS.index(end)])
+    r = np.random.default_rng([list(BinaryKind).index(kind), chains.QUANTIZERS.index(end)])
     with np.errstate(all="ignore"):
         for most in (2, 3, 4, 4, 5, 6, 8):
             layer = random_merge(r, kind, end, most)
@@ -169,8 +181,8 @@ def affine(scale: Any, zero: Any = 0) -> Affine:
     return Affine(np.atleast_2d(f32(scale)), np.atleast_2d(f32(zero)))
 
 
-def whole(dtype: str, offset: int = 0) -> Whole:
-    return Whole(dtype, np.full((1, 1), offset))
+def whole(dtype: str, offset: int = 0) -> IntegerEncoding:
+    return IntegerEncoding(dtype, np.full((1, 1), offset))
 
 
 def quant(scale: Any, type_: IntType, mode: Rounding = Rounding.ROUND, zero: Any = 0) -> IntQuant:
@@ -181,15 +193,15 @@ RELU = Max(np.zeros((1, 1), f32))
 
 
 @pytest.mark.parametrize("mode", Rounding)
-@pytest.mark.parametrize("kind", [Joint.ADD, Joint.SUB])
-def test_equal_and_power_of_two_scales(kind: Joint, mode: Rounding) -> None:
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB])
+def test_equal_and_power_of_two_scales(kind: BinaryKind, mode: Rounding) -> None:
     """One scale: the codes themselves are added. Powers of two: a shift follows, found by arithmetic."""
-    sign = 1 if kind == Joint.ADD else -1
+    sign = 1 if kind == BinaryKind.ADD else -1
     same = merge(kind, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3, 2)), quant(0.47, NIBBLE, mode), (RELU,))
     found, _ = proven(same, *every_pair(same))
     assert found.ways[0].factors == (1, sign)
     powers = merge(kind, (BYTE, BYTE), (affine(0.125, 3), affine(0.5)), quant(2.0, BYTE, mode))
-    found, choice = proven(powers, *every_pair(powers), wish=Wish(forced="shift"))
+    found, choice = proven(powers, *every_pair(powers), preference=Preference(forced="shift"))
     assert isinstance(found.ways[0].function, StepFunction)
     assert found.ways[0].factors == (1, 4 * sign)
     assert choice.name == f"shift of a {'+' if sign > 0 else '-'} 4 b"
@@ -202,13 +214,13 @@ def test_bytes_of_any_scale() -> None:
     for _ in range(3):
         sa, sb = r.uniform(0.01, 0.1, 2)
         decodes = affine(sa, r.integers(-9, 9)), affine(sb)
-        layer = merge(Joint.ADD, (BYTE, int_type(8, False)), decodes, quant((sa + sb) * r.uniform(0.5, 1), BYTE))
+        layer = merge(BinaryKind.ADD, (BYTE, int_type(8, False)), decodes, quant((sa + sb) * r.uniform(0.5, 1), BYTE))
         found, choice = proven(layer, *every_pair(layer))
         simple, shifted = found.ways
         assert max(simple.factors or ()) < 1 << 10
         assert max(shifted.factors or ()) > 1 << 14
         assert choice.way in found.ways
-        alone = realize_join(replace(found, ways=(shifted,)), found.index[None], Wish(forced="scale")).realization
+        alone = realize_join(replace(found, ways=(shifted,)), found.index[None], Preference(forced="scale")).realization
         assert isinstance(alone, Scale)
         assert (alone.multiplier == 1).all()
 
@@ -216,14 +228,18 @@ def test_bytes_of_any_scale() -> None:
 def test_sums_that_float32_ties_both_ways() -> None:
     """Where equal sums of codes have different codes, tables of the exact values are added."""
     byte = int_type(8, False)
-    for kind, operand, end in ((Joint.ADD, 0.1, 0.2), (Joint.SUB, 0.021, 0.03), (Joint.ADD, 0.021, 0.03)):
+    for kind, operand, end in (
+        (BinaryKind.ADD, 0.1, 0.2),
+        (BinaryKind.SUB, 0.021, 0.03),
+        (BinaryKind.ADD, 0.021, 0.03),
+    ):
         first = 0.1 if end == 0.2 else 0.013
         layer = merge(kind, (byte, byte), (affine(first), affine(operand)), quant(end, BYTE), channels=1)
         found, choice = proven(layer, *every_pair(layer))
         assert [way.packed for way in found.ways] == [True, False]
         assert all(isinstance(table, Table) for table in found.ways[1].tables)
         assert choice.way is found.ways[1]
-        _, forced = proven(layer, *every_pair(layer), wish=Wish(forced="table"))
+        _, forced = proven(layer, *every_pair(layer), preference=Preference(forced="table"))
         assert forced.name == "table of {b, a}"
         assert forced.steps is None
 
@@ -231,40 +247,40 @@ def test_sums_that_float32_ties_both_ways() -> None:
 def test_operands_that_turn() -> None:
     """Activations in a branch, and behind the joint: tables in front, and steps that neither rise nor fall."""
     turns = merge(
-        Joint.ADD, (BYTE, BYTE), (affine(0.03), affine(0.05)), quant(0.06, BYTE), (Activation("Gelu"),),
+        BinaryKind.ADD, (BYTE, BYTE), (affine(0.03), affine(0.05)), quant(0.06, BYTE), (Activation("Gelu"),),
         ((Activation("Abs"),), (Activation("Tanh"),)), channels=1,
     )  # fmt: skip
     found, _ = proven(turns, *every_pair(turns))
     assert found.ways[-1].tables[0] is not None
-    behind = merge(Joint.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (Activation("Abs"),))
+    behind = merge(BinaryKind.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (Activation("Abs"),))
     found, _ = proven(behind, *every_pair(behind))
     assert found.ways[0].factors == (1, -1)
-    byte = merge(Joint.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (Activation("Abs"),))
+    byte = merge(BinaryKind.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (Activation("Abs"),))
     found, _ = proven(byte, *every_pair(byte))
     assert found.ways[0].factors == (1, -1)
-    assert isinstance(found.ways[0].function, Steps)
+    assert isinstance(found.ways[0].function, ThresholdTable)
 
 
 def test_products_and_extremes() -> None:
     for channels in (1, 2):
         decodes = affine(0.013, 3), affine(0.02, -7)
-        layer = merge(Joint.MUL, (BYTE, BYTE), decodes, quant(0.0171, BYTE), channels=channels)
+        layer = merge(BinaryKind.MUL, (BYTE, BYTE), decodes, quant(0.0171, BYTE), channels=channels)
         found, _ = proven(layer, *every_pair(layer))
         assert found.ways[0].zeros == (3, -7)
         assert found.ways[0].factors is None
-    exact = merge(Joint.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
+    exact = merge(BinaryKind.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
     found, _ = proven(exact, *every_pair(exact))
     assert isinstance(found.ways[0].function, StepFunction)
-    for kind in (Joint.MAX, Joint.MIN):
+    for kind in (BinaryKind.MAX, BinaryKind.MIN):
         layer = merge(kind, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
         found, choice = proven(layer, *every_pair(layer))
         assert choice.name == "table of {b, a}"
 
 
 @pytest.mark.parametrize("dtype", ["int8", "int32"])
-@pytest.mark.parametrize("kind", [Joint.ADD, Joint.SUB, Joint.MUL])
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL])
 @pytest.mark.parametrize("convention", Convention)
-def test_integer_sums(convention: Convention, kind: Joint, dtype: str) -> None:
+def test_integer_sums(convention: Convention, kind: BinaryKind, dtype: str) -> None:
     """int8 + int8, then requantized, as Deeploy does; in int8 the sum wraps."""
     one = np.ones((1, 1), np.int64)
     shift = 31 if convention == Convention.DOUBLE else 7
@@ -282,14 +298,14 @@ def test_integer_sums(convention: Convention, kind: Joint, dtype: str) -> None:
 def test_fixed_point_addition() -> None:
     """A quantizer that takes integers only, behind a wrapping sum."""
     end = FixedAdd(np.full((1, 1), 3), True, Parameters(-3, 7, 2, 300, 250, 3, 13))
-    layer = merge(Joint.ADD, (NIBBLE, NIBBLE), (whole("int8"), whole("int8", 100)), end)
+    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (whole("int8"), whole("int8", 100)), end)
     proven(layer, *every_pair(layer))
 
 
 def test_channels_and_reachable_intervals() -> None:
     """Constants of each channel, and codes that a linear layer reaches in each."""
     r = np.random.default_rng(3)
-    for kind in (Joint.ADD, Joint.MUL):
+    for kind in (BinaryKind.ADD, BinaryKind.MUL):
         channels = 5
         scale = r.uniform(0.1, 0.4, channels)
         decodes = affine(0.03 * scale), affine(0.05 * scale, 2)
@@ -308,17 +324,17 @@ def test_wide_sums_by_arithmetic() -> None:
     scale = np.array([[0.5, 0.25, 2.0**-9]])
     offset = np.array([[3, -77, 1000]])
     half = Mul(np.full((1, 1), 0.5, f32))
-    cases: list[tuple[Merge, tuple[int, int] | None]] = []
-    for kind in (Joint.ADD, Joint.SUB):
-        sign = 1 if kind == Joint.ADD else -1
+    cases: list[tuple[BinaryMap, tuple[int, int] | None]] = []
+    for kind in (BinaryKind.ADD, BinaryKind.SUB):
+        sign = 1 if kind == BinaryKind.ADD else -1
         left, right = Accumulator(1, offset, scale), Accumulator(1, 0 * offset, scale * 8)
         end = quant([0.3e4, 0.5e4, 70], BYTE)
         cases.append((merge(kind, (wide, wide), (left, right), end, (RELU,)), (1, 8 * sign)))
         cases.append((merge(kind, (wide, wide), (left, right), end, (), ((), (half,))), (1, 4 * sign)))
-    cases.append((merge(Joint.ADD, (wide, wide), (Fixed(4), affine(0.75, 0.5)), quant(1e4, BYTE)), (1, 12)))
-    cases.append((merge(Joint.MUL, (wide, BYTE), (Fixed(4), affine(0.75, 5)), quant(1e4, BYTE)), None))
+    cases.append((merge(BinaryKind.ADD, (wide, wide), (Fixed(4), affine(0.75, 0.5)), quant(1e4, BYTE)), (1, 12)))
+    cases.append((merge(BinaryKind.MUL, (wide, BYTE), (Fixed(4), affine(0.75, 5)), quant(1e4, BYTE)), None))
     first = Dequantize(np.full((1, 1), 0.25, f32), np.full((1, 1), 9))
-    cases.append((merge(Joint.ADD, (wide, BYTE), (whole("int32"), CountScale(0.5, 1.0)), quant(1e4, BYTE), (), ((first,), ())), (1, 2)))  # fmt: skip
+    cases.append((merge(BinaryKind.ADD, (wide, BYTE), (whole("int32"), ThresholdCount(0.5, 1.0)), quant(1e4, BYTE), (), ((first,), ())), (1, 2)))  # fmt: skip
     for layer, wanted in cases:
         a, b = (r.integers(v.type.lo, v.type.hi + 1, (20000, 1)) + np.zeros(3, np.int64) for v in layer.sources)
         corners = np.array([[x, y] for x in (layer.sources[0].type.lo, layer.sources[0].type.hi) for y in (layer.sources[1].type.lo, layer.sources[1].type.hi)])  # fmt: skip
@@ -328,11 +344,23 @@ def test_wide_sums_by_arithmetic() -> None:
     # Not exact: 2^24 is exceeded, a decimal scale, an operation that knows the sign of zero.
     rounded = Accumulator(1, offset << 22, scale)
     for layer, reason in (
-        (merge(Joint.ADD, (wide, wide), (rounded, Fixed(1)), quant(1e4, BYTE)), "operand a is no line, or rounded"),
-        (merge(Joint.ADD, (wide, wide), (Fixed(1), affine(0.1)), quant(1e4, BYTE)), "operand b is no line, or rounded"),
-        (merge(Joint.ADD, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE), (Activation("Reciprocal"),)), "-0.0"),
-        (merge(Joint.MAX, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE)), "max is no sum or product"),
-        (merge(Joint.ADD, (wide, wide), (Fixed(1), affine([1, 2, 3])), quant(1, BYTE)), "differs between channels"),
+        (
+            merge(BinaryKind.ADD, (wide, wide), (rounded, Fixed(1)), quant(1e4, BYTE)),
+            "operand a is no line, or rounded",
+        ),
+        (
+            merge(BinaryKind.ADD, (wide, wide), (Fixed(1), affine(0.1)), quant(1e4, BYTE)),
+            "operand b is no line, or rounded",
+        ),
+        (
+            merge(BinaryKind.ADD, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE), (Activation("Reciprocal"),)),
+            "-0.0",
+        ),
+        (merge(BinaryKind.MAX, (wide, wide), (Fixed(1), Fixed(1)), quant(1, BYTE)), "max is no sum or product"),
+        (
+            merge(BinaryKind.ADD, (wide, wide), (Fixed(1), affine([1, 2, 3])), quant(1, BYTE)),
+            "differs between channels",
+        ),
     ):
         found_ = find(layer, np.arange(3))
         assert isinstance(found_, str)
@@ -398,31 +426,31 @@ def test_one_pair_in_the_wrong_order() -> None:
 
 
 def test_what_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    layer = merge(Joint.ADD, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(BinaryKind.ADD, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     monkeypatch.setattr(module, "MAX_PAIRS", 1000)
     assert "65536 pairs of codes are too many to try" in str(find(layer, np.arange(3)))
     wide = IntType(-(1 << 8), (1 << 8) - 1)
     monkeypatch.setattr(module, "MAX_PAIRS", 1 << 25)
-    layer = merge(Joint.MAX, (wide, wide), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(BinaryKind.MAX, (wide, wide), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     assert isinstance(find(layer, np.arange(3)), str)
 
 
 def test_forced_realizations() -> None:
-    layer = merge(Joint.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
+    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
     for kind in ("compare", "thresholds", "rank", "table"):
-        _, choice = proven(layer, *every_pair(layer), wish=Wish(forced=kind))
+        _, choice = proven(layer, *every_pair(layer), preference=Preference(forced=kind))
         assert choice.name.startswith(f"{kind} of ")
         assert {t.name.split()[0] for t in choice.trials} == {kind}
     found = find(layer, np.arange(3))
-    assert isinstance(found, Found)
+    assert isinstance(found, JoinSearch)
     for kind in ("pair", "shift"):
         with pytest.raises(HlsgenError, match=f"'{kind}' is impossible here") as error:
-            realize_join(found, found.index[None], Wish(forced=kind))
+            realize_join(found, found.index[None], Preference(forced=kind))
         assert "--realize" in str(error.value.diagnostics[0].hint)
 
 
 def test_trials_name_the_sum() -> None:
-    layer = merge(Joint.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
+    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
     found, choice = proven(layer, *every_pair(layer))
     assert choice.name in {t.name for t in choice.trials if t.lut is not None}
     assert {str(way) for way in found.ways} >= {"a + 3 b", "{b, a}"}

@@ -18,8 +18,8 @@ from test_hardware import assert_verified
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.interpreter import graph as reference
-from hlsgen.ir import Linear, Map, Merge
-from hlsgen.rescale import StepFunction, Steps, specialize
+from hlsgen.ir import BinaryMap, Linear, Map
+from hlsgen.rescale import StepFunction, ThresholdTable, specialize
 from hlsgen.rescale import extract as module
 from hlsgen.rescale.extract import trace
 
@@ -202,7 +202,7 @@ def test_steps_of_wide_sums(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     f = function(build)
     assert (f.hi - f.lo).min() > 1 << 16
     steps = trace(f)
-    assert isinstance(steps, Steps)
+    assert isinstance(steps, ThresholdTable)
     x = np.minimum(np.arange(int((f.hi - f.lo).max()) + 1)[:, None] + f.lo, f.hi)
     assert np.array_equal(steps.apply(x), f.evaluate(x))
 
@@ -229,7 +229,7 @@ def test_two_quantized_branches_stay_two(tmp_path: Path) -> None:
     left = n.then("Relu").quant(2.0**-2, bits=4.0).last
     n.node("Tanh", x).quant(2.0**-3, bits=4.0).node("Add", left, n.last).quant(2.0**-2, bits=4.0)
     build = checked(newer(n.model()), tmp_path)
-    assert any(isinstance(layer, Merge) for layer in build.graph.layers)
+    assert any(isinstance(layer, BinaryMap) for layer in build.graph.layers)
 
 
 def test_where_of_two_tensors_is_refused(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ from paths import needs_icarus, shared_model
 
 import hlsgen
 from hlsgen.interpreter import graph as reference
-from hlsgen.ir import Accumulator, Map, Packing
+from hlsgen.ir import Accumulator, Map, PackBytes
 
 Array = Any
 f32 = np.float32
@@ -270,7 +270,7 @@ def test_brevitas_qcdq(tmp_path: Path) -> None:
     assert len(values) == len(ends) == 4
     for mine, other in zip(values, theirs[1:], strict=True):
         assert same(mine[:, 0], other)
-    last = graph.output.decode
+    last = graph.output.encoding
     assert isinstance(last, Accumulator)
     sums = reference.run_layers(graph, given)[-1][:, 0]
     bias = constants[made_by[y_name].input[2]].astype(np.float64)
@@ -322,7 +322,7 @@ def test_an_addition_of_few_bits(scales: tuple[float, float, float], bits: int, 
     expected = agrees(made, x, tmp_path)
     if bits == 4:
         in_hardware(made, x[:20], expected[:20], tmp_path, "verilator")
-    assert any(isinstance(layer_, Packing) for layer_ in compiled(made, tmp_path).graph.layers)
+    assert any(isinstance(layer_, PackBytes) for layer_ in compiled(made, tmp_path).graph.layers)
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])

@@ -59,7 +59,7 @@ def test_only_the_last_rounding_differs(name: str) -> None:
     expected = Qonnx(onnx.load(path))(x)
     result = reference.evaluate(build.graph, x).reshape(len(x), -1)
     assert np.abs(result - expected).max() <= 4e-6 * np.abs(expected).max()
-    assert isinstance(build.graph.output.decode, Accumulator)
+    assert isinstance(build.graph.output.encoding, Accumulator)
 
 
 @pytest.mark.parametrize("model,scale", [
@@ -81,7 +81,7 @@ def test_codes_of_models_with_float_scales(model: str, spread: float) -> None:
     build = hlsgen.check(path)
     x = np.random.default_rng(2).normal(0, spread, (200, *build.graph.model.input_shape[1:])).astype(np.float32)
     exact, executed = reference.evaluate(build.graph, x), Qonnx(onnx.load(path))(x)
-    step = float(np.asarray(build.graph.output.decode.scale).min())  # type: ignore[union-attr]
+    step = float(np.asarray(build.graph.output.encoding.scale).min())  # type: ignore[union-attr]
     assert (np.abs(exact - executed) > step / 2).sum() == 0
 
 

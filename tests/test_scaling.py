@@ -10,18 +10,18 @@ import pytest
 
 from hlsgen.numerics.fixed import Array, Rounding, int_type, round_shift
 from hlsgen.rescale.realize.scale import Scale, cost, find, find_even, find_floor, find_symmetric
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
-def dense(lo: Array, hi: Array, table: Array, base: int = 0, falling: Array | None = None) -> Steps:
+def dense(lo: Array, hi: Array, table: Array, base: int = 0, falling: Array | None = None) -> ThresholdTable:
     """Steps of thresholds in any order, of which those out of reach are moved to its ends."""
     table = np.sort(np.clip(table, lo, hi + 1), axis=0)
     count = np.arange(len(table) + 1)[:, None]
     falls = np.zeros(len(lo), np.bool_) if falling is None else falling
-    return Steps("test", lo, hi, table, np.where(falls, base + len(table) - count, base + count))
+    return ThresholdTable("test", lo, hi, table, np.where(falls, base + len(table) - count, base + count))
 
 
-def tabulated(values: Array, lo: int) -> Steps:
+def tabulated(values: Array, lo: int) -> ThresholdTable:
     """Steps of monotone functions given at lo, lo + 1, ... in (inputs, sets)."""
     low, high = int(values.min()), int(values.max())
     falling = values[0] > values[-1]
@@ -31,14 +31,14 @@ def tabulated(values: Array, lo: int) -> Steps:
     return dense(*ends, np.asarray(lo + below), low, falling)
 
 
-def every(found: Scale, steps: Steps) -> None:
+def every(found: Scale, steps: ThresholdTable) -> None:
     """Equality at every input of every set."""
     x = np.arange(steps.lo.min(), steps.hi.max() + 1)[:, None]
     inside = np.clip(x, steps.lo, steps.hi)
     assert (found.apply(inside) == steps.apply(inside)).all()
 
 
-def random_steps(rng: np.random.Generator, kind: str) -> Steps:
+def random_steps(rng: np.random.Generator, kind: str) -> ThresholdTable:
     """Small functions, most of which are nearly straight."""
     sets, count = int(rng.integers(1, 5)), int(rng.integers(1, 9))
     lo = rng.integers(-90, 60, sets) if rng.random() < 0.7 else np.zeros(sets, np.int64)
@@ -72,7 +72,9 @@ def test_what_is_found_is_equal_everywhere(kind: str) -> None:
     assert {(find_symmetric, True, False), (find_even, False, True), (find, False, False)} <= kinds
 
 
-def quantized(multiplier: int, shift: int, mode: Rounding, lo: int, hi: int, offset: int, low: int, high: int) -> Steps:
+def quantized(
+    multiplier: int, shift: int, mode: Rounding, lo: int, hi: int, offset: int, low: int, high: int
+) -> ThresholdTable:
     x = np.arange(lo, hi + 1)[:, None]
     return tabulated(np.clip(round_shift(x * multiplier + offset, shift, mode), low, high), lo)
 
@@ -147,7 +149,7 @@ def test_sign_put_back_where_no_line_goes() -> None:
 
 def float_steps(
     rng: np.random.Generator, sets: int, bits: int, codes: int, signed: bool = True, gain: float = 1.0
-) -> Steps:
+) -> ThresholdTable:
     """RNE(fl32(x * s)) clamped, as its thresholds; scales so that the codes fill the interval."""
     bound = int_type(bits, signed)
     lo, hi = np.full(sets, bound.lo), np.full(sets, bound.hi)
@@ -200,7 +202,7 @@ def test_constant_sets_and_refusals() -> None:
     found = find(steps)
     assert isinstance(found, Scale)
     every(found, steps)
-    runs = Steps("test", lo, hi, np.array([[3, 3, 3]]), np.array([[0, 0, 0], [4, 4, 4]]))
+    runs = ThresholdTable("test", lo, hi, np.array([[3, 3, 3]]), np.array([[0, 0, 0], [4, 4, 4]]))
     assert "set 0 is not a staircase" in str(find(runs))
     huge = dense(np.array([-(1 << 62)]), np.array([1 << 61]), np.array([[0], [5]]))
     assert "too many" in str(find(huge))
@@ -214,7 +216,7 @@ def test_constant_sets_and_refusals() -> None:
 
 
 @pytest.mark.parametrize("attempt", [find_floor, find_symmetric, find_even])
-def test_the_proof_catches_a_wrong_constant(attempt: Callable[[Steps], Scale | str]) -> None:
+def test_the_proof_catches_a_wrong_constant(attempt: Callable[[ThresholdTable], Scale | str]) -> None:
     """An addend beside the interval is refused."""
     mode = {find_floor: Rounding.FLOOR, find_symmetric: Rounding.HALF_UP, find_even: Rounding.ROUND}[attempt]
     x = np.arange(-300, 301)[:, None]

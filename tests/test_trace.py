@@ -10,7 +10,7 @@ import pytest
 from chains import DECODES, QUANTIZERS, chain
 from numpy.typing import NDArray
 
-from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_POS_INF, constants, float_to_key, with_constants
 from hlsgen.ir.ops import Activation, Add, Cast, Div, Elementwise, FloatQuant, IntQuant, Mul, QuantizeLinear, Quantizer
 from hlsgen.ir.step_function import StepFunction
@@ -19,7 +19,7 @@ from hlsgen.numerics.fixed import IntType, Rounding
 from hlsgen.rescale import extract as module
 from hlsgen.rescale.extract import MAX_STEPS, trace
 from hlsgen.rescale.monotone_pieces import edges
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 Array = NDArray[Any]
 #: Chains of each decoding and quantizer: the longest interval, and how many.
@@ -31,7 +31,7 @@ def every_input(f: StepFunction) -> Array:
     return np.minimum(f.lo + np.arange(int((f.hi - f.lo).max()) + 1)[:, None], f.hi)
 
 
-def same(f: StepFunction, steps: Steps) -> bool:
+def same(f: StepFunction, steps: ThresholdTable) -> bool:
     x = every_input(f)
     ascending = (np.diff(steps.table, axis=0) >= 0).all()
     inside = (steps.table >= f.lo).all() and (steps.table <= f.hi + 1).all()
@@ -51,13 +51,13 @@ def test_random_chains(source: str, end: str, monkeypatch: pytest.MonkeyPatch) -
     few = [most_steps(f) <= MAX_STEPS for f in chains]
     for f, fits in zip(chains, few, strict=True):
         steps = trace(f)
-        assert isinstance(steps, Steps) == fits, f
+        assert isinstance(steps, ThresholdTable) == fits, f
         assert isinstance(steps, str) or same(f, steps), f
     monkeypatch.setattr(module, "SHORT", 0)
     monkeypatch.setattr(module, "MAX_EVALUATIONS", 0)
     for f, fits in zip(chains, few, strict=True):
         steps = trace(f)
-        assert fits if isinstance(steps, Steps) else not (fits and edges(f) is not None), f
+        assert fits if isinstance(steps, ThresholdTable) else not (fits and edges(f) is not None), f
         assert isinstance(steps, str) or same(f, steps), f
 
 
@@ -67,7 +67,7 @@ def on_floats(ops: tuple[Elementwise, ...], end: Quantizer, lo: Any, hi: Any) ->
     spread = tuple(with_constants(op, {k: np.repeat(v, sets, -1) for k, v in constants(op).items()}) for op in ops)
     last = with_constants(end, {k: np.repeat(v, sets, -1) for k, v in constants(end).items()})
     type_ = IntType(0, KEY_POS_INF)
-    return StepFunction("f", FloatBits(), spread, last, np.arange(sets), *map(np.asarray, (lo, hi)), type_, type_)
+    return StepFunction("f", FloatKey(), spread, last, np.arange(sets), *map(np.asarray, (lo, hi)), type_, type_)
 
 
 def key(x: float) -> int:
@@ -92,11 +92,11 @@ def test_every_activation(kind: str, bisection: bool, monkeypatch: pytest.Monkey
         lo = np.maximum([key(p) - 150 for p in points], 0)
         near = on_floats(ops, end, lo, np.minimum(lo + 300, KEY_POS_INF))
         steps = trace(near)
-        assert isinstance(steps, Steps) or (bisection and edges(near) is None)
+        assert isinstance(steps, ThresholdTable) or (bisection and edges(near) is None)
         assert isinstance(steps, str) or same(near, steps), (alpha, beta)
         everywhere = on_floats(ops, end, [0], [KEY_POS_INF])
         steps = trace(everywhere)
-        if isinstance(steps, Steps):
+        if isinstance(steps, ThresholdTable):
             x = np.concatenate([steps.corners(), r.integers(0, KEY_POS_INF + 1, (20000, 1))])
             assert (steps.apply(x) == everywhere.evaluate(x)).all(), (alpha, beta)
         else:
@@ -118,7 +118,7 @@ def test_minifloats_below_powers_of_two(mode: Rounding, monkeypatch: pytest.Monk
         end = FloatQuant(np.ones(1, np.float32), mantissa, lowest, largest, True, mode)
         f = on_floats((), end, lo, lo + 120)
         steps = trace(f)
-        assert isinstance(steps, Steps) == (mantissa > 0 or mode not in DIRECTED)
+        assert isinstance(steps, ThresholdTable) == (mantissa > 0 or mode not in DIRECTED)
         assert isinstance(steps, str) or same(f, steps)
         fell |= bool((np.diff(f.evaluate(every_input(f)), axis=0) < 0).any())
     assert fell == (mode in DIRECTED)
@@ -128,15 +128,15 @@ def test_wide_intervals_of_integers() -> None:
     """Sums that wrap several times, and the lowest integer, whose absolute value is itself."""
     end = QuantizeLinear(np.float32([1e7]), np.zeros(1, np.int64), IntType(0, 255), "uint8")
     for ops, source in (
-        ((), Whole("int32", np.array([123456789]))),
-        ((Add(np.array([2**31 - 5], np.int32)),), Whole("int32", np.zeros(1, np.int64))),
-        ((Activation("Abs"),), Whole("int32", np.zeros(1, np.int64))),
-        ((Cast("int32"), Activation("Abs")), Whole("uint32", np.array([7]))),
+        ((), IntegerEncoding("int32", np.array([123456789]))),
+        ((Add(np.array([2**31 - 5], np.int32)),), IntegerEncoding("int32", np.zeros(1, np.int64))),
+        ((Activation("Abs"),), IntegerEncoding("int32", np.zeros(1, np.int64))),
+        ((Cast("int32"), Activation("Abs")), IntegerEncoding("uint32", np.array([7]))),
     ):
         lo, hi = np.array([-(1 << 33)]), np.array([1 << 34])
         f = StepFunction("f", source, ops, end, np.zeros(1, int), lo, hi, IntType(int(lo[0]), int(hi[0])), end.type)
         steps = trace(f)
-        assert isinstance(steps, Steps)
+        assert isinstance(steps, ThresholdTable)
         middle = np.random.default_rng(1).integers(lo[0], hi[0], (100000, 1))
         edge = np.arange(-6, 7)[:, None] + (np.arange(-4, 9) << 31)
         x = np.concatenate([steps.corners(), middle, np.clip(edge.reshape(-1, 1), lo, hi)])
@@ -150,10 +150,10 @@ def test_as_many_steps_as_fit() -> None:
     lo, hi = np.zeros(sets, np.int64), np.full(sets, KEY_POS_INF)
     for top, fits in ((MAX_STEPS, True), (MAX_STEPS + 1, False)):
         end = IntQuant(scale, zero, IntType(0, top), Rounding.ROUND)
-        f = StepFunction("f", FloatBits(), (), end, np.arange(sets), lo, hi, IntType(0, KEY_POS_INF), end.type)
+        f = StepFunction("f", FloatKey(), (), end, np.arange(sets), lo, hi, IntType(0, KEY_POS_INF), end.type)
         steps = trace(f)
-        assert isinstance(steps, Steps) == fits
-        if isinstance(steps, Steps):
+        assert isinstance(steps, ThresholdTable) == fits
+        if isinstance(steps, ThresholdTable):
             x = np.concatenate([steps.corners(), np.random.default_rng(0).integers(0, KEY_POS_INF, (50000, sets))])
             assert steps.steps == MAX_STEPS
             assert (steps.apply(x) == f.evaluate(x)).all()

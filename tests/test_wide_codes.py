@@ -15,10 +15,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Accumulator, Whole
+from hlsgen.ir import Accumulator, IntegerEncoding
 from hlsgen.ir.ops import Add, Cast, IntQuant, Mul, Pair, PairOp, QuantizeLinear
 from hlsgen.numerics.fixed import IntType, Rounding
-from hlsgen.rescale import FloatScale, StepFunction, Thresholds, Wish, realize, select
+from hlsgen.rescale import FloatScale, Preference, StepFunction, Thresholds, realize, select
 from hlsgen.rescale import extract as tracing
 from hlsgen.rescale.extract import MAX_STEPS, trace
 from hlsgen.rescale.realize import float_scale_match
@@ -136,7 +136,15 @@ def wide(channels: int, bits: int = 28, seed: int = 0) -> StepFunction:
     end = QuantizeLinear(np.ones(channels, np.float32), zero + np.arange(channels) % 3, int16, "int16")
     ops = (Add(add.astype(np.int32)), Cast("float32"), Mul(scale))
     return StepFunction(
-        "f", Whole("int32", zero), ops, end, np.arange(channels), zero + type_.lo, zero + type_.hi, type_, int16
+        "f",
+        IntegerEncoding("int32", zero),
+        ops,
+        end,
+        np.arange(channels),
+        zero + type_.lo,
+        zero + type_.hi,
+        type_,
+        int16,
     )
 
 
@@ -197,7 +205,7 @@ def test_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     scales, zeros = (0.013, 0.021, 0.03), (1, 2, 3)
     end = Pair(PairOp.ADD, IntType(-128, 127), "int8", scales, zeros)
     none, bytes_ = np.zeros(1, np.int64), IntType(0, (1 << 16) - 1)
-    f = StepFunction("f", Whole("uint16", none), (), end, none, none, none + bytes_.hi, bytes_, end.type)
+    f = StepFunction("f", IntegerEncoding("uint16", none), (), end, none, none, none + bytes_.hi, bytes_, end.type)
     assert realize(f, np.zeros((1, 1), np.int64)).name == "pair"
     assert calls == ["every", "pair"]
 
@@ -215,7 +223,7 @@ def test_few_steps_over_many_codes() -> None:
     assert choice.steps is not None
     assert choice.steps.steps == 12
     many = wide(2)
-    chosen = realize(many, np.array([[0, 1]]), Wish(forced="thresholds"))
+    chosen = realize(many, np.array([[0, 1]]), Preference(forced="thresholds"))
     assert chosen.steps is None
     assert isinstance(chosen.realization, Thresholds)
     assert len(chosen.realization.table) > MAX_STEPS
@@ -227,7 +235,7 @@ def test_forced_where_it_is_impossible() -> None:
     f = wide(2)
     for kind, reason in (("pair", "it is none for functions of this kind"), ("scale", "scale: it has ")):
         with pytest.raises(HlsgenError) as error:
-            realize(f, np.array([[0, 1]]), Wish(forced=kind))
+            realize(f, np.array([[0, 1]]), Preference(forced=kind))
         (found,) = error.value.diagnostics
         assert found.code == "HG037"
         assert found.message.startswith(f"the realization {kind!r} is impossible here. {reason}")

@@ -11,7 +11,7 @@ from pathlib import Path
 import hlsgen
 from hlsgen.cycle_model.fifo_shrinking import with_depths
 from hlsgen.cycle_model.simulate import measure
-from hlsgen.dataflow.units import FifoStage
+from hlsgen.dataflow.units import Fifo
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parents[1] / "examples" / "digits_cnn" / "digits_cnn.onnx"
@@ -214,7 +214,7 @@ def branch(folder: Path) -> None:
     """The residual branch of the example, and the interval at several depths of its FIFO."""
     schedule = hlsgen.check(MODEL, hlsgen.Options(target_cycles=CYCLES)).schedule
     (name,) = schedule.critical
-    chosen = next(s.unit.depth for s in schedule.stages if s.name == name and isinstance(s.unit, FifoStage))
+    chosen = next(s.unit.depth for s in schedule.nodes if s.name == name and isinstance(s.unit, Fifo))
     svg = Svg(760, 430)
     svg.text(20, 24, "examples/digits_cnn: the residual branch")
     for x, y, w, text, colour in (
@@ -237,7 +237,7 @@ def branch(folder: Path) -> None:
     for n, depth in enumerate(depths):
         x = left + n * wide
         try:
-            cycles = measure(with_depths(schedule.stages, {name: depth}))[1]
+            cycles = measure(with_depths(schedule.nodes, {name: depth}))[1]
         except ValueError:
             stopped += 1
             continue

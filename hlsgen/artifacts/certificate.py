@@ -15,24 +15,24 @@ import numpy as np
 
 from hlsgen.dataflow.network import Schedule
 from hlsgen.ir import (
+    ArgMaxLayer,
+    BinaryMap,
     Concatenation,
     Convolution,
     Layer,
     Linear,
     Map,
-    Merge,
-    Packing,
+    PackBytes,
     Pooling,
     Rearrange,
-    Relabel,
-    Winner,
+    View,
     binary_function,
     sources_of,
 )
-from hlsgen.ir.value_ranges import reach
+from hlsgen.ir.value_ranges import value_range
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Choice, FloatUnits, Steps, specialize
+from hlsgen.rescale import Choice, FloatUnits, ThresholdTable, specialize
 from hlsgen.verilog.binding.memory_files import Bits
 from hlsgen.verilog.netlist import Design, Instance
 from hlsgen.verilog.render import constant
@@ -42,7 +42,7 @@ FORMAT = 2
 #: What the layers are called.
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", Merge: "merge", Packing: "pair", Winner: "argmax",
+    Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
 }  # fmt: skip
 
 
@@ -61,14 +61,14 @@ def _layers(design: Design, schedule: Schedule) -> Iterator[dict[str, Any]]:
     instances = {instance.name: instance for instance in design.instances}
     chains: dict[int, list[Instance]] = {}
     found: list[Instance] = []
-    for stage in schedule.stages[1:-1]:
-        found.append(instances[stage.name])
-        if stage.position >= 0:
-            chains[stage.position], found = found, []
+    for node in schedule.nodes[1:-1]:
+        found.append(instances[node.name])
+        if node.position >= 0:
+            chains[node.position], found = found, []
     if chains:
         chains[max(chains)] += found
     for i, layer in enumerate(schedule.graph.layers):
-        if isinstance(layer, Relabel):
+        if isinstance(layer, View):
             continue
         yield {
             "layer": layer.name,
@@ -106,10 +106,12 @@ def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
         case Pooling():
             return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
         case Map():
-            f = specialize(layer, schedule.orders[i + 1], *(reach(schedule.graph, layer.inputs[0]) or (None, None)))
+            f = specialize(
+                layer, schedule.orders[i + 1], *(value_range(schedule.graph, layer.inputs[0]) or (None, None))
+            )
             return _function(schedule.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
-        case Merge():
-            first, second = (reach(schedule.graph, j) for j in layer.inputs)
+        case BinaryMap():
+            first, second = (value_range(schedule.graph, j) for j in layer.inputs)
             both = binary_function.specialize(layer, schedule.orders[i + 1], (first, second))
             choice = schedule.choices[layer.name]
             assert choice.way is not None
@@ -151,7 +153,7 @@ def _form(choice: Choice) -> str:
     return "steps" if choice.steps is not None else "constants"
 
 
-def _runs(steps: Steps, s: int) -> dict[str, list[int]]:
+def _runs(steps: ThresholdTable, s: int) -> dict[str, list[int]]:
     """Where set s changes inside its interval, and its codes from the low end on."""
     starts = np.unique(np.append(steps.inner(s), steps.lo[s]))
     codes = steps.values[np.searchsorted(steps.table[:, s], starts, side="right"), s]

@@ -11,29 +11,29 @@ from hlsgen.cycle_model.latency import busy
 from hlsgen.dataflow.folding import work_of
 from hlsgen.dataflow.network import Schedule
 from hlsgen.dataflow.units import (
-    ConvStage,
-    FifoStage,
-    GatherStage,
-    MatrixStage,
-    Multiplier,
-    PoolStage,
-    ReduceStage,
-    Stage,
-    TapsStage,
-    UnfoldStage,
+    ConvUnit,
+    Fifo,
+    GroupedMatVec,
+    MatVec,
+    Node,
+    PoolUnit,
+    Reorder,
+    SlidingWindow,
+    TiledPool,
+    WeightedUnit,
 )
 from hlsgen.ir import (
+    ArgMaxLayer,
+    BinaryMap,
     Concatenation,
     Convolution,
     Layer,
     Linear,
     Map,
-    Merge,
-    Packing,
+    PackBytes,
     Pooling,
     Rearrange,
-    Relabel,
-    Winner,
+    View,
     sources_of,
 )
 from hlsgen.rescale import Choice
@@ -44,7 +44,7 @@ def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
     rows = []
     own = stages_of(schedule)
     for layer in schedule.graph.layers:
-        rows.append(_row(schedule, layer, own.get(layer.name, []) if not isinstance(layer, Relabel) else []))
+        rows.append(_row(schedule, layer, own.get(layer.name, []) if not isinstance(layer, View) else []))
     return rows
 
 
@@ -52,64 +52,64 @@ def fifo_table(schedule: Schedule) -> list[dict[str, Any]]:
     """Each FIFO; with a depth less by one, those that are critical cost latency or interval, or block."""
     return [
         {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in schedule.critical}
-        for s in schedule.stages
-        if isinstance(s.unit, FifoStage)
+        for s in schedule.nodes
+        if isinstance(s.unit, Fifo)
     ]
 
 
-def stages_of(schedule: Schedule) -> dict[str, list[Stage]]:
-    """The stages of each layer by its name, with the plumbing in front of them."""
-    own: dict[str, list[Stage]] = {}
-    plumbing: list[Stage] = []
-    for stage in schedule.stages[1:-1]:
-        plumbing.append(stage)
-        if stage.layer:
-            own.setdefault(stage.layer, []).extend(plumbing)
+def stages_of(schedule: Schedule) -> dict[str, list[Node]]:
+    """The nodes of each layer by its name, with the plumbing in front of them."""
+    own: dict[str, list[Node]] = {}
+    plumbing: list[Node] = []
+    for node in schedule.nodes[1:-1]:
+        plumbing.append(node)
+        if node.layer:
+            own.setdefault(node.layer, []).extend(plumbing)
             plumbing = []
     return own
 
 
-def _row(schedule: Schedule, layer: Layer, stages: list[Stage]) -> dict[str, Any]:
+def _row(schedule: Schedule, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": layer.name,
         "kind": "",
         "input": ", ".join(str(source.type) for source in sources_of(layer)),
         "output": str(layer.result.type),
         "shape": list(layer.result.shape),
-        "cycles": max((busy(s) for s in stages), default=0),
-        "instance": stages[-1].name if stages else None,
-        **_memories(stages),
+        "cycles": max((busy(s) for s in nodes), default=0),
+        "instance": nodes[-1].name if nodes else None,
+        **_memories(nodes),
     }
     match layer:
         case Linear() | Convolution():
-            row |= _multiplying(schedule, layer, stages[-1])
-        case Map() | Merge():
+            row |= _multiplying(schedule, layer, nodes[-1])
+        case Map() | BinaryMap():
             choice = schedule.choices[layer.name]
             row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}
-            row |= {"realization": describe_choice(choice), "taken": choice.name, "lanes": stages[-1].source.lanes}
+            row |= {"realization": describe_choice(choice), "taken": choice.name, "lanes": nodes[-1].source.lanes}
             row |= {"tried": [asdict(trial) for trial in choice.trials]}
         case Pooling():
-            row |= {"kind": f"{layer.kind.value} pool", "lanes": stages[-1].source.lanes}
+            row |= {"kind": f"{layer.kind.value} pool", "lanes": nodes[-1].source.lanes}
         case Rearrange():
-            row |= {"kind": type(layer.op).__name__.lower(), "lanes": stages[-1].source.lanes}
+            row |= {"kind": type(layer.op).__name__.lower(), "lanes": nodes[-1].source.lanes}
         case Concatenation():
-            row |= {"kind": "concat", "lanes": stages[-1].source.lanes}
-        case Packing():
-            row |= {"kind": "pair", "lanes": stages[-1].source.lanes}
-        case Relabel():
+            row |= {"kind": "concat", "lanes": nodes[-1].source.lanes}
+        case PackBytes():
+            row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
+        case View():
             row |= {"kind": "rename"}
-        case Winner():
+        case ArgMaxLayer():
             row |= {"kind": "argmax"}
         case _:
             assert_never(layer)
     return row
 
 
-def _multiplying(schedule: Schedule, layer: Linear | Convolution, stage: Stage) -> dict[str, Any]:
-    unit, work = stage.unit, work_of(layer)
-    assert isinstance(unit, Multiplier)
-    pe = unit.pe * unit.windows if isinstance(unit, MatrixStage) else unit.pe
-    simd = 1 if isinstance(unit, ConvStage) and unit.depthwise else unit.simd
+def _multiplying(schedule: Schedule, layer: Linear | Convolution, node: Node) -> dict[str, Any]:
+    unit, work = node.unit, work_of(layer)
+    assert isinstance(unit, WeightedUnit)
+    pe = unit.pe * unit.windows if isinstance(unit, MatVec) else unit.pe
+    simd = 1 if isinstance(unit, ConvUnit) and unit.depthwise else unit.simd
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
     return {
         "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
@@ -118,26 +118,26 @@ def _multiplying(schedule: Schedule, layer: Linear | Convolution, stage: Stage) 
     }  # fmt: skip
 
 
-def _memories(stages: list[Stage]) -> dict[str, int]:
+def _memories(nodes: list[Node]) -> dict[str, int]:
     """Bits of weights and buffers, beats of FIFOs."""
     found = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
-    for stage in stages:
-        unit = stage.unit
+    for node in nodes:
+        unit = node.unit
         match unit:
-            case MatrixStage() | ConvStage() | TapsStage():
+            case MatVec() | ConvUnit() | GroupedMatVec():
                 width = 1 if unit.mode else max(int(unit.weight.max()), -1 - int(unit.weight.min())).bit_length() + 1
                 found["weight_bits"] += unit.weight.size * width
-            case FifoStage(depth):
+            case Fifo(depth):
                 found["fifo_depth"] = max(found["fifo_depth"], depth)
-                found["buffer_bits"] += depth * stage.source.bits
-            case GatherStage(block):
-                found["buffer_bits"] += 2 * block * stage.source.bits
-            case ReduceStage():
-                found["buffer_bits"] += unit.words * stage.result.bits
+                found["buffer_bits"] += depth * node.source.bits
+            case Reorder(block):
+                found["buffer_bits"] += 2 * block * node.source.bits
+            case TiledPool():
+                found["buffer_bits"] += unit.words * node.result.bits
             case _:
                 pass
-        if isinstance(unit, ConvStage | PoolStage | UnfoldStage):
-            found["buffer_bits"] += unit.depth * stage.source.bits
+        if isinstance(unit, ConvUnit | PoolUnit | SlidingWindow):
+            found["buffer_bits"] += unit.depth * node.source.bits
     return found
 
 

@@ -10,7 +10,7 @@ from hlsgen.verilog.netlist import Design, Instance
 
 def weight_table(design: Design, schedule: Schedule) -> list[dict[str, Any]]:
     """An entry a unit, in the order of their numbers."""
-    layers = {stage.name: stage.layer for stage in schedule.stages}
+    layers = {node.name: node.layer for node in schedule.nodes}
     units = [instance for instance in design.instances if "LOADABLE" in instance.parameters]
     return [_unit(design, instance, layers[instance.name]) for instance in units]
 

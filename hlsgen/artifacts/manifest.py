@@ -12,7 +12,7 @@ from hlsgen.artifacts.layer_table import fifo_table, layer_table
 from hlsgen.artifacts.load_map import weight_table
 from hlsgen.dataflow.network import Schedule
 from hlsgen.dataflow.units import Stream
-from hlsgen.ir import Accumulator, Affine, Decode, Fixed, FloatBits, Graph, HostOp, Op, Step, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 from hlsgen.verilog.netlist import Design
@@ -58,7 +58,7 @@ def manifest(
             ),
             "shape": list(graph.model.input_shape),
             "port": "s_axis",
-            **_stream(design.input, design.input_tdata, schedule.orders[0], graph.input.shape, graph.input.decode),
+            **_stream(design.input, design.input_tdata, schedule.orders[0], graph.input.shape, graph.input.encoding),
         },
         "output": {
             "tensor": graph.model.output_name,
@@ -68,7 +68,7 @@ def manifest(
                 design.output_tdata,
                 schedule.orders[-1],
                 graph.output.shape,
-                graph.output.decode,
+                graph.output.encoding,
             ),
         },
         "cycles": {"latency": schedule.latency, "interval": schedule.interval},
@@ -80,15 +80,13 @@ def manifest(
     }
 
 
-def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], decode: Decode) -> dict[str, Any]:
+def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], decode: Encoding) -> dict[str, Any]:
     return {
         "tdata_bits": tdata,
         "beats": stream.beats,
         "lanes": stream.lanes,
         "element_bits": stream.type.bits,
-        "element": "float32 bits"
-        if isinstance(decode, FloatBits)
-        else ("signed" if stream.type.signed else "unsigned"),
+        "element": "float32 bits" if isinstance(decode, FloatKey) else ("signed" if stream.type.signed else "unsigned"),
         "range": [stream.type.lo, stream.type.hi],
         "layout": "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
         "unused high bits are zero; tlast with the last beat",
@@ -98,10 +96,10 @@ def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], de
     }
 
 
-def describe(decode: Decode) -> str:
+def describe(decode: Encoding) -> str:
     """The real value of a code, in words."""
     match decode:
-        case FloatBits():
+        case FloatKey():
             return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
         case Fixed(fraction):
             return f"real = code * 2^-{fraction}"
@@ -117,7 +115,7 @@ def describe(decode: Decode) -> str:
                 f"{inner} + {o[0]}" if len(o) == 1 and o[0] else inner if len(o) == 1 else f"{inner} + offset[channel]"
             )
             return f"real = round_to_float32(({shift}) * {text})"
-        case Whole(dtype, offset):
+        case IntegerEncoding(dtype, offset):
             o = np.unique(offset)
             add = "" if not o.any() else f" + {o[0]}" if len(o) == 1 else " + offset[channel]"
             return f"{dtype} = code{add}"

@@ -22,7 +22,7 @@ from hlsgen.certify.quantizers import Summary
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import import_model, parse_datatype
 from hlsgen.ir import Graph, sources_of
-from hlsgen.ir.stream_order import Layout, lay_out
+from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.library import library_text
 from hlsgen.passes import InputMode, lower
 
@@ -64,7 +64,7 @@ def _json(path: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, Layout]:
+def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, StreamOrder]:
     """What the model means with the manifest's options."""
     problems = Collector()
     model = import_model(path, problems, options.get("add") == "fixed-point")
@@ -89,7 +89,7 @@ def _mode(text: object) -> InputMode | None:
 
 
 def _check(
-    directory: Path, options: dict[str, Any], graph: Graph, layout: Layout, collector: Collector, result: Certified
+    directory: Path, options: dict[str, Any], graph: Graph, layout: StreamOrder, collector: Collector, result: Certified
 ) -> None:
     certificate = _json(directory / "certificate.json")
     if certificate is None:

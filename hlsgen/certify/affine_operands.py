@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify.netlist_reader import broken
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Whole
-from hlsgen.ir.binary_function import Operands
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, IntegerEncoding, ThresholdCount
+from hlsgen.ir.binary_function import BinaryFunction
 from hlsgen.ir.evaluate import apply, constants, decode
-from hlsgen.ir.ops import Activation, Add, Cast, Dequantize, Div, Elementwise, Fma, Joint, Max, Min, Mul
+from hlsgen.ir.ops import Activation, Add, BinaryKind, Cast, Dequantize, Div, Elementwise, Fma, Max, Min, Mul
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 
@@ -29,7 +29,7 @@ _SINGLE = np.dtype(np.float32)
 
 
 @dataclass(frozen=True)
-class Line:
+class AffineOperand:
     """slope * code + start for the codes lo..hi, in a dtype that holds all these values."""
 
     slope: Fraction
@@ -38,9 +38,11 @@ class Line:
     hi: int
     dtype: np.dtype[Any]
 
-    def then(self, dtype: np.dtype[Any], factor: Fraction = Fraction(1), add: Fraction = Fraction(0)) -> Line | None:
+    def then(
+        self, dtype: np.dtype[Any], factor: Fraction = Fraction(1), add: Fraction = Fraction(0)
+    ) -> AffineOperand | None:
         """(x * factor + add) in a dtype, if that holds all of it."""
-        made = Line(self.slope * factor, self.start * factor + add, self.lo, self.hi, dtype)
+        made = AffineOperand(self.slope * factor, self.start * factor + add, self.lo, self.hi, dtype)
         return made if made._held() else None
 
     def _held(self) -> bool:
@@ -56,9 +58,9 @@ class Line:
         return fine and largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
 
 
-def joined(f: Operands, mode: int, constants_: tuple[int, int]) -> StepFunction:
-    """The function of t = a * FA + b * FB (mode 0) or (a - ZA) * (b - ZB) (mode 1) that a Merge is. Raises HG055."""
-    if f.kind not in (Joint.ADD, Joint.SUB) if mode == 0 else f.kind is not Joint.MUL:
+def joined(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFunction:
+    """The function of t = a * FA + b * FB (mode 0) or (a - ZA) * (b - ZB) (mode 1) that a BinaryMap is. Raises HG055."""
+    if f.kind not in (BinaryKind.ADD, BinaryKind.SUB) if mode == 0 else f.kind is not BinaryKind.MUL:
         raise _unknown(f, f"a {f.kind.value} is no sum or product as the hardware has it")
     zeros = np.array([0.0, -0.0], np.float32)
     if any(isinstance(op, Activation) and len(np.unique(apply(op, zeros))) > 1 for op in f.ops):
@@ -71,8 +73,8 @@ def joined(f: Operands, mode: int, constants_: tuple[int, int]) -> StepFunction:
         a, b = lines
         if a is None or b is None or a.dtype != b.dtype or (a.dtype.kind == "f" and a.dtype != _SINGLE):
             raise _unknown(f, "an operand is rounded in front of the joint")
-        if f.kind is Joint.SUB:
-            b = Line(-b.slope, -b.start, b.lo, b.hi, b.dtype)
+        if f.kind is BinaryKind.SUB:
+            b = AffineOperand(-b.slope, -b.start, b.lo, b.hi, b.dtype)
         unit, offset = (_sum if mode == 0 else _product)(f, a, b, constants_)
         units.append(unit)
         offsets.append(offset)
@@ -96,11 +98,11 @@ def interval(mode: int, constants_: tuple[int, int], a: tuple[int, int], b: tupl
     return min(corners), max(corners)
 
 
-def _unknown(f: Operands, why: str) -> Exception:
+def _unknown(f: BinaryFunction, why: str) -> Exception:
     return broken(f.name, f"cannot be certified: its {f.pairs} pairs of codes are too many to try, and {why}.")
 
 
-def _sum(f: Operands, a: Line, b: Line, factors: tuple[int, int]) -> tuple[Fraction, Fraction]:
+def _sum(f: BinaryFunction, a: AffineOperand, b: AffineOperand, factors: tuple[int, int]) -> tuple[Fraction, Fraction]:
     """(unit, offset) with a + b = (t + offset) * unit."""
     parts = zip((a.slope, b.slope), factors, strict=True)
     unit = next((slope / factor for slope, factor in parts if factor), Fraction(0))
@@ -112,18 +114,22 @@ def _sum(f: Operands, a: Line, b: Line, factors: tuple[int, int]) -> tuple[Fract
     return unit, (a.start + b.start) / unit
 
 
-def _product(f: Operands, a: Line, b: Line, zeros: tuple[int, int]) -> tuple[Fraction, Fraction]:
+def _product(
+    f: BinaryFunction, a: AffineOperand, b: AffineOperand, zeros: tuple[int, int]
+) -> tuple[Fraction, Fraction]:
     if not a.slope or not b.slope or (a.start, b.start) != (-a.slope * zeros[0], -b.slope * zeros[1]):
         raise broken(f.name, f"the operands are 0 at other codes in the model than {zeros[0]} and {zeros[1]}.")
     return a.slope * b.slope, Fraction(0)
 
 
-def _meaning(f: Operands, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int) -> Decode:
+def _meaning(
+    f: BinaryFunction, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int
+) -> Encoding:
     """(t + offset) * unit, rounded once, as a decoding of t."""
     if dtype.kind in "iu":
         if any(unit != 1 for unit in units):
             raise _unknown(f, "its integers have a factor")
-        return Whole(dtype.name, np.array([int(offset) for offset in offsets], np.int64))
+        return IntegerEncoding(dtype.name, np.array([int(offset) for offset in offsets], np.int64))
     fine = math.lcm(*(offset.denominator for offset in offsets))
     whole = [int(offset * fine) for offset in offsets]
     scale = [unit / fine for unit in units]
@@ -133,7 +139,7 @@ def _meaning(f: Operands, dtype: np.dtype[Any], units: list[Fraction], offsets: 
     return Accumulator(fine, np.array(whole, np.int64), np.array([float(x) for x in scale]))
 
 
-def _line(source: Decode, ops: tuple[Elementwise, ...], lo: int, hi: int) -> Line | None:
+def _line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> AffineOperand | None:
     """A chain of one set, if all of it is exact; compared with the chain itself at both ends."""
     values = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in values):
@@ -155,21 +161,21 @@ def _number(value: Any) -> Fraction:
     return Fraction(np.asarray(value).reshape(-1)[0].item())
 
 
-def _chain(x: Line | None, *steps: Callable[[Line], Line | None]) -> Line | None:
+def _chain(x: AffineOperand | None, *steps: Callable[[AffineOperand], AffineOperand | None]) -> AffineOperand | None:
     for step in steps:
         x = None if x is None else step(x)
     return x
 
 
-def _decoded(source: Decode, lo: int, hi: int) -> Line | None:
-    code = Line(Fraction(1), Fraction(0), lo, hi, _SINGLE)
+def _decoded(source: Encoding, lo: int, hi: int) -> AffineOperand | None:
+    code = AffineOperand(Fraction(1), Fraction(0), lo, hi, _SINGLE)
     match source:
         case Affine(scale, zero):
             z, factor = _number(zero), _number(scale)
             return _chain(
                 code, lambda x: x.then(_SINGLE), lambda x: x.then(_SINGLE, add=-z), lambda x: x.then(_SINGLE, factor)
             )
-        case CountScale(scale_, bias):
+        case ThresholdCount(scale_, bias):
             factor, add = Fraction(float(np.float32(scale_))), Fraction(float(np.float32(bias)))
             return _chain(
                 code, lambda x: x.then(_SINGLE), lambda x: x.then(_SINGLE, factor), lambda x: x.then(_SINGLE, add=add)
@@ -179,13 +185,13 @@ def _decoded(source: Decode, lo: int, hi: int) -> Line | None:
             return code.then(_SINGLE, unit * multiplier, unit * _number(offset))
         case Fixed(fraction):
             return code.then(_SINGLE, Fraction(2) ** -fraction)
-        case Whole(dtype, offset):
+        case IntegerEncoding(dtype, offset):
             return code.then(np.dtype(dtype), add=_number(offset))
         case _:
             return None
 
 
-def _applied(op: Elementwise, x: Line) -> Line | None:
+def _applied(op: Elementwise, x: AffineOperand) -> AffineOperand | None:
     match op:
         case Mul(value) if value.dtype == x.dtype:
             return x.then(x.dtype, _number(value))

@@ -9,15 +9,15 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.certify.affine_operands import joined
-from hlsgen.certify.models.arithmetic import InTurn
+from hlsgen.certify.models.arithmetic import CascadeModel
 from hlsgen.certify.models.routing import fits, only
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
-from hlsgen.certify.proof import MAX_EVERY, Runs, prove, read_as, runs_in
-from hlsgen.certify.quantizers import Quantizer, Summary, reachable, same
-from hlsgen.certify.stream_contents import Elements, Stream, readable
-from hlsgen.ir import Merge
-from hlsgen.ir.binary_function import Operands, specialize
-from hlsgen.ir.value_ranges import Reach
+from hlsgen.certify.proof import MAX_EVERY, RunLengths, prove, read_as, runs_in
+from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable, same
+from hlsgen.certify.stream_contents import Elements, StreamContents, readable
+from hlsgen.ir import BinaryMap
+from hlsgen.ir.binary_function import BinaryFunction, specialize
+from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
 _COMMON = "LANES A_W A_SIGNED B_W B_SIGNED OUT_W MODE"
@@ -30,10 +30,10 @@ _CHUNK = 1 << 20
 Uses = dict[tuple[int, int], list[int]]
 
 
-class Join:
+class JoinModel:
     """hg_join, from the contract at the head of its file. Raises HG055 if it does not fit both streams."""
 
-    def __init__(self, cell: Cell, streams: tuple[Stream, Stream]) -> None:
+    def __init__(self, cell: Cell, streams: tuple[StreamContents, StreamContents]) -> None:
         self.cell, self.mode = cell, cell.number("MODE") if "MODE" in cell.parameters else -1
         if self.mode not in _CONSTANTS:
             raise broken(cell.name, f"MODE is {self.mode}, none that hg_join has.")
@@ -61,15 +61,15 @@ class Join:
         return np.asarray(first * a + second * b if self.mode == 0 else (a - first) * (b - second))
 
 
-class Hardware:
-    """Tables, join and function of a Merge."""
+class BinaryHardware:
+    """Tables, join and function of a BinaryMap."""
 
-    def __init__(self, q: Quantizer, layer: Merge, memories: Memories) -> None:
+    def __init__(self, q: QuantizerHardware, layer: BinaryMap, memories: Memories) -> None:
         number = next(n for n, cell in enumerate(q.units) if cell.module == "hg_join")
         assert q.stream.operands is not None
-        self.join = Join(q.units[number], q.stream.operands)
+        self.join = JoinModel(q.units[number], q.stream.operands)
         self.function = q.module(q.units[number + 1 :], memories)
-        self.tables: list[InTurn | None] = []
+        self.tables: list[CascadeModel | None] = []
         for stream, source, bits, signed in zip(
             q.stream.operands, layer.sources, self.join.bits, self.join.signed, strict=True
         ):
@@ -80,7 +80,7 @@ class Hardware:
                 readable(self.join.cell.name, stream, source.type, bits, signed)
             else:
                 sign = None if first.signed is None else int(first.signed)
-                before = Stream(stream.elements, first.in_bits, stream.lo, stream.hi)
+                before = StreamContents(stream.elements, first.in_bits, stream.lo, stream.hi)
                 readable(first.cell.name, before, source.type, first.in_bits, sign)
         self.first = self.function.units[0]
         if self.first.in_bits != self.join.out_bits:
@@ -108,7 +108,11 @@ class Hardware:
 
 
 def check_merge(
-    q: Quantizer, layer: Merge, reach: tuple[Reach | None, Reach | None], elements: Elements, memories: Memories
+    q: QuantizerHardware,
+    layer: BinaryMap,
+    reach: tuple[ValueRange | None, ValueRange | None],
+    elements: Elements,
+    memories: Memories,
 ) -> Summary:
     """A function of two tensors. Raises HG055."""
     f = specialize(layer, q.order, reach)
@@ -119,7 +123,7 @@ def check_merge(
         same(layer.name, f"certificate.json, operand {key} of set", [s[key] for s in entries], intervals)
         numbers = elements.numbers[layer.inputs[side]][q.order]
         reachable(layer, f.index, f.lo[side], f.hi[side], elements, numbers)
-    hardware = Hardware(q, layer, memories)
+    hardware = BinaryHardware(q, layer, memories)
     if q.entry["way"] != WAYS[hardware.join.mode]:
         raise broken(layer.name, f"certificate.json: the way is {q.entry['way']!r}, not {WAYS[hardware.join.mode]!r}.")
     uses = q.uses(f.index, hardware.folds)
@@ -136,7 +140,9 @@ def check_merge(
     return Summary(layer.name, "merge", " + ".join(m for part in modules for m in part), f.sets, f.pairs, evaluated)
 
 
-def _pairs(f: Operands, hardware: Hardware, uses: Uses, places: list[str]) -> tuple[int, list[tuple[int, int]]]:
+def _pairs(
+    f: BinaryFunction, hardware: BinaryHardware, uses: Uses, places: list[str]
+) -> tuple[int, list[tuple[int, int]]]:
     """All pairs of codes of every set; how many, and the interval of what the join sends in each."""
     ends: list[tuple[int, int]] = [(0, 0)] * f.sets
     done: set[tuple[object, ...]] = set()
@@ -171,7 +177,9 @@ def _pairs(f: Operands, hardware: Hardware, uses: Uses, places: list[str]) -> tu
     return evaluated, ends
 
 
-def _exact(f: Operands, hardware: Hardware, uses: Uses, places: list[str]) -> tuple[int, list[tuple[int, int]]]:
+def _exact(
+    f: BinaryFunction, hardware: BinaryHardware, uses: Uses, places: list[str]
+) -> tuple[int, list[tuple[int, int]]]:
     """Both operands as lines; the units behind the join as a function of one integer."""
     join = hardware.join
     if any(hardware.tables) or join.mode == 2:
@@ -186,9 +194,9 @@ def _exact(f: Operands, hardware: Hardware, uses: Uses, places: list[str]) -> tu
     return proof.evaluated, list(zip(g.lo.tolist(), g.hi.tolist(), strict=True))
 
 
-def _runs(f: Operands, hardware: Hardware, uses: Uses, ends: list[tuple[int, int]]) -> list[Runs]:
+def _runs(f: BinaryFunction, hardware: BinaryHardware, uses: Uses, ends: list[tuple[int, int]]) -> list[RunLengths]:
     """What the units behind the join compute on the interval of each set."""
-    found: dict[int, Runs] = {}
+    found: dict[int, RunLengths] = {}
     module = hardware.function
     for (fold, lane), sets in uses.items():
         for s in (s for s in sets if s not in found):

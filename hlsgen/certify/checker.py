@@ -13,70 +13,70 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify import weights
-from hlsgen.certify.binary_functions import Join, check_merge
-from hlsgen.certify.connectivity import Network
+from hlsgen.certify.binary_functions import JoinModel, check_merge
+from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.models import line_buffer, unrolled_windows
 from hlsgen.certify.models.routing import PLUMBING, fits, move, only, whole
-from hlsgen.certify.netlist_reader import Cell, Memories, Sized, broken
-from hlsgen.certify.quantizers import Quantizer, Summary, check_map, same, widths
-from hlsgen.certify.stream_contents import ANYTHING, Elements, Stream, readable, vectors
+from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
+from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_map, same, widths
+from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, readable, vectors
 from hlsgen.ir import (
+    ArgMaxLayer,
+    BinaryMap,
     Concatenation,
     Convolution,
-    FloatBits,
+    FloatKey,
     Graph,
     Layer,
     Linear,
     Map,
-    Merge,
-    Packing,
+    PackBytes,
     Pooling,
     Rearrange,
-    Relabel,
-    Winner,
+    View,
     sources_of,
 )
-from hlsgen.ir.stream_order import Layout
-from hlsgen.ir.value_ranges import reach
+from hlsgen.ir.stream_order import StreamOrder
+from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array
 
 #: What the certificate calls the layers.
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", Merge: "merge", Packing: "pair", Winner: "argmax",
+    Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
     Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu"),
-    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), Packing: ("hg_join",), Winner: ("hg_argmax",),
+    Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), PackBytes: ("hg_join",), ArgMaxLayer: ("hg_argmax",),
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
 #: What is left to prove of a layer whose stream is known.
-Proof = Callable[[], Summary]
+LayerProof = Callable[[], Summary]
 
 
 class Checker:
     """Walks the layers; `streams` are those that something has sent and nothing has taken yet."""
 
     def __init__(
-        self, graph: Graph, layout: Layout, network: Network, memories: Memories, entries: list[dict[str, Any]]
+        self, graph: Graph, layout: StreamOrder, network: Netlist, memories: Memories, entries: list[dict[str, Any]]
     ) -> None:
         self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
         self.elements = Elements(graph)
-        self.streams: dict[str, Stream] = {}
+        self.streams: dict[str, StreamContents] = {}
 
     def start(self) -> None:
         """The input port. Raises HG055."""
         value, cell = self.graph.input, self.network.port_in
-        bits = 32 if isinstance(value.decode, FloatBits) else value.type.bits
+        bits = 32 if isinstance(value.encoding, FloatKey) else value.type.bits
         width, order = cell.number("WIDTH", 1), self.layout.orders[0]
         if width % bits:
             raise broken(cell.name, f"WIDTH is {width}, no multiple of the {bits} bits of {value.type}.")
         lanes = width // bits
         numbers = np.full(-(-len(order) // lanes) * lanes, ANYTHING)
         numbers[: len(order)] = self.elements.numbers[0][order]
-        stream = Stream(numbers.reshape(-1, lanes), bits, value.type.lo, value.type.hi)
+        stream = StreamContents(numbers.reshape(-1, lanes), bits, value.type.lo, value.type.hi)
         self._frame(cell, stream)
         self._send(cell, [self.network.first], stream)
 
@@ -92,12 +92,12 @@ class Checker:
         self._frame(cell, stream)
 
     @staticmethod
-    def _frame(cell: Cell, stream: Stream) -> None:
+    def _frame(cell: Cell, stream: StreamContents) -> None:
         wanted = {"WIDTH": stream.width, "TDATA_W": -(-stream.width // 8) * 8, "BEATS": stream.beats}
         if cell.parameters != wanted:
             raise broken(cell.name, f"parameters are {_shown(cell)}, a frame of this core needs {wanted}.")
 
-    def _send(self, cell: Cell, names: list[str], stream: Stream) -> None:
+    def _send(self, cell: Cell, names: list[str], stream: StreamContents) -> None:
         for name in names:
             if self.network.widths[name] != stream.width:
                 raise broken(
@@ -105,7 +105,7 @@ class Checker:
                 )
             self.streams[name] = stream
 
-    def _taken(self, cell: Cell, names: list[str]) -> list[Stream]:
+    def _taken(self, cell: Cell, names: list[str]) -> list[StreamContents]:
         missing = [name for name in names if name not in self.streams]
         if missing:
             raise broken(cell.name, f"certificate.json lists it before what sends {missing[0]}.")
@@ -113,7 +113,7 @@ class Checker:
 
     # ----------------------------------------------------------------------- layers
 
-    def layer(self, i: int, entry: dict[str, Any]) -> Proof:
+    def layer(self, i: int, entry: dict[str, Any]) -> LayerProof:
         """Follows the units of a layer; what is left to prove of it. Raises HG055."""
         layer = self.graph.layers[i]
         cells = [self.network.cells[x["instance"]] for x in entry["instances"]]
@@ -124,21 +124,21 @@ class Checker:
         if isinstance(layer, Rearrange | Concatenation) == bool(own):
             raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
         if not isinstance(layer, Map | Rearrange | Concatenation) and any(
-            isinstance(source.decode, FloatBits) for source in sources_of(layer)
+            isinstance(source.encoding, FloatKey) for source in sources_of(layer)
         ):
             raise broken(layer.name, "it takes float32, which only a quantizer can.")
-        proof: Proof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
+        proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
         for cell in cells:
             taken = self._taken(cell, list(self.network.takes[cell.name]))
             if cell.module == "hg_unfold":
                 sent = unrolled_windows.unfold(cell, taken[0])
             elif cell.module in PLUMBING:
-                if cell.module == "hg_pad" and isinstance(layer.result.decode, FloatBits):
+                if cell.module == "hg_pad" and isinstance(layer.result.encoding, FloatKey):
                     raise broken(layer.name, "the border of a float32 tensor has no code.")
                 sent = move(cell, taken, layer.result.type.signed)
             elif cell is not own[-1]:
                 sent = self._partly(layer, cell, taken)
-            elif isinstance(layer, Map | Merge):
+            elif isinstance(layer, Map | BinaryMap):
                 sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
             else:
                 sent, proof = self._computed(i, layer, cell, taken, entry)
@@ -147,11 +147,11 @@ class Checker:
             self.elements.expect(layer.name, sent, i + 1, self.layout.orders[i + 1])
         return proof
 
-    def _partly(self, layer: Layer, cell: Cell, taken: list[Stream]) -> Stream:
+    def _partly(self, layer: Layer, cell: Cell, taken: list[StreamContents]) -> StreamContents:
         """The stream behind one of several units of a function."""
         if cell.module == "hg_join":
-            join = Join(cell, (taken[0], taken[1]))
-            if not isinstance(layer, Merge):
+            join = JoinModel(cell, (taken[0], taken[1]))
+            if not isinstance(layer, BinaryMap):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             a, b = taken
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
@@ -162,8 +162,8 @@ class Checker:
         return replace(taken[0], bits=after, units=(*taken[0].units, cell))
 
     def _function(
-        self, i: int, layer: Map | Merge, own: tuple[Cell, ...], stream: Stream, entry: dict[str, Any]
-    ) -> tuple[Stream, Proof]:
+        self, i: int, layer: Map | BinaryMap, own: tuple[Cell, ...], stream: StreamContents, entry: dict[str, Any]
+    ) -> tuple[StreamContents, LayerProof]:
         """What leaves the last unit of a function."""
         name, type_ = layer.name, layer.result.type
         if stream.units != own:
@@ -180,8 +180,8 @@ class Checker:
             self.elements.expect(name, replace(side, units=()), value, order)
         if (orders[0] != orders[-1]).any() or (sides[0].filled != sides[-1].filled).any():
             raise broken(name, "its operands do not arrive in the same order.")
-        q = Quantizer(layer, own, stream, orders[0], entry)
-        intervals = [reach(self.graph, value) for value in layer.inputs]
+        q = QuantizerHardware(layer, own, stream, orders[0], entry)
+        intervals = [value_range(self.graph, value) for value in layer.inputs]
 
         def proof() -> Summary:
             if isinstance(layer, Map):
@@ -192,8 +192,8 @@ class Checker:
         return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof
 
     def _computed(
-        self, i: int, layer: Layer, cell: Cell, taken: list[Stream], entry: dict[str, Any]
-    ) -> tuple[Stream, Proof]:
+        self, i: int, layer: Layer, cell: Cell, taken: list[StreamContents], entry: dict[str, Any]
+    ) -> tuple[StreamContents, LayerProof]:
         """What leaves a unit that is a layer by itself."""
         name, elements, value = layer.name, self.elements, i + 1
         orders = [self.layout.of_input(self.graph, i, n) for n in range(len(layer.inputs))]
@@ -216,14 +216,14 @@ class Checker:
                 find = unrolled_windows.pool if at_once else line_buffer.pool
                 sent = find(cell, stream, layer, order, elements, value)
                 return sent, lambda: self._pool(layer, cell, entry)
-            case Packing():
+            case PackBytes():
                 return self._packing(value, layer, cell, taken, orders)
             case _:
-                assert isinstance(layer, Winner)
+                assert isinstance(layer, ArgMaxLayer)
                 return self._winner(value, layer, cell, stream, order)
 
     def _sums(
-        self, layer: Linear | Convolution, cell: Cell, stream: Stream, order: Array, entry: dict[str, Any]
+        self, layer: Linear | Convolution, cell: Cell, stream: StreamContents, order: Array, entry: dict[str, Any]
     ) -> Summary:
         lo, hi = weights.check(cell, stream, layer, order, self.elements, self.memories)
         for what, found in (("lo", lo), ("hi", hi)):
@@ -244,9 +244,9 @@ class Checker:
         return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
 
     def _packing(
-        self, value: int, layer: Packing, cell: Cell, taken: list[Stream], orders: list[Array]
-    ) -> tuple[Stream, Proof]:
-        join = Join(cell, (taken[0], taken[1]))
+        self, value: int, layer: PackBytes, cell: Cell, taken: list[StreamContents], orders: list[Array]
+    ) -> tuple[StreamContents, LayerProof]:
+        join = JoinModel(cell, (taken[0], taken[1]))
         if join.mode != 2 or join.bits != (8, 8):
             raise broken(layer.name, f"{cell.name} does not put two codes of 8 bits side by side.")
         if (orders[0] != orders[1]).any() or (taken[0].filled != taken[1].filled).any():
@@ -254,7 +254,9 @@ class Checker:
         sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
         return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
 
-    def _winner(self, value: int, layer: Winner, cell: Cell, stream: Stream, order: Array) -> tuple[Stream, Proof]:
+    def _winner(
+        self, value: int, layer: ArgMaxLayer, cell: Cell, stream: StreamContents, order: Array
+    ) -> tuple[StreamContents, LayerProof]:
         only(cell, _ARGMAX)
         count, type_ = layer.source.shape[-1], layer.source.type
         lanes, beats = cell.number("LANES", 1), cell.number("BEATS", 1)
@@ -270,7 +272,7 @@ class Checker:
             raise broken(
                 layer.name, f"INDEX_W of {cell.name} is {cell.parameters['INDEX_W']}, not {layer.result.type}."
             )
-        sent = Stream(
+        sent = StreamContents(
             self.elements.numbers[value][rows][:, None],
             layer.result.type.bits,
             layer.result.type.lo,
@@ -296,9 +298,9 @@ def modules(cells: list[Cell]) -> str:
 
 
 def _shown(cell: Cell) -> dict[str, int | str]:
-    return {name: str(value) if isinstance(value, Sized) else value for name, value in cell.parameters.items()}
+    return {name: str(value) if isinstance(value, SizedConstant) else value for name, value in cell.parameters.items()}
 
 
 def hardware_layers(graph: Graph) -> list[int]:
     """Indices of the layers that have hardware."""
-    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, Relabel)]
+    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, View)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.certify.netlist_reader import Cell, Nets, Top, broken
+from hlsgen.certify.netlist_reader import Cell, Nets, TopModule, broken
 
 _AXIS = ("tdata", "tvalid", "tready", "tlast")
 #: AXI4-Lite: (direction, bits, name) of the core's port for weights that can be written.
@@ -26,7 +26,7 @@ _CLOCKS: dict[str, Nets] = {"clk": "clk", "rst": "rst_core"}
 
 
 @dataclass(frozen=True)
-class Network:
+class Netlist:
     """The instances between the ports, and the names of the streams that each takes and sends.
 
     A stream's name is that of its valid net; `widths` has the bits of its data net. The ports send
@@ -43,7 +43,7 @@ class Network:
     last: str
 
 
-def network(top: Top, name: str, reset_active_low: bool, loadable: bool = False) -> Network:
+def network(top: TopModule, name: str, reset_active_low: bool, loadable: bool = False) -> Netlist:
     """The streams of a top level. Raises HG055 if anything else is connected."""
     port_in, port_out = _ends(top, name, reset_active_low, loadable)
     cells = {n: c for n, c in top.cells.items() if c.module not in _PORTS}
@@ -62,13 +62,13 @@ def network(top: Top, name: str, reset_active_low: bool, loadable: bool = False)
     widths = {valid: top.wires[data] for valid, (data, _) in found.nets.items()}
     last = takes.pop(port_out.name)[0]
     first = sends.pop(port_in.name)[0]
-    return Network(cells, takes, sends, widths, port_in, port_out, first, last)
+    return Netlist(cells, takes, sends, widths, port_in, port_out, first, last)
 
 
 class _Streams:
     """Nets as the instances use them."""
 
-    def __init__(self, top: Top) -> None:
+    def __init__(self, top: TopModule) -> None:
         self.top = top
         self.nets: dict[str, tuple[str, str]] = {}  # valid -> (data, ready)
         self.senders: dict[str, str] = {}
@@ -125,7 +125,7 @@ class _Streams:
 
 
 def _no_circle(
-    top: Top, found: _Streams, takes: dict[str, tuple[str, ...]], sends: dict[str, tuple[str, ...]], start: str
+    top: TopModule, found: _Streams, takes: dict[str, tuple[str, ...]], sends: dict[str, tuple[str, ...]], start: str
 ) -> None:
     """Whether every instance can be reached by taking only streams that are there."""
     waits = {name: len(streams) for name, streams in takes.items()}
@@ -141,7 +141,7 @@ def _no_circle(
         raise broken(top.name, f"its streams go in a circle, or do not come from s_axis: {', '.join(rest[:4])}.")
 
 
-def _loads(top: Top, cells: dict[str, Cell], loadable: bool) -> None:
+def _loads(top: TopModule, cells: dict[str, Cell], loadable: bool) -> None:
     """The port for weights, and the numbers of the units that listen to it."""
     ports = [cell for cell in top.cells.values() if cell.module == "hg_axil_weights"]
     units = [cell for cell in cells.values() if "LOADABLE" in cell.parameters]
@@ -155,7 +155,7 @@ def _loads(top: Top, cells: dict[str, Cell], loadable: bool) -> None:
             raise broken(port.name, f"parameters {port.parameters} do not fit {len(units)} units.")
 
 
-def _ends(top: Top, name: str, reset_active_low: bool, loadable: bool) -> tuple[Cell, Cell]:
+def _ends(top: TopModule, name: str, reset_active_low: bool, loadable: bool) -> tuple[Cell, Cell]:
     """The instances at the core's ports, and what they are connected to outside."""
     single = []
     for module in _PORTS[:3]:

@@ -11,29 +11,29 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.monotone_ops import decode_known, quantizer_known
-from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import apply, code_type, decode, join, quantize
 from hlsgen.ir.ops import (
     Activation,
     Add,
-    Both,
+    BinaryKind,
+    BinaryOf,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     FloatQuant,
     Fma,
-    Joint,
     Max,
     Min,
     Mul,
     Quantizer,
-    Relate,
     Relation,
     Requantize,
     Slope,
+    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
@@ -77,7 +77,7 @@ def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | 
 
     None if f has operations without bounds, or too many inputs would be left.
     """
-    if isinstance(f.source, FloatBits) or not decode_known(f.source):
+    if isinstance(f.source, FloatKey) or not decode_known(f.source):
         return None
     left: list[Array] = []
     while len(low):
@@ -99,7 +99,7 @@ def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | 
 def _decided(f: StepFunction, low: Array, high: Array, code: Array) -> Array:
     one = f.take(np.zeros(len(low), np.int64), low, high)
     sure = np.ones(len(low), np.bool_)
-    if isinstance(one.source, Whole):
+    if isinstance(one.source, IntegerEncoding):
         if np.dtype(one.source.dtype).kind not in "iu":
             raise _Unknown
         info = np.iinfo(one.source.dtype)
@@ -124,23 +124,23 @@ def _through(ops: tuple[Elementwise, ...], x: _Bounds) -> _Bounds:
 def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
     kind = x.low.dtype.kind
     match op:
-        case Both(joint, (left, right)):
+        case BinaryOf(joint, (left, right)):
             return _pair(joint, _through(left, x), _through(right, x))
-        case Choose((condition, yes, no)):
+        case Where((condition, yes, no)):
             return _either(_through(condition, x), _through(yes, x), _through(no, x))
-        case Both() | Choose():
+        case BinaryOf() | Where():
             raise _Unknown
-        case Fill(value):
+        case Constant(value):
             fill = np.broadcast_to(value, x.low.shape)
             return _Bounds.of([fill, fill], np.ones_like(x.sure))
-        case Relate(Relation.EQUAL, value) if kind == "f":
+        case Compare(Relation.EQUAL, value) if kind == "f":
             outside = (value < x.low) | (value > x.high)
             return _Bounds.of([np.zeros_like(outside), ~outside], x.sure)
-        case Relate(Relation.EQUAL) if kind != "b":
+        case Compare(Relation.EQUAL) if kind != "b":
             raise _Unknown
         case Activation("HardSwish") if kind == "f":
             sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
-            return _pair(Joint.MUL, x, _through((Mul(sixth), Add(half), Max(zero), Min(one)), x))
+            return _pair(BinaryKind.MUL, x, _through((Mul(sixth), Add(half), Max(zero), Min(one)), x))
         case Activation(name, alpha, beta) if kind == "f" and np.isfinite([alpha, beta]).all():
             if name in _TURNS:
                 at = _TURNS[name]
@@ -153,7 +153,7 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
                 raise _Unknown
         case Slope(value) if kind == "f" and np.isfinite(value).all():
             x = _Bounds(x.low, x.high, x.sure & ((x.low > 0) | (x.high < 0)))
-        case Relate() | Dequantize():
+        case Compare() | Dequantize():
             pass
         case Fma() | Activation() | Slope():
             raise _Unknown
@@ -169,7 +169,7 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
     return _Bounds.of([apply(op, x.low), apply(op, x.high)], x.sure)
 
 
-def _pair(joint: Joint, x: _Bounds, y: _Bounds) -> _Bounds:
+def _pair(joint: BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
     """Sums, differences, products and extremes of two numbers have theirs at corners."""
     return _Bounds.of([join(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
 

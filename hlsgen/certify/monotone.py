@@ -14,28 +14,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.monotone_ops import decode_known, quantizer_known, requantize_fits
-from hlsgen.ir import Decode, FloatBits, Whole
+from hlsgen.ir import Encoding, FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, decoding, minifloat_argument, minifloat_exponent, quantize
 from hlsgen.ir.ops import (
     Activation,
     Add,
-    Both,
+    BinaryOf,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Convention,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     FloatQuant,
     Fma,
     Max,
     Min,
     Mul,
     Quantizer,
-    Relate,
     Requantize,
     Slope,
+    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
@@ -72,7 +72,7 @@ class _Walk:
         self.f, self.position = f, 0
         self.s = np.arange(f.sets)
         self.lo, self.hi = f.lo.astype(np.int64), f.hi.astype(np.int64)
-        if isinstance(f.source, FloatBits):
+        if isinstance(f.source, FloatKey):
             low = np.array([0, KEY_NEG_INF, KEY_NEG_INF + 1, KEY_POS_INF])
             high = np.array([0, KEY_NEG_INF, KEY_POS_INF - 1, KEY_POS_INF])
             self.s = np.repeat(self.s, 4)
@@ -81,8 +81,8 @@ class _Walk:
         self.same = np.zeros(len(self.s), np.bool_)
         self._source(f.source)
 
-    def _source(self, source: Decode) -> None:
-        if isinstance(source, Whole) and np.dtype(source.dtype).kind in "iu":
+    def _source(self, source: Encoding) -> None:
+        if isinstance(source, IntegerEncoding) and np.dtype(source.dtype).kind in "iu":
             # Crossings of the dtype's range, in codes.
             info, offset = np.iinfo(source.dtype), np.broadcast_to(source.offset, self.f.sets)
             first = (int((self.f.lo + offset).min()) - int(info.min)) >> info.bits
@@ -187,7 +187,7 @@ class _Walk:
                 self.every |= self._open() & ~(known[self.s] & integers)
             case Activation():
                 self._activation(op)
-            case Both() | Choose() | Relate() | Fill():
+            case BinaryOf() | Where() | Compare() | Constant():
                 self.every |= self._open()
             case Slope(value):
                 self._slope(np.broadcast_to(value, self.f.sets))
@@ -281,7 +281,7 @@ class _Walk:
         if not last:
             meaning = decoding(op)
             known = known & decode_known(meaning)
-            if isinstance(meaning, Whole) and np.dtype(meaning.dtype).kind in "iu":
+            if isinstance(meaning, IntegerEncoding) and np.dtype(meaning.dtype).kind in "iu":
                 info = np.iinfo(meaning.dtype)
                 chosen = self.f.take(self.s, self.lo, self.hi).ops[self.position]
                 for x in self.ends():

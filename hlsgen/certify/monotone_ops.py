@@ -6,21 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.ops import Bipolar, Convention, FixedAdd, MultiThreshold, Pair, Quantizer, Requantize, Trunc
 from hlsgen.numerics.fixed import Array
 
 
-def decode_known(meaning: Decode) -> bool:
+def decode_known(meaning: Encoding) -> bool:
     """Whether decoding is monotone in the code, for codes below 2^48."""
     match meaning:
         case Affine(scale, zero):
             return bool(np.isfinite(scale).all() and np.isfinite(zero).all())
-        case CountScale(scale_, bias):
+        case ThresholdCount(scale_, bias):
             return bool(np.isfinite([np.float32(scale_), np.float32(bias)]).all())
         case Accumulator():
             return bool(np.isfinite(meaning.scale).all() and abs(meaning.offset).max() < 1 << 52)
-        case Fixed() | FloatBits() | Whole():
+        case Fixed() | FloatKey() | IntegerEncoding():
             return True
 
 

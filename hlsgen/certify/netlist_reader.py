@@ -15,7 +15,7 @@ from hlsgen.numerics.fixed import Array
 
 
 @dataclass(frozen=True)
-class Sized:
+class SizedConstant:
     """A constant of so many bits, as a nonnegative number."""
 
     width: int
@@ -29,7 +29,7 @@ class Sized:
         return f"{self.width}'h{self.value:x}"
 
 
-Value = int | str | Sized
+ParameterValue = int | str | SizedConstant
 #: What a port is connected to: a net, a constant, or several nets, the one of the lowest bit first.
 Nets = str | tuple[str, ...]
 
@@ -40,7 +40,7 @@ class Cell:
 
     module: str
     name: str
-    parameters: dict[str, Value]
+    parameters: dict[str, ParameterValue]
     ports: dict[str, Nets]
 
     def number(self, name: str, least: int = 0) -> int:
@@ -50,10 +50,10 @@ class Cell:
             raise broken(self.name, f"parameter {name} of {self.module} is {value}.")
         return value
 
-    def sized(self, name: str, width: int) -> Sized:
+    def sized(self, name: str, width: int) -> SizedConstant:
         """A sized parameter of that width."""
         value = self.parameters[name]
-        if not isinstance(value, Sized) or value.width != width:
+        if not isinstance(value, SizedConstant) or value.width != width:
             raise broken(self.name, f"parameter {name} of {self.module} is {value}, not a constant of {width} bits.")
         return value
 
@@ -66,7 +66,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Top:
+class TopModule:
     """A module of nothing but wires and instances. Ports are (direction, bits, name)."""
 
     name: str
@@ -139,7 +139,7 @@ class _Reader:
             raise broken(self.name, f"{token!r} stands where a number is expected.")
         return -int(token) if minus else int(token)
 
-    def value(self) -> Value:
+    def value(self) -> ParameterValue:
         token = self.peek()
         if token.startswith('"'):
             return self.next()[1:-1]
@@ -147,7 +147,7 @@ class _Reader:
             width, digits = self.next().split("'h")
             if int(digits, 16) >> int(width):
                 raise broken(self.name, f"{token} does not fit its width.")
-            return Sized(int(width), int(digits, 16))
+            return SizedConstant(int(width), int(digits, 16))
         return self.number()
 
     def nets(self) -> Nets:
@@ -171,7 +171,7 @@ class _Reader:
         return high + 1
 
 
-def parse(text: str, name: str) -> Top:
+def parse(text: str, name: str) -> TopModule:
     """The one module of a file. Raises HG055 for anything but ports, wires and instances."""
     reader = _Reader(text, name)
     reader.next("module")
@@ -203,7 +203,7 @@ def parse(text: str, name: str) -> Top:
         taken.add(new)
     if reader.peek():
         raise broken(name, f"{reader.peek()!r} follows the module.")
-    return Top(module, tuple(ports), wires, cells)
+    return TopModule(module, tuple(ports), wires, cells)
 
 
 def _cell(reader: _Reader) -> Cell:

@@ -47,7 +47,7 @@ class Module(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Runs:
+class RunLengths:
     """code[i] from start[i] on; neighbours differ. start[0] is the low end of the interval."""
 
     start: Array
@@ -61,19 +61,19 @@ class Runs:
 class Proof:
     """`runs` of every set; how many inputs were evaluated to prove them, and how many they stand for."""
 
-    runs: list[Runs]
+    runs: list[RunLengths]
     evaluated: int
     inputs: int
 
 
-def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> Runs:
+def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> RunLengths:
     """What a lane computes on the inputs of set s, as the output's type reads it."""
     lo, hi = int(f.lo[s]), int(f.hi[s])
     # Keys between that of NaN and that of -infinity do not occur.
     return runs_in(module, fold, lane, [(0, 0), (KEY_NEG_INF, hi)] if f.is_float else [(lo, hi)], f.output_type)
 
 
-def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], type_: IntType) -> Runs:
+def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], type_: IntType) -> RunLengths:
     """What a lane computes on these intervals, as the output's type reads it."""
     starts, codes = [], []
     for low, high in parts:
@@ -83,7 +83,7 @@ def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], 
         codes.append(module.apply(fold, lane, start))
     start, code = np.concatenate(starts), read_as(np.concatenate(codes), type_.bits, type_.signed)
     keep = np.append(True, code[1:] != code[:-1])
-    return Runs(start[keep], code[keep])
+    return RunLengths(start[keep], code[keep])
 
 
 def ascending(x: Array) -> Array:
@@ -104,7 +104,7 @@ def prove(
     """Every lane's function in every fold against the model's. `uses`: (fold, lane) -> sets; `places`: a
     name of each set. Raises HG055 with every set that differs, up to a few."""
     known = pieces(f)
-    found: list[Runs | None] = [None] * f.sets
+    found: list[RunLengths | None] = [None] * f.sets
     done: set[tuple[object, ...]] = set()
     problems: list[HlsgenError] = []
     evaluated = 0
@@ -137,7 +137,7 @@ def prove(
     return Proof(proven, evaluated, int((known.hi - known.lo + 1).sum()))
 
 
-def _every(f: StepFunction, hardware: Runs, low: int, high: int, most: int) -> list[Array]:
+def _every(f: StepFunction, hardware: RunLengths, low: int, high: int, most: int) -> list[Array]:
     """The inputs low..high that decide whether f, of one set, is what the hardware computes.
 
     Raises HG055 if these are all, and more than `most`.
@@ -156,7 +156,7 @@ def _every(f: StepFunction, hardware: Runs, low: int, high: int, most: int) -> l
     return [np.arange(at, min(at + _CHUNK, high + 1)) for at in range(low, high + 1, _CHUNK)]
 
 
-def difference(f: StepFunction, s: int, hardware: Runs, known: Pieces) -> tuple[tuple[int, int, int] | None, int]:
+def difference(f: StepFunction, s: int, hardware: RunLengths, known: Pieces) -> tuple[tuple[int, int, int] | None, int]:
     """(x, the model's code, the hardware's) at the least deciding input where they differ; and how many were tried.
 
     Deciding inputs are both ends of every run and of every piece, and all of a piece that is not

@@ -8,22 +8,29 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify.models import float_pipeline
-from hlsgen.certify.models.arithmetic import Compare, InTurn, Lanes, Scale, Shift, Threshold
-from hlsgen.certify.models.float32_rounding import FloatScale, PairAdd, PairScale
+from hlsgen.certify.models.arithmetic import (
+    CascadeModel,
+    CompareModel,
+    LaneModel,
+    ScaleModel,
+    ShiftModel,
+    ThresholdModel,
+)
+from hlsgen.certify.models.float32_rounding import FloatScaleModel, PairAddModel, PairScaleModel
 from hlsgen.certify.models.routing import whole
-from hlsgen.certify.models.tables import Correct, Rank, Table
+from hlsgen.certify.models.tables import CorrectModel, RankModel, TableModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
-from hlsgen.certify.proof import Runs, ascending, prove
-from hlsgen.certify.stream_contents import Elements, Stream, readable
+from hlsgen.certify.proof import RunLengths, ascending, prove
+from hlsgen.certify.stream_contents import Elements, StreamContents, readable
 from hlsgen.ir import Layer, Map, Shape
 from hlsgen.ir.step_function import specialize
-from hlsgen.ir.value_ranges import Reach
+from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
 #: The modules that realize a function by themselves, and their models.
-MODELS: dict[str, type[Lanes]] = {
-    "hg_threshold": Threshold, "hg_compare": Compare, "hg_shift": Shift, "hg_scale": Scale, "hg_rank": Rank,
-    "hg_table": Table, "hg_correct": Correct, "hg_scale_f32": FloatScale, "hg_pair_add": PairAdd, "hg_pair_scale": PairScale,
+MODELS: dict[str, type[LaneModel]] = {
+    "hg_threshold": ThresholdModel, "hg_compare": CompareModel, "hg_shift": ShiftModel, "hg_scale": ScaleModel, "hg_rank": RankModel,
+    "hg_table": TableModel, "hg_correct": CorrectModel, "hg_scale_f32": FloatScaleModel, "hg_pair_add": PairAddModel, "hg_pair_scale": PairScaleModel,
 }  # fmt: skip
 #: Parameters of modules that do not follow LANES, IN_W, OUT_W: elements and bits on both sides.
 _SHAPES: dict[str, tuple[str, str | int, str | int]] = {
@@ -60,12 +67,12 @@ def widths(cell: Cell) -> tuple[int, int, int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Quantizer:
+class QuantizerHardware:
     """A layer's units: `stream` goes into the first one, of a join into both; `order` is that of its elements."""
 
     layer: Layer
     units: tuple[Cell, ...]
-    stream: Stream
+    stream: StreamContents
     order: Array
     entry: dict[str, Any]
 
@@ -85,12 +92,12 @@ class Quantizer:
         channel = self.order[first] % shape[-1] if shape else np.zeros_like(first)
         return [f"channel {c} (stream position {p})" for c, p in zip(channel.tolist(), first.tolist(), strict=True)]
 
-    def module(self, units: tuple[Cell, ...], memories: Memories) -> InTurn:
+    def module(self, units: tuple[Cell, ...], memories: Memories) -> CascadeModel:
         """The models of units that are one function together. Raises HG055."""
         wrong = [cell.module for cell in units if cell.module not in MODELS]
         if wrong or not units:
             raise broken(self.layer.name, f"there is no model of {wrong[0] if wrong else 'nothing'}.")
-        module = InTurn([MODELS[cell.module](cell, memories) for cell in units])  # type: ignore[call-arg]
+        module = CascadeModel([MODELS[cell.module](cell, memories) for cell in units])  # type: ignore[call-arg]
         whole(units[-1], self.stream, module.folds, "FOLDS are")
         return module
 
@@ -106,7 +113,7 @@ class Quantizer:
         same(name, "certificate.json, positions of set", [s["positions"] for s in entries], positions)
         return list(entries)
 
-    def steps(self, runs: list[Runs], places: list[str]) -> None:
+    def steps(self, runs: list[RunLengths], places: list[str]) -> None:
         """The certificate's thresholds and codes. Raises HG055."""
         for s, found in enumerate(runs):
             where, said = f"certificate.json, {places[s]},", self.entry["sets"][s]
@@ -124,7 +131,9 @@ class Quantizer:
         return any("thresholds" in s for s in self.entry["sets"])
 
 
-def check_map(q: Quantizer, layer: Map, reach: Reach | None, elements: Elements, memories: Memories) -> Summary:
+def check_map(
+    q: QuantizerHardware, layer: Map, reach: ValueRange | None, elements: Elements, memories: Memories
+) -> Summary:
     """A function of one tensor. Raises HG055."""
     f = specialize(layer, q.order, *(reach or (None, None)))
     places = q.places(f.index, layer.source.shape)

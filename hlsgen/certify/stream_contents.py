@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.ir import Concatenation, Graph, Pad, Rearrange, Relabel, Repeat, Transpose
+from hlsgen.ir import Concatenation, Graph, Pad, Rearrange, Repeat, Transpose, View
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Numbers of a lane that holds anything, and of an empty lane that is 0.
@@ -27,7 +27,7 @@ def constant(code: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Stream:
+class StreamContents:
     """`elements` int64 (beats, lanes): numbers; each has `bits` bits and a code in lo..hi.
 
     `units`: functions that the elements went through since; `operands`: of a join, both its streams.
@@ -38,7 +38,7 @@ class Stream:
     lo: int
     hi: int
     units: tuple[Cell, ...] = ()
-    operands: tuple[Stream, Stream] | None = None
+    operands: tuple[StreamContents, StreamContents] | None = None
 
     @property
     def beats(self) -> int:
@@ -57,11 +57,11 @@ class Stream:
         """(beats, lanes): the lanes that hold an element."""
         return np.asarray((self.elements != ANYTHING) & (self.elements != EMPTY))
 
-    def computed(self, numbers: Array, type_: IntType) -> Stream:
+    def computed(self, numbers: Array, type_: IntType) -> StreamContents:
         """The stream behind a unit that computes new elements, one for each of the old ones."""
         elements = np.full(self.elements.shape, ANYTHING)
         elements[self.filled] = numbers
-        return Stream(elements, type_.bits, type_.lo, type_.hi)
+        return StreamContents(elements, type_.bits, type_.lo, type_.hi)
 
 
 class Elements:
@@ -89,7 +89,7 @@ class Elements:
         """The numbers behind a layer that only moves elements."""
         layer = self.graph.layers[i]
         match layer:
-            case Relabel(op=op, source=source):
+            case View(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
                 return np.asarray((x.transpose(op.perm) if isinstance(op, Transpose) else x).ravel())
             case Concatenation(axis=axis, sources=sources):
@@ -131,7 +131,7 @@ class Elements:
         of = self.graph.layers[value - 1].name if value else "the input"
         return f"element {number - start} of {of}"
 
-    def expect(self, where: str, stream: Stream, value: int, order: Array) -> None:
+    def expect(self, where: str, stream: StreamContents, value: int, order: Array) -> None:
         """The stream carries all elements of a value, in that order. Raises HG055."""
         if stream.units:
             raise broken(where, f"it takes its input behind {stream.units[-1].name}, in the middle of a function.")
@@ -147,7 +147,7 @@ class Elements:
             )
 
 
-def readable(where: str, stream: Stream, type_: IntType, bits: int, signed: int | None) -> None:
+def readable(where: str, stream: StreamContents, type_: IntType, bits: int, signed: int | None) -> None:
     """A unit with elements of that width and sign reads the codes of a stream as they are. Raises HG055."""
     if bits != stream.bits or type_.bits != bits or (signed is not None and signed != int(type_.signed)):
         raise broken(where, f"it reads {bits} bits ({'un' * (not signed)}signed), the codes are {type_}.")

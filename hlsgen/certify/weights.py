@@ -15,7 +15,7 @@ from hlsgen.certify.models import unrolled_windows
 from hlsgen.certify.models.line_buffer import GEOMETRY, has_border, window
 from hlsgen.certify.models.routing import count, fits, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
-from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Elements, Stream, pixels, readable, vectors
+from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Elements, StreamContents, pixels, readable, vectors
 from hlsgen.ir import Convolution, Linear
 from hlsgen.numerics.fixed import Array
 
@@ -34,7 +34,7 @@ _DEPTHWISE = f"PE {GEOMETRY} GROUPS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W
 
 
 @dataclass(frozen=True, eq=False)
-class Sums:
+class UnitWeights:
     """A unit's words: weight int64 (groups, rows, taps, columns), with the rows and columns of empty lanes.
 
     `channel` (groups, columns): the channel of the layer's source that a column meets, -1 if it is empty;
@@ -51,7 +51,9 @@ class Sums:
     pad: int
 
 
-def matrix(cell: Cell, stream: Stream, layer: Linear, order: Array, elements: Elements, value: int) -> Stream:
+def matrix(
+    cell: Cell, stream: StreamContents, layer: Linear, order: Array, elements: Elements, value: int
+) -> StreamContents:
     """The stream of sums of hg_mvu; their values are checked by `check`."""
     only(cell, _MVU, f"{_FREE} {_SEVERAL}")
     rows, columns = layer.weight.shape
@@ -68,7 +70,9 @@ def matrix(cell: Cell, stream: Stream, layer: Linear, order: Array, elements: El
     return spread(cell, layer, numbers.reshape(-1, 1, windows * rows), (1, row_folds, windows * pe))
 
 
-def convolution(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, value: int) -> Stream:
+def convolution(
+    cell: Cell, stream: StreamContents, layer: Convolution, elements: Elements, value: int
+) -> StreamContents:
     """The stream of sums of hg_conv or hg_dwconv, or of what stands behind hg_unfold."""
     outputs = len(layer.weight)
     numbers = elements.numbers[value].reshape(-1, outputs)
@@ -96,18 +100,23 @@ def convolution(cell: Cell, stream: Stream, layer: Convolution, elements: Elemen
     return spread(cell, layer, numbers.reshape(-1, groups, rows), (groups, repeat, pe))
 
 
-def spread(cell: Cell, layer: Linear | Convolution, numbers: Array, shape: tuple[int, int, int]) -> Stream:
+def spread(cell: Cell, layer: Linear | Convolution, numbers: Array, shape: tuple[int, int, int]) -> StreamContents:
     """Results (places, groups, rows) on (groups, beats, lanes) of a place, behind which lanes hold anything."""
     type_, (groups, beats, lanes) = layer.result.type, shape
     if cell.number("ACC_W", 1) != type_.bits:
         raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its sums are {type_}.")
     table = np.full((len(numbers), groups, beats * lanes), ANYTHING)
     table[:, :, : numbers.shape[2]] = numbers
-    return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
+    return StreamContents(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
 
 
 def check(
-    cell: Cell, stream: Stream, layer: Linear | Convolution, order: Array, elements: Elements, memories: Memories
+    cell: Cell,
+    stream: StreamContents,
+    layer: Linear | Convolution,
+    order: Array,
+    elements: Elements,
+    memories: Memories,
 ) -> tuple[Array, Array]:
     """Weights, mode and empty lanes; gives the least and the greatest sum of each row. `order`: of the source."""
     source, name = layer.source.type, layer.name
@@ -142,8 +151,14 @@ def check(
 
 
 def _read(
-    cell: Cell, stream: Stream, layer: Linear | Convolution, order: Array, memories: Memories, mode: int, width: int
-) -> Sums:
+    cell: Cell,
+    stream: StreamContents,
+    layer: Linear | Convolution,
+    order: Array,
+    memories: Memories,
+    mode: int,
+    width: int,
+) -> UnitWeights:
     """The memory, with folding and the order of the stream undone."""
     deep = cell.module == "hg_dwconv"
     taps = math.prod(layer.window.kernel) if isinstance(layer, Convolution) else 1
@@ -171,10 +186,10 @@ def _read(
         raise broken(layer.name, f"the channels of {cell.name} are not in order, as its results are.")
     zero = (stream.elements.reshape(filled.shape) == EMPTY).all(axis=0)
     border = isinstance(layer, Convolution) and has_border(layer)
-    return Sums(cell, table, mode, channel, zero, border, layer.pad if isinstance(layer, Convolution) else 0)
+    return UnitWeights(cell, table, mode, channel, zero, border, layer.pad if isinstance(layer, Convolution) else 0)
 
 
-def _compare(layer: Linear | Convolution, sums: Sums) -> None:
+def _compare(layer: Linear | Convolution, sums: UnitWeights) -> None:
     """The weights of the model, and nothing from empty lanes."""
     model = layer.weight if isinstance(layer, Convolution) else layer.weight[:, None, None, :]
     outputs, high, wide, columns = model.shape
@@ -206,7 +221,7 @@ def _compare(layer: Linear | Convolution, sums: Sums) -> None:
         )  # fmt: skip
 
 
-def _harmless(layer: Linear | Convolution, sums: Sums, weight: Array, zero: Array) -> None:
+def _harmless(layer: Linear | Convolution, sums: UnitWeights, weight: Array, zero: Array) -> None:
     """Empty columns (rows, taps, columns) add nothing to a sum, neither inside nor outside of the image."""
     if sums.mode == 2:
         # A lane counts if its bit is that of the weight: 0 inside of the image, and the padding outside.

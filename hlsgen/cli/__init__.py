@@ -20,13 +20,13 @@ from hlsgen.cli.array_files import read_array, write_array, write_arrays
 from hlsgen.cli.console import err, out, print_choices, print_summary, print_verdict
 from hlsgen.cli.options import (
     AddOption,
-    Clock,
+    ClockOption,
     DirArg,
-    Folding,
+    FoldingOption,
     Fps,
-    Input,
+    InputOption,
     Json,
-    Lanes,
+    LanesOption,
     Loadable,
     MaxBram,
     MaxDsp,
@@ -34,10 +34,10 @@ from hlsgen.cli.options import (
     ModelArg,
     Prefer,
     Realize,
-    Reset,
+    ResetOption,
     TargetCycles,
-    Top,
-    Weights,
+    TopOption,
+    WeightsOption,
 )
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail, printable
 from hlsgen.driver import summary as report
@@ -130,9 +130,9 @@ def _say(diagnostic: Diagnostic) -> None:
 
 @app.command()
 def check(
-    model: ModelArg, input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
-    clock_mhz: Clock = 200.0, folding: Folding = None, prefer: Prefer = "lut", realize: Realize = None,
-    add: AddOption = "exact", weights: Weights = "auto",
+    model: ModelArg, input_: InputOption = None, lanes: LanesOption = None, target_cycles: TargetCycles = None, fps: Fps = None,
+    clock_mhz: ClockOption = 200.0, folding: FoldingOption = None, prefer: Prefer = "lut", realize: Realize = None,
+    add: AddOption = "exact", weights: WeightsOption = "auto",
     max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, as_json: Json = False,
 ) -> None:  # fmt: skip
     """Say what stands in the way of a build, all of it; or what becomes of each layer."""
@@ -172,9 +172,9 @@ def build(
     model: ModelArg,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory to write.", show_default=False)],
     target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
-    input_: Input = None, lanes: Lanes = None, target_cycles: TargetCycles = None, fps: Fps = None,
-    clock_mhz: Clock = 200.0, folding: Folding = None, reset: Reset = "high", top: Top = "top",
-    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", weights: Weights = "auto",
+    input_: InputOption = None, lanes: LanesOption = None, target_cycles: TargetCycles = None, fps: Fps = None,
+    clock_mhz: ClockOption = 200.0, folding: FoldingOption = None, reset: ResetOption = "high", top: TopOption = "top",
+    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", weights: WeightsOption = "auto",
     max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, loadable: Loadable = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip

@@ -12,7 +12,7 @@ from hlsgen import rescale
 ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX file.", show_default=False)]
 DirArg = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `build` has written.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-Input = Annotated[
+InputOption = Annotated[
     str | None,
     typer.Option(
         "--input",
@@ -23,7 +23,7 @@ Input = Annotated[
         show_default=False,
     ),
 ]
-Lanes = Annotated[
+LanesOption = Annotated[
     int | None, typer.Option(help="Elements a beat, for graphs of quantizers. Default 1.", show_default=False)
 ]
 TargetCycles = Annotated[
@@ -39,8 +39,8 @@ Fps = Annotated[
     float | None,
     typer.Option(help="Frames a second at --clock-mhz, instead of --target-cycles.", show_default=False),
 ]
-Clock = Annotated[float, typer.Option("--clock-mhz", help="Clock for --fps and for rates that are printed.")]
-Folding = Annotated[
+ClockOption = Annotated[float, typer.Option("--clock-mhz", help="Clock for --fps and for rates that are printed.")]
+FoldingOption = Annotated[
     Path | None,
     typer.Option(help="YAML file with PE and SIMD of layers, as a build writes it.", show_default=False),
 ]
@@ -57,7 +57,7 @@ Realize = Annotated[
 AddOption = Annotated[
     str, typer.Option("--add", help="QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).")
 ]
-Weights = Annotated[
+WeightsOption = Annotated[
     str, typer.Option(help="Where weights are held: auto (the synthesis tool chooses), lutram or bram.")
 ]
 Loadable = Annotated[
@@ -69,5 +69,5 @@ MaxLut = Annotated[
 ]
 MaxDsp = Annotated[int | None, typer.Option("--max-dsp", help="... DSP blocks, with --prefer dsp.", show_default=False)]
 MaxBram = Annotated[int | None, typer.Option("--max-bram", help="... block memories of 18 Kbit.", show_default=False)]
-Reset = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
-Top = Annotated[str, typer.Option(help="Name of the top module.")]
+ResetOption = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
+TopOption = Annotated[str, typer.Option(help="Name of the top module.")]

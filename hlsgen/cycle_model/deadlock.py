@@ -13,68 +13,68 @@ from collections.abc import Sequence
 
 from hlsgen.cycle_model import processes
 from hlsgen.cycle_model.line_buffers import words_of
-from hlsgen.cycle_model.processes import Motion, Wire
-from hlsgen.cycle_model.simulate import Blocked, Network
+from hlsgen.cycle_model.processes import Process, Wire
+from hlsgen.cycle_model.simulate import Blocked, Simulation
 from hlsgen.dataflow.units import (
-    BesideStage,
-    ConvStage,
-    FloatStage,
-    GatherStage,
-    JoinStage,
-    KeyStage,
-    MatrixStage,
-    PoolStage,
+    ArgMaxUnit,
+    ConcatChannels,
+    ConvUnit,
+    FloatKeyUnit,
+    FloatUnit,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PoolUnit,
     Port,
-    ReduceStage,
-    RescaleStage,
-    Stage,
-    TapsStage,
-    TreeStage,
-    UnfoldStage,
-    WinnerStage,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SlidingWindow,
+    TiledPool,
 )
 
 
-def standstill(stages: Sequence[Stage]) -> tuple[Blocked, ...]:
+def find_deadlock(nodes: Sequence[Node]) -> tuple[Blocked, ...]:
     """Stages that could wait for each other in a circle, empty if there are none."""
-    network = _Least(stages)
+    network = _Least(nodes)
     network.feed(1)
     return network.blocked()
 
 
-class _Least(Network):
+class _Least(Simulation):
     """Units that hold as few beats as they ever do. Times say only what comes before what."""
 
-    def _motion(self, n: int, stage: Stage, unlimited: bool) -> Motion:
-        unit, (wire, *more), result = stage.unit, self.ins[n], self.outs[n][0]
+    def _motion(self, n: int, node: Node, unlimited: bool) -> Process:
+        unit, (wire, *more), result = node.unit, self.ins[n], self.outs[n][0]
         match unit:
             case Port() if n:
                 pass
-            case Port() | KeyStage() | RescaleStage() | FloatStage() | TapsStage() | TreeStage():
+            case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
                 return _single([wire], result, [True])
-            case JoinStage() | BesideStage():
+            case JoinStreams() | ConcatChannels():
                 return _single([wire, *more], result, [True])
-            case WinnerStage():
+            case ArgMaxUnit():
                 return _single([wire], result, [False] * (unit.beats - 1) + [True])
-            case ReduceStage():
+            case TiledPool():
                 return _single([wire], result, processes.completing_beats(unit))
-            case MatrixStage() if unit.row_folds == 1:
+            case MatVec() if unit.row_folds == 1:
                 return _sums(wire, result, unit.col_folds)
-            case MatrixStage():
+            case MatVec():
                 length = unit.col_folds
                 return _blocks(wire, result, [length - 1], [0], length, 2 * length, unit.row_folds)
-            case GatherStage():
+            case Reorder():
                 count = math.prod(extent for extent, _ in unit.loops)
                 return _blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
-            case ConvStage() | PoolStage() | UnfoldStage():
-                count = unit.groups * unit.repeat if isinstance(unit, ConvStage) else unit.folds
+            case ConvUnit() | PoolUnit() | SlidingWindow():
+                count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
                 return _blocks(wire, result, *words_of(unit), unit.depth, count)
             case _:
                 pass
-        return super()._motion(n, stage, unlimited)
+        return super()._motion(n, node, unlimited)
 
 
-def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Motion:
+def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Process:
     """A unit that takes a beat (of every wire) when it holds none; those that are marked give one."""
     k = 0
     while True:
@@ -87,7 +87,7 @@ def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Motio
         yield
 
 
-def _sums(wire: Wire, result: Wire, length: int) -> Motion:
+def _sums(wire: Wire, result: Wire, length: int) -> Process:
     """hg_mvu with one pass: so many beats give one, and some more are stored before they are needed."""
     k = used = 0
     while True:
@@ -107,7 +107,7 @@ def _sums(wire: Wire, result: Wire, length: int) -> Motion:
 
 def _blocks(
     wire: Wire, result: Wire, needs: Sequence[int], keeps: Sequence[int], words: int, depth: int, count: int
-) -> Motion:
+) -> Process:
     """A memory of so many words of frames of `words` words. Window v, when word needs[v] of a frame is there, gives
     `count` beats one after the other; words before keeps[v] are free until the last one of these is made."""
     k = v = made = 0

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from hlsgen.cycle_model.deadlock import standstill
-from hlsgen.cycle_model.simulate import Network
-from hlsgen.dataflow.units import ConvStage, FifoStage, PoolStage, Stage, UnfoldStage
+from hlsgen.cycle_model.deadlock import find_deadlock
+from hlsgen.cycle_model.simulate import Simulation
+from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow
 
 #: hg_fifo with less does not carry a beat a cycle.
 LEAST_FIFO = 2
@@ -26,14 +26,14 @@ class Search:
     `work` counts beats that were simulated, `effort` says how many may be.
     """
 
-    stages: Sequence[Stage]
+    nodes: Sequence[Node]
     effort: int
     work: int = 0
     firsts: dict[tuple[int, ...], int | None] = field(default_factory=dict)
     known: dict[tuple[int, ...], Cycles | None] = field(default_factory=dict)
     held: dict[tuple[int, ...], Depths] = field(default_factory=dict)
     moving: dict[tuple[int, ...], bool] = field(default_factory=dict)
-    begun: tuple[tuple[int, ...], Network] | None = None
+    begun: tuple[tuple[int, ...], Simulation] | None = None
 
     def has(self, share: float = 1.0) -> bool:
         """Whether a share of the effort is not spent yet."""
@@ -42,16 +42,16 @@ class Search:
     @cached_property
     def forks(self) -> bool:
         """Whether units could wait for each other at all."""
-        return any(len(stage.outputs) > 1 for stage in self.stages)
+        return any(len(node.outputs) > 1 for node in self.nodes)
 
-    def variant(self, depths: Depths) -> list[Stage]:
-        return with_depths(self.stages, depths)
+    def variant(self, depths: Depths) -> list[Node]:
+        return with_depths(self.nodes, depths)
 
     def first(self, depths: Depths) -> int | None:
         """The latency of the first frame, None if it does not come through."""
         key = tuple(depths.values())
         if key not in self.firsts:
-            network = Network(self.variant(depths))
+            network = Simulation(self.variant(depths))
             network.feed(1)
             self.firsts[key] = None if network.blocked() else network.latency()
             self._count(network)
@@ -64,8 +64,8 @@ class Search:
         if not self.forks:
             return True
         if key not in self.moving:
-            self.moving[key] = not standstill(self.variant(depths))
-            self.work += sum(stage.result.beats for stage in self.stages)
+            self.moving[key] = not find_deadlock(self.variant(depths))
+            self.work += sum(node.result.beats for node in self.nodes)
         return self.moving[key]
 
     def measured(self, depths: Depths, limit: Cycles | None = None) -> Cycles | None:
@@ -75,7 +75,7 @@ class Search:
             first = self.first(depths)
             if first is None or (limit and first > limit[0]):
                 return None
-            network = self.begun[1] if self.begun and self.begun[0] == key else Network(self.variant(depths))
+            network = self.begun[1] if self.begun and self.begun[0] == key else Simulation(self.variant(depths))
             self.begun = None
             fine = network.run(limit[1] if limit else None)
             self.known[key] = network.result() if fine else None
@@ -101,7 +101,7 @@ class Search:
         self.firsts[own], self.known[own], self.held[own] = self.firsts[key], self.known[key], self.held[key]
         return fewer if self.moves(fewer) else depths
 
-    def _count(self, network: Network) -> None:
+    def _count(self, network: Simulation) -> None:
         self.work += sum(len(wire.taken) for wire in network.wires.values())
 
 
@@ -110,20 +110,20 @@ def within(found: Cycles, limit: Cycles) -> bool:
     return found[0] <= limit[0] and found[1] <= limit[1]
 
 
-def with_depths(stages: Sequence[Stage], depths: Depths) -> list[Stage]:
-    """The stages with other depths; a FIFO of depth 0 is left out."""
+def with_depths(nodes: Sequence[Node], depths: Depths) -> list[Node]:
+    """The nodes with other depths; a FIFO of depth 0 is left out."""
     result, renamed = [], dict[str, str]()
-    for stage in stages:
-        inputs = tuple(renamed.get(name, name) for name in stage.inputs)
-        unit, depth = stage.unit, depths.get(stage.name)
-        if isinstance(unit, FifoStage) and depth == 0:
-            renamed[stage.outputs[0]] = inputs[0]
-        elif isinstance(unit, UnfoldStage) and depth is not None:
-            result.append(replace(stage, unit=unit.with_depth(depth), inputs=inputs))
-        elif isinstance(unit, ConvStage | PoolStage | FifoStage) and depth is not None:
-            result.append(replace(stage, unit=replace(unit, depth=depth), inputs=inputs))
+    for node in nodes:
+        inputs = tuple(renamed.get(name, name) for name in node.inputs)
+        unit, depth = node.unit, depths.get(node.name)
+        if isinstance(unit, Fifo) and depth == 0:
+            renamed[node.outputs[0]] = inputs[0]
+        elif isinstance(unit, SlidingWindow) and depth is not None:
+            result.append(replace(node, unit=unit.with_depth(depth), inputs=inputs))
+        elif isinstance(unit, ConvUnit | PoolUnit | Fifo) and depth is not None:
+            result.append(replace(node, unit=replace(unit, depth=depth), inputs=inputs))
         else:
-            result.append(replace(stage, inputs=inputs))
+            result.append(replace(node, inputs=inputs))
     return result
 
 
@@ -136,7 +136,7 @@ def narrow(search: Search, depths: Depths, least: Depths, limit: Cycles) -> tupl
     depths = search.trimmed(depths)
     fewer = _windows(search, depths, least, limit)
     fewer = _without(search, fewer, limit)
-    bits = {s.name: s.result.bits for s in search.stages if isinstance(s.unit, FifoStage)}
+    bits = {s.name: s.result.bits for s in search.nodes if isinstance(s.unit, Fifo)}
     names = sorted(bits, key=lambda n: -bits[n] * depths[n])
     for name in names:
         fewer = _smaller(search, fewer, limit, name)
@@ -156,7 +156,7 @@ def narrow(search: Search, depths: Depths, least: Depths, limit: Cycles) -> tupl
 
 def _windows(search: Search, depths: Depths, least: Depths, limit: Cycles) -> Depths:
     """Without what the memories of windows have beyond the least: of all, or of the largest by quarters."""
-    bits = {s.name: s.source.bits for s in search.stages if isinstance(s.unit, ConvStage | PoolStage | UnfoldStage)}
+    bits = {s.name: s.source.bits for s in search.nodes if isinstance(s.unit, ConvUnit | PoolUnit | SlidingWindow)}
     fewer = {**depths, **{name: least[name] for name in bits}}
     if search.quick(fewer, limit):
         return fewer
@@ -172,7 +172,7 @@ def _windows(search: Search, depths: Depths, least: Depths, limit: Cycles) -> De
 
 def _without(search: Search, depths: Depths, limit: Cycles) -> Depths:
     """Without the FIFOs that do nothing of those that need not hold much: all at once, or half of them, ..."""
-    groups = [[s.name for s in search.stages if isinstance(s.unit, FifoStage) and depths[s.name] <= LEAST_FIFO]]
+    groups = [[s.name for s in search.nodes if isinstance(s.unit, Fifo) and depths[s.name] <= LEAST_FIFO]]
     while groups and search.has(0.5):
         group = groups.pop()
         fewer = {**depths, **dict.fromkeys(group, 0)}

@@ -5,25 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from hlsgen.cycle_model.deadlock import standstill
+from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
 from hlsgen.cycle_model.latency import busy
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.processes import ENDLESS
-from hlsgen.cycle_model.simulate import Network
+from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.dataflow.units import (
-    ConvStage,
-    FifoStage,
-    FloatStage,
-    ForkStage,
-    KeyStage,
-    PoolStage,
+    ConvUnit,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    Node,
+    PoolUnit,
     Port,
-    RescaleStage,
-    Stage,
-    UnfoldStage,
-    WidthStage,
+    RescaleUnit,
+    SlidingWindow,
+    WidthConverter,
 )
 
 #: Beats that may be simulated to find smaller depths; all that is needed for correct ones is not counted.
@@ -35,11 +35,11 @@ FIRST_FRAME_SHARE = 0.25
 #: How often depths are doubled before the network is taken to be as fast as it can be.
 GROWTH = 8
 #: Units in front of which a FIFO does not help: it does as well behind them, or they have a memory of their own.
-_EVEN = (Port, KeyStage, RescaleStage, FloatStage, WidthStage, ForkStage, FifoStage, ConvStage, PoolStage, UnfoldStage)
+_EVEN = (Port, FloatKeyUnit, RescaleUnit, FloatUnit, WidthConverter, Fork, Fifo, ConvUnit, PoolUnit, SlidingWindow)
 
 
 @dataclass(frozen=True, eq=False)
-class Sized:
+class SizedBuffers:
     """Stages with depths, without FIFOs that do nothing; what they take, by simulation.
 
     `bottleneck`: the least interval that any depths could give. `critical`: FIFOs that would, with a depth
@@ -47,67 +47,67 @@ class Sized:
     the least depth with which the network cannot come to a standstill when they do.
     """
 
-    stages: list[Stage]
+    nodes: list[Node]
     latency: int
     interval: int
     bottleneck: int
     critical: tuple[str, ...]
 
 
-def size(stages: Sequence[Stage], effort: int = EFFORT) -> Sized:
+def size(nodes: Sequence[Node], effort: int = EFFORT) -> SizedBuffers:
     """Chooses the depths of all FIFOs and of the memories of windows; those given do not matter.
 
     FIFOs are added where the network could not be as fast as its slowest unit without them.
-    The same stages always give the same depths. Raises ValueError if no depths let frames through.
+    The same nodes always give the same depths. Raises ValueError if no depths let frames through.
     """
-    bottleneck = max(busy(stage) for stage in stages)
-    ideal, interval, first_held = _open(stages, bottleneck)
+    bottleneck = max(busy(node) for node in nodes)
+    ideal, interval, first_held = _open(nodes, bottleneck)
     if interval > bottleneck:
-        more = _with_fifos(stages)
+        more = _with_fifos(nodes)
         found = _open(more, bottleneck)
         if found[1] < interval:
-            stages, (ideal, interval, first_held) = more, found
-    least = {s.name: least_depth(s.unit) for s in stages if isinstance(s.unit, ConvStage | PoolStage | UnfoldStage)}
-    least |= {s.name: LEAST_FIFO for s in stages if isinstance(s.unit, FifoStage)}
-    wanted = _occupancy(stages, max(bottleneck, interval), least)
-    wanted = _moving(stages, wanted)
-    search = Search(stages, effort)
+            nodes, (ideal, interval, first_held) = more, found
+    least = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit | SlidingWindow)}
+    least |= {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)}
+    wanted = _occupancy(nodes, max(bottleneck, interval), least)
+    wanted = _moving(nodes, wanted)
+    search = Search(nodes, effort)
     depths, limit = _grow(search, wanted, max(bottleneck, interval))
     if limit[0] > ideal:
         depths, limit = _first_frame(search, depths, limit, first_held)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
-    return Sized(search.variant(depths), limit[0], limit[1], bottleneck, critical)
+    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical)
 
 
-def _with_fifos(stages: Sequence[Stage]) -> list[Stage]:
+def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
     """With a FIFO in front of every unit that does not take beats at an even pace and has no room for many."""
-    result: list[Stage] = []
-    made = {wire: stage for stage in stages for wire in stage.outputs}
-    for stage in stages:
-        inputs = list(stage.inputs)
+    result: list[Node] = []
+    made = {wire: node for node in nodes for wire in node.outputs}
+    for node in nodes:
+        inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
-            narrows = isinstance(stage.unit, WidthStage) and stage.source.lanes > stage.result.lanes
-            uneven = narrows or not isinstance(stage.unit, _EVEN)
-            if uneven and not isinstance(made[wire].unit, FifoStage | Port):
+            narrows = isinstance(node.unit, WidthConverter) and node.source.lanes > node.result.lanes
+            uneven = narrows or not isinstance(node.unit, _EVEN)
+            if uneven and not isinstance(made[wire].unit, Fifo | Port):
                 inputs[n] = f"{wire}_wait"
-                stream = stage.sources[n]
-                result.append(Stage(inputs[n], FifoStage(LEAST_FIFO), (wire,), (stream,), (inputs[n],), stream))
-        result.append(replace(stage, inputs=tuple(inputs)))
+                stream = node.sources[n]
+                result.append(Node(inputs[n], Fifo(LEAST_FIFO), (wire,), (stream,), (inputs[n],), stream))
+        result.append(replace(node, inputs=tuple(inputs)))
     return result
 
 
-def _bits(stages: Sequence[Stage], depths: dict[str, int]) -> int:
+def _bits(nodes: Sequence[Node], depths: dict[str, int]) -> int:
     """Size of all buffers together."""
-    return sum(depths.get(stage.name, 0) * stage.source.bits for stage in stages)
+    return sum(depths.get(node.name, 0) * node.source.bits for node in nodes)
 
 
-def _open(stages: Sequence[Stage], goal: int) -> tuple[int, int, dict[str, int]]:
+def _open(nodes: Sequence[Node], goal: int) -> tuple[int, int, dict[str, int]]:
     """(latency, interval, what is held for the first frame) with endless buffers.
 
     An interval that is the goal for some frames is taken to stay so: without limits nothing ever repeats.
     """
-    network = Network(stages, unlimited=True)
+    network = Simulation(nodes, unlimited=True)
     network.feed(1)
     held = network.flow().occupancy
     network.feed(OPEN_FRAMES - 1)
@@ -116,9 +116,9 @@ def _open(stages: Sequence[Stage], goal: int) -> tuple[int, int, dict[str, int]]
     return *network.result(), held
 
 
-def _occupancy(stages: Sequence[Stage], interval: int, least: dict[str, int]) -> dict[str, int]:
+def _occupancy(nodes: Sequence[Node], interval: int, least: dict[str, int]) -> dict[str, int]:
     """What endless buffers hold when a frame comes every `interval` cycles."""
-    network = Network(stages, unlimited=True)
+    network = Simulation(nodes, unlimited=True)
     network.feed(3, interval)
     while not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)
@@ -126,19 +126,19 @@ def _occupancy(stages: Sequence[Stage], interval: int, least: dict[str, int]) ->
     return {name: max(depth, held[name]) for name, depth in least.items()}
 
 
-def _moving(stages: Sequence[Stage], depths: dict[str, int]) -> dict[str, int]:
+def _moving(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str, int]:
     """Adds what is missing for a network that no pauses can stop. Raises ValueError if depths do not help."""
-    circle = standstill(with_depths(stages, depths))
-    never = standstill(with_depths(stages, dict.fromkeys(depths, ENDLESS))) if circle else ()
+    circle = find_deadlock(with_depths(nodes, depths))
+    never = find_deadlock(with_depths(nodes, dict.fromkeys(depths, ENDLESS))) if circle else ()
     if never:
         raise ValueError("; ".join(map(str, never)))
-    fifos = {s.name for s in stages if isinstance(s.unit, FifoStage)}
+    fifos = {s.name for s in nodes if isinstance(s.unit, Fifo)}
     while circle:
         # What is full now can no longer be when it has room for a frame, so this ends.
-        full = [blocked.stage for blocked in circle if blocked.full and blocked.stage in fifos]
-        growing = full or [blocked.stage for blocked in circle if blocked.stage in depths] or list(depths)
+        full = [blocked.node for blocked in circle if blocked.full and blocked.node in fifos]
+        growing = full or [blocked.node for blocked in circle if blocked.node in depths] or list(depths)
         depths = {**depths, **{name: depths[name] + 1 + depths[name] // 16 for name in growing}}
-        circle = standstill(with_depths(stages, depths))
+        circle = find_deadlock(with_depths(nodes, depths))
     return depths
 
 
@@ -164,7 +164,7 @@ def _first_frame(
     """Adds what the first frame needs in order not to wait, or, where that is too much, a share of the depth."""
     all_of_it = {name: max(depth, held[name]) for name, depth in depths.items()}
     some = {name: min(all_of_it[name], int(depth * (1 + FIRST_FRAME_SHARE)) + 1) for name, depth in depths.items()}
-    affordable = _bits(search.stages, all_of_it) <= (1 + FIRST_FRAME_SHARE) * _bits(search.stages, depths)
+    affordable = _bits(search.nodes, all_of_it) <= (1 + FIRST_FRAME_SHARE) * _bits(search.nodes, depths)
     more = all_of_it if affordable else some
     found = search.as_fast(more, (limit[0] - 1, limit[1]))
     return (more, found) if found else (depths, limit)

@@ -1,4 +1,4 @@
-"""Latency of each unit and the cycles that a frame keeps it busy; `flow` puts them together."""
+"""Latency of each unit and the cycles that a frame keeps it busy; `simulate` puts them together."""
 
 from __future__ import annotations
 
@@ -6,47 +6,47 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.units import (
     TREE_LEVELS,
-    BesideStage,
-    ConcatStage,
-    ConvStage,
-    FifoStage,
-    FloatStage,
-    ForkStage,
-    GatherStage,
-    JoinStage,
-    KeyStage,
-    MatrixStage,
-    PadStage,
-    PickStage,
-    PoolStage,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
     Port,
-    ReduceStage,
-    RescaleStage,
-    SliceStage,
-    Stage,
-    TapsStage,
-    TreeStage,
-    UnfoldStage,
-    WidthStage,
-    WinnerStage,
-    Work,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    SlidingWindow,
+    TiledPool,
+    Unit,
+    WidthConverter,
 )
-from hlsgen.rescale.realize.float_ops import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
+from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 
 
-def latency(unit: Work) -> int:
+def latency(unit: Unit) -> int:
     """Cycles from the beat that completes an output beat to that output beat.
 
     Of units with a window and of hg_gather: from the cycle in which the last word of it is read.
     """
     match unit:
-        case Port() | KeyStage() | WidthStage() | FifoStage() | GatherStage() | BesideStage():
+        case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Reorder() | ConcatChannels():
             return 1
-        case RescaleStage():
+        case RescaleUnit():
             return unit.found.latency
-        case FloatStage():
+        case FloatUnit():
             match unit.unit:
                 case Arithmetic(op):
                     return FLOAT_LATENCY[op]
@@ -56,42 +56,42 @@ def latency(unit: Work) -> int:
                     return 8
                 case ToCode():
                     return 6
-                case Compare():
-                    raise AssertionError("a comparison is two stages")
+                case FloatCompare():
+                    raise AssertionError("a comparison is two units")
                 case _:
                     assert_never(unit.unit)
-        case MatrixStage():
+        case MatVec():
             return 2 + _dot_latency(unit) + 1
-        case ConvStage():
+        case ConvUnit():
             return 4 if unit.depthwise else 3 + _dot_latency(unit)
-        case TapsStage():
+        case GroupedMatVec():
             return 2 + _dot_latency(unit)
-        case TreeStage():
+        case ReduceTree():
             return max(1, (unit.taps - 1).bit_length())
-        case PoolStage():
+        case PoolUnit():
             return 3
-        case WinnerStage() | JoinStage() | ReduceStage() | UnfoldStage():
+        case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
-        case ForkStage() | ConcatStage() | PickStage() | SliceStage() | PadStage():
+        case Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
             return 0
         case _:
             assert_never(unit)
 
 
-def _dot_latency(unit: MatrixStage | ConvStage | TapsStage) -> int:
+def _dot_latency(unit: MatVec | ConvUnit | GroupedMatVec) -> int:
     """Registers of hg_dot or hg_popcount."""
     terms = -(-unit.simd // (6 if unit.mode == 2 else 4))
     return 1 + (terms - 1).bit_length() // TREE_LEVELS
 
 
-def busy(stage: Stage) -> int:
-    """Cycles that a frame occupies the stage, at least."""
-    unit = stage.unit
-    beats = max(*(source.beats for source in stage.sources), stage.result.beats)
+def busy(node: Node) -> int:
+    """Cycles that a frame occupies the node, at least."""
+    unit = node.unit
+    beats = max(*(source.beats for source in node.sources), node.result.beats)
     match unit:
-        case MatrixStage():
+        case MatVec():
             return max(beats, -(-unit.vectors // unit.windows) * unit.row_folds * unit.col_folds)
-        case ConvStage() | PoolStage():
+        case ConvUnit() | PoolUnit():
             height, width = unit.window.size(unit.height, unit.width)
             return max(beats, height * width * unit.period)
         case _:

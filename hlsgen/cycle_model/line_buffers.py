@@ -1,4 +1,4 @@
-"""Units that keep words to send them more than once: windows, blocks, vectors. See `motion`."""
+"""Units that keep words to send them more than once: windows, blocks, vectors. See `processes`."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hlsgen.cycle_model.processes import Motion, Wire
-from hlsgen.dataflow.units import ConvStage, PoolStage, UnfoldStage
+from hlsgen.cycle_model.processes import Process, Wire
+from hlsgen.dataflow.units import ConvUnit, PoolUnit, SlidingWindow
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
 
@@ -30,7 +30,7 @@ class Buffer:
     starts: list[int] = field(default_factory=list)
 
 
-def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> Motion:
+def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> Process:
     """A unit with an enable behind a memory that is written without it: hg_conv, hg_dwconv, hg_pool, hg_gather.
 
     A window gives a beat every `step` enabled cycles of its period, the first one `first` enabled cycles
@@ -94,7 +94,7 @@ def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> 
             yield
 
 
-def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Motion:
+def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Process:
     """hg_mvu: vectors of `length` beats, each sent `repeat` times; the sum of the last beat that is sent
     in enabled cycle c is offered in c + tail.
 
@@ -171,17 +171,17 @@ def window_words(window: Window, height: int, width: int, folds: int) -> tuple[l
     return needs, keeps
 
 
-def words_of(unit: ConvStage | PoolStage | UnfoldStage) -> tuple[list[int], list[int], int]:
+def words_of(unit: ConvUnit | PoolUnit | SlidingWindow) -> tuple[list[int], list[int], int]:
     """`window_words` of a unit, and the words of an image."""
-    if isinstance(unit, UnfoldStage):
+    if isinstance(unit, SlidingWindow):
         window, width, folds = unit.span, unit.across, unit.folds
     else:
         window, width = unit.window, unit.width
-        folds = unit.groups * unit.folds if isinstance(unit, ConvStage) else unit.folds
+        folds = unit.groups * unit.folds if isinstance(unit, ConvUnit) else unit.folds
     return *window_words(window, unit.height, width, folds), unit.height * width * folds
 
 
-def least_depth(unit: ConvStage | PoolStage | UnfoldStage) -> int:
+def least_depth(unit: ConvUnit | PoolUnit | SlidingWindow) -> int:
     """Words that the memory of a unit with windows has to have."""
     needs, keeps, _ = words_of(unit)
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1

@@ -16,13 +16,13 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hlsgen.dataflow.units import PadStage, ReduceStage, SliceStage, Stream
+from hlsgen.dataflow.units import Crop, PadBorder, Stream, TiledPool
 from hlsgen.numerics.fixed import Array
 
 #: A depth that no stream reaches.
 ENDLESS = 1 << 60
 
-Motion = Iterator[None]
+Process = Iterator[None]
 
 
 class Wire:
@@ -50,13 +50,13 @@ def offered(wire: Wire, taken: Array) -> Array:
     return due
 
 
-def source(wire: Wire) -> Motion:
+def source(wire: Wire) -> Process:
     """The outside at the input: whoever runs the network fills wire.due."""
     while True:
         yield
 
 
-def sink(wire: Wire, ready: Sequence[bool]) -> Motion:
+def sink(wire: Wire, ready: Sequence[bool]) -> Process:
     """The outside at the output: ready in cycle t if ready[t mod len(ready)], always if that is empty."""
     due, taken, period = wire.due, wire.taken, len(ready)
     last = -1
@@ -70,7 +70,7 @@ def sink(wire: Wire, ready: Sequence[bool]) -> Motion:
         yield
 
 
-def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Motion:
+def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Process:
     """A unit with an enable: of every period the beats that are marked give one, `latency` enabled cycles later."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = left = lost = late = 0
@@ -94,7 +94,7 @@ def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (Tr
         yield
 
 
-def join(first: Wire, second: Wire, result: Wire, latency: int) -> Motion:
+def join(first: Wire, second: Wire, result: Wire, latency: int) -> Process:
     """A unit with an enable that takes a beat of both in the same cycle."""
     out, gone = result.due, result.taken
     k = left = lost = first_late = second_late = 0
@@ -117,7 +117,7 @@ def join(first: Wire, second: Wire, result: Wire, latency: int) -> Motion:
         yield
 
 
-def fifo(wire: Wire, result: Wire, depth: int) -> Motion:
+def fifo(wire: Wire, result: Wire, depth: int) -> Process:
     """hg_fifo; with depth 2 hg_slice too."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = 0
@@ -137,7 +137,7 @@ def fifo(wire: Wire, result: Wire, depth: int) -> Motion:
         yield
 
 
-def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int], room: int) -> Motion:
+def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int], room: int) -> Process:
     """hg_width: `enters` and `leaves` are the elements of each beat of a period, of equal sums."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = stored = freed = left = made = 0
@@ -163,7 +163,7 @@ def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int]
         yield
 
 
-def fork(wire: Wire, results: Sequence[Wire]) -> Motion:
+def fork(wire: Wire, results: Sequence[Wire]) -> Process:
     """hg_fork: every output takes the beat on its own, the last one frees it."""
     due, taken, frozen = wire.due, wire.taken, wire.frozen
     k = late = 0
@@ -183,7 +183,7 @@ def fork(wire: Wire, results: Sequence[Wire]) -> Motion:
         yield
 
 
-def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Motion:
+def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Process:
     """hg_concat and hg_pad: beat n of a period comes from wire order[n], without delay; -1: it is made here.
 
     What is made is always offered, but at the begin of a period together with the next beat of wire 0.
@@ -213,7 +213,7 @@ def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Motion:
             done += 1
 
 
-def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Motion:
+def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
     """hg_take: of every period some beats go through without delay, the others are dropped at once."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = place = 0
@@ -249,7 +249,7 @@ def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], i
     return sides[0], sides[1], room
 
 
-def kept_beats(unit: SliceStage) -> list[bool]:
+def kept_beats(unit: Crop) -> list[bool]:
     """Of every beat of an image, whether hg_take lets it through."""
     height, width, folds = unit.sizes
     rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
@@ -258,7 +258,7 @@ def kept_beats(unit: SliceStage) -> list[bool]:
     ]
 
 
-def completing_beats(unit: ReduceStage) -> list[bool]:
+def completing_beats(unit: TiledPool) -> list[bool]:
     """Of every beat of an image, whether it completes a result of hg_reduce."""
     (tall, wide), (rows, columns) = unit.kernel, unit.size
     return [
@@ -269,7 +269,7 @@ def completing_beats(unit: ReduceStage) -> list[bool]:
     ]
 
 
-def pad_beats(unit: PadStage) -> list[int]:
+def pad_beats(unit: PadBorder) -> list[int]:
     """Of every beat that hg_pad sends for an image: 0 if it is of the image, -1 of the border."""
     top, left, bottom, right = unit.pads
     line = [-1] * (left * unit.folds) + [0] * (unit.width * unit.folds) + [-1] * (right * unit.folds)

@@ -1,4 +1,4 @@
-"""Every beat of every stream, to the cycle: what RTL simulation of a network of stages would show.
+"""Every beat of every stream, to the cycle: what RTL simulation of a network of nodes would show.
 
 Cycle 0 is the one in which the outside offers the first input beat; all units are empty then.
 """
@@ -17,32 +17,32 @@ from typing_extensions import assert_never
 from hlsgen.cycle_model import processes
 from hlsgen.cycle_model.latency import latency
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, span, windows, words_of
-from hlsgen.cycle_model.processes import ENDLESS, Motion, Wire
+from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
 from hlsgen.dataflow.units import (
-    BesideStage,
-    ConcatStage,
-    ConvStage,
-    FifoStage,
-    FloatStage,
-    ForkStage,
-    GatherStage,
-    JoinStage,
-    KeyStage,
-    MatrixStage,
-    PadStage,
-    PickStage,
-    PoolStage,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
     Port,
-    ReduceStage,
-    RescaleStage,
-    SliceStage,
-    Stage,
-    TapsStage,
-    TreeStage,
-    UnfoldStage,
-    WidthStage,
-    WinnerStage,
-    Work,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    SlidingWindow,
+    TiledPool,
+    Unit,
+    WidthConverter,
 )
 from hlsgen.numerics.fixed import Array
 
@@ -54,23 +54,23 @@ MOST_FRAMES, MOST_PERIOD = 24, 8
 
 @dataclass(frozen=True)
 class Blocked:
-    """A stage that waits for ever: for a beat on a stream, or, if that is `full`, for one to be taken from it."""
+    """A node that waits for ever: for a beat on a stream, or, if that is `full`, for one to be taken from it."""
 
-    stage: str
+    node: str
     stream: str
     full: bool
 
     def __str__(self) -> str:
-        return f"{self.stage} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
+        return f"{self.node} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
 
 
 @dataclass(frozen=True, eq=False)
-class Flow:
+class Trace:
     """What happened. `offered` and `taken`: for each stream int64 (beats,), cycles.
 
     `occupancy`: for each FIFO the most beats that it held, for each unit with windows the most words from
     the oldest that is kept to the newest: the depth with which nothing would have been otherwise.
-    `ends`: cycle of the last output beat of each frame. `deadlock`: stages that wait for each other
+    `ends`: cycle of the last output beat of each frame. `deadlock`: nodes that wait for each other
     in a circle, empty if all frames came through.
     """
 
@@ -92,45 +92,45 @@ class Flow:
 
 
 def simulate(
-    stages: Sequence[Stage], frames: int, *, pace: int | None = None, unlimited: bool = False,
+    nodes: Sequence[Node], frames: int, *, pace: int | None = None, unlimited: bool = False,
     ready: Sequence[bool] = (),
-) -> Flow:  # fmt: skip
-    """Runs frames through the stages.
+) -> Trace:  # fmt: skip
+    """Runs frames through the nodes.
 
     pace: cycles a frame for the source, None: it always has a beat. unlimited: FIFOs and the memories of
     windows have room for everything. ready: of which cycles the sink takes a beat, repeated; empty: of all.
     """
-    network = Network(stages, unlimited, ready)
+    network = Simulation(nodes, unlimited, ready)
     network.feed(frames, pace)
     return network.flow()
 
 
-def measure(stages: Sequence[Stage]) -> tuple[int, int]:
+def measure(nodes: Sequence[Node]) -> tuple[int, int]:
     """(latency, interval) with a source that always has a beat and a sink that takes at once.
 
     The interval is that for ever, the longest one if several repeat. Raises ValueError if the network blocks.
     """
-    network = Network(stages)
+    network = Simulation(nodes)
     if not network.run():
         raise ValueError("; ".join(map(str, network.blocked())))
     return network.result()
 
 
-class Network:
+class Simulation:
     """Wires between units, and how far each of them has come."""
 
-    def __init__(self, stages: Sequence[Stage], unlimited: bool = False, ready: Sequence[bool] = ()) -> None:
-        self.stages, self.frames = tuple(stages), 0
+    def __init__(self, nodes: Sequence[Node], unlimited: bool = False, ready: Sequence[bool] = ()) -> None:
+        self.nodes, self.frames = tuple(nodes), 0
         self.reach = 2  # frames that have to be alike to be alike for ever
         self.buffers: dict[str, Buffer] = {}
         self.wires = {INPUT: Wire(INPUT, False)}
-        for n, stage in enumerate(stages):
-            for name in stage.outputs or (OUTPUT,):
-                self.wires[name] = Wire(name, n == 0 or _has_enable(stage.unit))
-        first = [[self.wires[name] for name in stage.inputs] for stage in stages]
+        for n, node in enumerate(nodes):
+            for name in node.outputs or (OUTPUT,):
+                self.wires[name] = Wire(name, n == 0 or _has_enable(node.unit))
+        first = [[self.wires[name] for name in node.inputs] for node in nodes]
         first[0] = [self.wires[INPUT]]
-        self.ins = [*first, [], [self.wires[stages[-1].outputs[0] if stages[-1].outputs else OUTPUT]]]
-        self.outs = [[self.wires[name] for name in stage.outputs or (OUTPUT,)] for stage in stages]
+        self.ins = [*first, [], [self.wires[nodes[-1].outputs[0] if nodes[-1].outputs else OUTPUT]]]
+        self.outs = [[self.wires[name] for name in node.outputs or (OUTPUT,)] for node in nodes]
         self.outs += [first[0], []]
         for unit, (ins, outs) in enumerate(zip(self.ins, self.outs, strict=True)):
             for wire in ins:
@@ -138,14 +138,14 @@ class Network:
             for wire in outs:
                 wire.producer = unit
         self.sink = self.ins[-1][0]
-        motions = [self._motion(n, stage, unlimited) for n, stage in enumerate(stages)]
+        motions = [self._motion(n, node, unlimited) for n, node in enumerate(nodes)]
         motions += [processes.source(self.wires[INPUT]), processes.sink(self.sink, ready)]
         self.steps: list[Callable[[], None]] = [m.__next__ for m in motions]
 
     @property
     def beats(self) -> tuple[int, int]:
         """Beats of a frame that come in and go out."""
-        return self.stages[0].source.beats, self.stages[-1].result.beats
+        return self.nodes[0].source.beats, self.nodes[-1].result.beats
 
     def feed(self, frames: int, pace: int | None = None) -> None:
         """Runs more frames through."""
@@ -188,11 +188,11 @@ class Network:
             return ()
         way: dict[int, Blocked] = {}
         unit = self.sink.producer
-        while unit not in way and unit < len(self.stages):
-            name = self.stages[unit].name
+        while unit not in way and unit < len(self.nodes):
+            name = self.nodes[unit].name
             starving = [wire for wire in self.ins[unit] if len(wire.due) == len(wire.taken)]
             full = [wire for wire in self.outs[unit] if len(wire.due) > len(wire.taken)]
-            if starving and not (full and isinstance(self.stages[unit].unit, FifoStage | WidthStage)):
+            if starving and not (full and isinstance(self.nodes[unit].unit, Fifo | WidthConverter)):
                 way[unit], unit = Blocked(name, starving[0].name, False), starving[0].producer
             elif full:
                 way[unit], unit = Blocked(name, full[0].name, True), full[0].consumer
@@ -244,75 +244,75 @@ class Network:
     def held(self) -> dict[str, int]:
         """The most beats that each FIFO held: as its depth, they would have been enough."""
         held = {}
-        for n, stage in enumerate(self.stages):
-            if isinstance(stage.unit, FifoStage):
+        for n, node in enumerate(self.nodes):
+            if isinstance(node.unit, Fifo):
                 into, out = self.ins[n][0].taken, self.outs[n][0].taken
                 gone = np.searchsorted(out, into)
-                held[stage.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
+                held[node.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
         return held
 
-    def flow(self) -> Flow:
+    def flow(self) -> Trace:
         taken = {name: np.array(wire.taken, np.int64) for name, wire in self.wires.items()}
         offered = {name: processes.offered(wire, taken[name]) for name, wire in self.wires.items()}
         held = self.held()
-        for n, stage in enumerate(self.stages):
+        for n, node in enumerate(self.nodes):
             into, out = self.ins[n][0], self.outs[n][0]
-            if stage.name in self.buffers:
-                held[stage.name] = span(self.buffers[stage.name], taken[into.name], out)
-        return Flow(offered, taken, held, self.ends(), self.blocked())
+            if node.name in self.buffers:
+                held[node.name] = span(self.buffers[node.name], taken[into.name], out)
+        return Trace(offered, taken, held, self.ends(), self.blocked())
 
-    def _motion(self, n: int, stage: Stage, unlimited: bool) -> Motion:
-        unit, (wire, *more), (result, *others) = stage.unit, self.ins[n], self.outs[n]
+    def _motion(self, n: int, node: Node, unlimited: bool) -> Process:
+        unit, (wire, *more), (result, *others) = node.unit, self.ins[n], self.outs[n]
         match unit:
             case Port() if n:
                 return processes.fifo(wire, result, 2)
-            case FifoStage():
+            case Fifo():
                 if not unlimited:
-                    self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                    self.reach = max(self.reach, 2 + unit.depth // node.source.beats)
                 return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
-            case Port() | KeyStage() | RescaleStage() | FloatStage() | TapsStage() | TreeStage():
+            case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
                 return processes.pipeline(wire, result, latency(unit))
-            case WinnerStage():
+            case ArgMaxUnit():
                 return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
-            case ReduceStage():
+            case TiledPool():
                 return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
-            case JoinStage() | BesideStage():
+            case JoinStreams() | ConcatChannels():
                 return processes.join(wire, more[0], result, latency(unit))
-            case WidthStage():
-                return processes.width(wire, result, *processes.width_beats(stage.source, stage.result))
-            case MatrixStage():
+            case WidthConverter():
+                return processes.width(wire, result, *processes.width_beats(node.source, node.result))
+            case MatVec():
                 return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
-            case ConvStage() | PoolStage() | UnfoldStage():
-                step = unit.window.taps * (unit.folds if isinstance(unit, ConvStage) else 1)
-                step = 1 if isinstance(unit, UnfoldStage) else step
+            case ConvUnit() | PoolUnit() | SlidingWindow():
+                step = unit.window.taps * (unit.folds if isinstance(unit, ConvUnit) else 1)
+                step = 1 if isinstance(unit, SlidingWindow) else step
                 needs, keeps, words = words_of(unit)
                 depth = ENDLESS if unlimited else unit.depth
                 if not unlimited:
-                    self.reach = max(self.reach, 2 + unit.depth // stage.source.beats)
+                    self.reach = max(self.reach, 2 + unit.depth // node.source.beats)
                 buffer = Buffer(needs, keeps, words, depth, unit.period)
-            case GatherStage():
+            case Reorder():
                 period, step = math.prod(extent for extent, _ in unit.loops), 1
                 buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
-            case ForkStage():
+            case Fork():
                 return processes.fork(wire, [result, *others])
-            case ConcatStage():
+            case ConcatBeats():
                 return processes.route([wire, *more], result, [0] * unit.beats[0] + [1] * unit.beats[1])
-            case PickStage():
+            case SelectLanes():
                 return processes.route([wire], result, [0])
-            case SliceStage():
+            case Crop():
                 return processes.take(wire, result, processes.kept_beats(unit))
-            case PadStage():
+            case PadBorder():
                 return processes.route([wire], result, processes.pad_beats(unit))
             case _:
                 assert_never(unit)
-        if not isinstance(unit, GatherStage):
-            self.buffers[stage.name] = buffer
+        if not isinstance(unit, Reorder):
+            self.buffers[node.name] = buffer
         return windows(wire, result, buffer, step - 1 + latency(unit), step)
 
 
-def _has_enable(unit: Work) -> bool:
+def _has_enable(unit: Unit) -> bool:
     """Whether a unit behind the input stands still while its output beat waits."""
-    plain = Port | FifoStage | WidthStage | ForkStage | ConcatStage | PickStage | SliceStage | PadStage
+    plain = Port | Fifo | WidthConverter | Fork | ConcatBeats | SelectLanes | Crop | PadBorder
     return not isinstance(unit, plain)
 
 

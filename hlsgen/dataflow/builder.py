@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hlsgen.dataflow.folding import divisors
-from hlsgen.dataflow.units import FifoStage, ForkStage, GatherStage, Stage, Stream, WidthStage, Work, stream_of
+from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter, stream_of
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Graph, Relabel
-from hlsgen.ir.stream_order import Layout, block, nest
+from hlsgen.ir import Graph, View
+from hlsgen.ir.stream_order import StreamOrder, block, nest
 from hlsgen.numerics.fixed import Array
 
 
 @dataclass(frozen=True)
-class Flow:
+class NamedStream:
     """A stream by name."""
 
     wire: str
@@ -30,28 +30,28 @@ class Flow:
 class Streams:
     """The units so far. `flows` has what still can be taken of each value of the graph."""
 
-    def __init__(self, graph: Graph, layout: Layout) -> None:
+    def __init__(self, graph: Graph, layout: StreamOrder) -> None:
         self.graph, self.layout = graph, layout
-        self.stages: list[Stage] = []
-        self.flows: dict[int, list[Flow]] = {}
+        self.nodes: list[Node] = []
+        self.flows: dict[int, list[NamedStream]] = {}
         self.root = list(range(len(graph.layers) + 1))
         for i, layer in enumerate(graph.layers):
-            if isinstance(layer, Relabel):
+            if isinstance(layer, View):
                 self.root[i + 1] = self.root[layer.inputs[0]]
         self.users = [0] * len(self.root)
         for layer in graph.layers:
-            for j in layer.inputs if not isinstance(layer, Relabel) else ():
+            for j in layer.inputs if not isinstance(layer, View) else ():
                 self.users[self.root[j]] += 1
         self.users[self.root[-1]] += 1
 
     def _append(
-        self, name: str, unit: Work, sources: list[Flow], result: Stream, layer: str = "", position: int = -1
-    ) -> Flow:  # fmt: skip
+        self, name: str, unit: Unit, sources: list[NamedStream], result: Stream, layer: str = "", position: int = -1
+    ) -> NamedStream:  # fmt: skip
         inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
-        self.stages.append(Stage(name, unit, inputs, streams, (name,), result, layer, position))
-        return Flow(name, result)
+        self.nodes.append(Node(name, unit, inputs, streams, (name,), result, layer, position))
+        return NamedStream(name, result)
 
-    def _deliver(self, value: int, flow: Flow) -> None:
+    def _deliver(self, value: int, flow: NamedStream) -> None:
         """The value is on that stream: forked, if several take it."""
         count = self.users[value]
         if count <= 1:
@@ -59,10 +59,10 @@ class Streams:
             return
         name = f"{flow.wire}_fork"
         outputs = tuple(f"{name}_{k}" for k in range(count))
-        self.stages.append(Stage(name, ForkStage(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
-        self.flows[value] = [Flow(wire, flow.stream) for wire in outputs]
+        self.nodes.append(Node(name, Fork(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
+        self.flows[value] = [NamedStream(wire, flow.stream) for wire in outputs]
 
-    def _take(self, i: int, n: int, name: str) -> Flow:
+    def _take(self, i: int, n: int, name: str) -> NamedStream:
         """The n-th input of layer i, in the order in which it wants it."""
         value = self.graph.layers[i].inputs[n]
         flow = self.flows[self.root[value]].pop(0)
@@ -72,7 +72,7 @@ class Streams:
         layer = self.graph.layers[i].name
         return self._reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}", layer)
 
-    def _reordered(self, flow: Flow, given: Array, wanted: Array, name: str, layer: str) -> Flow:
+    def _reordered(self, flow: NamedStream, given: Array, wanted: Array, name: str, layer: str) -> NamedStream:
         """The stream in another order, through a buffer. Raises HG035."""
         position: Array = np.empty_like(given)
         position[given] = np.arange(len(given))
@@ -87,24 +87,24 @@ class Streams:
                 "HG035", layer, "a Transpose or Reshape puts the elements of a layer's input in an order that no "
                 "buffer can make.", "Move the Transpose out of the network.",
             )  # fmt: skip
-        return self._append(name, GatherStage(length, loops), [flow], flow.stream)
+        return self._append(name, Reorder(length, loops), [flow], flow.stream)
 
-    def _converted(self, flow: Flow, lanes: int, group: int, name: str, *, zeros: bool = False) -> Flow:
+    def _converted(self, flow: NamedStream, lanes: int, group: int, name: str, *, zeros: bool = False) -> NamedStream:
         """The stream with so many lanes and groups of so many elements; `zeros`: its pad lanes must be 0."""
         own = flow.stream
         dense = own.group % lanes == 0 and group % lanes == 0
         if own.lanes == lanes and (dense or own.group == group) and not (zeros and group % lanes):
-            return Flow(flow.wire, replace(own, group=group))
+            return NamedStream(flow.wire, replace(own, group=group))
         result = stream_of(own.type, lanes, flow.elements, group)
-        return self._append(name, WidthStage(), [flow], result)
+        return self._append(name, WidthConverter(), [flow], result)
 
-    def _dense(self, flow: Flow, lanes: int, group: int, name: str) -> Flow:
+    def _dense(self, flow: NamedStream, lanes: int, group: int, name: str) -> NamedStream:
         """With no more than so many lanes, and none of them empty."""
         return self._converted(flow, max(d for d in divisors(group) if d <= lanes), group, name)
 
-    def _waiting(self, flow: Flow, name: str) -> Flow:
+    def _waiting(self, flow: NamedStream, name: str) -> NamedStream:
         """Behind a FIFO, for a stream that waits for another one; its depth comes later."""
-        return self._append(name, FifoStage(2), [flow], flow.stream)
+        return self._append(name, Fifo(2), [flow], flow.stream)
 
 
 def _together(address: Array, lanes: int) -> bool:

@@ -13,7 +13,7 @@ from hlsgen.diagnostics import Collector
 from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import IntType
-from hlsgen.rescale import Wish
+from hlsgen.rescale import Preference
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
@@ -40,13 +40,13 @@ class Targets:
     weights: str = "auto"
     budget: Budget = field(default_factory=Budget)
 
-    def wish(self, layer: str) -> Wish:
+    def preference(self, layer: str) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""
-        return Wish(self.prefer, self.realize.get(layer, self.realize.get("")))
+        return Preference(self.prefer, self.realize.get(layer, self.realize.get("")))
 
 
 @dataclass(frozen=True)
-class Work:
+class Workload:
     """A layer that multiplies: `places` windows or vectors a frame, `groups` independent groups of `rows` sums
     over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
 
@@ -187,19 +187,19 @@ def is_depthwise(layer: Convolution) -> bool:
     return layer.groups > 1 and layer.weight.shape[3] == 1 and len(layer.weight) == layer.groups
 
 
-def work_of(layer: Linear | Convolution) -> Work:
+def work_of(layer: Linear | Convolution) -> Workload:
     if isinstance(layer, Linear):
         rows, columns = layer.weight.shape
         vectors = math.prod(layer.source.shape[:-1])
-        return Work(layer, vectors, 1, rows, 1, columns, vectors)
+        return Workload(layer, vectors, 1, rows, 1, columns, vectors)
     rows, height, width, columns = layer.weight.shape
     places, pixels = math.prod(layer.result.shape[:-1]), math.prod(layer.source.shape[:-1])
     if is_depthwise(layer):
-        return Work(layer, places, 1, rows, height * width, 1, pixels)
-    return Work(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
+        return Workload(layer, places, 1, rows, height * width, 1, pixels)
+    return Workload(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
 
 
-def works_of(graph: Graph) -> dict[str, Work]:
+def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
     return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}
 
@@ -231,7 +231,7 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
     return result
 
 
-def _possible(work: Work) -> str:
+def _possible(work: Workload) -> str:
     """All foldings, in words."""
     most = work.taps * work.columns
     text = f"pe 1 to {work.rows}, simd 1 to {work.columns}"
@@ -286,14 +286,14 @@ def at_once(layer: Pooling) -> list[int] | None:
     return [1, *(n for n in several_windows(layer.window, height, width) if n <= most)]
 
 
-def fastest(work: Work) -> tuple[int, int]:
+def fastest(work: Workload) -> tuple[int, int]:
     """(PE, SIMD) of the fewest cycles that the search takes."""
     counts = [1, *_several(work)] if work.unrolls or work.several else []
     whole = [(n * work.outputs, work.taps * work.columns) for n in counts]
     return min((work.cycles(*x), *x) for x in [(work.rows, work.columns), *whole])[1:]
 
 
-def _several(work: Work) -> list[int]:
+def _several(work: Workload) -> list[int]:
     """Counts of windows at once, above 1, that the search tries."""
     products = work.outputs * work.taps * work.columns
     return [n for n in work.several if n * products <= MOST_PRODUCTS]
@@ -303,13 +303,13 @@ def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
 
 
-def rotation(work: Work, pe: int, simd: int) -> float:
+def rotation(work: Workload, pe: int, simd: int) -> float:
     """LUTs that hg_unfold takes to put the taps of a window in their places, 0 if they come one by one."""
     lanes = work.elements(pe, simd) * work.taps * work.windows(pe) if work.at_once(pe, simd) else 0
     return 2.0 * lanes * work.layer.source.type.bits
 
 
-def search(work: Work, target: int) -> tuple[int, int]:
+def search(work: Workload, target: int) -> tuple[int, int]:
     """Cheapest divisors that do a frame in `target` cycles; the fastest if none does."""
     layer = work.layer
     x_bits, acc_bits = layer.source.type.bits, layer.result.type.bits

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hlsgen.dataflow.units import Stage
+from hlsgen.dataflow.units import Node
 from hlsgen.ir import Graph
-from hlsgen.ir.stream_order import Layout
+from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import Choice
 
 
 @dataclass(frozen=True, eq=False)
 class Schedule:
-    """All stages in the order of the data, with input and output ports first and last.
+    """All nodes in the order of the data, with input and output ports first and last.
 
     `critical`: names of FIFOs that cannot be one beat smaller without costing cycles.
     """
 
     graph: Graph
-    stages: tuple[Stage, ...]
-    layout: Layout
+    nodes: tuple[Node, ...]
+    layout: StreamOrder
     folding: dict[str, Any]
     latency: int
     interval: int
@@ -30,5 +30,5 @@ class Schedule:
 
     @property
     def orders(self) -> list[Array]:
-        """Order of every value of the graph, see layout.py."""
+        """Order of every value of the graph, see ir/stream_order.py."""
         return self.layout.orders

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Single
-from hlsgen.rescale.realize.float_ops import Unit
+from hlsgen.rescale.realize.float_ops import FloatOp
 
 #: Adder levels between pipeline registers (parameter EVERY of the library).
 TREE_LEVELS = 2
@@ -51,17 +51,17 @@ class Port:
 
 
 @dataclass(frozen=True)
-class KeyStage:
+class FloatKeyUnit:
     """hg_float_key."""
 
 
 @dataclass(frozen=True)
-class WidthStage:
+class WidthConverter:
     """hg_width."""
 
 
 @dataclass(frozen=True, eq=False)
-class RescaleStage:
+class RescaleUnit:
     """A realization of step functions; table (folds, lanes) holds the function set of each lane."""
 
     found: Single
@@ -69,15 +69,15 @@ class RescaleStage:
 
 
 @dataclass(frozen=True, eq=False)
-class FloatStage:
+class FloatUnit:
     """One hg_f32_* unit."""
 
-    unit: Unit
+    unit: FloatOp
     table: Array
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixStage:
+class MatVec:
     """hg_mvu: `vectors` a frame, weight int64 with columns in stream order; mode as in hg_mvu.
 
     `windows` vectors come in a beat, if more than one whole: the same piece, of `taps`, of all of them together.
@@ -101,7 +101,7 @@ class MatrixStage:
 
 
 @dataclass(frozen=True, eq=False)
-class ConvStage:
+class ConvUnit:
     """hg_conv or, if `depthwise`, hg_dwconv, on images of height x width pixels.
 
     A pixel is `groups` * `folds` words of `simd` elements. Every group of a window is sent `repeat`
@@ -132,7 +132,7 @@ class ConvStage:
 
 
 @dataclass(frozen=True)
-class PoolStage:
+class PoolUnit:
     """hg_pool: `folds` words a pixel, each the maximum or sum over the window, one tap a cycle."""
 
     kind: Reduction
@@ -149,7 +149,7 @@ class PoolStage:
 
 
 @dataclass(frozen=True)
-class ReduceStage:
+class TiledPool:
     """hg_reduce: a pool over windows of `kernel` pixels that lie side by side on images of height x width
     pixels of `folds` words; what is behind the last whole window is left over."""
 
@@ -171,7 +171,7 @@ class ReduceStage:
 
 
 @dataclass(frozen=True)
-class UnfoldStage:
+class SlidingWindow:
     """hg_unfold: windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
 
     A beat has, tap by tap, the elements of a word. `rows`, `columns`: pixels that there is room for.
@@ -217,7 +217,7 @@ class UnfoldStage:
         """Cycles of a window."""
         return self.folds
 
-    def with_depth(self, words: int) -> UnfoldStage:
+    def with_depth(self, words: int) -> SlidingWindow:
         """With room for at least so many words: more rows or, of a kernel of one row, more kernels."""
         places, (tall, wide) = -(-words // self.folds), self.span.kernel
         if tall == 1:
@@ -226,7 +226,7 @@ class UnfoldStage:
 
 
 @dataclass(frozen=True, eq=False)
-class TapsStage:
+class GroupedMatVec:
     """hg_dwmvu: words of groups of `columns` elements with all their taps, `rows` sums of each group.
 
     weight int64 (folds, pe, taps * columns); `mode` as in hg_dot. Depthwise: groups of one element.
@@ -247,7 +247,7 @@ class TapsStage:
 
 
 @dataclass(frozen=True)
-class TreeStage:
+class ReduceTree:
     """hg_pool_tree: the maximum or sum over so many taps in each beat."""
 
     kind: Reduction
@@ -255,21 +255,21 @@ class TreeStage:
 
 
 @dataclass(frozen=True)
-class ForkStage:
+class Fork:
     """hg_fork: the same stream to several takers."""
 
     count: int
 
 
 @dataclass(frozen=True)
-class FifoStage:
+class Fifo:
     """hg_fifo."""
 
     depth: int
 
 
 @dataclass(frozen=True)
-class JoinStage:
+class JoinStreams:
     """hg_join: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
     None; or, packed, a in the low and b in the high bits."""
 
@@ -279,7 +279,7 @@ class JoinStage:
 
 
 @dataclass(frozen=True)
-class ConcatStage:
+class ConcatBeats:
     """hg_concat: beats[0] beats of the first stream, then beats[1] of the second, and again.
 
     The streams' types may differ from the result's: every element is extended.
@@ -289,7 +289,7 @@ class ConcatStage:
 
 
 @dataclass(frozen=True)
-class BesideStage:
+class ConcatChannels:
     """hg_beside: of `pixels` pixels lanes[0] elements of the first and lanes[1] of the second stream."""
 
     lanes: tuple[int, int]
@@ -297,14 +297,14 @@ class BesideStage:
 
 
 @dataclass(frozen=True)
-class PickStage:
+class SelectLanes:
     """hg_pick: of every beat the elements with these places."""
 
     places: tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class SliceStage:
+class Crop:
     """hg_take: of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
     of rows, columns and beats keep."""
 
@@ -315,7 +315,7 @@ class SliceStage:
 
 
 @dataclass(frozen=True)
-class PadStage:
+class PadBorder:
     """hg_pad: a border of pixels (top, left, bottom, right) around images of height x width pixels of
     `folds` beats."""
 
@@ -327,7 +327,7 @@ class PadStage:
 
 
 @dataclass(frozen=True)
-class GatherStage:
+class Reorder:
     """hg_gather: stores blocks of `block` beats and sends, for each, the beats that nested loops address:
     the sum of counter * stride over `loops` (extent, stride), the outermost first."""
 
@@ -336,32 +336,32 @@ class GatherStage:
 
 
 @dataclass(frozen=True)
-class WinnerStage:
+class ArgMaxUnit:
     """hg_argmax."""
 
     beats: int
 
 
-Work = (
-    Port | KeyStage | WidthStage | RescaleStage | FloatStage | MatrixStage | ConvStage | PoolStage | ReduceStage
-    | UnfoldStage | TapsStage | TreeStage | ForkStage | FifoStage | JoinStage | ConcatStage | BesideStage | PickStage | SliceStage | PadStage
-    | GatherStage | WinnerStage
+Unit = (
+    Port | FloatKeyUnit | WidthConverter | RescaleUnit | FloatUnit | MatVec | ConvUnit | PoolUnit | TiledPool
+    | SlidingWindow | GroupedMatVec | ReduceTree | Fork | Fifo | JoinStreams | ConcatBeats | ConcatChannels | SelectLanes | Crop | PadBorder
+    | Reorder | ArgMaxUnit
 )  # fmt: skip
 #: Units with weights.
-Multiplier = MatrixStage | ConvStage | TapsStage
+WeightedUnit = MatVec | ConvUnit | GroupedMatVec
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class Node:
     """A unit between streams: `inputs` and `outputs` are their names, `sources` the streams it takes, all
     its outputs carry `result`.
 
     `layer`: name of the model node it works for, "" for plumbing. `position`: index of the graph's
-    layer whose result this stage delivers, -1 if none.
+    layer whose result this node delivers, -1 if none.
     """
 
     name: str
-    unit: Work
+    unit: Unit
     inputs: tuple[str, ...]
     sources: tuple[Stream, ...]
     outputs: tuple[str, ...]

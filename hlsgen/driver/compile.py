@@ -62,7 +62,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     )
     schedule = plan(graph, targets, progress)
     if options.target_cycles and schedule.interval > options.target_cycles:
-        slowest = max(schedule.stages, key=lambda stage: (busy(stage), bool(stage.layer)))
+        slowest = max(schedule.nodes, key=lambda node: (busy(node), bool(node.layer)))
         problems.warn(
             "HG090", "--target-cycles", f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, "
             f"what {slowest.layer or slowest.name} needs.",
@@ -78,7 +78,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         raise fail("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
     if budget.given:
         cost = network_cost(
-            schedule.stages, schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
+            schedule.nodes, schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
         )
         if budget.excess(cost) > 1:
             problems.warn(

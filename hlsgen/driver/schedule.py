@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hlsgen.cycle_model.fifo_sizing import size as size_buffers
-from hlsgen.dataflow.folding import Folding, Targets, Work, choose_folding, works_of
+from hlsgen.dataflow.folding import Folding, Targets, Workload, choose_folding, works_of
 from hlsgen.dataflow.lower import Planner
 from hlsgen.dataflow.network import Schedule
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Graph, Map, Merge
-from hlsgen.ir.stream_order import Layout, lay_out
+from hlsgen.ir import BinaryMap, Graph, Map
+from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.rescale import KINDS
 from hlsgen.verilog.resource_model import STYLES, folded_cost, network_cost
 
@@ -25,21 +25,21 @@ def plan(graph: Graph, targets: Targets, progress: Callable[[int, int, str], Non
     layout = lay_out(graph)
     _check_wishes(graph, targets)
     planner, folding = _planned(graph, layout, targets, progress)
-    stages = planner.finish()
+    nodes = planner.finish()
     if progress:
         progress(len(graph.layers), len(graph.layers) + 1, "buffers")
-    sized = size_buffers(stages)
+    sized = size_buffers(nodes)
     written = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in folding.items()}
     return Schedule(
-        graph, tuple(sized.stages), layout, {"layers": written, "lanes": stages[0].result.lanes},
+        graph, tuple(sized.nodes), layout, {"layers": written, "lanes": nodes[0].result.lanes},
         sized.latency, sized.interval, planner.choices, tuple(sized.critical),
     )  # fmt: skip
 
 
 def _planned(
-    graph: Graph, layout: Layout, targets: Targets, progress: Callable[[int, int, str], None] | None
+    graph: Graph, layout: StreamOrder, targets: Targets, progress: Callable[[int, int, str], None] | None
 ) -> tuple[Planner, Folding]:  # fmt: skip
-    """All stages of the network: the one asked for, or the fastest within the budget."""
+    """All nodes of the network: the one asked for, or the fastest within the budget."""
     if not targets.budget.given or targets.cycles is not None:
         folding = choose_folding(graph, targets)
         return _laid(graph, layout, folding, targets, progress), folding
@@ -49,14 +49,14 @@ def _planned(
     for _ in range(ATTEMPTS):
         folding = _fastest(graph, works, targets, scale)
         planner = _laid(graph, layout, folding, replace(targets, cycles=None), progress)
-        excess = targets.budget.excess(network_cost(planner.stages, planner.choices, dsp=dsp, style=style))
+        excess = targets.budget.excess(network_cost(planner.nodes, planner.choices, dsp=dsp, style=style))
         if excess <= 1:
             break
         scale *= excess * 1.05
     return planner, folding
 
 
-def _fastest(graph: Graph, works: dict[str, Work], targets: Targets, scale: float) -> Folding:
+def _fastest(graph: Graph, works: dict[str, Workload], targets: Targets, scale: float) -> Folding:
     """The folding of the shortest interval whose rough cost, times `scale`, is within the budget."""
     dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
     low, high = 1, max((work.cycles(1, 1) for work in works.values()), default=1)
@@ -73,7 +73,7 @@ def _fastest(graph: Graph, works: dict[str, Work], targets: Targets, scale: floa
 
 
 def _laid(
-    graph: Graph, layout: Layout, folding: Folding, targets: Targets, progress: Callable[[int, int, str], None] | None
+    graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, progress: Callable[[int, int, str], None] | None
 ) -> Planner:  # fmt: skip
     planner = Planner(graph, layout, folding, targets)
     for i, layer in enumerate(graph.layers):
@@ -84,7 +84,7 @@ def _laid(
 
 
 def _check_wishes(graph: Graph, targets: Targets) -> None:
-    names = [layer.name for layer in graph.layers if isinstance(layer, Map | Merge)]
+    names = [layer.name for layer in graph.layers if isinstance(layer, Map | BinaryMap)]
     problems = Collector()
     if targets.weights not in STYLES:
         problems.error("HG040", "--weights", f"{targets.weights!r}.", f"Supported: {', '.join(STYLES)}.")

@@ -31,7 +31,7 @@ def estimate(build: Build) -> dict[str, int]:
     options = build.options
     rows = layer_table(build.schedule)
     total = network_cost(
-        build.schedule.stages, build.schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
+        build.schedule.nodes, build.schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
     )
     tables = sum(next(t.memory_bits for t in c.trials if t.name == c.name) for c in build.schedule.choices.values())
     return {

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hlsgen.dataflow.units import MatrixStage, Multiplier, Stage, TapsStage
+from hlsgen.dataflow.units import GroupedMatVec, MatVec, Node, WeightedUnit
 from hlsgen.diagnostics import Collector, fail
 from hlsgen.driver.compile import Build
 from hlsgen.driver.options import parse_input
@@ -55,12 +55,12 @@ def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Loa
         raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
     graph = reweighted(build, weights)
     found = []
-    for stage in (s for s in build.schedule.stages if isinstance(s.unit, Multiplier)):
-        new = graph.layers[stage.position]
+    for node in (s for s in build.schedule.nodes if isinstance(s.unit, WeightedUnit)):
+        new = graph.layers[node.position]
         assert isinstance(new, Linear | Convolution)
-        if isinstance(weights, Path) or stage.layer in weights:
-            number = sum(isinstance(s.unit, Multiplier) for s in _before(build, stage))
-            found.append(Load(stage.layer, number, tuple(_pieces(build, stage, new.weight))))
+        if isinstance(weights, Path) or node.layer in weights:
+            number = sum(isinstance(s.unit, WeightedUnit) for s in _before(build, node))
+            found.append(Load(node.layer, number, tuple(_pieces(build, node, new.weight))))
     return found
 
 
@@ -82,10 +82,10 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     ends = ("input", "encode", "output", "output_is_index")
     if any(not _same(getattr(graph, name), getattr(build.graph, name)) for name in ends):
         raise fail("HG056", graph.model.name, "the network's input or output is another.", _HINT)
-    for stage in build.schedule.stages:
-        layer = graph.layers[stage.position] if stage.position >= 0 else None
+    for node in build.schedule.nodes:
+        layer = graph.layers[node.position] if node.position >= 0 else None
         if isinstance(layer, Linear | Convolution):
-            _held(stage, layer)
+            _held(node, layer)
     return graph
 
 
@@ -137,7 +137,7 @@ def _same(old: object, new: object) -> bool:
     """Equal in all parts; the interval of a value may be narrower."""
     if isinstance(old, Value) and isinstance(new, Value):
         narrower = old.type.lo <= new.type.lo and new.type.hi <= old.type.hi
-        return narrower and old.shape == new.shape and _same(old.decode, new.decode)
+        return narrower and old.shape == new.shape and _same(old.encoding, new.encoding)
     if isinstance(old, np.ndarray):
         return isinstance(new, np.ndarray) and old.dtype == new.dtype and np.array_equal(old, new)
     if isinstance(old, tuple | list):
@@ -148,10 +148,10 @@ def _same(old: object, new: object) -> bool:
     return old == new
 
 
-def _held(stage: Stage, layer: Linear | Convolution) -> None:
+def _held(node: Node, layer: Linear | Convolution) -> None:
     """Whether the memory's words can hold the weights. Raises HG056."""
-    unit = stage.unit
-    assert isinstance(unit, Multiplier)
+    unit = node.unit
+    assert isinstance(unit, WeightedUnit)
     if unit.mode == 1 and (np.abs(layer.weight) != 1).any():
         raise fail("HG056", layer.name, "the unit holds weights of -1 and 1 alone.", _HINT)
     bits, wanted = signed_bits(unit.weight), signed_bits(layer.weight)
@@ -159,19 +159,19 @@ def _held(stage: Stage, layer: Linear | Convolution) -> None:
         raise fail("HG056", layer.name, f"weights of {wanted} bits; the unit holds {bits}.", _HINT)
 
 
-def _before(build: Build, stage: Stage) -> list[Stage]:
-    return list(build.schedule.stages[: build.schedule.stages.index(stage)])
+def _before(build: Build, node: Node) -> list[Node]:
+    return list(build.schedule.nodes[: build.schedule.nodes.index(node)])
 
 
-def _pieces(build: Build, stage: Stage, weight: Array) -> Iterator[int]:
+def _pieces(build: Build, node: Node, weight: Array) -> Iterator[int]:
     """The words of the memory in pieces of 32 bits, the low ones first."""
-    unit, graph, i = stage.unit, build.graph, stage.position
-    assert isinstance(unit, Multiplier)
+    unit, graph, i = node.unit, build.graph, node.position
+    assert isinstance(unit, WeightedUnit)
     layer = graph.layers[i]
     assert isinstance(layer, Linear | Convolution)
     found = vectors(build.schedule.layout.of_input(graph, i), layer.source.shape)
     assert found is not None
-    if isinstance(unit, MatrixStage):
+    if isinstance(unit, MatVec):
         if isinstance(layer, Convolution):
             weight = unfolded(weight[:, :, :, found[1]], unit.simd // layer.window.taps, unit.mode)
         else:
@@ -179,7 +179,7 @@ def _pieces(build: Build, stage: Stage, weight: Array) -> Iterator[int]:
         table = padded(weight, unit.pe, unit.simd, unit.mode)
         table = table.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
         table = table.reshape(-1, unit.pe * unit.simd)
-    elif isinstance(unit, TapsStage):
+    elif isinstance(unit, GroupedMatVec):
         table = unfolded_groups(weight, unit.pe, unit.mode)
     elif unit.depthwise:
         table = folded_depthwise(weight, unit.pe, unit.mode)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.graph_inputs import parse_datatype
-from hlsgen.frontend.importer import Walk
+from hlsgen.frontend.importer import Importer
 from hlsgen.frontend.load import read_model, self_contained
 from hlsgen.ir import Model
 
@@ -21,7 +21,7 @@ def import_model(path: Path, problems: Collector, fixed_point: bool = False) -> 
     before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
-        walk = Walk(proto, path.stem, problems, fixed_point)
+        walk = Importer(proto, path.stem, problems, fixed_point)
         model = walk.run()
         if model is None:
             walk.report_stuck()

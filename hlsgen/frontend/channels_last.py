@@ -23,7 +23,7 @@ MAX_EXTENT = 1 << 16
 
 
 @dataclass(frozen=True)
-class Layout:
+class AxisOrder:
     """A tensor of ONNX that holds images or signals: (n, c, h, w) or (n, c, l); `last`: with c as last axis."""
 
     shape: Shape
@@ -68,13 +68,13 @@ class Layout:
         return [*self.forth(), *steps, *self.back(steps[-1][1])] if steps else []
 
 
-def layout(name: str, shape: Shape, last: bool = False) -> Layout:
+def layout(name: str, shape: Shape, last: bool = False) -> AxisOrder:
     """Raises HG010 for volumes, HG023 for what is no image."""
     if len(shape) > 4:
         raise fail("HG010", name, f"data of shape {list(shape)}: three-dimensional kernels are not supported.")
     if len(shape) < 3:
         raise fail("HG023", name, f"data of shape {list(shape)}.", "An image (4 axes) or a signal (3 axes) is needed.")
-    return Layout(shape, last)
+    return AxisOrder(shape, last)
 
 
 def pair(values: Sequence[int], filler: int) -> tuple[int, int]:
@@ -116,7 +116,7 @@ def padding_mode(name: str, attrs: dict[str, Any]) -> str:
 
 
 def explicit_pads(
-    name: str, attrs: dict[str, Any], data: Layout, kernel: Sequence[int]
+    name: str, attrs: dict[str, Any], data: AxisOrder, kernel: Sequence[int]
 ) -> tuple[list[int], list[int]]:  # fmt: skip
     """(begins, ends) of the padding that pads or auto_pad ask for. Raises HG013."""
     count = len(data.points)
@@ -134,7 +134,7 @@ def explicit_pads(
     return [begin for begin, _ in split], [end for _, end in split]
 
 
-def window(name: str, attrs: dict[str, Any], data: Layout, kernel: Sequence[int], channels: int) -> Window:
+def window(name: str, attrs: dict[str, Any], data: AxisOrder, kernel: Sequence[int], channels: int) -> Window:
     """The window that strides, dilations, pads, auto_pad and ceil_mode say, for a result of that many channels.
 
     With ceil_mode, the pads at the bottom and right are what the last windows reach. Raises HG004,
@@ -167,7 +167,7 @@ def pad_split(total: int, mode: str) -> tuple[int, int]:
     return (half, total - half) if mode == "SAME_UPPER" else (total - half, half)
 
 
-def result_of(data: Layout, place: Window, channels: int) -> Shape:
+def result_of(data: AxisOrder, place: Window, channels: int) -> Shape:
     """The image behind a window."""
     n, height, width, _ = data.image
     return (n, *place.size(height, width), channels)

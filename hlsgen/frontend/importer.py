@@ -46,7 +46,7 @@ from hlsgen.frontend.onnx_graph import (
 )
 from hlsgen.frontend.pattern_match import Source
 from hlsgen.frontend.qdq_fusion import fuse
-from hlsgen.ir import Concat, Conv, ConvInteger, Join, MatMul, MatMulInteger, Model, Pack, Shape, Step
+from hlsgen.ir import Binary, Concat, Conv, ConvInteger, MatMul, MatMulInteger, Model, Pack, Shape, Step
 from hlsgen.ir.ops import QUANTIZERS, Add, Div, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
@@ -72,7 +72,7 @@ IMAGE_DOMAINS = dialect_qonnx.DOMAINS - {""} | {"qonnx.custom_op.channels_last",
 #: Operators of onnxruntime's own domain.
 MICROSOFT = dialect_qlinear.OPERATORS | dialect_qlinear.SHARED | ops_pool.QLINEAR | {"QLinearConcat", "QLinearConv"}
 #: Steps that hardware does; what comes before the first of them can be left to the host.
-HARDWARE = (*QUANTIZERS, MatMul, MatMulInteger, Conv, ConvInteger, Concat, Join, Pack)
+HARDWARE = (*QUANTIZERS, MatMul, MatMulInteger, Conv, ConvInteger, Concat, Binary, Pack)
 
 _LATER = {
     **dict.fromkeys(["RequantizedConv", "RequantizedGemm"], "Give the model before Deeploy fuses its RequantShift."),
@@ -80,7 +80,7 @@ _LATER = {
 }
 
 
-class Walk:
+class Importer:
     """One pass over the nodes in order, with what is known of every tensor."""
 
     def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool = False) -> None:

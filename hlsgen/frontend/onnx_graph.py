@@ -13,22 +13,22 @@ from hlsgen.frontend.constant_folding import Const, label
 from hlsgen.ir import Conv, ConvInteger, HostOp, MatMul, MatMulInteger, Op, Pack
 from hlsgen.ir.evaluate import quantize
 from hlsgen.ir.ops import (
+    BinaryOf,
     Bipolar,
-    Both,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Dequantize,
-    Fill,
     FixedAdd,
     FloatQuant,
     IntQuant,
     MultiThreshold,
     Pair,
     QuantizeLinear,
-    Relate,
     Requantize,
     SignedBit,
     Trunc,
+    Where,
 )
 
 
@@ -94,11 +94,11 @@ def result_dtype(ops: list[Op], dtype: str) -> str:
                 dtype = op.dtype
             case Dequantize():
                 dtype = str(op.scale.dtype)
-            case Relate():
+            case Compare():
                 dtype = "bool"
-            case Fill():
+            case Constant():
                 dtype = str(op.value.dtype)
-            case Both() | Choose():
+            case BinaryOf() | Where():
                 dtype = result_dtype(list(op.ways[-1]), dtype)
             case MatMulInteger() | ConvInteger():
                 dtype = "int32"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.channels_last import Imported, Layout
+from hlsgen.frontend.channels_last import AxisOrder, Imported
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.ir import Repeat, Reshape, Shape
 
@@ -47,7 +47,7 @@ def grown(name: str, own: Shape, shape: Shape) -> Imported:
         )  # fmt: skip
     if len(shape) == 2:
         return [*steps, *_repeated((full[0], 1, 1, full[1]), (1, 1), shape[1]), (Reshape(), shape)]
-    data, wanted = Layout(full), Layout(shape).image
+    data, wanted = AxisOrder(full), AxisOrder(shape).image
     rows, columns = (wanted[i] // data.image[i] for i in (1, 2))
     return [*steps, *data.around(_repeated(data.image, (rows, columns), wanted[3]))]
 

@@ -10,7 +10,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.ops_standard import Imported, operand
 from hlsgen.ir import Shape
-from hlsgen.ir.ops import Add, Choose, Elementwise, Fill, Max, Min, Relate, Relation
+from hlsgen.ir.ops import Add, Compare, Constant, Elementwise, Max, Min, Relation, Where
 from hlsgen.numerics.fixed import Array
 
 #: Operator -> what it asks of the data, and of the data as the second operand.
@@ -38,7 +38,7 @@ def _operations(
         raise fail("HG026", name, f"{op_type} of {dtype} data.", "Comparisons take numbers, logic takes their results.")
     match op_type:
         case "Not":
-            return [Relate(Relation.EQUAL, np.zeros((1,) * len(shape), np.bool_))]
+            return [Compare(Relation.EQUAL, np.zeros((1,) * len(shape), np.bool_))]
         case "And" | "Or":
             value = flat(name, shape, inputs[1 - position], np.bool_)
             return [Min(value) if op_type == "And" else Max(value)]
@@ -48,18 +48,18 @@ def _operations(
             return _shrunk(op_type, name, shape, attrs, dtype)
         case _:
             relation = _RELATIONS[op_type][position]
-            return [Relate(relation, flat(name, shape, inputs[1 - position], np.dtype(dtype)))]
+            return [Compare(relation, flat(name, shape, inputs[1 - position], np.dtype(dtype)))]
 
 
-def choice(name: str, shape: Shape, inputs: list[Const | None], dtype: str) -> Choose:
+def choice(name: str, shape: Shape, inputs: list[Const | None], dtype: str) -> Where:
     """Where of constants and one tensor."""
     numbers = [c.array.dtype for c in inputs[1:3] if c is not None]
     kinds = [np.dtype(np.bool_), *(numbers[:1] if dtype == "bool" and inputs[0] is None else [np.dtype(dtype)]) * 2]
     ways = [
-        (Fill(flat(name, shape, const, kind)),) if const is not None else ()
+        (Constant(flat(name, shape, const, kind)),) if const is not None else ()
         for const, kind in zip(inputs, kinds, strict=True)
     ]
-    return Choose(tuple(ways))
+    return Where(tuple(ways))
 
 
 def flat(name: str, shape: Shape, const: Const | None, dtype: Any) -> Array:
@@ -90,9 +90,9 @@ def _shrunk(op_type: str, name: str, shape: Shape, attrs: dict[str, Any], dtype:
 
     if not dtype.startswith("float"):
         raise fail("HG026", name, f"{op_type} of {dtype} data.", "Cast it to float32 first (operator Cast).")
-    nothing = Fill(np.zeros((1,) * len(shape), dtype))
+    nothing = Constant(np.zeros((1,) * len(shape), dtype))
     if op_type == "ThresholdedRelu":
-        return [Choose(((Relate(Relation.GREATER, number("alpha", 1.0)),), (), (nothing,)))]
+        return [Where(((Compare(Relation.GREATER, number("alpha", 1.0)),), (), (nothing,)))]
     limit, bias = number("lambd", 0.5), number("bias", 0.0)
-    above = Choose(((Relate(Relation.GREATER, limit),), (Add(-bias),), (nothing,)))
-    return [Choose(((Relate(Relation.LESS, -limit),), (Add(bias),), (above,)))]
+    above = Where(((Compare(Relation.GREATER, limit),), (Add(-bias),), (nothing,)))
+    return [Where(((Compare(Relation.LESS, -limit),), (Add(bias),), (above,)))]

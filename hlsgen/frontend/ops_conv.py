@@ -11,8 +11,8 @@ import onnx
 from hlsgen.diagnostics import fail
 from hlsgen.frontend import dialect_qlinear
 from hlsgen.frontend.channels_last import (
+    AxisOrder,
     Imported,
-    Layout,
     elements,
     groups_of,
     kernel_of,
@@ -68,7 +68,7 @@ def import_conv(
 # --------------------------------------------------------------------------- convolutions
 
 
-def _conv(name: str, data: Layout, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
+def _conv(name: str, data: AxisOrder, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
     """Weights (outputs, channels / groups, points...), or with their channels last as the data."""
     const = _weights(name, inputs)
     change, kernel, groups = _arranged(name, data, const.array.shape, attrs, data.last)
@@ -79,7 +79,7 @@ def _conv(name: str, data: Layout, inputs: Inputs, attrs: dict[str, Any]) -> Imp
     return [*steps, *bias(name, steps[-1][1], inputs[2], -1 if data.last else 1)]
 
 
-def _transposed(name: str, data: Layout, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
+def _transposed(name: str, data: AxisOrder, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
     steps = data.around(conv_transpose(name, data, _weights(name, inputs), attrs))
     return [*steps, *bias(name, steps[-1][1], inputs[2], 1)]
 
@@ -102,7 +102,7 @@ def bias(name: str, shape: Shape, const: Const | None, axis: int) -> Imported:
 
 
 def _arranged(
-    name: str, data: Layout, weights: Shape, attrs: dict[str, Any], last: bool
+    name: str, data: AxisOrder, weights: Shape, attrs: dict[str, Any], last: bool
 ) -> tuple[Callable[[Array], Array], list[int], int]:  # fmt: skip
     """(what makes (outputs, kernel height * kernel width * channels / groups) of weights, kernel, groups)."""
     if len(weights) != len(data.shape) or not elements(weights):
@@ -120,14 +120,14 @@ def _arranged(
 # --------------------------------------------------------------------------- integers
 
 
-def _integer(name: str, data: Layout, dtype: str, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
+def _integer(name: str, data: AxisOrder, dtype: str, inputs: Inputs, attrs: dict[str, Any]) -> Imported:
     """ConvInteger of weights, zero point of the data, zero points of the weights (one, or one per output)."""
     step, result = _sums(name, data, dtype, inputs, attrs)
     return data.around([(step, result)])
 
 
 def _sums(
-    name: str, data: Layout, dtype: str, inputs: Inputs, attrs: dict[str, Any]
+    name: str, data: AxisOrder, dtype: str, inputs: Inputs, attrs: dict[str, Any]
 ) -> tuple[ConvInteger, Shape]:  # fmt: skip
     eight_bits(name, dtype)
     weight = integer_tensor(name, inputs[0])
@@ -180,7 +180,7 @@ def _im2col(name: str, shape: Shape, attrs: dict[str, Any]) -> Imported:
     if value and any(pads):
         n, height, width, channels = shape
         top, left, bottom, right = pads
-        data = Layout((n, height + top + bottom, width + left + right, channels), True)
+        data = AxisOrder((n, height + top + bottom, width + left + right, channels), True)
         steps.append((Pad((top, left, bottom, right), float(value)), data.image))
         pads = [0] * 4
     window_attrs = {"strides": whole(name, attrs, "stride", 2, 1), "pads": pads}

@@ -9,8 +9,8 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.channels_last import (
+    AxisOrder,
     Imported,
-    Layout,
     elements,
     groups_of,
     kernel_of,
@@ -74,7 +74,7 @@ class Axis:
         return self.begin - (self.last - self.pads[0]) * self.stride
 
 
-def conv_transpose(name: str, data: Layout, weights: Const, attrs: dict[str, Any]) -> Imported:
+def conv_transpose(name: str, data: AxisOrder, weights: Const, attrs: dict[str, Any]) -> Imported:
     """Steps on images, in channels-last order, from weights (channels, outputs / groups, points...).
 
     Raises HG004, HG013 or HG023.
@@ -107,7 +107,7 @@ def conv_transpose(name: str, data: Layout, weights: Const, attrs: dict[str, Any
     return [(Conv(weight, spread, window, groups), result), *_side_by_side(result, axes, groups, own)]
 
 
-def _axes(name: str, data: Layout, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
+def _axes(name: str, data: AxisOrder, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
     count = len(data.points)
     strides, dilations = (whole(name, attrs, key, count, 1) for key in ("strides", "dilations"))
     extra = whole(name, attrs, "output_padding", count, 0, 0)

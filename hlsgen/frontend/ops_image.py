@@ -10,7 +10,7 @@ import onnx
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend import ops_broadcast
-from hlsgen.frontend.channels_last import Imported, Layout, layout
+from hlsgen.frontend.channels_last import AxisOrder, Imported, layout
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.ops_conv import CHANNELS_LAST
 from hlsgen.frontend.ops_pool import (
@@ -235,7 +235,7 @@ def _border(name: str, shape: Shape, around: list[tuple[int, int]], value: float
         return [(Pad((top, left, bottom, right), value), result)]
     if len(shape) == 2:
         return [*_wider((shape[0], 1, 1, shape[1]), around[1], value)[:-1], (Reshape(), result)]
-    data = Layout(shape)
+    data = AxisOrder(shape)
     steps: Imported = []
     image = data.image
     (top, bottom), (left, right) = [(0, 0), *around[2:]][-2:]

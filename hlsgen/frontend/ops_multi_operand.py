@@ -13,12 +13,12 @@ from hlsgen.frontend import domain_hlsgen, ops_compare_select, two_inputs
 from hlsgen.frontend.constant_folding import Const, Dynamic
 from hlsgen.frontend.dialect_integer import Imported, dequantize_linear, quantize_linear
 from hlsgen.frontend.ops_broadcast import grown
-from hlsgen.ir import Concat, Join, Op, Pack, Select, Shape
-from hlsgen.ir.ops import Joint, Pair
+from hlsgen.ir import Binary, Concat, Op, Pack, Select, Shape
+from hlsgen.ir.ops import BinaryKind, Pair
 
 _JOINTS = {
-    "Add": Joint.ADD, "Sum": Joint.ADD, "Sub": Joint.SUB, "Mul": Joint.MUL, "Max": Joint.MAX, "Min": Joint.MIN,
-    "And": Joint.MIN, "Or": Joint.MAX,
+    "Add": BinaryKind.ADD, "Sum": BinaryKind.ADD, "Sub": BinaryKind.SUB, "Mul": BinaryKind.MUL, "Max": BinaryKind.MAX, "Min": BinaryKind.MIN,
+    "And": BinaryKind.MIN, "Or": BinaryKind.MAX,
 }  # fmt: skip
 OPERATORS = frozenset([*_JOINTS, "Where", "Concat", "QLinearAdd", "QLinearMul", "QLinearConcat", "QuantizedAdd"])
 _HINT = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, their QLinear forms, And, Or, Where."
@@ -60,7 +60,7 @@ def import_joining(
     shape = _broadcast(name, dynamic)
     before = [grown(name, t.shape or (), shape) for t in dynamic]
     if op_type in _JOINTS:
-        return Joined(Join(_JOINTS[op_type]), shape, before)
+        return Joined(Binary(_JOINTS[op_type]), shape, before)
     swapped = op_type == "QLinearAdd" and exchanged(*(t.shape or () for t in dynamic))
     if swapped:
         constants = [*constants[3:6], *constants[:3], *constants[6:]]

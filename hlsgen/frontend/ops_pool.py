@@ -12,8 +12,8 @@ import onnx
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.channels_last import (
+    AxisOrder,
     Imported,
-    Layout,
     covered,
     explicit_pads,
     kernel_of,
@@ -39,7 +39,7 @@ REDUCTIONS = frozenset(["ReduceMax", "ReduceMean", "ReduceSum"])
 QLINEAR = frozenset(["QLinearAveragePool", "QLinearGlobalAveragePool"])
 
 
-def import_pool(node: onnx.NodeProto, name: str, data: Layout, attrs: dict[str, Any], dtype: str) -> Imported:
+def import_pool(node: onnx.NodeProto, name: str, data: AxisOrder, attrs: dict[str, Any], dtype: str) -> Imported:
     """Steps for one of WINDOWS or GLOBAL."""
     match node.op_type:
         case "GlobalMaxPool":
@@ -65,7 +65,7 @@ def _single(name: str, op_type: str, dtype: str) -> None:
         raise fail("HG026", name, f"{op_type} of {dtype} data.", "Cast it to float32 first (operator Cast).")
 
 
-def _pool(kind: Reduction, data: Layout, place: Window) -> Imported:
+def _pool(kind: Reduction, data: AxisOrder, place: Window) -> Imported:
     return [(Pool(kind, place), result_of(data, place, data.channels))]
 
 
@@ -77,7 +77,7 @@ def _counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0
     return np.asarray(lines[0][:, None] * lines[1][None, :])[None, :, :, None]
 
 
-def _check_filled(name: str, data: Layout, place: Window) -> None:
+def _check_filled(name: str, data: AxisOrder, place: Window) -> None:
     if not _counts(data.image, place).all():
         raise fail("HG013", name, "a window lies wholly in the padding.", "Use smaller pads.")
 
@@ -90,7 +90,7 @@ def _mean(image: Shape, place: Window, counts: Array | None = None) -> Imported:
     return [(Pool(Reduction.SUM, place), shape), (Div(counts.astype(np.float32)), shape)]
 
 
-def _average(name: str, data: Layout, attrs: dict[str, Any], all_taps: bool = False) -> Imported:
+def _average(name: str, data: AxisOrder, attrs: dict[str, Any], all_taps: bool = False) -> Imported:
     """AveragePool. With count_include_pad, padding counts where pads ask for it, not what ceil_mode adds.
 
     That counts too with `all_taps`.
@@ -107,7 +107,7 @@ def _average(name: str, data: Layout, attrs: dict[str, Any], all_taps: bool = Fa
     return data.around(_mean(data.image, place, _counts(data.image, place, margin)))
 
 
-def _shifted(name: str, data: Layout, attrs: dict[str, Any], dtype: str) -> Imported:
+def _shifted(name: str, data: AxisOrder, attrs: dict[str, Any], dtype: str) -> Imported:
     """QuantAvgPool2d: sums of whole numbers, shifted right to `obits`; the result is whole numbers again."""
     _single(name, "QuantAvgPool2d", dtype)
     if len(data.points) != 2:
@@ -129,7 +129,7 @@ def _shifted(name: str, data: Layout, attrs: dict[str, Any], dtype: str) -> Impo
 
 
 def import_qlinear_pool(
-    op_type: str, name: str, data: Layout, inputs: Inputs, attrs: dict[str, Any], dtype: str
+    op_type: str, name: str, data: AxisOrder, inputs: Inputs, attrs: dict[str, Any], dtype: str
 ) -> Imported:  # fmt: skip
     """Steps for one of QLINEAR: data, its scale, zero point, output scale, zero point.
 

@@ -21,8 +21,8 @@ from hlsgen.frontend.ops_multi_operand import exchanged
 from hlsgen.frontend.pattern_match import Chain, Found, Net, Source, keeps_order, named, plain, relabels
 from hlsgen.frontend.qdq_fusion_pools import averaged, moved
 from hlsgen.frontend.qdq_softmax import softmax
-from hlsgen.ir import Conv, ConvInteger, Join, MatMul, MatMulInteger, Op, Pack, Repeat, Reshape, Step, Transpose
-from hlsgen.ir.ops import Add, Cast, Dequantize, Joint, Max, Mul, QuantizeLinear
+from hlsgen.ir import Binary, Conv, ConvInteger, MatMul, MatMulInteger, Op, Pack, Repeat, Reshape, Step, Transpose
+from hlsgen.ir.ops import Add, BinaryKind, Cast, Dequantize, Max, Mul, QuantizeLinear
 from hlsgen.ir.rewrite import pruned
 from hlsgen.numerics.fixed import Array
 
@@ -162,12 +162,12 @@ class _Net(Net):
         """DequantizeLinear of two tensors, Add or Mul, QuantizeLinear."""
         value, after = self.back(self.steps[i].inputs[0], keeps_order)
         j = value - 1
-        if j < 0 or self.users[value] > 1 or not isinstance(op := self.steps[j].op, Join):
+        if j < 0 or self.users[value] > 1 or not isinstance(op := self.steps[j].op, Binary):
             return None
         sides = [self.back(side, _repeats) for side in self.steps[j].inputs]
         ends = [self.dequantized(value) for value, _ in sides]
         if (
-            op.kind not in (Joint.ADD, Joint.MUL)
+            op.kind not in (BinaryKind.ADD, BinaryKind.MUL)
             or min(ends) < 0
             or {self.sources[e].dtype for e in ends} != {last.dtype}
             or last.dtype not in ("int8", "uint8")
@@ -179,7 +179,7 @@ class _Net(Net):
             assert isinstance(head, Dequantize)
             operands.append((head.scale.reshape(-1), Const(head.zero_point.reshape(-1).astype(last.dtype))))
         name, shape = self.steps[i].name, self.steps[j].shape
-        kind = "QLinearAdd" if op.kind is Joint.ADD else "QLinearMul"
+        kind = "QLinearAdd" if op.kind is BinaryKind.ADD else "QLinearMul"
         inputs = [self.steps[e].inputs[0] for e in ends]
         ways = [named(steps) for _, steps in sides]
         if kind == "QLinearAdd" and exchanged(*(self.steps[e].shape for e in ends)):

@@ -19,28 +19,28 @@ from hlsgen.interpreter import host_pools
 from hlsgen.interpreter.windows import convolved, padded, pooled
 from hlsgen.ir import (
     ArgMax,
+    ArgMaxLayer,
+    BinaryMap,
     Concatenation,
     Convolution,
     Fixed,
-    FloatBits,
+    FloatKey,
     Graph,
     HostOp,
+    IntegerEncoding,
     Layer,
     Linear,
     Map,
-    Merge,
-    Packing,
+    PackBytes,
     Pad,
     Pooling,
     Rearrange,
-    Relabel,
     Repeat,
     Reshape,
     Slice,
     Step,
     Transpose,
-    Whole,
-    Winner,
+    View,
 )
 from hlsgen.ir.evaluate import apply, decode, float_to_key, join, quantize
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
@@ -103,8 +103,8 @@ def encode_input(graph: Graph, x: Array) -> Array:
         x = run_step(step, x)
     if graph.encode is not None:
         return quantize(graph.encode, x)
-    match graph.input.decode:
-        case FloatBits():
+    match graph.input.encoding:
+        case FloatKey():
             return float_to_key(x)
         case Fixed(fraction):
             scaled = np.ldexp(x.astype(np.float64), fraction)
@@ -118,13 +118,13 @@ def encode_input(graph: Graph, x: Array) -> Array:
                     "Round the array to the type, or build with another --input.",
                 )  # fmt: skip
             return scaled.astype(np.int64)
-        case Whole():
+        case IntegerEncoding():
             codes = x.astype(np.int64)
             if (codes < graph.input.type.lo).any() or (codes > graph.input.type.hi).any():
                 raise fail("HG054", graph.model.input_name, f"a value is outside of {graph.input.type}.")
             return np.asarray(codes)
         case _:
-            raise AssertionError(graph.input.decode)
+            raise AssertionError(graph.input.encoding)
 
 
 def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
@@ -133,7 +133,7 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
     match layer:
         case Map():
             return _chunked(lambda x: _map(layer, x), codes)
-        case Merge():
+        case BinaryMap():
             return _chunked(lambda x, y: _merge(layer, x, y), *sources)
         case Linear():
             if layer.binary:
@@ -151,11 +151,11 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             return _moved(layer, codes)
         case Concatenation():
             return np.concatenate(sources, axis=layer.axis + 1)
-        case Packing():
+        case PackBytes():
             return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
-        case Relabel():
+        case View():
             return _rearrange(layer.op, codes, layer.result.shape)
-        case Winner():
+        case ArgMaxLayer():
             best = np.argmax(codes, axis=-1)
             return np.asarray(best.reshape(len(codes), *layer.result.shape))
         case _:
@@ -170,16 +170,16 @@ def _chunked(function: Callable[..., Array], *codes: Array) -> Array:
 
 
 def _map(layer: Map, codes: Array) -> Array:
-    x = decode(layer.source.decode, codes)
+    x = decode(layer.source.encoding, codes)
     for op in layer.ops:
         x = apply(op, x)
     return quantize(layer.quantizer, x)
 
 
-def _merge(layer: Merge, *codes: Array) -> Array:
+def _merge(layer: BinaryMap, *codes: Array) -> Array:
     ends = []
     for source, ops, x in zip(layer.sources, layer.branches, codes, strict=True):
-        x = decode(source.decode, x)
+        x = decode(source.encoding, x)
         for op in ops:
             x = apply(op, x)
         ends.append(x)
@@ -220,7 +220,7 @@ def run_layers(graph: Graph, codes: Array) -> list[Array]:
 
 def decode_output(graph: Graph, codes: Array) -> Array:
     """The host's tail: output codes (frames, *shape) -> the model's output, frames joined."""
-    x = codes if graph.output_is_index else decode(graph.output.decode, codes)
+    x = codes if graph.output_is_index else decode(graph.output.encoding, codes)
     for step in graph.tail:
         x = run_step(step, x)
     x = x.astype(graph.model.output_dtype)

@@ -1,4 +1,4 @@
-"""A Merge as a bundle of functions of two integers: one for each distinct set of constants."""
+"""A BinaryMap as a bundle of functions of two integers: one for each distinct set of constants."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import TypeVar
 
 import numpy as np
 
-from hlsgen.ir.encoding import Decode
+from hlsgen.ir.encoding import Encoding
 from hlsgen.ir.evaluate import apply, constants, decode, join, quantize, with_constants
-from hlsgen.ir.graph import Merge
-from hlsgen.ir.ops import Elementwise, Joint, Quantizer
+from hlsgen.ir.graph import BinaryMap
+from hlsgen.ir.ops import BinaryKind, Elementwise, Quantizer
 from hlsgen.ir.step_function import distinct
 from hlsgen.numerics.fixed import Array, IntType
 
-T = TypeVar("T", bound=Elementwise | Decode)
+T = TypeVar("T", bound=Elementwise | Encoding)
 #: Least and greatest code of each element of the last axis.
 Reach = tuple[Array, Array]
 
 
 @dataclass(frozen=True, eq=False)
-class Operands:
+class BinaryFunction:
     """`sets` functions (code a, code b) -> code. All constants have shape (lead..., sets).
 
     `index` (elements,): which set the p-th element of the stream uses. `lo`, `hi` int64 (2, sets):
@@ -28,8 +28,8 @@ class Operands:
     """
 
     name: str
-    kind: Joint
-    sources: tuple[Decode, Decode]
+    kind: BinaryKind
+    sources: tuple[Encoding, Encoding]
     branches: tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
     ops: tuple[Elementwise, ...]
     quantizer: Quantizer
@@ -71,7 +71,7 @@ class Operands:
         """int64 codes (..., sets) of both operands -> int64 codes."""
         return self.behind(self.branch(0, a), self.branch(1, b))
 
-    def take(self, columns: Array) -> Operands:
+    def take(self, columns: Array) -> BinaryFunction:
         """The functions of these sets."""
 
         def chosen(item: T) -> T:
@@ -85,8 +85,10 @@ class Operands:
         )  # fmt: skip
 
 
-def specialize(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> Operands:
-    """The functions of a Merge whose tensors arrive in that order.
+def specialize(
+    layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)
+) -> BinaryFunction:
+    """The functions of a BinaryMap whose tensors arrive in that order.
 
     `reach`: reachable interval of each element of an operand's last axis, default the source's type.
     """
@@ -96,10 +98,10 @@ def specialize(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | No
         given = reach[side]
         ends += [np.asarray(type_.lo), np.asarray(type_.hi)] if given is None else list(given)
     left, right = layer.branches
-    parts = [layer.sources[0].decode, layer.sources[1].decode, *left, *right, *layer.ops, layer.quantizer]
+    parts = [layer.sources[0].encoding, layer.sources[1].encoding, *left, *right, *layer.ops, layer.quantizer]
     items, numbers, index = distinct(parts, ends, layer.result.shape, order)
     middle = 2 + len(left) + len(right)
-    return Operands(
+    return BinaryFunction(
         layer.name, layer.kind, tuple(items[:2]),  # type: ignore[arg-type]
         (tuple(items[2 : 2 + len(left)]), tuple(items[2 + len(left) : middle])),  # type: ignore[arg-type]
         tuple(items[middle:-1]), items[-1], index,  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.ir.ops import Joint as Joint
+from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.window import Reduction as Reduction
 from hlsgen.ir.window import Window as Window
 from hlsgen.numerics.fixed import Array
@@ -19,7 +19,7 @@ class Affine:
 
 
 @dataclass(frozen=True, eq=False)
-class CountScale:
+class ThresholdCount:
     """real = fl(fl(scale * code) + bias): MultiThreshold."""
 
     scale: float
@@ -46,16 +46,16 @@ class Fixed:
 
 
 @dataclass(frozen=True)
-class FloatBits:
-    """The code is the order key of a float32, see `semantics.float_to_key`."""
+class FloatKey:
+    """The code is the order key of a float32, see `evaluate.float_to_key`."""
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class IntegerEncoding:
     """The value is the integer code + offset, as that numpy dtype (wrapping); offset int64."""
 
     dtype: str
     offset: Array
 
 
-Decode = Affine | CountScale | Accumulator | Fixed | FloatBits | Whole
+Encoding = Affine | ThresholdCount | Accumulator | Fixed | FloatKey | IntegerEncoding

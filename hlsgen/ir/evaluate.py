@@ -8,24 +8,24 @@ from typing import TypeVar
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.ir.encoding import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.ops import (
     Activation,
     Add,
+    BinaryKind,
+    BinaryOf,
     Bipolar,
-    Both,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Convention,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     FixedAdd,
     FloatQuant,
     Fma,
     IntQuant,
-    Joint,
     Max,
     Min,
     Mul,
@@ -34,12 +34,12 @@ from hlsgen.ir.ops import (
     PairOp,
     QuantizeLinear,
     Quantizer,
-    Relate,
     Relation,
     Requantize,
     SignedBit,
     Slope,
     Trunc,
+    Where,
 )
 from hlsgen.numerics import activations
 from hlsgen.numerics.fixed import Array, IntType, fused_multiply_add, product_to_float32, round_float
@@ -93,15 +93,15 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return activations.evaluate(kind, x, alpha, beta)
             case Slope(value):
                 return np.where(x >= 0, x, x * value)
-            case Relate():
+            case Compare():
                 return _compared(op, x)
-            case Fill(value):
+            case Constant(value):
                 return np.broadcast_to(value, np.broadcast_shapes(value.shape, x.shape))
-            case Both(kind, (left, right)):
+            case BinaryOf(kind, (left, right)):
                 return join(kind, chain(left, x), chain(right, x))
-            case Choose((condition, yes, no)):
+            case Where((condition, yes, no)):
                 return np.where(chain(condition, x), chain(yes, x), chain(no, x))
-            case Both() | Choose():
+            case BinaryOf() | Where():
                 raise AssertionError("two and three ways")
             case _:
                 return decode(decoding(op), quantize(op, x))
@@ -114,7 +114,7 @@ def chain(ops: tuple[Elementwise, ...], x: Array) -> Array:
     return x
 
 
-def _compared(op: Relate, x: Array) -> Array:
+def _compared(op: Compare, x: Array) -> Array:
     match op.kind:
         case Relation.GREATER:
             return np.asarray(x > op.value)
@@ -130,19 +130,19 @@ def _compared(op: Relate, x: Array) -> Array:
             assert_never(op.kind)
 
 
-def join(kind: Joint, x: Array, y: Array) -> Array:
+def join(kind: BinaryKind, x: Array, y: Array) -> Array:
     """Two tensors of one dtype, element by element; integers wrap, NaN stays."""
     with np.errstate(all="ignore"):
         match kind:
-            case Joint.ADD:
+            case BinaryKind.ADD:
                 return np.asarray(x + y)
-            case Joint.SUB:
+            case BinaryKind.SUB:
                 return np.asarray(x - y)
-            case Joint.MUL:
+            case BinaryKind.MUL:
                 return np.asarray(x * y)
-            case Joint.MAX:
+            case BinaryKind.MAX:
                 return np.maximum(x, y)
-            case Joint.MIN:
+            case BinaryKind.MIN:
                 return np.minimum(x, y)
             case _:
                 assert_never(kind)
@@ -288,7 +288,7 @@ def _to_codes(y: Array, type_: IntType | None, op: IntQuant | Trunc) -> Array:
     return np.clip(codes, type_.lo, type_.hi)
 
 
-def decoding(op: Quantizer) -> Decode:
+def decoding(op: Quantizer) -> Encoding:
     """What the codes of a quantizer mean."""
     match op:
         case IntQuant() | SignedBit():
@@ -299,11 +299,11 @@ def decoding(op: Quantizer) -> Decode:
         case Trunc():
             return Affine(op.out_scale, op.out_zero_point)
         case MultiThreshold():
-            return CountScale(op.out_scale, op.out_bias)
+            return ThresholdCount(op.out_scale, op.out_bias)
         case QuantizeLinear() | Requantize():
-            return Whole(op.dtype, np.zeros((1,) * np.ndim(op.zero_point), np.int64))
+            return IntegerEncoding(op.dtype, np.zeros((1,) * np.ndim(op.zero_point), np.int64))
         case Pair() | FixedAdd():
-            return Whole(op.dtype, np.zeros((), np.int64))
+            return IntegerEncoding(op.dtype, np.zeros((), np.int64))
         case FloatQuant():
             return Affine(np.ldexp(op.scale, op.step), np.zeros((1,) * np.ndim(op.scale), np.float32))
         case _:
@@ -327,33 +327,33 @@ def code_type(op: Quantizer) -> IntType:
             assert_never(op)
 
 
-def decode(d: Decode, codes: Array) -> Array:
+def decode(d: Encoding, codes: Array) -> Array:
     """int64 codes -> values: float32, or integers of the dtype of `Whole`."""
     with np.errstate(all="ignore"):
         match d:
             case Affine():
                 return ((codes.astype(np.float32) - d.zero_point) * d.scale).astype(np.float32)
-            case CountScale():
+            case ThresholdCount():
                 scaled = codes.astype(np.float32) * np.float32(d.scale)
                 return np.asarray(scaled + np.float32(d.bias))
             case Accumulator():
                 return product_to_float32(codes * d.factor + d.offset, d.scale)
             case Fixed():
                 return product_to_float32(codes, np.float64(2.0**-d.fraction))
-            case FloatBits():
+            case FloatKey():
                 return key_to_float(codes)
-            case Whole():
+            case IntegerEncoding():
                 return np.asarray((codes + d.offset).astype(d.dtype))
             case _:
                 assert_never(d)
 
 
-T = TypeVar("T", bound=Elementwise | Decode)
+T = TypeVar("T", bound=Elementwise | Encoding)
 
 
-def constants(item: Elementwise | Decode) -> dict[str, Array]:
+def constants(item: Elementwise | Encoding) -> dict[str, Array]:
     """The per-element constants of an operation or decoding, by field name; within a way by its number and place."""
-    if isinstance(item, Both | Choose):
+    if isinstance(item, BinaryOf | Where):
         inner = [(f"{n}.{i}", op) for n, way in enumerate(item.ways) for i, op in enumerate(way)]
         return {f"{place}.{name}": value for place, op in inner for name, value in constants(op).items()}
     found = {f.name: getattr(item, f.name) for f in fields(item)}
@@ -362,7 +362,7 @@ def constants(item: Elementwise | Decode) -> dict[str, Array]:
 
 def with_constants(item: T, new: dict[str, Array]) -> T:
     """The same operation with other arrays."""
-    if isinstance(item, Both | Choose):
+    if isinstance(item, BinaryOf | Where):
 
         def made(place: str, op: Elementwise) -> Elementwise:
             start = f"{place}."
@@ -373,6 +373,6 @@ def with_constants(item: T, new: dict[str, Array]) -> T:
     return replace(item, **new) if new else item  # type: ignore[arg-type]
 
 
-def lead_axes(item: Elementwise | Decode) -> int:
+def lead_axes(item: Elementwise | Encoding) -> int:
     """Axes of the constants that come before the tensor's own."""
     return 1 if isinstance(item, MultiThreshold) else 0

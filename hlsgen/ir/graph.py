@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from hlsgen.ir.encoding import Decode
+from hlsgen.ir.encoding import Encoding
 from hlsgen.ir.model import Model, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
+from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.ops import Elementwise, Quantizer
-from hlsgen.ir.ops import Joint as Joint
 from hlsgen.ir.window import Reduction as Reduction
 from hlsgen.ir.window import Window as Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -20,7 +20,7 @@ class Value:
 
     shape: Shape
     type: IntType
-    decode: Decode
+    encoding: Encoding
 
     @property
     def size(self) -> int:
@@ -116,7 +116,7 @@ class Concatenation:
 
 
 @dataclass(frozen=True, eq=False)
-class Merge:
+class BinaryMap:
     """Elementwise function of two tensors of codes of one shape.
 
     Each is decoded, goes through its own operations, `kind` joins them, `ops` follow, `quantizer`
@@ -124,7 +124,7 @@ class Merge:
     """
 
     name: str
-    kind: Joint
+    kind: BinaryKind
     branches: tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
     ops: tuple[Elementwise, ...]
     quantizer: Quantizer
@@ -134,7 +134,7 @@ class Merge:
 
 
 @dataclass(frozen=True, eq=False)
-class Packing:
+class PackBytes:
     """code = a mod 256 + 256 * (b mod 256): both operands of a `Pair`; sources are 8-bit integers as such."""
 
     name: str
@@ -144,7 +144,7 @@ class Packing:
 
 
 @dataclass(frozen=True, eq=False)
-class Relabel:
+class View:
     """Reshape or Transpose of codes: no hardware, only the naming of elements changes."""
 
     name: str
@@ -155,7 +155,7 @@ class Relabel:
 
 
 @dataclass(frozen=True, eq=False)
-class Winner:
+class ArgMaxLayer:
     """ArgMax over the last axis of codes."""
 
     name: str
@@ -165,13 +165,13 @@ class Winner:
 
 
 Layer = (
-    Map | Linear | Convolution | Pooling | Rearrange | Concatenation | Merge | Packing | Relabel | Winner
+    Map | Linear | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View | ArgMaxLayer
 )  # fmt: skip
 
 
 def sources_of(layer: Layer) -> tuple[Value, ...]:
     """The values that a layer takes, as `inputs` numbers them."""
-    return layer.sources if isinstance(layer, Concatenation | Merge | Packing) else (layer.source,)
+    return layer.sources if isinstance(layer, Concatenation | BinaryMap | PackBytes) else (layer.source,)
 
 
 @dataclass(frozen=True, eq=False)

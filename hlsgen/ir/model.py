@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.ops import Elementwise
-from hlsgen.ir.ops import Joint as Joint
 from hlsgen.ir.window import Reduction as Reduction
 from hlsgen.ir.window import Window as Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -125,10 +125,10 @@ class Concat:
 
 
 @dataclass(frozen=True)
-class Join:
+class Binary:
     """left op right, of two computed tensors of one shape and dtype."""
 
-    kind: Joint
+    kind: BinaryKind
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ class HostOp:
 Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
-    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Join | Select | Pack | ArgMax
+    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Binary | Select | Pack | ArgMax
     | HostOp
 )  # fmt: skip
 

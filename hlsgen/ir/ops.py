@@ -14,7 +14,7 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding
 from hlsgen.numerics.quantized_add import Parameters
 
 
-class Joint(Enum):
+class BinaryKind(Enum):
     """An operation on two computed tensors, element by element, in the dtype of both."""
 
     ADD = "add"
@@ -112,7 +112,7 @@ class Relation(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Relate:
+class Compare:
     """x relation value, a boolean; false for NaN."""
 
     kind: Relation
@@ -120,22 +120,22 @@ class Relate:
 
 
 @dataclass(frozen=True, eq=False)
-class Fill:
+class Constant:
     """The value, whatever x is."""
 
     value: Array
 
 
 @dataclass(frozen=True, eq=False)
-class Both:
+class BinaryOf:
     """What `kind` makes of two chains of operations on the same x, such as x * Sigmoid(x)."""
 
-    kind: Joint
+    kind: BinaryKind
     ways: tuple[tuple[Elementwise, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Choose:
+class Where:
     """Three chains of operations on the same x: where the first gives true the second, else the third."""
 
     ways: tuple[tuple[Elementwise, ...], ...]
@@ -316,7 +316,7 @@ class FixedAdd:
 
 
 Float = (
-    Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Relate | Fill | Both | Choose
+    Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Compare | Constant | BinaryOf | Where
 )  # fmt: skip
 Quantizer = (
     IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd

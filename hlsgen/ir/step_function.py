@@ -8,14 +8,14 @@ from typing import TypeVar
 
 import numpy as np
 
-from hlsgen.ir.encoding import Decode, FloatBits
+from hlsgen.ir.encoding import Encoding, FloatKey
 from hlsgen.ir.evaluate import apply, constants, decode, lead_axes, quantize, with_constants
 from hlsgen.ir.graph import Map
 from hlsgen.ir.model import Shape
 from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.numerics.fixed import Array, IntType
 
-T = TypeVar("T", bound=Elementwise | Decode)
+T = TypeVar("T", bound=Elementwise | Encoding)
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +27,7 @@ class StepFunction:
     """
 
     name: str
-    source: Decode
+    source: Encoding
     ops: tuple[Elementwise, ...]
     quantizer: Quantizer
     index: Array
@@ -42,7 +42,7 @@ class StepFunction:
 
     @property
     def is_float(self) -> bool:
-        return isinstance(self.source, FloatBits)
+        return isinstance(self.source, FloatKey)
 
     def evaluate(self, codes: Array) -> Array:
         """int64 codes (..., sets) -> int64 codes, by the model's own operations."""
@@ -72,7 +72,7 @@ def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | No
     """
     source = layer.source.type
     ends = [np.asarray(source.lo) if lo is None else lo, np.asarray(source.hi) if hi is None else hi]
-    items = [layer.source.decode, *layer.ops, layer.quantizer]
+    items = [layer.source.encoding, *layer.ops, layer.quantizer]
     chosen, (low, high), index = distinct(items, ends, layer.source.shape, order)
     return StepFunction(
         layer.name, chosen[0], tuple(chosen[1:-1]), chosen[-1], index,  # type: ignore[arg-type]
@@ -81,8 +81,8 @@ def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | No
 
 
 def distinct(
-    items: Sequence[Elementwise | Decode], ends: Sequence[Array], shape: Shape, order: Array
-) -> tuple[list[Elementwise | Decode], list[Array], Array]:
+    items: Sequence[Elementwise | Encoding], ends: Sequence[Array], shape: Shape, order: Array
+) -> tuple[list[Elementwise | Encoding], list[Array], Array]:
     """The sets of constants of a tensor's elements: `items` with constants (lead..., sets), `ends`, integers
     that broadcast to the tensor, as int64 (sets,), and the set of each stream position."""
     numbers = [_spread(end, shape, 0) for end in ends]

@@ -15,18 +15,18 @@ from typing_extensions import assert_never
 
 from hlsgen.ir.evaluate import constants, lead_axes
 from hlsgen.ir.graph import (
+    ArgMaxLayer,
+    BinaryMap,
     Concatenation,
     Convolution,
     Graph,
     Layer,
     Linear,
     Map,
-    Merge,
-    Packing,
+    PackBytes,
     Pooling,
     Rearrange,
-    Relabel,
-    Winner,
+    View,
     sources_of,
 )
 from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Transpose
@@ -34,7 +34,7 @@ from hlsgen.numerics.fixed import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class StreamOrder:
     """`orders[i]`: order of value i. `wanted[layer, n]`: order that a layer needs its n-th input in, where
     that is not the one the value has."""
 
@@ -46,9 +46,9 @@ class Layout:
         return self.wanted.get((layer, n), self.orders[graph.layers[layer].inputs[n]])
 
 
-def lay_out(graph: Graph) -> Layout:
+def lay_out(graph: Graph) -> StreamOrder:
     """Orders of all values, the input's first."""
-    layout = Layout([_input_order(graph)])
+    layout = StreamOrder([_input_order(graph)])
     for i, layer in enumerate(graph.layers):
         given = [layout.orders[j] for j in layer.inputs]
         taken = _taken(layer, given)
@@ -65,11 +65,11 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
     shape = sources_of(layer)[0].shape
     plain = np.arange(len(order))
     match layer:
-        case Map() | Relabel():
+        case Map() | View():
             return given
         case Linear():
             return [order if vectors(order, shape) is not None else plain]
-        case Winner():
+        case ArgMaxLayer():
             found = vectors(order, shape)
             return [order if found is not None and (np.diff(found[1]) > 0).all() else plain]
         case Convolution():
@@ -85,7 +85,7 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
         case Concatenation():
             axes = common_axes(given, [s.shape for s in layer.sources])
             return given if axes is not None else [np.arange(len(o)) for o in given]
-        case Merge() | Packing():
+        case BinaryMap() | PackBytes():
             return [order] * len(given)
         case _:
             assert_never(layer)
@@ -94,14 +94,14 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
 def _result(layer: Layer, taken: list[Array]) -> Array:
     order, shape = taken[0], layer.result.shape
     match layer:
-        case Map() | Merge() | Packing():
+        case Map() | BinaryMap() | PackBytes():
             return order
-        case Relabel():
+        case View():
             return renaming(layer)[order]
         case Linear():
             rows, _ = _vectors(order, layer.source.shape)
             return np.asarray((rows[:, None] * shape[-1] + np.arange(shape[-1])).ravel())
-        case Winner():
+        case ArgMaxLayer():
             return _vectors(order, layer.source.shape)[0]
         case Convolution():
             return np.arange(math.prod(shape))
@@ -119,7 +119,7 @@ def _result(layer: Layer, taken: list[Array]) -> Array:
             assert_never(layer)
 
 
-def renaming(layer: Relabel) -> Array:
+def renaming(layer: View) -> Array:
     """new[i] is the row-major index behind the layer of element i before it."""
     size = int(np.prod(layer.source.shape))
     if not isinstance(layer.op, Transpose):
@@ -194,7 +194,7 @@ def common_axes(orders: list[Array], shapes: list[Shape]) -> list[int] | None:
 def _input_order(graph: Graph) -> Array:
     """The natural order of the first layer that has one; otherwise channels last."""
     for layer in graph.layers:
-        if isinstance(layer, Map | Relabel | Merge | Packing | Concatenation):
+        if isinstance(layer, Map | View | BinaryMap | PackBytes | Concatenation):
             continue
         if isinstance(layer, Rearrange) and not isinstance(layer.op, Repeat | Pad):
             continue
@@ -224,12 +224,12 @@ def _input_order(graph: Graph) -> Array:
     return np.arange(size)
 
 
-def _straight(graph: Graph, value: int) -> list[Relabel] | None:
+def _straight(graph: Graph, value: int) -> list[View] | None:
     """The relabels between the input and a value, the last first, if only functions are between; else None."""
-    found: list[Relabel] = []
+    found: list[View] = []
     while value:
         layer = graph.layers[value - 1]
-        if isinstance(layer, Relabel):
+        if isinstance(layer, View):
             found.append(layer)
         elif not isinstance(layer, Map):
             return None

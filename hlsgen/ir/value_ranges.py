@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlsgen.ir.graph import Convolution, Graph, Linear, Pooling, Relabel
+from hlsgen.ir.graph import Convolution, Graph, Linear, Pooling, View
 from hlsgen.ir.model import Transpose
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
 #: Lowest and highest code, arrays that broadcast to the tensor.
-Reach = tuple[Array, Array]
+ValueRange = tuple[Array, Array]
 
 
-def reach(graph: Graph, value: int) -> Reach | None:
+def value_range(graph: Graph, value: int) -> ValueRange | None:
     """The interval of every channel of a value behind a linear layer; None elsewhere."""
     if not value:
         return None
@@ -22,18 +22,18 @@ def reach(graph: Graph, value: int) -> Reach | None:
         form = (1,) * (len(layer.result.shape) - 1) + (-1,)
         return layer.lo.reshape(form), layer.hi.reshape(form)
     if isinstance(layer, Pooling) and layer.kind is Reduction.MAX:
-        before = reach(graph, layer.inputs[0])
-        # Behind a Relabel the arrays may have all points.
+        before = value_range(graph, layer.inputs[0])
+        # Behind a View the arrays may have all points.
         return before and (before[0].min((-3, -2), keepdims=True), before[1].max((-3, -2), keepdims=True))
-    if isinstance(layer, Relabel):
-        before = reach(graph, layer.inputs[0])
+    if isinstance(layer, View):
+        before = value_range(graph, layer.inputs[0])
         if before is None:
             return None
         return _relabelled(layer, before[0]), _relabelled(layer, before[1])
     return None
 
 
-def _relabelled(layer: Relabel, values: Array) -> Array:
+def _relabelled(layer: View, values: Array) -> Array:
     source, result = layer.source.shape, layer.result.shape
     if values.size == 1:
         return values.reshape((1,) * len(result))

@@ -13,8 +13,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from hlsgen.ir import Accumulator, Affine, Decode, Fixed, Merge, Shape, Value, Whole
-from hlsgen.ir.ops import Add, Elementwise, Joint, Mul, QuantizeLinear
+from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, Shape, Value
+from hlsgen.ir.ops import Add, BinaryKind, Elementwise, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Most bits of a factor, of the sum, of the sum with its offset, of the unit.
@@ -36,7 +36,7 @@ class Term:
 
 def term(index: int, value: Value, ops: Sequence[Elementwise]) -> Term | None:
     """Codes and constants added to them; None for anything else, or scales that differ within the tensor."""
-    found = _line(value.decode)
+    found = _line(value.encoding)
     if found is None:
         return None
     slopes, start = found
@@ -49,7 +49,7 @@ def term(index: int, value: Value, ops: Sequence[Elementwise]) -> Term | None:
     return Term(index, value, Fraction(slope[0]), np.asarray(start))
 
 
-def _line(meaning: Decode) -> tuple[Array, Array] | None:
+def _line(meaning: Encoding) -> tuple[Array, Array] | None:
     """(slope, start) of codes, Fractions."""
     match meaning:
         case Affine(scale, zero):
@@ -73,7 +73,7 @@ def _fractions(values: Array) -> Array:
 
 
 def exact_sum(
-    name: str, terms: Sequence[Term], shape: Shape, add: Callable[[Merge], tuple[int, Value]]
+    name: str, terms: Sequence[Term], shape: Shape, add: Callable[[BinaryMap], tuple[int, Value]]
 ) -> tuple[int, Value] | None:  # fmt: skip
     """The sum of two or more tensors, as an integer with a meaning. `add` makes layers. None if it is too wide."""
     unit = _unit([t.slope for t in terms])
@@ -101,7 +101,7 @@ def exact_sum(
         factor = 1
     whole = np.frompyfunc(int, 1, 1)(offset).astype(np.int64)
     meaning = Accumulator(fine, whole, np.full((1,) * len(shape), float(scale)))
-    return index, replace(value, decode=meaning)
+    return index, replace(value, encoding=meaning)
 
 
 def _unit(slopes: list[Fraction]) -> Fraction:
@@ -120,13 +120,13 @@ def _types(factors: list[int], types: list[IntType]) -> Iterator[IntType]:
             yield IntType(low, high)
 
 
-def _merge(name: str, values: tuple[Value, Value], factors: tuple[int, int], type_: IntType, shape: Shape) -> Merge:
+def _merge(name: str, values: tuple[Value, Value], factors: tuple[int, int], type_: IntType, shape: Shape) -> BinaryMap:
     """values[0] * factors[0] + values[1] * factors[1], as integers."""
     rank = (1,) * len(shape)
     dtype = "int64"
     nothing = np.zeros(rank, np.int64)
-    sources = tuple(replace(v, decode=Whole(dtype, nothing)) for v in values)
+    sources = tuple(replace(v, encoding=IntegerEncoding(dtype, nothing)) for v in values)
     left, right = ((Mul(np.full(rank, f, np.int64)),) if f != 1 else () for f in factors)
     quantizer = QuantizeLinear(np.ones(rank, np.float32), nothing, type_, dtype)
-    result = Value(shape, type_, Whole(dtype, nothing))
-    return Merge(name, Joint.ADD, (left, right), (), quantizer, (sources[0], sources[1]), result, (0, 0))
+    result = Value(shape, type_, IntegerEncoding(dtype, nothing))
+    return BinaryMap(name, BinaryKind.ADD, (left, right), (), quantizer, (sources[0], sources[1]), result, (0, 0))

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Join, Model, Select, Shape, Step
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Both, Choose, Elementwise, Fill, FixedAdd, MultiThreshold, Pair
+from hlsgen.ir import Binary, Model, Select, Shape, Step
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryOf, Constant, Elementwise, FixedAdd, MultiThreshold, Pair, Where
 from hlsgen.ir.rewrite import pruned
 
 Way = tuple[Elementwise, ...]
@@ -19,7 +19,7 @@ def functions_of_one(model: Model) -> Model:
     """The model with every such joint as an operation. Raises HG015 for a Select that is none."""
     steps = list(model.steps)
     for i, step in enumerate(steps):
-        found = _operation(steps, step, model.input_shape) if isinstance(step.op, Join | Select) else None
+        found = _operation(steps, step, model.input_shape) if isinstance(step.op, Binary | Select) else None
         if found is not None:
             value, op = found
             steps[i] = replace(step, op=op, inputs=(value,))
@@ -43,11 +43,11 @@ def _operation(steps: list[Step], step: Step, first: Shape) -> tuple[int, Elemen
         ways = [origin[value] for origin in origins]
         if all(any(isinstance(op, QUANTIZERS) for op in way) for way in ways):
             continue  # a function of two codes is as good, or better
-        if isinstance(step.op, Join):
-            return value, Both(step.op.kind, tuple(ways))
+        if isinstance(step.op, Binary):
+            return value, BinaryOf(step.op.kind, tuple(ways))
         assert isinstance(step.op, Select)
         given = iter(ways)
-        return value, Choose(tuple(next(given) if c is None else (Fill(c),) for c in step.op.fixed))
+        return value, Where(tuple(next(given) if c is None else (Constant(c),) for c in step.op.fixed))
     return None
 
 

@@ -8,17 +8,30 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hlsgen.diagnostics import Collector, fail
-from hlsgen.ir import Affine, Join, Layer, Map, Merge, Op, Packing, Relabel, Reshape, Shape, Transpose, Value, Whole
+from hlsgen.ir import (
+    Affine,
+    Binary,
+    BinaryMap,
+    IntegerEncoding,
+    Layer,
+    Map,
+    Op,
+    PackBytes,
+    Reshape,
+    Shape,
+    Transpose,
+    Value,
+    View,
+)
 from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Activation,
-    Both,
+    BinaryKind,
+    BinaryOf,
     Cast,
-    Choose,
     Dequantize,
     Elementwise,
-    Joint,
     Max,
     Min,
     Pair,
@@ -26,6 +39,7 @@ from hlsgen.ir.ops import (
     Quantizer,
     Requantize,
     Slope,
+    Where,
 )
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, term
@@ -38,7 +52,7 @@ Pending = tuple[tuple[str, Elementwise], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
+class PendingValue:
     """Codes of value `index` of the graph, read as `value`, and the operations that follow.
 
     With `branches`, the operations follow what these give together; `index` is -1 and `value` has the
@@ -51,7 +65,7 @@ class Held:
     branches: Branches | None = None
     shared: bool = False
 
-    def then(self, name: str, op: Elementwise) -> Held:
+    def then(self, name: str, op: Elementwise) -> PendingValue:
         return replace(self, pending=(*self.pending, (name, op)))
 
     @property
@@ -64,12 +78,12 @@ class Branches:
     """Two tensors, without quantizers among their operations, and what joins them."""
 
     name: str
-    kind: Joint
-    left: Held
-    right: Held
+    kind: BinaryKind
+    left: PendingValue
+    right: PendingValue
 
 
-class Layers:
+class GraphBuilder:
     """The layers of a graph in the making; `values[0]` is the input, `values[i + 1]` the result of layer i."""
 
     def __init__(self, problems: Collector) -> None:
@@ -78,34 +92,34 @@ class Layers:
         self.layers: list[Layer] = []
         self._sums: set[int] = set()  # values that are exact sums of tensors
 
-    def add(self, layer: Layer) -> Held:
-        if not isinstance(layer, Relabel):
+    def add(self, layer: Layer) -> PendingValue:
+        if not isinstance(layer, View):
             layer = replace(layer, name=self._own_name(layer.name))
         self.layers.append(layer)
         self.values.append(layer.result)
-        return Held(len(self.layers), layer.result)
+        return PendingValue(len(self.layers), layer.result)
 
     def _own_name(self, name: str) -> str:
         """The name, with a number if another layer has it: a node may become several layers, and what several
         layers do to one tensor is done for each."""
-        taken = {layer.name for layer in self.layers if layer and not isinstance(layer, Relabel)}
+        taken = {layer.name for layer in self.layers if layer and not isinstance(layer, View)}
         numbers = (f"{name} ({n})" for n in range(2, len(taken) + 3))
         return name if name not in taken else next(new for new in numbers if new not in taken)
 
-    def relabelled(self, name: str, held: Held, op: Reshape | Transpose, shape: Shape) -> Held:
+    def relabelled(self, name: str, held: PendingValue, op: Reshape | Transpose, shape: Shape) -> PendingValue:
         """The tensor reshaped or transposed, in front of what is still to be done."""
         before = held.value.shape
         if isinstance(op, Reshape) and before == shape:
             return held
         pending = tuple((n, relabel(p, op, before, shape)) for n, p in held.pending)
-        value = replace(held.value, shape=shape, decode=relabel(held.value.decode, op, before, shape))
+        value = replace(held.value, shape=shape, encoding=relabel(held.value.encoding, op, before, shape))
         if held.branches is not None:
             left, right = (self.relabelled(name, h, op, shape) for h in (held.branches.left, held.branches.right))
             return replace(held, value=value, pending=pending, branches=replace(held.branches, left=left, right=right))
         source = held.value
-        return replace(self.add(Relabel(name, op, source, value, (held.index,))), pending=pending)
+        return replace(self.add(View(name, op, source, value, (held.index,))), pending=pending)
 
-    def flushed(self, held: Held) -> Held:
+    def flushed(self, held: PendingValue) -> PendingValue:
         """The tensor with a layer for its operations up to the last quantizer.
 
         What activations do behind the first quantizer of a wide input, or anything behind a `Pair`, stays a
@@ -115,7 +129,7 @@ class Layers:
         if ends and held.branches is not None:
             return self.flushed(self._merged(held, held.branches, ends[0]))
         curved = (
-            any(isinstance(op, Activation | Slope | Both | Choose) for op in held.ops[ends[0] :]) if ends else False
+            any(isinstance(op, Activation | Slope | BinaryOf | Where) for op in held.ops[ends[0] :]) if ends else False
         )
         pair = bool(ends) and isinstance(held.ops[ends[0]], Pair)
         if len(ends) > 1 and (pair or (curved and held.value.type.bits > _WIDE)):
@@ -124,36 +138,36 @@ class Layers:
         if ends:
             held = self._closed(held, ends[-1])
         if held.pending and (meaning := _dequantized(held.value, held.ops[0])) is not None:
-            held = replace(held, value=replace(held.value, decode=meaning), pending=held.pending[1:])
+            held = replace(held, value=replace(held.value, encoding=meaning), pending=held.pending[1:])
         return held
 
-    def _closed(self, held: Held, end: int) -> Held:
+    def _closed(self, held: PendingValue, end: int) -> PendingValue:
         """With a Map for the operations up to the quantizer at `end`, and the bounds that follow it."""
         quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
         assert isinstance(quantizer, QUANTIZERS)
         made = self.mapped(held.pending[end][0], held, held.ops[:end], quantizer)
         return replace(made, pending=held.pending[end + 1 + bounds :])
 
-    def mapped(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
+    def mapped(self, name: str, held: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer) -> PendingValue:
         result = Value(held.value.shape, code_interval(held.value, ops, quantizer), decoding(quantizer))
         return self.add(Map(name, tuple(ops), quantizer, held.value, result, (held.index,)))
 
-    def _merged(self, held: Held, both: Branches, end: int) -> Held:
+    def _merged(self, held: PendingValue, both: Branches, end: int) -> PendingValue:
         quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
         assert isinstance(quantizer, QUANTIZERS)
         made = self._merge(held.pending[end][0], held, both, held.ops[:end], quantizer)
         return replace(made, pending=held.pending[end + 1 + bounds :])
 
     def _merge(
-        self, name: str, held: Held, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
-    ) -> Held:  # fmt: skip
+        self, name: str, held: PendingValue, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
+    ) -> PendingValue:  # fmt: skip
         left, right = both.left, both.right
         result = Value(held.value.shape, code_type(quantizer), decoding(quantizer))
         branches = tuple(left.ops), tuple(right.ops)
         sources, inputs = (left.value, right.value), (left.index, right.index)
-        return self.add(Merge(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
+        return self.add(BinaryMap(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
 
-    def settled(self, name: str, held: Held) -> Held:
+    def to_codes(self, name: str, held: PendingValue) -> PendingValue:
         """The tensor as codes alone, for a layer of that name.
 
         Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
@@ -173,9 +187,11 @@ class Layers:
                 )  # fmt: skip
             self.problems.finish()
             raise AssertionError
-        return self.refined(held.pending[-1][0], held, held.ops, quantizer)
+        return self.fold_into_producer(held.pending[-1][0], held, held.ops, quantizer)
 
-    def refined(self, name: str, held: Held, ops: Sequence[Elementwise], quantizer: Quantizer) -> Held:
+    def fold_into_producer(
+        self, name: str, held: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
+    ) -> PendingValue:
         """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
         last = self.layers[-1] if self.layers else None
         if isinstance(last, Map) and held.index == len(self.layers) and not held.shared:
@@ -183,11 +199,11 @@ class Layers:
             if between is not None:
                 self.layers.pop()
                 self.values.pop()
-                before = Held(last.inputs[0], last.source)
+                before = PendingValue(last.inputs[0], last.source)
                 return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
         return self.mapped(name, held, ops, quantizer)
 
-    def _settled_pair(self, name: str, held: Held, both: Branches) -> Held:
+    def _settled_pair(self, name: str, held: PendingValue, both: Branches) -> PendingValue:
         quantizer = grid_of_pair(
             both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), held.ops
         )
@@ -198,17 +214,17 @@ class Layers:
             )  # fmt: skip
         return self._merge(both.name, held, both, held.ops, quantizer)
 
-    def joined(self, name: str, op: Join, left: Held, right: Held) -> Held:
+    def joined(self, name: str, op: Binary, left: PendingValue, right: PendingValue) -> PendingValue:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
         left, right = (self.flushed(h) for h in (left, right))
         if any(h.branches or h.index in self._sums for h in (left, right)):
-            total = self.summed(name, Held(-1, left.value, (), Branches(name, op.kind, left, right)))
+            total = self.summed(name, PendingValue(-1, left.value, (), Branches(name, op.kind, left, right)))
             if total is not None:
                 return total
-        left, right = (self.settled(name, h) if h.branches else h for h in (left, right))
-        return Held(-1, left.value, (), Branches(name, op.kind, left, right))
+        left, right = (self.to_codes(name, h) if h.branches else h for h in (left, right))
+        return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
 
-    def summed(self, name: str, held: Held) -> Held | None:
+    def summed(self, name: str, held: PendingValue) -> PendingValue | None:
         """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""
         terms = self._terms(held)
         if terms is None or self._grids(held):
@@ -217,24 +233,24 @@ class Layers:
         if total is None:
             return None
         self._sums.add(total[0])
-        return Held(*total)
+        return PendingValue(*total)
 
-    def _added(self, layer: Merge) -> tuple[int, Value]:
+    def _added(self, layer: BinaryMap) -> tuple[int, Value]:
         made = self.add(layer)
         return made.index, made.value
 
-    def _terms(self, held: Held) -> list[Term] | None:
+    def _terms(self, held: PendingValue) -> list[Term] | None:
         """The operands of all sums that a tensor is made of."""
         if held.branches is None:
             one = term(held.index, held.value, held.ops)
             return None if one is None else [one]
         both = held.branches
         parts = [self._terms(side) for side in (both.left, both.right)]
-        if both.kind not in (Joint.ADD, Joint.SUB) or held.pending or parts[0] is None or parts[1] is None:
+        if both.kind not in (BinaryKind.ADD, BinaryKind.SUB) or held.pending or parts[0] is None or parts[1] is None:
             return None
-        return [*parts[0], *(t.negative() if both.kind is Joint.SUB else t for t in parts[1])]
+        return [*parts[0], *(t.negative() if both.kind is BinaryKind.SUB else t for t in parts[1])]
 
-    def _grids(self, held: Held) -> bool:
+    def _grids(self, held: PendingValue) -> bool:
         """Whether every sum within is a multiple of one scale for all codes, and so a layer of its own."""
         both = held.branches
         assert both is not None
@@ -248,23 +264,23 @@ class Layers:
             for side in inner if side.branches
         )  # fmt: skip
 
-    def packed(self, name: str, left: Held, right: Held, shape: Shape) -> Held:
+    def packed(self, name: str, left: PendingValue, right: PendingValue, shape: Shape) -> PendingValue:
         """Two tensors of 8-bit integers, as one."""
         left, right = (self._bytes(name, self.flushed(h)) for h in (left, right))
-        result = Value(shape, IntType(0, 65535), Whole("uint16", np.zeros((1,) * len(shape), np.int64)))
-        return self.add(Packing(name, (left.value, right.value), result, (left.index, right.index)))
+        result = Value(shape, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1,) * len(shape), np.int64)))
+        return self.add(PackBytes(name, (left.value, right.value), result, (left.index, right.index)))
 
-    def _bytes(self, name: str, held: Held) -> Held:
+    def _bytes(self, name: str, held: PendingValue) -> PendingValue:
         """The tensor as codes of 8 bits, also where fewer would do."""
-        whole = held.value.decode
-        if held.pending or held.branches or not isinstance(whole, Whole) or whole.offset.any():
+        whole = held.value.encoding
+        if held.pending or held.branches or not isinstance(whole, IntegerEncoding) or whole.offset.any():
             raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
         type_ = IntType(0, 255) if whole.dtype == "uint8" else IntType(-128, 127)
         if held.value.type == type_:
             return held
         one = np.ones((1,) * len(held.value.shape), np.float32)
         wide = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, whole.dtype)
-        return self.refined(f"{name} (input)", held, [Cast("float32")], wide)
+        return self.fold_into_producer(f"{name} (input)", held, [Cast("float32")], wide)
 
 
 def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
@@ -284,17 +300,21 @@ def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
 
 def _between(made: Value, read: Value) -> list[Elementwise] | None:
     """What makes the values of codes as they are read of those that their quantizer gave."""
-    if made.decode is read.decode:
+    if made.encoding is read.encoding:
         return []
-    if isinstance(made.decode, Whole) and isinstance(read.decode, Affine):
-        return [Dequantize(read.decode.scale, read.decode.zero_point.astype(np.int64))]
+    if isinstance(made.encoding, IntegerEncoding) and isinstance(read.encoding, Affine):
+        return [Dequantize(read.encoding.scale, read.encoding.zero_point.astype(np.int64))]
     return None
 
 
 def _dequantized(value: Value, op: Elementwise) -> Affine | None:
     """What the codes mean behind a DequantizeLinear that follows them directly."""
-    if not isinstance(op, Dequantize) or not isinstance(value.decode, Whole) or op.scale.dtype != np.float32:
+    if (
+        not isinstance(op, Dequantize)
+        or not isinstance(value.encoding, IntegerEncoding)
+        or op.scale.dtype != np.float32
+    ):
         return None
-    if value.decode.offset.any() or value.type.bits > 25:
+    if value.encoding.offset.any() or value.type.bits > 25:
         return None
     return Affine(op.scale, op.zero_point.astype(np.float32))

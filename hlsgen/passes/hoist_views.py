@@ -7,12 +7,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from hlsgen.ir import Decode, Reshape, Shape, Transpose
+from hlsgen.ir import Encoding, Reshape, Shape, Transpose
 from hlsgen.ir.evaluate import constants, lead_axes, with_constants
 from hlsgen.ir.ops import Elementwise
 from hlsgen.numerics.fixed import Array
 
-T = TypeVar("T", bound=Elementwise | Decode)
+T = TypeVar("T", bound=Elementwise | Encoding)
 
 
 def relabel(item: T, op: Reshape | Transpose, before: Shape, after: Shape) -> T:

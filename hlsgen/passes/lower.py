@@ -3,7 +3,7 @@
 Elementwise float work between two integer tensors becomes one `Map`, whatever it consists of:
 it is a function of one integer per channel. Reshapes and transposes move in front of it. A linear
 layer becomes exact integer sums, see docs/numeric-contract.md. What two branches do to each other
-becomes a `Merge`.
+becomes a `BinaryMap`.
 """
 
 from __future__ import annotations
@@ -16,15 +16,17 @@ from hlsgen.diagnostics import Collector, HlsgenError, fail, stuck
 from hlsgen.ir import (
     Affine,
     ArgMax,
+    ArgMaxLayer,
+    Binary,
     Concat,
     Conv,
     ConvInteger,
-    Decode,
+    Encoding,
     Fixed,
-    FloatBits,
+    FloatKey,
     Graph,
     HostOp,
-    Join,
+    IntegerEncoding,
     MatMul,
     MatMulInteger,
     Model,
@@ -38,14 +40,12 @@ from hlsgen.ir import (
     Step,
     Transpose,
     Value,
-    Whole,
-    Winner,
 )
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Elementwise, Quantizer
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import fuse_pad_into_conv, fuse_unary_subgraphs, move_concat_past_quant, move_maxpool_past_quant
-from hlsgen.passes.graph_builder import Held, Layers, bounded
+from hlsgen.passes.graph_builder import GraphBuilder, PendingValue, bounded
 from hlsgen.passes.input_mode import InputMode, default_mode
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
@@ -72,19 +72,19 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
     first = steps[parts.first].op if parts.first >= 0 else None
     mode = mode or default_mode(model, first, isinstance(first, LINEAR), problems)
-    builder = _Builder(model, mode, parts, problems)
+    builder = _Lowering(model, mode, parts, problems)
     builder.check_layers()
     problems.finish()
     return builder.build()
 
 
-class _Builder(Layers):
+class _Lowering(GraphBuilder):
     """Walks the steps of the core; `held` says what is known of every value of the model."""
 
     def __init__(self, model: Model, mode: InputMode, parts: Partition, problems: Collector) -> None:
         super().__init__(problems)
         self.model, self.mode, self.parts = model, mode, parts
-        self.held: dict[int, Held] = {}
+        self.held: dict[int, PendingValue] = {}
 
     def check_layers(self) -> None:
         """Problems that can be seen before anything is built, all of them."""
@@ -119,7 +119,7 @@ class _Builder(Layers):
         rest = [steps[i] for i in parts.tail]
         end = self.flushed(self.held[rest[0].inputs[0] if rest else len(steps)])
         if end.branches:
-            end = self.settled("the output", end)
+            end = self.to_codes("the output", end)
         leftover, is_index = list(end.pending), False
         winner = next((i for i, s in enumerate(rest) if isinstance(s.op, ArgMax)), None)
         if winner is not None:
@@ -145,24 +145,24 @@ class _Builder(Layers):
             assert isinstance(op, QUANTIZERS)
             value = Value(steps[run[0]].shape, code_type(op), decoding(op))
             self.values.append(value)
-            self.held[run[bounds] + 1] = Held(0, value)
+            self.held[run[bounds] + 1] = PendingValue(0, value)
             return op, head, [i for i in core if i not in run[: bounds + 1]]
         host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
         cut = host[-1] + 1 if host else 0
         shape = steps[head[cut - 1]].shape if cut else model.input_shape
-        meaning: Decode
+        meaning: Encoding
         if self.mode.kind == "fixed":
             assert self.mode.type is not None
             type_, meaning = self.mode.type, Fixed(self.mode.fraction)
             if np.dtype(model.input_dtype).kind in "iu" and not self.mode.fraction and not cut:
                 dtype = "uint16" if model.second_input else model.input_dtype
-                meaning = Whole(dtype, np.zeros((1,) * len(shape), np.int64))
+                meaning = IntegerEncoding(dtype, np.zeros((1,) * len(shape), np.int64))
         else:
-            type_, meaning = IntType(0, KEY_POS_INF), FloatBits()
+            type_, meaning = IntType(0, KEY_POS_INF), FloatKey()
         value = Value(shape, type_, meaning)
         self.values.append(value)
         pending = self._other_float(type_) if not cut else ()
-        self.held[head[cut - 1] + 1 if cut else 0] = Held(0, value, pending)
+        self.held[head[cut - 1] + 1 if cut else 0] = PendingValue(0, value, pending)
         return None, head[:cut], [*head[cut:], *core]
 
     def _other_float(self, type_: IntType) -> tuple[tuple[str, Elementwise], ...]:
@@ -182,7 +182,7 @@ class _Builder(Layers):
         with self.problems.catching():
             raise error
         self.values.append(Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0))))
-        self.held[i + 1] = Held(len(self.values) - 1, self.values[-1])
+        self.held[i + 1] = PendingValue(len(self.values) - 1, self.values[-1])
         self.layers.append(None)  # keeps the numbers; nothing is built from it
 
     def _step(self, i: int, step: Step) -> None:
@@ -194,26 +194,26 @@ class _Builder(Layers):
             found = replace(found, shared=True)
         self.held[i + 1] = found
 
-    def _apply(self, step: Step, held: list[Held]) -> Held:
+    def _apply(self, step: Step, held: list[PendingValue]) -> PendingValue:
         op, name, first = step.op, step.name, held[0]
         match op:
             case Reshape() | Transpose():
                 return self.relabelled(name, first, op, step.shape)
             case MatMul():
-                return linear(self, name, op, self.settled(name, first), step.shape)
+                return linear(self, name, op, self.to_codes(name, first), step.shape)
             case MatMulInteger():
-                return linear_integer(self, name, op, self.settled(name, first), step.shape)
+                return linear_integer(self, name, op, self.to_codes(name, first), step.shape)
             case Conv() | ConvInteger():
-                return convolution(self, name, op, self.settled(name, first), step.shape)
+                return convolution(self, name, op, self.to_codes(name, first), step.shape)
             case Pool():
                 return pooling(self, name, op, first, step.shape)
             case Pad():
-                return padding(self, name, op, self.settled(name, first), step.shape)
+                return padding(self, name, op, self.to_codes(name, first), step.shape)
             case Repeat() | Slice():
                 return rearrangement(self, name, op, first, step.shape)
             case Concat():
                 return concatenation(self, name, op, held, step.shape)
-            case Join():
+            case Binary():
                 return self.joined(name, op, held[0], held[1])
             case Pack():
                 return self.packed(name, held[0], held[1], step.shape)
@@ -222,7 +222,7 @@ class _Builder(Layers):
             case _:
                 return first.then(name, op)
 
-    def _winner(self, end: Held, steps: list[Step]) -> Held | None:
+    def _winner(self, end: PendingValue, steps: list[Step]) -> PendingValue | None:
         """An ArgMax in hardware if comparing codes is proven to compare the real values."""
         between = [s.op for s in steps[:-1]]
         if not all(isinstance(op, FLOATS) for op in between):
@@ -232,9 +232,9 @@ class _Builder(Layers):
             return None
         name, shape = steps[-1].name, steps[-1].shape
         result = Value(shape, IntType(0, end.value.shape[-1] - 1), Affine(np.float32(1), np.float32(0)))
-        return self.add(Winner(name, end.value, result, (end.index,)))
+        return self.add(ArgMaxLayer(name, end.value, result, (end.index,)))
 
-    def delivered(self, end: Held) -> Value:
+    def delivered(self, end: PendingValue) -> Value:
         """The output, which must be the last value."""
         assert end.index == len(self.values) - 1, "the output is not the last layer"
         return replace(end.value)

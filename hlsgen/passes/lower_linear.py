@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Accumulator, Linear, MatMul, MatMulInteger, Shape, Value, Whole
+from hlsgen.ir import Accumulator, IntegerEncoding, Linear, MatMul, MatMulInteger, Shape, Value
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.graph_builder import Held, Layers
+from hlsgen.passes.graph_builder import GraphBuilder, PendingValue
 from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_meaning, too_wide, whole_zero, zero_shift
 
 
@@ -22,7 +22,7 @@ class Sums:
 
     weight: Array
     binary: bool
-    meaning: Accumulator | Whole
+    meaning: Accumulator | IntegerEncoding
     lo: Array
     hi: Array
 
@@ -31,18 +31,20 @@ class Sums:
         return IntType(int(self.lo.min()), int(self.hi.max()))
 
 
-def linear(layers: Layers, name: str, op: MatMul, held: Held, shape: Shape) -> Held:
+def linear(layers: GraphBuilder, name: str, op: MatMul, held: PendingValue, shape: Shape) -> PendingValue:
     scale, zero = column_meaning(name, held.value)
     sums = real_sums(name, held.value, op.weight, op.scale, scale[None], zero[None])
     return _layer(layers, name, sums, held, shape)
 
 
-def linear_integer(layers: Layers, name: str, op: MatMulInteger, held: Held, shape: Shape) -> Held:
+def linear_integer(
+    layers: GraphBuilder, name: str, op: MatMulInteger, held: PendingValue, shape: Shape
+) -> PendingValue:
     zero = op.zero_point - whole_zero(name, held.value)
     return _layer(layers, name, whole_sums(name, held.value, op.weight, zero[None]), held, shape)
 
 
-def _layer(layers: Layers, name: str, sums: Sums, held: Held, shape: Shape) -> Held:
+def _layer(layers: GraphBuilder, name: str, sums: Sums, held: PendingValue, shape: Shape) -> PendingValue:
     result = Value(shape, sums.type, sums.meaning)
     return layers.add(Linear(name, sums.weight, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)))
 
@@ -115,7 +117,7 @@ def whole_sums(name: str, value: Value, weight: Array, zero: Array) -> Sums:
     if wide > MAX_ACCUMULATOR_BITS:
         raise too_wide(name, wide)
     offset = -(weight * zero).sum(axis=1)
-    return Sums(weight, False, Whole("int32", offset), lo, hi)
+    return Sums(weight, False, IntegerEncoding("int32", offset), lo, hi)
 
 
 def _interval(weight: Array, source: IntType) -> tuple[Array, Array]:

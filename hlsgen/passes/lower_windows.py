@@ -16,9 +16,9 @@ from hlsgen.ir import (
     Conv,
     ConvInteger,
     Convolution,
-    CountScale,
-    Decode,
+    Encoding,
     Fixed,
+    IntegerEncoding,
     Linear,
     Pad,
     Pool,
@@ -27,22 +27,24 @@ from hlsgen.ir import (
     Repeat,
     Shape,
     Slice,
+    ThresholdCount,
     Value,
-    Whole,
 )
 from hlsgen.ir.evaluate import constants, decode, lead_axes, with_constants
 from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.graph_builder import Held, Layers, Pending
+from hlsgen.passes.graph_builder import GraphBuilder, Pending, PendingValue
 from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
 from hlsgen.passes.move_maxpool_past_quant import never_falls
 from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
 
-T = TypeVar("T", bound=Elementwise | Decode)
+T = TypeVar("T", bound=Elementwise | Encoding)
 
 
-def convolution(layers: Layers, name: str, op: Conv | ConvInteger, held: Held, shape: Shape) -> Held:
+def convolution(
+    layers: GraphBuilder, name: str, op: Conv | ConvInteger, held: PendingValue, shape: Shape
+) -> PendingValue:
     """Exact sums; padding is with the code that means 0. A kernel of one point is a linear layer."""
     window, weight = op.window, op.weight
     rows, columns = len(weight), weight[0].size
@@ -66,11 +68,11 @@ def convolution(layers: Layers, name: str, op: Conv | ConvInteger, held: Held, s
     )  # fmt: skip
 
 
-def _of_channels(sums: Sums) -> Accumulator | Whole:
+def _of_channels(sums: Sums) -> Accumulator | IntegerEncoding:
     """The meaning with constants of rank 4: one value for each channel."""
     meaning = sums.meaning
-    if isinstance(meaning, Whole):
-        return Whole(meaning.dtype, _channels(meaning.offset))
+    if isinstance(meaning, IntegerEncoding):
+        return IntegerEncoding(meaning.dtype, _channels(meaning.offset))
     return Accumulator(meaning.factor, _channels(meaning.offset), _channels(meaning.scale))
 
 
@@ -87,7 +89,7 @@ def _by_row(values: Array, rows: int, taps: int, groups: int) -> Array:
     return np.repeat(own, rows // groups, axis=0)
 
 
-def _with_zero(layers: Layers, name: str, held: Held, pads: tuple[int, ...]) -> tuple[Held, int]:
+def _with_zero(layers: GraphBuilder, name: str, held: PendingValue, pads: tuple[int, ...]) -> tuple[PendingValue, int]:
     """The codes, and the one of them that means 0 if there is padding; new codes if none does."""
     held = _by_channel(layers, name, held)
     if not any(pads):
@@ -99,16 +101,16 @@ def _with_zero(layers: Layers, name: str, held: Held, pads: tuple[int, ...]) -> 
     if quantizer is None:
         raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use a whole zero point.")
     type_ = IntType(min(0, quantizer.type.lo), max(0, quantizer.type.hi))
-    return layers.refined(f"{name} (input)", held, [], replace(quantizer, type=type_)), 0
+    return layers.fold_into_producer(f"{name} (input)", held, [], replace(quantizer, type=type_)), 0
 
 
-def _by_channel(layers: Layers, name: str, held: Held) -> Held:
+def _by_channel(layers: GraphBuilder, name: str, held: PendingValue) -> PendingValue:
     """With new codes of one scale, if possible, where scale or zero point differ between pixels."""
-    items = constants(held.value.decode).values() if isinstance(held.value.decode, Affine) else ()
+    items = constants(held.value.encoding).values() if isinstance(held.value.encoding, Affine) else ()
     if all(size == 1 for a in items for size in a.shape[:-1]):
         return held
     quantizer = grid_of_channels(held.value, True)
-    return held if quantizer is None else layers.refined(f"{name} (input)", held, [], quantizer)
+    return held if quantizer is None else layers.fold_into_producer(f"{name} (input)", held, [], quantizer)
 
 
 def _one_zero(name: str, value: Value, zero: Array) -> int:
@@ -119,7 +121,7 @@ def _one_zero(name: str, value: Value, zero: Array) -> int:
     return int(first)
 
 
-def pooling(layers: Layers, name: str, op: Pool, held: Held, shape: Shape) -> Held:
+def pooling(layers: GraphBuilder, name: str, op: Pool, held: PendingValue, shape: Shape) -> PendingValue:
     """Largest codes, if codes rise with the values; or exact sums of codes.
 
     Operations that never fall may follow the maximum instead of coming before it.
@@ -127,14 +129,14 @@ def pooling(layers: Layers, name: str, op: Pool, held: Held, shape: Shape) -> He
     if op.kind is Reduction.MAX:
         held = layers.flushed(held)
         if held.branches or not all(never_falls(p, held.value.shape) for p in held.ops):
-            held = layers.settled(name, held)
+            held = layers.to_codes(name, held)
         value = held.value
         _rising(name, value)
-        result = Value(shape, value.type, _spatial(name, value.decode))
+        result = Value(shape, value.type, _spatial(name, value.encoding))
         pending = tuple((n, _spatial(name, p)) for n, p in held.pending)
         made = layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (held.index,)))
         return replace(made, pending=pending)
-    held, pad = _with_zero(layers, name, layers.settled(name, held), op.window.pads)
+    held, pad = _with_zero(layers, name, layers.to_codes(name, held), op.window.pads)
     value, inputs = held.value, (held.index,)
     scale, zero = column_meaning(name, value)
     shift, count = zero_shift(name, zero), op.window.taps
@@ -145,7 +147,7 @@ def pooling(layers: Layers, name: str, op: Pool, held: Held, shape: Shape) -> He
 
 
 def _rising(name: str, value: Value) -> None:
-    scale = getattr(value.decode, "scale", 1.0)
+    scale = getattr(value.encoding, "scale", 1.0)
     if (np.asarray(scale) < 0).any():
         raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
 
@@ -159,24 +161,26 @@ def _spatial(name: str, item: T) -> T:
     return item
 
 
-def padding(layers: Layers, name: str, op: Pad, held: Held, shape: Shape) -> Held:
+def padding(layers: GraphBuilder, name: str, op: Pad, held: PendingValue, shape: Shape) -> PendingValue:
     """A border of the code that means the value."""
     if op.value == 0:
         held, code = _with_zero(layers, name, held, op.pads)
-        result = Value(shape, held.value.type, _spatial(name, held.value.decode))
+        result = Value(shape, held.value.type, _spatial(name, held.value.encoding))
         return layers.add(Rearrange(name, op, code, held.value, result, (held.index,)))
     value = held.value
     _, zero = column_meaning(name, value)
-    scale = np.asarray(getattr(value.decode, "scale", 1.0), np.float64).ravel()[0]
+    scale = np.asarray(getattr(value.encoding, "scale", 1.0), np.float64).ravel()[0]
     code = int(np.round(op.value / scale + zero[0]))
-    real = decode(value.decode, np.full((1,) * len(shape), code))
+    real = decode(value.encoding, np.full((1,) * len(shape), code))
     if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
         raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
-    result = Value(shape, value.type, _spatial(name, value.decode))
+    result = Value(shape, value.type, _spatial(name, value.encoding))
     return layers.add(Rearrange(name, op, code, value, result, (held.index,)))
 
 
-def rearrangement(layers: Layers, name: str, op: Repeat | Slice, held: Held, shape: Shape) -> Held:
+def rearrangement(
+    layers: GraphBuilder, name: str, op: Repeat | Slice, held: PendingValue, shape: Shape
+) -> PendingValue:
     """Repeat or Slice of codes, in front of what is still to be done."""
     held = layers.flushed(held)
 
@@ -186,8 +190,8 @@ def rearrangement(layers: Layers, name: str, op: Repeat | Slice, held: Held, sha
     pending = tuple((n, moved(p)) for n, p in held.pending)
     if held.branches is not None:
         left, right = (rearrangement(layers, name, op, h, shape) for h in (held.branches.left, held.branches.right))
-        return Held(-1, left.value, pending, replace(held.branches, left=left, right=right))
-    result = Value(shape, held.value.type, moved(held.value.decode))
+        return PendingValue(-1, left.value, pending, replace(held.branches, left=left, right=right))
+    result = Value(shape, held.value.type, moved(held.value.encoding))
     made = layers.add(Rearrange(name, op, 0, held.value, result, (held.index,)))
     return replace(made, pending=pending)
 
@@ -205,7 +209,7 @@ def _sliced(item: T, op: Slice) -> T:
     return with_constants(item, new)
 
 
-def concatenation(layers: Layers, name: str, op: Concat, held: list[Held], shape: Shape) -> Held:
+def concatenation(layers: GraphBuilder, name: str, op: Concat, held: list[PendingValue], shape: Shape) -> PendingValue:
     """All codes in one tensor; what they mean may differ from part to part.
 
     What is still to be done to all parts alike is done behind.
@@ -213,7 +217,7 @@ def concatenation(layers: Layers, name: str, op: Concat, held: list[Held], shape
     held = [layers.flushed(h) for h in held]
     pending = None if any(h.branches for h in held) else _alike([h.pending for h in held], [h.value for h in held], op)
     if pending is None:
-        held, pending = [layers.settled(name, h) for h in held], ()
+        held, pending = [layers.to_codes(name, h) for h in held], ()
     values = [h.value for h in held]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
     result = Value(shape, type_, _together(name, values, op.axis))
@@ -254,7 +258,7 @@ def _one(items: list[T], values: list[Value], axis: int) -> T | None:
     return with_constants(first, parts)
 
 
-def _together(name: str, values: list[Value], axis: int) -> Decode:
+def _together(name: str, values: list[Value], axis: int) -> Encoding:
     """One meaning for parts along an axis. Raises HG034."""
     items = [_affine(v) for v in values]
     found = _one(items, values, axis) if len({type(i) for i in items}) == 1 else None
@@ -272,13 +276,13 @@ def _along(array: Array, shape: Shape, axis: int, lead: int) -> Array:
     return np.broadcast_to(array, wanted)
 
 
-def _affine(value: Value) -> Decode:
+def _affine(value: Value) -> Encoding:
     """What codes mean with a scale and a zero point, where that is the same for all of them."""
-    item = value.decode
+    item = value.encoding
     match item:
         case Fixed(fraction):
             return Affine(np.array([2.0**-fraction], np.float32), np.zeros(1, np.float32))
-        case CountScale(scale, bias):
+        case ThresholdCount(scale, bias):
             made = Affine(np.array([scale], np.float32), np.array([-bias / scale], np.float32))
         case _:
             return item

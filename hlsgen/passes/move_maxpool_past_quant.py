@@ -11,20 +11,20 @@ from typing import cast
 
 import numpy as np
 
-from hlsgen.ir import Join, Model, Pool, Reshape, Shape, Step, Transpose
+from hlsgen.ir import Binary, Model, Pool, Reshape, Shape, Step, Transpose
 from hlsgen.ir.evaluate import constants, lead_axes
 from hlsgen.ir.ops import (
     FLOATS,
     Activation,
     Add,
+    BinaryOf,
     Bipolar,
-    Both,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     Fma,
     IntQuant,
     Max,
@@ -32,10 +32,10 @@ from hlsgen.ir.ops import (
     Mul,
     MultiThreshold,
     QuantizeLinear,
-    Relate,
     SignedBit,
     Slope,
     Trunc,
+    Where,
 )
 from hlsgen.ir.window import Reduction
 
@@ -72,7 +72,7 @@ def _moved(steps: list[Step], at: int) -> list[Step]:
     while (before := steps[pool[0]].inputs[0]) and users[before] == 1 and _relabels(steps[before - 1]):
         pool.insert(0, before - 1)
     source = steps[pool[0]].inputs[0]
-    if not source or not isinstance(steps[source - 1].op, (*FLOATS, Join)) or users[source] != 1:
+    if not source or not isinstance(steps[source - 1].op, (*FLOATS, Binary)) or users[source] != 1:
         return steps
     shape = steps[source - 1].shape
     while (after := following(pool[-1])) >= 0 and _relabels(steps[after]):
@@ -126,7 +126,7 @@ def never_falls(op: object, shape: Shape) -> bool:
             return not isinstance(item, Cast) or item.dtype.startswith("float")
         case IntQuant(scale, _) | Bipolar(scale, _) | SignedBit(scale, _) | QuantizeLinear(scale, _) | Trunc(scale, _):
             return bool((np.asarray(scale) > 0).all())
-        case Both() | Choose() | Relate() | Fill():
+        case BinaryOf() | Where() | Compare() | Constant():
             return False
         case _:
             return True

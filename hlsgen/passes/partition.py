@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from hlsgen.ir import (
     ArgMax,
+    Binary,
     Concat,
     Conv,
     ConvInteger,
     HostOp,
-    Join,
     MatMul,
     MatMulInteger,
     Pack,
@@ -27,7 +27,7 @@ LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 
 IMAGES = (Pool, Repeat, Slice, Pad)
 
-HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Join, Pack)
+HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack)
 
 #: What the host can do one behind the other.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)

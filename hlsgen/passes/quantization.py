@@ -7,17 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Value, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, quantize
 from hlsgen.ir.ops import (
     Add,
+    BinaryKind,
     Bipolar,
     Dequantize,
     Div,
     Elementwise,
     Fma,
     IntQuant,
-    Joint,
     Max,
     Min,
     Mul,
@@ -43,7 +43,7 @@ def too_wide(name: str, bits: int) -> HlsgenError:
 def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
     """(scale, zero point) of every column as float64, real = scale * (code - zero point) exactly."""
     columns = value.shape[-1]
-    match value.decode:
+    match value.encoding:
         case Affine(scale, zero):
             parts = []
             if (np.asarray(scale, np.float32) != scale).any():
@@ -54,31 +54,31 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
                     raise fail("HG034", name, f"the input's {what} differs between rows.", "Use one per tensor.")
                 parts.append(np.broadcast_to(array.reshape(-1), (columns,)))
             scales, zeros = parts
-        case Whole(_, offset):
+        case IntegerEncoding(_, offset):
             scales = np.ones(columns)
             zeros = np.broadcast_to(-offset.reshape(-1).astype(np.float64), (columns,))
         case Fixed(fraction):
             scales, zeros = np.full(columns, 2.0**-fraction), np.zeros(columns)
-        case CountScale(scale_, bias):
+        case ThresholdCount(scale_, bias):
             unit, start = float(np.float32(scale_)), float(np.float32(bias))
             zero_ = -start / unit
             if zero_ * unit != -start or unit < 0:
                 raise fail("HG034", name, f"the input is {scale_} * count + {bias}, no multiple of one scale.")
             scales, zeros = np.full(columns, unit), np.full(columns, zero_)
         case Accumulator():
-            exact = value.decode.scale
+            exact = value.encoding.scale
             two = float(np.frexp(exact.ravel()[0])[0]) == 0.5 and bool((exact == exact.ravel()[0]).all())
-            wide = max(abs(value.type.lo), abs(value.type.hi)) * value.decode.factor
-            if not two or wide + int(np.abs(value.decode.offset).max()) > 1 << 24:
+            wide = max(abs(value.type.lo), abs(value.type.hi)) * value.encoding.factor
+            if not two or wide + int(np.abs(value.encoding.offset).max()) > 1 << 24:
                 raise fail(
                     "HG032", name, "the layer's input is a sum that no quantizer made.",
                     "Put a quantizer between two linear layers.",
                 )  # fmt: skip
-            scales = np.full(columns, float(exact.ravel()[0]) * value.decode.factor)
-            zeros = np.broadcast_to(-value.decode.offset.reshape(-1) / value.decode.factor, (columns,))
+            scales = np.full(columns, float(exact.ravel()[0]) * value.encoding.factor)
+            zeros = np.broadcast_to(-value.encoding.offset.reshape(-1) / value.encoding.factor, (columns,))
         case _:
             raise fail("HG032", name, "the layer's input is not quantized.", "Put a quantizer in front of it.")
-    if value.type.bits > 25 and not isinstance(value.decode, Accumulator):
+    if value.type.bits > 25 and not isinstance(value.encoding, Accumulator):
         raise fail(
             "HG033", name, f"the layer's input has {value.type.bits} bits.",
             "At most 24 keep their value in float32: use a narrower quantizer.",
@@ -88,8 +88,8 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
 
 def whole_zero(name: str, value: Value) -> Array:
     """int64 (columns,) or (1,): integer value = code + this, for a layer that computes in integers."""
-    match value.decode:
-        case Whole(dtype, offset):
+    match value.encoding:
+        case IntegerEncoding(dtype, offset):
             info = np.iinfo(dtype)
             if value.type.lo + int(offset.min()) < info.min or value.type.hi + int(offset.max()) > info.max:
                 raise fail("HG033", name, f"its input can leave {dtype}.", "Use narrower weights in front of it.")
@@ -109,13 +109,13 @@ def zero_shift(name: str, zero: Array) -> int:
     raise fail("HG024", name, "the input's zero point is not a short binary fraction.", "Use an integer zero point.")
 
 
-def _uniform(item: Elementwise | Decode) -> bool:
+def _uniform(item: Elementwise | Encoding) -> bool:
     return all(bool((c == c.ravel()[0]).all()) for c in constants(item).values())
 
 
 def _all_codes(value: Value) -> Array | None:
     count = value.type.hi - value.type.lo + 1
-    if count > EXHAUSTIVE or isinstance(value.decode, FloatBits):
+    if count > EXHAUSTIVE or isinstance(value.encoding, FloatKey):
         return None
     codes = np.arange(value.type.lo, value.type.hi + 1)
     return codes.reshape((-1,) + (1,) * len(value.shape))
@@ -124,14 +124,14 @@ def _all_codes(value: Value) -> Array | None:
 def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer) -> IntType:
     """What the quantizer can give behind operations on the codes, where its own type does not say it (Trunc version 1)."""
     type_ = code_type(quantizer)
-    if not isinstance(quantizer, Trunc) or quantizer.type is not None or isinstance(value.decode, FloatBits):
+    if not isinstance(quantizer, Trunc) or quantizer.type is not None or isinstance(value.encoding, FloatKey):
         return type_
     codes = _all_codes(value)
     if all(never_turns(op) for op in ops):
         codes = np.array([value.type.lo, value.type.hi]).reshape((2,) + (1,) * len(value.shape))
     if codes is None:
         return type_
-    real = decode(value.decode, codes)
+    real = decode(value.encoding, codes)
     for op in ops:
         real = apply(op, real)
     found = quantize(quantizer, real)
@@ -148,9 +148,9 @@ def never_turns(op: Elementwise) -> bool:
 def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
     codes = _all_codes(value)
-    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.decode):
+    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
         return None
-    real = decode(value.decode, codes)
+    real = decode(value.encoding, codes)
     for op in ops:
         real = apply(op, real)
     rank = len(value.shape)
@@ -163,7 +163,7 @@ def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:
 
     Scales stay what they are, or become one.
     """
-    codes, meaning = _all_codes(value), value.decode
+    codes, meaning = _all_codes(value), value.encoding
     if codes is None or not isinstance(meaning, Affine):
         return None
     rank = len(value.shape)
@@ -176,15 +176,15 @@ def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:
 
 
 def grid_of_pair(
-    kind: Joint, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]], ops: list[Elementwise]
+    kind: BinaryKind, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]], ops: list[Elementwise]
 ) -> IntQuant | None:  # fmt: skip
     """The same for what two tensors give together, tried on all pairs of codes."""
     values = []
     for (value, own), axis in ((left, 0), (right, 1)):
         codes = _all_codes(value)
-        if codes is None or not all(_uniform(op) for op in own) or not _uniform(value.decode):
+        if codes is None or not all(_uniform(op) for op in own) or not _uniform(value.encoding):
             return None
-        real = decode(value.decode, codes)
+        real = decode(value.encoding, codes)
         for op in own:
             real = apply(op, real)
         values.append(np.expand_dims(real, 1 - axis))
@@ -203,7 +203,7 @@ def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | 
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None
-    meaning = value.decode
+    meaning = value.encoding
     candidates = [float(np.ravel(meaning.scale)[0])] if isinstance(meaning, (Affine, Accumulator)) else []
     nonzero = flat[flat != 0]
     mantissa, exponent = np.frexp(nonzero)
@@ -229,9 +229,9 @@ def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | 
 def order_kept(value: Value, ops: list[Elementwise]) -> bool:
     """Whether the real values behind `ops` rise strictly with the code, alike for all channels."""
     codes = _all_codes(value)
-    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.decode):
+    if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
         return False
-    real = decode(value.decode, codes)
+    real = decode(value.encoding, codes)
     for op in ops:
         real = apply(op, real)
     return bool((np.diff(real.reshape(len(codes), -1)[:, 0]) > 0).all())

@@ -9,7 +9,7 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.interval_bisection import stretches
 from hlsgen.rescale.monotone_pieces import edges
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Lanes of one vectorized evaluation.
 _CHUNK = 1 << 21
@@ -21,7 +21,7 @@ MAX_EVALUATIONS = 1 << 25
 SHORT = 1 << 12
 
 
-def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> Steps | str:
+def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> ThresholdTable | str:
     """The steps of f, exactly, at most `most`, or, where these are too few, `wide`; or why they cannot be
     written down.
 
@@ -92,7 +92,7 @@ def _bisect(
     return low
 
 
-def _dense(f: StepFunction, most: int) -> Steps | None:
+def _dense(f: StepFunction, most: int) -> ThresholdTable | None:
     """Steps of a monotone function, one for every code in between."""
     first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
@@ -103,7 +103,7 @@ def _dense(f: StepFunction, most: int) -> Steps | None:
     falling = first > last
     table = np.where(falling, table[::-1], table)
     values = np.where(falling, codes[::-1, None], codes[:, None])
-    return Steps(f.name, f.lo, f.hi, table, values)
+    return ThresholdTable(f.name, f.lo, f.hi, table, values)
 
 
 Runs = list[tuple[Array, Array]]
@@ -184,7 +184,7 @@ def _at(f: StepFunction, column: Array, x: Array) -> Array:
     return np.concatenate(results) if results else np.zeros(0, np.int64)
 
 
-def _steps(f: StepFunction, runs: Runs, most: int) -> Steps | str:
+def _steps(f: StepFunction, runs: Runs, most: int) -> ThresholdTable | str:
     """Steps from runs: neighbours of the same code joined, all sets of one length."""
     joined = []
     for starts, codes in runs:
@@ -208,7 +208,7 @@ def _steps(f: StepFunction, runs: Runs, most: int) -> Steps | str:
         table[: len(codes) - 1, s] = starts[1:]
         values[:, s] = codes[-1]
         values[: len(codes), s] = codes
-    return Steps(f.name, f.lo, f.hi, table, values)
+    return ThresholdTable(f.name, f.lo, f.hi, table, values)
 
 
 def _every_code(starts: Array, codes: Array, low: int, high: int, hi: int) -> tuple[Array, Array]:

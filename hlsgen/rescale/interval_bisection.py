@@ -12,32 +12,32 @@ from itertools import pairwise
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, decode, join, quantize
 from hlsgen.ir.ops import (
     Activation,
     Add,
+    BinaryKind,
+    BinaryOf,
     Bipolar,
-    Both,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     Fma,
     IntQuant,
-    Joint,
     Max,
     Min,
     Mul,
     MultiThreshold,
     QuantizeLinear,
-    Relate,
     Relation,
     SignedBit,
     Slope,
     Trunc,
+    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import turning_points
@@ -66,7 +66,7 @@ def stretches(f: StepFunction) -> tuple[Array, Array, Array] | str:
     if not _plain(f):
         return "an operation of it has no intervals"
     ends = [(f.lo, f.hi)]
-    if isinstance(f.source, FloatBits):
+    if isinstance(f.source, FloatKey):
         # NaN, both infinities, and the numbers between them.
         cuts = [0, KEY_NEG_INF, KEY_NEG_INF + 1, KEY_POS_INF, KEY_POS_INF + 1]
         ends = [(np.maximum(f.lo, a), np.minimum(f.hi, b - 1)) for a, b in pairwise(cuts)]
@@ -101,7 +101,7 @@ def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Arr
         x = _chain(one.ops, x)
         first, last = (quantize(one.quantizer, end) for end in (x.low, x.high))
         single = one.lo == one.hi
-        if isinstance(f.source, FloatBits):
+        if isinstance(f.source, FloatKey):
             single |= one.hi < KEY_NEG_INF
         done.append((x.known & (first == last)) | single)
         codes.append(np.where(single, one.evaluate(one.lo), first))
@@ -110,7 +110,7 @@ def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Arr
 
 def _plain(f: StepFunction) -> bool:
     """Whether all operations have intervals: floats, or integers that do not wrap."""
-    if isinstance(f.source, Whole):
+    if isinstance(f.source, IntegerEncoding):
         info = np.iinfo(f.source.dtype) if np.dtype(f.source.dtype).kind in "iu" else None
         if info is None or (f.lo + f.source.offset < info.min).any() or (f.hi + f.source.offset > info.max).any():
             return False
@@ -131,13 +131,13 @@ def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> boo
                 own = own and (x.dtype.kind == "f" or (x.dtype.kind == "b" and isinstance(op, Max | Min)))
             case Cast():
                 own = after.dtype.kind == "f"
-            case Dequantize() | Fill() | Relate():
+            case Dequantize() | Constant() | Compare():
                 own = True
             case Activation(kind, alpha, beta):
                 own = x.dtype.kind == "f" and (
                     kind == "HardSwish" or turning_points(kind, alpha, beta, x.dtype) is not None
                 )
-            case Both(_, ways) | Choose(ways):
+            case BinaryOf(_, ways) | Where(ways):
                 own = all(_all_plain(way, x.dtype) for way in ways) and after.dtype.kind in "fb"
             case IntQuant() | Bipolar() | SignedBit() | MultiThreshold() | QuantizeLinear() | Trunc():
                 own = x.dtype.kind == "f"
@@ -159,7 +159,7 @@ def _after(op: Elementwise, x: _Range) -> _Range:
     match op:
         case Activation("HardSwish"):
             sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
-            return _after(Both(Joint.MUL, ((), (Mul(sixth), Add(half), Max(zero), Min(one)))), x)
+            return _after(BinaryOf(BinaryKind.MUL, ((), (Mul(sixth), Add(half), Max(zero), Min(one)))), x)
         case Activation(kind, alpha, beta):
             for turn in turning_points(kind, alpha, beta, x.low.dtype) or ():
                 x = x.where((x.low >= turn) == (x.high >= turn))
@@ -167,11 +167,11 @@ def _after(op: Elementwise, x: _Range) -> _Range:
                 x = x.where((x.low > 0) | (x.high < 0))
         case Slope(value):
             x = x.where((value >= 0) | ((x.low >= 0) == (x.high >= 0)))
-        case Relate(Relation.EQUAL, value) if x.low.dtype != np.bool_:
+        case Compare(Relation.EQUAL, value) if x.low.dtype != np.bool_:
             return _Range((x.low == value) & (x.high == value), (x.low <= value) & (value <= x.high), x.known)
-        case Both(kind, (left, right)):
+        case BinaryOf(kind, (left, right)):
             return _joined(kind, _chain(left, x), _chain(right, x))
-        case Choose((condition, yes, no)):
+        case Where((condition, yes, no)):
             return _chosen(_chain(condition, x), _chain(yes, x), _chain(no, x))
         case _:
             pass
@@ -180,17 +180,17 @@ def _after(op: Elementwise, x: _Range) -> _Range:
     return _Range(np.minimum(a, b), np.maximum(a, b), known)
 
 
-def _joined(kind: Joint, x: _Range, y: _Range) -> _Range:
+def _joined(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
     known = x.known & y.known
-    if kind in (Joint.ADD, Joint.SUB, Joint.MUL):
+    if kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         for end in (x.low, x.high, y.low, y.high):
             known = known & np.isfinite(end)
     match kind:
-        case Joint.ADD | Joint.MAX | Joint.MIN:
+        case BinaryKind.ADD | BinaryKind.MAX | BinaryKind.MIN:
             return _Range(join(kind, x.low, y.low), join(kind, x.high, y.high), known)
-        case Joint.SUB:
+        case BinaryKind.SUB:
             return _Range(join(kind, x.low, y.high), join(kind, x.high, y.low), known)
-        case Joint.MUL:
+        case BinaryKind.MUL:
             corners = np.stack([join(kind, a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
             return _Range(corners.min(axis=0), corners.max(axis=0), known)
         case _:

@@ -8,19 +8,19 @@ from functools import partial
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.ir import FloatBits, Whole
+from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, minifloat_argument, minifloat_exponent
 from hlsgen.ir.ops import (
     Activation,
     Add,
+    BinaryOf,
     Bipolar,
-    Both,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     FixedAdd,
     FloatQuant,
     Fma,
@@ -31,11 +31,11 @@ from hlsgen.ir.ops import (
     MultiThreshold,
     Pair,
     QuantizeLinear,
-    Relate,
     Requantize,
     SignedBit,
     Slope,
     Trunc,
+    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.activations import turning_points
@@ -64,11 +64,11 @@ def edges(f: StepFunction) -> Array | None:
     Pieces may be empty.
     """
     found = np.stack([f.lo, f.hi + 1])
-    if isinstance(f.source, FloatBits):
+    if isinstance(f.source, FloatKey):
         inner = np.array([KEY_NEG_INF, KEY_POS_INF + 1])[:, None]
         found = _without_empty(np.concatenate([found[:1], np.clip(inner, f.lo, f.hi + 1), found[1:]]))
     parts: list[Callable[[Array], Iterator[Side] | None]] = []
-    if isinstance(f.source, Whole) and np.dtype(f.source.dtype).kind in "iu":
+    if isinstance(f.source, IntegerEncoding) and np.dtype(f.source.dtype).kind in "iu":
         parts.append(partial(_wraps, lambda codes: codes, f.source.offset, np.dtype(f.source.dtype)))
     parts += [partial(_sides, op, partial(f.before, position)) for position, op in enumerate((*f.ops, f.quantizer))]
     for part in parts:
@@ -107,9 +107,9 @@ def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None
             return None if dtype.kind == "f" else _wraps(values, np.zeros(1, np.int64), np.dtype(kind), found)
         case FloatQuant():
             return _binades(op, values)
-        case Pair() | FixedAdd() | Both() | Choose() | Relate():
+        case Pair() | FixedAdd() | BinaryOf() | Where() | Compare():
             return None
-        case Fill():
+        case Constant():
             return iter(())
         case Max() | Min() | Dequantize():
             return iter(())

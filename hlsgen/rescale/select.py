@@ -11,8 +11,8 @@ from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir.ops import Pair
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.binary.join_plan import Way
-from hlsgen.rescale.binary.search import Found
+from hlsgen.rescale.binary.join_plan import JoinPlan
+from hlsgen.rescale.binary.search import JoinSearch
 from hlsgen.rescale.extract import MAX_STEPS, trace
 from hlsgen.rescale.realize import (
     compare,
@@ -28,7 +28,7 @@ from hlsgen.rescale.realize import (
     thresholds,
 )
 from hlsgen.rescale.realize import table as table_
-from hlsgen.rescale.realize.compare import Compare
+from hlsgen.rescale.realize.compare import Comparators
 from hlsgen.rescale.realize.correct import Correct
 from hlsgen.rescale.realize.float_ops import FloatUnits
 from hlsgen.rescale.realize.float_scale import FloatScale
@@ -39,10 +39,10 @@ from hlsgen.rescale.realize.scale import Scale
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Realizations that are one module.
-Single = Shift | Thresholds | Compare | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
+Single = Shift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
 Realization = Single | Indexed | FloatUnits
 
 #: Names of realizations, as options and reports have them, and what each is.
@@ -71,7 +71,7 @@ Price = tuple[float, int, int]
 
 
 @dataclass(frozen=True)
-class Wish:
+class Preference:
     """What the user asks for: `prefer` "lut" or "dsp"; `forced` a name of KINDS, or None."""
 
     prefer: str = "lut"
@@ -98,39 +98,39 @@ class Choice:
 
     name: str
     realization: Realization
-    steps: Steps | None
+    steps: ThresholdTable | None
     trials: tuple[Trial, ...]
-    way: Way | None = None
+    way: JoinPlan | None = None
 
 
-def realize(f: StepFunction, table: Array, wish: Wish = Wish()) -> Choice:
+def realize(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
     """The cheapest hardware proven equal to f. `table` (folds, lanes) as in schedule.fold_table.
 
     Each finder gives a realization that it has proven, or the reason why there is none. Raises HG037.
     """
-    return _chosen(f.name, [_Task.of(f, table, wish)], wish)
+    return _chosen(f.name, [_Task.of(f, table, preference)], preference)
 
 
-def realize_join(found: Found, table: Array, wish: Wish = Wish()) -> Choice:
+def realize_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
     """The cheapest way of two streams and what follows it; `table` from found.index. Raises HG037."""
     tasks = []
     for way in found.ways:
         if isinstance(way.function, StepFunction):
-            task = _Task.of(way.function, table, wish)
+            task = _Task.of(way.function, table, preference)
         else:
-            task = _Task(None, way.function, None, way.type, found.result, table, wish)
+            task = _Task(None, way.function, None, way.type, found.result, table, preference)
         tasks.append(replace(task, way=way))
-    return _chosen(found.name, tasks, wish)
+    return _chosen(found.name, tasks, preference)
 
 
-def _chosen(name: str, tasks: list[_Task], wish: Wish) -> Choice:
+def _chosen(name: str, tasks: list[_Task], preference: Preference) -> Choice:
     trials: list[Trial] = []
     best: tuple[float, str, Realization, _Task] | None = None
-    per_dsp, per_block = _WEIGHTS[wish.prefer]
+    per_dsp, per_block = _WEIGHTS[preference.prefer]
     for task in tasks:
         before, of = ((0.0, 0, 0), "") if task.way is None else (task.way.cost(task.table, task.dsp), f" of {task.way}")
         for kind, attempt in task.candidates():
-            if wish.forced not in (None, kind):
+            if preference.forced not in (None, kind):
                 continue
             result = attempt()
             if isinstance(result, str):
@@ -143,17 +143,17 @@ def _chosen(name: str, tasks: list[_Task], wish: Wish) -> Choice:
             if best is None or score < best[0]:
                 best = score, kind + of, found, task
     if best is None:
-        raise _impossible(name, trials, wish)
+        raise _impossible(name, trials, preference)
     _, kind, realization, task = best
     return Choice(kind, realization, task.listed, tuple(trials), task.way)
 
 
-def _impossible(name: str, trials: list[Trial], wish: Wish) -> HlsgenError:
+def _impossible(name: str, trials: list[Trial], preference: Preference) -> HlsgenError:
     reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
-    if wish.forced is not None:
+    if preference.forced is not None:
         reasons = reasons or "it is none for functions of this kind"
         return fail(
-            "HG037", name, f"the realization {wish.forced!r} is impossible here. {reasons}.",
+            "HG037", name, f"the realization {preference.forced!r} is impossible here. {reasons}.",
             "Leave --realize out for this quantizer: then all that are possible are tried.",
         )  # fmt: skip
     return fail(
@@ -162,7 +162,7 @@ def _impossible(name: str, trials: list[Trial], wish: Wish) -> HlsgenError:
     )  # fmt: skip
 
 
-def _changing(_: Steps) -> Rank | str:
+def _changing(_: ThresholdTable) -> Rank | str:
     return "its tables would change from beat to beat"
 
 
@@ -177,30 +177,30 @@ class _Task:
     codes, or why there are too many steps to list; then the `wide` ones, unless they are too many even so."""
 
     f: StepFunction | None
-    steps: Steps | Table | str
-    wide: Steps | None
+    steps: ThresholdTable | Table | str
+    wide: ThresholdTable | None
     source: IntType
     result: IntType
     table: Array
-    wish: Wish
-    way: Way | None = None
+    preference: Preference
+    way: JoinPlan | None = None
 
     @staticmethod
-    def of(f: StepFunction, table: Array, wish: Wish) -> _Task:
+    def of(f: StepFunction, table: Array, preference: Preference) -> _Task:
         """Of more steps than a certificate lists, with 16-bit codes, a few channels are looked at."""
         steps = trace(f, MAX_STEPS, min((1 << 16) - 1, MAX_WIDE // f.sets))
-        if isinstance(steps, Steps) and steps.steps > MAX_STEPS:
+        if isinstance(steps, ThresholdTable) and steps.steps > MAX_STEPS:
             reason = f"it has {steps.steps} steps; at most {MAX_STEPS}"
-            return _Task(f, reason, steps, f.input_type, f.output_type, table, wish)
-        return _Task(f, steps, None, f.input_type, f.output_type, table, wish)
+            return _Task(f, reason, steps, f.input_type, f.output_type, table, preference)
+        return _Task(f, steps, None, f.input_type, f.output_type, table, preference)
 
     @property
     def dsp(self) -> bool:
-        return self.wish.prefer == "dsp"
+        return self.preference.prefer == "dsp"
 
     @property
-    def listed(self) -> Steps | None:
-        return self.steps if isinstance(self.steps, Steps) else None
+    def listed(self) -> ThresholdTable | None:
+        return self.steps if isinstance(self.steps, ThresholdTable) else None
 
     def priced(self, find: Callable[[], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
         def run() -> tuple[Realization, Price] | str:
@@ -210,13 +210,16 @@ class _Task:
         return run
 
     def on_steps(
-        self, find: Callable[[Steps], R | str], price: Callable[[R, Array, IntType, IntType], Price], wide: bool = False
+        self,
+        find: Callable[[ThresholdTable], R | str],
+        price: Callable[[R, Array, IntType, IntType], Price],
+        wide: bool = False,
     ) -> Attempt:
         """A realization of the steps; with `wide` it may have very many."""
 
         def found() -> R | str:
             steps = self.wide or self.steps if wide else self.steps
-            if isinstance(steps, Steps):
+            if isinstance(steps, ThresholdTable):
                 return find(steps)
             return steps if isinstance(steps, str) else "only a table of all codes is known"
 
@@ -253,7 +256,7 @@ class _Task:
             ("float-scale", product_),
             *found[1:],
         ]
-        if isinstance(self.steps, str) or self.wish.forced == "float-units":
+        if isinstance(self.steps, str) or self.preference.forced == "float-units":
             found.append(("float-units", partial(_units, f, self.table)))
         return found
 

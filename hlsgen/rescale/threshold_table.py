@@ -11,7 +11,7 @@ from hlsgen.numerics.fixed import Array
 
 
 @dataclass(frozen=True, eq=False)
-class Steps:
+class ThresholdTable:
     """f(x) = values[number of k with x >= table[k]] for lo <= x <= hi, in every set.
 
     `lo`, `hi` int64 (sets,). `table` int64 (steps, sets), ascending in every column (equal entries

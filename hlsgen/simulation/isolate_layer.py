@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hlsgen.artifacts.layer_table import stages_of
-from hlsgen.dataflow.units import ForkStage, Stage, Stream
+from hlsgen.dataflow.units import Fork, Node, Stream
 from hlsgen.driver.compile import Build
 from hlsgen.interpreter import graph as reference
 from hlsgen.library import library_text
@@ -44,16 +44,16 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     """Writes the layer's units as they lie in `directory`, the beats of these frames (frames, *shape) that the
     model sends into them, and those that it expects, to a folder below `directory`; gives the folder."""
     schedule, graph = build.schedule, build.graph
-    stages = _needed(stages_of(schedule)[layer])
-    producers = {wire: stage for stage in schedule.stages for wire in stage.outputs}
-    inside = {wire for stage in stages for wire in stage.outputs}
+    nodes = _needed(stages_of(schedule)[layer])
+    producers = {wire: node for node in schedule.nodes for wire in node.outputs}
+    inside = {wire for node in nodes for wire in node.outputs}
     ports = [
         _Port(wire, _data(producers[wire], wire), stream, _value(producers, wire))
-        for stage in stages
-        for wire, stream in zip(stage.inputs, stage.sources, strict=True)
+        for node in nodes
+        for wire, stream in zip(node.inputs, node.sources, strict=True)
         if wire not in inside
     ]
-    end = next(stage for stage in reversed(stages) if stage.position >= 0)
+    end = next(node for node in reversed(nodes) if node.position >= 0)
     output = _Port(end.outputs[0], f"{end.outputs[0]}_data", end.result, end.position + 1)
     folder = directory / FOLDER / re.sub(r"[^\w.-]", "_", layer)[:80]
     shutil.rmtree(folder, ignore_errors=True)
@@ -61,9 +61,9 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     shutil.copytree(directory / "rtl", folder / "rtl", ignore=shutil.ignore_patterns(f"{build.design.top}.v"))
     top = (directory / "rtl" / f"{build.design.top}.v").read_text()
     edge = {name for p in [*ports, output] for name in (p.data, f"{p.wire}_valid", f"{p.wire}_ready")}
-    own = {name for s in stages for w in s.outputs for name in (_data(s, w), f"{w}_valid", f"{w}_ready")} - edge
+    own = {name for s in nodes for w in s.outputs for name in (_data(s, w), f"{w}_valid", f"{w}_ready")} - edge
     declarations = [line for line in top.splitlines() if (m := _NET.fullmatch(line)) and m[1] in own]
-    instances = [_instance(top, stage.name) for stage in stages]
+    instances = [_instance(top, node.name) for node in nodes]
     text = render(
         "verilog/cut.v.j2", layer=layer.replace("\n", " "), top=build.design.top, inputs=ports, output=output,
         declarations=declarations, instances=instances,
@@ -76,7 +76,7 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     values = [codes, *reference.run_layers(graph, codes)]
 
     def beats(port: _Port) -> str:
-        data = to_wire(values[port.value], graph.input.decode) if port.value == 0 else values[port.value]
+        data = to_wire(values[port.value], graph.input.encoding) if port.value == 0 else values[port.value]
         return to_text(pack(data, schedule.orders[port.value], port.stream))
 
     for port in ports:
@@ -104,19 +104,19 @@ def _instance(top: str, name: str) -> str:
     return found[0] if found else f"    // instance {name} is not in the top level"
 
 
-def _needed(stages: list[Stage]) -> list[Stage]:
+def _needed(nodes: list[Node]) -> list[Node]:
     """Without forks of which the layer takes only one output: what it takes can be sent there."""
-    taken = [wire for stage in stages for wire in stage.inputs]
-    return [s for s in stages if not isinstance(s.unit, ForkStage) or sum(w in taken for w in s.outputs) > 1]
+    taken = [wire for node in nodes for wire in node.inputs]
+    return [s for s in nodes if not isinstance(s.unit, Fork) or sum(w in taken for w in s.outputs) > 1]
 
 
-def _data(stage: Stage, wire: str) -> str:
-    return f"{stage.name if isinstance(stage.unit, ForkStage) else wire}_data"
+def _data(node: Node, wire: str) -> str:
+    return f"{node.name if isinstance(node.unit, Fork) else wire}_data"
 
 
-def _value(producers: dict[str, Stage], wire: str) -> int:
+def _value(producers: dict[str, Node], wire: str) -> int:
     """The value of the graph on a wire at the edge of a layer."""
-    stage = producers[wire]
-    while stage.position < 0 and stage.inputs[0] in producers:
-        stage = producers[stage.inputs[0]]
-    return stage.position + 1
+    node = producers[wire]
+    while node.position < 0 and node.inputs[0] in producers:
+        node = producers[node.inputs[0]]
+    return node.position + 1

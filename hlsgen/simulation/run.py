@@ -43,11 +43,11 @@ def _captured(
         data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
         output = unpack(data, schedule.orders[-1], build.design.output, graph.output.shape)
         found: list[Array | None] = [None] * len(graph.layers)
-        for stage in schedule.stages if layers else ():
-            if stage.position < 0:
+        for node in schedule.nodes if layers else ():
+            if node.position < 0:
                 continue
-            beats = len(codes) * stage.result.beats
-            data = from_text((bench / f"{stage.name}.got.hex").read_text(), stage.result.bits)[:beats]
-            shape = graph.layers[stage.position].result.shape
-            found[stage.position] = unpack(data, schedule.orders[stage.position + 1], stage.result, shape)
+            beats = len(codes) * node.result.beats
+            data = from_text((bench / f"{node.name}.got.hex").read_text(), node.result.bits)[:beats]
+            shape = graph.layers[node.position].result.shape
+            found[node.position] = unpack(data, schedule.orders[node.position + 1], node.result, shape)
     return output, found

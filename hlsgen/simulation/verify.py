@@ -106,10 +106,10 @@ def prepare(build: Build, codes: Array, work: Path) -> Path:
     (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.schedule)))
     sent, words = vector_words(build.schedule, codes)
     (bench / "input.hex").write_text(to_text(sent))
-    (bench / "expected.hex").write_text(to_text(words[build.schedule.stages[-1].name]))
-    for stage in build.schedule.stages:
-        if stage.position >= 0:
-            (bench / f"{stage.name}.hex").write_text(to_text(words[stage.name]))
+    (bench / "expected.hex").write_text(to_text(words[build.schedule.nodes[-1].name]))
+    for node in build.schedule.nodes:
+        if node.position >= 0:
+            (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
     return bench
 
 

@@ -88,7 +88,7 @@ class NativeCore:
     def run(self, codes: Array) -> Array:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""
         graph, schedule, design = self.build.graph, self.build.schedule, self.build.design
-        sent = np.ascontiguousarray(pack(to_wire(codes, graph.input.decode), schedule.orders[0], design.input))
+        sent = np.ascontiguousarray(pack(to_wire(codes, graph.input.encoding), schedule.orders[0], design.input))
         beats = len(codes) * design.output.beats
         taken: Array = np.zeros((beats, -(-design.output.bits // 8)), np.uint8)
         patience = 20 * (schedule.latency + schedule.interval) + 2000

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.dataflow.network import Schedule
-from hlsgen.dataflow.units import Stage
+from hlsgen.dataflow.units import Node
 from hlsgen.numerics.fixed import Array
 from hlsgen.verilog.netlist import Design
 
@@ -17,8 +17,8 @@ MAX_LISTED = 1 << 16
 
 def testbench_config(design: Design, schedule: Schedule) -> dict[str, Any]:
     """What tb/test_top.py has to know."""
-    output = schedule.stages[-1]
-    last = next((s for s in reversed(schedule.stages) if s.layer), output)
+    output = schedule.nodes[-1]
+    last = next((s for s in reversed(schedule.nodes) if s.layer), output)
     return {
         "top": design.top,
         "reset": design.reset,
@@ -32,14 +32,14 @@ def testbench_config(design: Design, schedule: Schedule) -> dict[str, Any]:
         "output": {"layer": last.layer, **_port(schedule, output, len(schedule.orders) - 1)},
         "monitors": [
             {"stream": s.name, "layer": s.layer, **_port(schedule, s, s.position + 1)}
-            for s in schedule.stages
+            for s in schedule.nodes
             if s.position >= 0
         ],
     }
 
 
-def _port(schedule: Schedule, stage: Stage, which: int) -> dict[str, Any]:
-    order, stream = schedule.orders[which], stage.result
+def _port(schedule: Schedule, node: Node, which: int) -> dict[str, Any]:
+    order, stream = schedule.orders[which], node.result
     layer = schedule.graph.layers[which - 1] if which else None
     shape = layer.result.shape if layer else schedule.graph.input.shape
     return {

@@ -18,23 +18,23 @@ MAX_SAMPLE_BEATS = 20_000
 
 def sample_vectors(schedule: Schedule) -> dict[str, str]:
     """input.hex and expected.hex of a few frames."""
-    beats = max(schedule.stages[0].source.beats, schedule.stages[-1].result.beats)
+    beats = max(schedule.nodes[0].source.beats, schedule.nodes[-1].result.beats)
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
     codes = stimuli(schedule, frames, SAMPLE_SEED)[:frames]
     sent, results = vector_words(schedule, codes)
-    return {"input.hex": to_text(sent), "expected.hex": to_text(results[schedule.stages[-1].name])}
+    return {"input.hex": to_text(sent), "expected.hex": to_text(results[schedule.nodes[-1].name])}
 
 
 def vector_words(schedule: Schedule, codes: Array) -> tuple[Array, dict[str, Array]]:
     """Input words, and the expected words of every monitored stream and of the output."""
     graph = schedule.graph
     outputs = reference.run_layers(graph, codes)
-    wire = to_wire(codes, graph.input.decode)
+    wire = to_wire(codes, graph.input.encoding)
     words = {
-        stage.name: pack(outputs[stage.position], schedule.orders[stage.position + 1], stage.result)
-        for stage in schedule.stages
-        if stage.position >= 0
+        node.name: pack(outputs[node.position], schedule.orders[node.position + 1], node.result)
+        for node in schedule.nodes
+        if node.position >= 0
     }
     result = outputs[-1] if outputs else codes
-    words[schedule.stages[-1].name] = pack(result, schedule.orders[-1], schedule.stages[-1].result)
-    return pack(wire, schedule.orders[0], schedule.stages[0].source), words
+    words[schedule.nodes[-1].name] = pack(result, schedule.orders[-1], schedule.nodes[-1].result)
+    return pack(wire, schedule.orders[0], schedule.nodes[0].source), words

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.dataflow.network import Schedule
-from hlsgen.dataflow.units import FloatStage, RescaleStage
-from hlsgen.ir import FloatBits, Graph, Map, Relabel
+from hlsgen.dataflow.units import FloatUnit, RescaleUnit
+from hlsgen.ir import FloatKey, Graph, Map, View
 from hlsgen.ir.evaluate import float_to_key
 from hlsgen.numerics.fixed import Array
 
@@ -29,7 +29,7 @@ def stimuli(schedule: Schedule, frames: int, seed: int) -> Array:
     frames = max(frames, -(-len(edges) // size) if len(edges) else 0)
     codes = _random(graph, rng, frames, size)
     lo, hi = graph.input.type.lo, graph.input.type.hi
-    if not isinstance(graph.input.decode, FloatBits):
+    if not isinstance(graph.input.encoding, FloatKey):
         corners = [np.full(size, lo), np.full(size, hi), np.full(size, min(max(0, lo), hi))]
         corners.append(np.where(np.arange(size) % 2 == 0, lo, hi))
         for i, corner in enumerate(corners[: frames - 1]):
@@ -40,7 +40,7 @@ def stimuli(schedule: Schedule, frames: int, seed: int) -> Array:
 
 
 def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> Array:
-    if not isinstance(graph.input.decode, FloatBits):
+    if not isinstance(graph.input.encoding, FloatKey):
         codes: Array = rng.integers(graph.input.type.lo, graph.input.type.hi + 1, (frames, size))
         return codes
     bits = rng.integers(0, 1 << 32, (frames, size), dtype=np.uint32)
@@ -53,7 +53,7 @@ def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> A
 
 def _edges(schedule: Schedule) -> Array:
     """(points, 2): function set and input on either side of every threshold, of a first quantizer."""
-    first = next((layer for layer in schedule.graph.layers if not isinstance(layer, Relabel)), None)
+    first = next((layer for layer in schedule.graph.layers if not isinstance(layer, View)), None)
     steps = schedule.choices[first.name].steps if isinstance(first, Map) else None
     if steps is None:
         return np.zeros((0, 2), np.int64)
@@ -67,7 +67,7 @@ def _edges(schedule: Schedule) -> Array:
 
 def _place(codes: Array, edges: Array, schedule: Schedule) -> None:
     """Writes the edge points where the stream uses their function set, from the last frame on back."""
-    unit = next(s.unit for s in schedule.stages if isinstance(s.unit, (RescaleStage, FloatStage)))
+    unit = next(s.unit for s in schedule.nodes if isinstance(s.unit, (RescaleUnit, FloatUnit)))
     order, table = schedule.orders[0], unit.table
     lanes = table.shape[1]
     position = np.arange(len(order))

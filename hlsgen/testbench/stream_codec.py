@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.dataflow.units import Stream
-from hlsgen.ir import Decode, FloatBits
+from hlsgen.ir import Encoding, FloatKey
 from hlsgen.numerics.fixed import Array
 
 
-def to_wire(codes: Array, decode: Decode) -> Array:
+def to_wire(codes: Array, decode: Encoding) -> Array:
     """What the input port carries: the codes, but for float32 the bits themselves."""
-    if not isinstance(decode, FloatBits):
+    if not isinstance(decode, FloatKey):
         return codes
     bits = np.where(codes >= 0x80000000, codes - 0x80000000, 0xFFFFFFFF - codes)
     return np.where(codes < 0x007FFFFF, 0x7FC00000, bits)

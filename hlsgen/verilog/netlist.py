@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.dataflow.network import Schedule
-from hlsgen.dataflow.units import ForkStage, Multiplier, Stage, Stream
+from hlsgen.dataflow.units import Fork, Node, Stream, WeightedUnit
 from hlsgen.verilog.binding.memory_files import Parameter
-from hlsgen.verilog.binding.units import bind_stage
+from hlsgen.verilog.binding.units import bind_node
 
 
 @dataclass(frozen=True)
@@ -64,57 +64,57 @@ class Design:
 def elaborate(
     schedule: Schedule, top: str, reset_active_low: bool, title: str, style: int = 0, *, loadable: bool = False
 ) -> Design:  # fmt: skip
-    """Binds every stage to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
+    """Binds every node to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
     be written at run time."""
     memories: dict[str, str] = {}
     # Bare file names are global to an FPGA project: those of another top carry its name.
     prefix = "" if top == "top" else f"{top}_"
-    stages = schedule.stages
-    data = {wire: f"{stage.name if _forks(stage) else wire}_data" for stage in stages for wire in stage.outputs}
-    nets = [net for stage in stages[:-1] for net in _nets(stage)]
+    nodes = schedule.nodes
+    data = {wire: f"{node.name if _forks(node) else wire}_data" for node in nodes for wire in node.outputs}
+    nets = [net for node in nodes[:-1] for net in _nets(node)]
     instances: list[Instance] = []
     loads = 0
-    for stage in stages[1:-1]:
-        bound = bind_stage(stage, style)
+    for node in nodes[1:-1]:
+        bound = bind_node(node, style)
         memories.update(bound.memories)
         parameters = dict(bound.parameters)
         if "FILE" in parameters:
             parameters["FILE"] = f"{prefix}{parameters['FILE']}"
-        comment = f"layer {stage.layer}: {bound.about}" if stage.layer else bound.about
-        ports = _ports(stage, data)
-        if isinstance(stage.unit, Multiplier):
+        comment = f"layer {node.layer}: {bound.about}" if node.layer else bound.about
+        ports = _ports(node, data)
+        if isinstance(node.unit, WeightedUnit):
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             loads += loadable
-        instances.append(Instance(bound.module, stage.name, parameters, ports, stage.inputs, stage.outputs, comment))
-    end = stages[-1].inputs[0]
+        instances.append(Instance(bound.module, node.name, parameters, ports, node.inputs, node.outputs, comment))
+    end = nodes[-1].inputs[0]
     last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}
     return Design(
         top, "rst_n" if reset_active_low else "rst", reset_active_low, title, tuple(nets), tuple(instances),
-        stages[0].name, last, stages[0].source, stages[-1].result,
+        nodes[0].name, last, nodes[0].source, nodes[-1].result,
         {f"{prefix}{name}": text for name, text in memories.items()}, loads,
     )  # fmt: skip
 
 
-def _forks(stage: Stage) -> bool:
-    return isinstance(stage.unit, ForkStage)
+def _forks(node: Node) -> bool:
+    return isinstance(node.unit, Fork)
 
 
-def _nets(stage: Stage) -> list[Net]:
-    """The nets of what a stage sends; a fork's outputs share their data."""
-    nets = [Net(f"{stage.name}_data", stage.result.bits)]
-    for wire in stage.outputs:
+def _nets(node: Node) -> list[Net]:
+    """The nets of what a node sends; a fork's outputs share their data."""
+    nets = [Net(f"{node.name}_data", node.result.bits)]
+    for wire in node.outputs:
         nets += [Net(f"{wire}_valid", 1), Net(f"{wire}_ready", 1)]
     return nets
 
 
-def _ports(stage: Stage, data: dict[str, str]) -> dict[str, str]:
-    sides = ("s",) if len(stage.inputs) == 1 else ("a", "b")
+def _ports(node: Node, data: dict[str, str]) -> dict[str, str]:
+    sides = ("s",) if len(node.inputs) == 1 else ("a", "b")
     ports: dict[str, str] = {}
-    for side, wire in zip(sides, stage.inputs, strict=True):
+    for side, wire in zip(sides, node.inputs, strict=True):
         ports |= {f"{side}_data": data[wire], f"{side}_valid": f"{wire}_valid", f"{side}_ready": f"{wire}_ready"}
-    ports["m_data"] = data[stage.outputs[0]]
+    ports["m_data"] = data[node.outputs[0]]
     for kind in ("valid", "ready"):
-        names = [f"{wire}_{kind}" for wire in reversed(stage.outputs)]
+        names = [f"{wire}_{kind}" for wire in reversed(node.outputs)]
         ports[f"m_{kind}"] = names[0] if len(names) == 1 else "{" + ", ".join(names) + "}"
     return ports

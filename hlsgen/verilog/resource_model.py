@@ -8,26 +8,26 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from hlsgen.dataflow.folding import Folding, Work, rotation
+from hlsgen.dataflow.folding import Folding, Workload, rotation
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
-    BesideStage,
-    ConcatStage,
-    ConvStage,
-    FifoStage,
-    ForkStage,
-    GatherStage,
-    MatrixStage,
-    PadStage,
-    PickStage,
-    PoolStage,
-    ReduceStage,
-    RescaleStage,
-    SliceStage,
-    Stage,
-    TapsStage,
-    TreeStage,
-    UnfoldStage,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    Fork,
+    GroupedMatVec,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    SlidingWindow,
+    TiledPool,
 )
 from hlsgen.ir import Graph
 from hlsgen.numerics.fixed import IntType
@@ -76,22 +76,22 @@ def multipliers(x: IntType, weight_bits: int, mode: int, count: int, dsp: bool) 
     return Cost(lut=(0.6 * x.bits * weight_bits + x.bits + weight_bits) * count)
 
 
-def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
+def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
     """One unit, without what a quantizer costs: that is known from its choice."""
-    unit, source, result = stage.unit, stage.source, stage.result
+    unit, source, result = node.unit, node.source, node.result
     match unit:
-        case MatrixStage() | ConvStage():
+        case MatVec() | ConvUnit():
             bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
-            depthwise = isinstance(unit, ConvStage) and unit.depthwise
+            depthwise = isinstance(unit, ConvUnit) and unit.depthwise
             lanes = unit.pe if depthwise else unit.pe * unit.simd
             words = unit.weight.size // lanes
-            windows = unit.windows if isinstance(unit, MatrixStage) else 1
+            windows = unit.windows if isinstance(unit, MatVec) else 1
             cost = multipliers(source.type, bits, unit.mode, windows * lanes, dsp)
             cost += Cost(lut=windows * unit.pe * result.type.bits) + memory(words, lanes * bits, style)
-            if isinstance(unit, ConvStage):
+            if isinstance(unit, ConvUnit):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
-        case UnfoldStage():
+        case SlidingWindow():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
             wide = unit.span.kernel[1]
             kept = unit.columns * unit.folds
@@ -99,31 +99,31 @@ def stage_cost(stage: Stage, *, dsp: bool, style: int) -> Cost:
             words = kept if copied else -(-unit.columns // wide) * unit.folds
             place = Cost(lut=_window(unit.depth) + result.bits * ((unit.rows > 1) + (wide > 1 and not copied)))
             return sum((buffer(words, source.bits) for _ in range(unit.rows * wide)), place)
-        case TapsStage():
+        case GroupedMatVec():
             bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
             lanes = unit.pe * unit.simd
             cost = multipliers(source.type, bits, unit.mode, lanes, dsp) + Cost(lut=unit.pe * result.type.bits)
             return cost + memory(len(unit.weight), lanes * bits, style)
-        case TreeStage():
+        case ReduceTree():
             return Cost(lut=1.5 * unit.taps * result.bits)
-        case PoolStage():
+        case PoolUnit():
             return Cost(lut=_window(unit.depth) + 4 * result.bits) + buffer(unit.depth, source.bits)
-        case ReduceStage():
+        case TiledPool():
             memory_cost = buffer(unit.words, result.bits) if unit.words > 1 else Cost()
             return Cost(lut=30 + 2 * result.bits) + memory_cost
-        case FifoStage(depth):
+        case Fifo(depth):
             return Cost(lut=25) + buffer(depth, source.bits)
-        case GatherStage(block):
+        case Reorder(block):
             return Cost(lut=60) + buffer(2 * block, source.bits)
-        case PickStage():
+        case SelectLanes():
             return Cost()
-        case ForkStage(count):
+        case Fork(count):
             return Cost(lut=3.0 * count)
-        case ConcatStage() | BesideStage():
+        case ConcatBeats() | ConcatChannels():
             return Cost(lut=20.0 + result.bits)
-        case SliceStage() | PadStage():
+        case Crop() | PadBorder():
             return Cost(lut=40.0 + result.bits)
-        case RescaleStage():
+        case RescaleUnit():
             return Cost()
         case _:
             return Cost(lut=float(source.bits + result.bits))
@@ -135,19 +135,19 @@ def weight_bits(low: int, high: int) -> int:
 
 
 def network_cost(
-    stages: Iterable[Stage], choices: Mapping[str, Choice], *, dsp: bool, style: int
+    nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int
 ) -> Cost:  # fmt: skip
     """All units."""
     total = Cost()
-    for stage in stages:
-        total += stage_cost(stage, dsp=dsp, style=style)
+    for node in nodes:
+        total += node_cost(node, dsp=dsp, style=style)
     for choice in choices.values():
         taken = next(t for t in choice.trials if t.name == choice.name)
         total += Cost(taken.lut or 0.0, taken.dsp, -(-taken.memory_bits // (18 * 1024)))
     return total
 
 
-def folded_cost(graph: Graph, works: Mapping[str, Work], folding: Folding, *, dsp: bool, style: int) -> Cost:
+def folded_cost(graph: Graph, works: Mapping[str, Workload], folding: Folding, *, dsp: bool, style: int) -> Cost:
     """What the multiplying layers of a folding cost, roughly, before anything is planned.
 
     Behind every result lane a quantizer of its code's bits is counted.

@@ -36,7 +36,7 @@ def jumps(apply: Callable[[Array], Array], lo: int, hi: int) -> Array:
     return np.concatenate(found)
 
 
-class Lanes:
+class LaneModel:
     """What all modules with lanes and folds have. Raises HG055 if a parameter is missing or makes no sense."""
 
     names: frozenset[str] = frozenset()
@@ -80,10 +80,10 @@ class Lanes:
         raise NotImplementedError
 
 
-class InTurn:
+class CascadeModel:
     """Units one behind the other: the output changes only where that of the first one does."""
 
-    def __init__(self, units: list[Lanes]) -> None:
+    def __init__(self, units: list[LaneModel]) -> None:
         self.units = units
         self.folds = lcm(*(unit.folds for unit in units))
 
@@ -106,7 +106,7 @@ class InTurn:
         return self.units[0].changes(fold % self.units[0].folds, lane, lo, hi)
 
 
-class Threshold(Lanes):
+class ThresholdModel(LaneModel):
     """hg_threshold: a walk through a tree of comparisons, of which the code counts how it went."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED BITS OUT_W OFFSET FALLING FILE".split())
@@ -144,7 +144,7 @@ class Threshold(Lanes):
         return np.concatenate([threshold[lane, fold] for threshold in self.threshold])
 
 
-class Compare(Lanes):
+class CompareModel(LaneModel):
     """hg_compare: a comparison with every threshold; the code is an exclusive or over those reached."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED STEPS T_W OUT_W OFFSET FALLING FILE".split())
@@ -173,7 +173,7 @@ class Compare(Lanes):
         return np.asarray(self.threshold[fold, lane])
 
 
-class Shift(Lanes):
+class ShiftModel(LaneModel):
     """hg_shift: clamp(round(((x << LEFT) + B) / 2^SHIFT))."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED LEFT B_W SHIFT MODE OUT_W LOW HIGH FILE".split())
@@ -220,7 +220,7 @@ class Shift(Lanes):
         return jumps(lambda x: self.apply(fold, lane, x), lo, hi)
 
 
-class Scale(Lanes):
+class ScaleModel(LaneModel):
     """hg_scale: clamp(round((x * M + R) / 2^SHIFT)), with R for x in front of and behind a centre."""
 
     names = frozenset(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlsgen.certify.models.arithmetic import Lanes, jumps
+from hlsgen.certify.models.arithmetic import LaneModel, jumps
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, split, two_complement
 from hlsgen.numerics.fixed import Array
 
@@ -14,7 +14,7 @@ def _length(x: Array) -> Array:
     return np.frexp(x.astype(np.float64))[1].astype(np.int64)
 
 
-class FloatScale(Lanes):
+class FloatScaleModel(LaneModel):
     """hg_scale_f32: |x + B| shifted, saturated, to 24 bits, times M; rounded with a window around ties.
 
     The window: a fraction within half a unit in the last place of 1/2 became 1/2 in float32.
@@ -86,7 +86,7 @@ class FloatScale(Lanes):
         return np.concatenate([[centre], *inner])
 
 
-class _Pair(Lanes):
+class _Pair(LaneModel):
     """Two operands in 16 bits: every input is looked at."""
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
@@ -100,7 +100,7 @@ class _Pair(Lanes):
         return np.arange(lo, hi + 1)
 
 
-class PairAdd(_Pair):
+class PairAddModel(_Pair):
     """hg_pair_add: the steps of hg_eltwise_add_fn."""
 
     names = frozenset("LANES ZP0 ZP1 ZPO S0 S1 SO SH".split())
@@ -132,7 +132,7 @@ class PairAdd(_Pair):
         return np.asarray(np.clip(narrow - self.zero[2], -128, 127))
 
 
-class PairScale(_Pair):
+class PairScaleModel(_Pair):
     """hg_pair_scale: clamp(round((a * MA + b * MB + R) / 2^SHIFT)), or of the product of both."""
 
     names = frozenset("LANES SIGNED PRODUCT ZA ZB M_W MA MB R_W R SHIFT EVEN OUT_W LOW HIGH".split())

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from hlsgen.certify.models.arithmetic import Threshold
+from hlsgen.certify.models.arithmetic import ThresholdModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
 from hlsgen.certify.proof import prove
-from hlsgen.ir import FloatBits
+from hlsgen.ir import FloatKey
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type
 from hlsgen.ir.ops import Quantizer
 from hlsgen.ir.step_function import StepFunction
@@ -129,10 +129,10 @@ class Cells:
         zero = np.zeros(self.f.sets, np.int64)
         keys = IntType(0, KEY_POS_INF)
         g = replace(
-            self.f, source=FloatBits(), ops=(), quantizer=op, lo=zero, hi=zero + KEY_POS_INF, input_type=keys,
+            self.f, source=FloatKey(), ops=(), quantizer=op, lo=zero, hi=zero + KEY_POS_INF, input_type=keys,
             output_type=code_type(op),
         )  # fmt: skip
-        module = Threshold(cell, self.memories)
+        module = ThresholdModel(cell, self.memories)
         if module.in_bits != 32 or module.signed or module.out_bits != g.output_type.bits:
             raise broken(self.f.name, f"{cell.name} does not compare keys of 32 bits.")
         self.evaluated += prove(g, module, self.uses(cell), cell.name, self.places).evaluated

@@ -14,7 +14,7 @@ EXACT = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
-class Whole:
+class IntegerRange:
     """Integers lo..hi, int64 (sets,), of a numpy type. They travel as codes of `codes`, to which `offset` is to
     be added, or, where `codes` is None, as float32."""
 
@@ -35,11 +35,11 @@ class Whole:
     def small(self) -> bool:
         return bool(max(np.abs(self.lo).max(), np.abs(self.hi).max()) <= EXACT)
 
-    def plus(self, value: Array) -> Whole:
+    def plus(self, value: Array) -> IntegerRange:
         offset = self.offset if self.codes is None else self.offset + value
         return replace(self, lo=self.lo + value, hi=self.hi + value, offset=offset)
 
-    def after(self, op: Elementwise, value: Array) -> Whole:
+    def after(self, op: Elementwise, value: Array) -> IntegerRange:
         """What Add, Max, Min or Mul makes of float32 numbers."""
         match op:
             case Add():

@@ -14,9 +14,9 @@ import numpy as np
 
 from hlsgen.certify.models.float_cells import ADD, MAX, MIN, MUL, SIGN_BIT, Cells, Uses
 from hlsgen.certify.models.float_from_integer import EXACT
-from hlsgen.certify.models.float_from_integer import Whole as Integers
+from hlsgen.certify.models.float_from_integer import IntegerRange as Integers
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.evaluate import UNCLAMPED, code_type, decoding
 from hlsgen.ir.ops import (
     Add,
@@ -189,10 +189,10 @@ class _Walk(Cells):
             raise broken(self.f.name, f"the divisor is of type {op.divisor.dtype}: the units compute in float32.")
         return single
 
-    def decode(self, meaning: Decode, type_: IntType, lo: Array, hi: Array) -> None:
+    def decode(self, meaning: Encoding, type_: IntType, lo: Array, hi: Array) -> None:
         ones = np.ones(self.f.sets, np.float32)
         match meaning:
-            case FloatBits():
+            case FloatKey():
                 pass
             case Fixed(fraction):
                 self.to_float(type_, 1, 0 * ones, ones * 0.5**fraction)
@@ -200,11 +200,11 @@ class _Walk(Cells):
                 self.to_float(type_, 1, 0 * ones, ones)
                 self.arithmetic(ADD, -zero, "the input's zero point", 0)
                 self.arithmetic(MUL, scale, "the input's scale", 1)
-            case CountScale(scale_, bias):
+            case ThresholdCount(scale_, bias):
                 self.to_float(type_, 1, 0 * ones, ones)
                 self.arithmetic(MUL, ones * np.float32(scale_), "the input's scale", 1)
                 self.arithmetic(ADD, ones * np.float32(bias), "the input's bias", 0)
-            case Whole(dtype, offset):
+            case IntegerEncoding(dtype, offset):
                 start = np.broadcast_to(offset, self.f.sets)
                 self.whole = Integers(dtype, lo + start, hi + start, start, type_)
                 if not self.whole.fits:

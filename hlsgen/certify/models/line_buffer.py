@@ -8,7 +8,7 @@ import numpy as np
 
 from hlsgen.certify.models.routing import fits, only
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.certify.stream_contents import ANYTHING, Elements, Stream, pixels, readable
+from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, pixels, readable
 from hlsgen.ir import Convolution, Pooling
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -37,7 +37,7 @@ def has_border(layer: Convolution | Pooling) -> bool:
     return any(outside(*axis).any() for axis in sizes(layer))
 
 
-def window(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int) -> None:
+def window(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:
     """The unit's windows are the layer's, on images with so many words a pixel. Raises HG055."""
     rows, columns = sizes(layer)
     _placed(cell, layer, stream, words)
@@ -52,7 +52,7 @@ def window(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int)
         )  # fmt: skip
 
 
-def side_by_side(cell: Cell, layer: Pooling, stream: Stream, words: int) -> None:
+def side_by_side(cell: Cell, layer: Pooling, stream: StreamContents, words: int) -> None:
     """The windows of hg_reduce are the layer's, which lie side by side from the first pixel on. Raises HG055."""
     _placed(cell, layer, stream, words)
     for size, kernel, stride, dilation, front, windows in sizes(layer):
@@ -61,7 +61,7 @@ def side_by_side(cell: Cell, layer: Pooling, stream: Stream, words: int) -> None
             raise broken(layer.name, f"its windows do not lie side by side, as those of {cell.name} do.")
 
 
-def _placed(cell: Cell, layer: Convolution | Pooling, stream: Stream, words: int) -> None:
+def _placed(cell: Cell, layer: Convolution | Pooling, stream: StreamContents, words: int) -> None:
     """The parameters of windows are the model's, and a frame is an image. Raises HG055."""
     for names, axis in zip((GEOMETRY.split()[::2], GEOMETRY.split()[1::2]), sizes(layer), strict=True):
         for name, wanted in zip(names, axis, strict=True):
@@ -89,7 +89,9 @@ def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
     return int((newest - oldest).max()) + 1
 
 
-def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Elements, value: int) -> Stream:
+def pool(
+    cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
+) -> StreamContents:
     """The stream behind hg_pool or hg_reduce; sets what its elements can be. Raises HG055."""
     simple = cell.module == "hg_reduce"
     only(cell, _REDUCE if simple else _POOL)
@@ -105,7 +107,7 @@ def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Ele
     results(cell, layer, elements, value)
     table = np.full((math.prod(layer.result.shape[:-1]), groups * lanes), ANYTHING)
     table[:, filled[0]] = elements.numbers[value].reshape(-1, channels)[:, own]
-    return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
+    return StreamContents(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
 
 
 def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:

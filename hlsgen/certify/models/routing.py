@@ -11,14 +11,14 @@ from dataclasses import replace
 import numpy as np
 
 from hlsgen.certify.netlist_reader import Cell, broken, split
-from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Stream, constant
+from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Most loops of hg_gather.
 _MAX_LOOPS = 6
 
 
-def move(cell: Cell, streams: list[Stream], signed: bool) -> Stream:
+def move(cell: Cell, streams: list[StreamContents], signed: bool) -> StreamContents:
     """The stream, or each of the streams, that leaves. `signed`: how a border's code is read. Raises HG055."""
     for stream in streams:
         if stream.units or stream.operands:
@@ -42,25 +42,25 @@ def count(cell: Cell, name: str) -> int:
     return cell.number(name, 1) if name in cell.parameters else 1
 
 
-def fits(cell: Cell, stream: Stream, lanes: int, bits: int) -> None:
+def fits(cell: Cell, stream: StreamContents, lanes: int, bits: int) -> None:
     """The unit takes as many elements of as many bits as it gets. Raises HG055."""
     if (lanes, bits) != (stream.lanes, stream.bits):
         raise broken(cell.name, f"it takes {lanes} x {bits} bits a beat, gets {stream.lanes} x {stream.bits}.")
 
 
-def whole(cell: Cell, stream: Stream, beats: int, what: str) -> int:
+def whole(cell: Cell, stream: StreamContents, beats: int, what: str) -> int:
     """How many times so many beats a frame is. Raises HG055."""
     if stream.beats % beats:
         raise broken(cell.name, f"{what} {beats} beats; a frame has {stream.beats}, no multiple of that.")
     return stream.beats // beats
 
 
-def _as_wide(cell: Cell, stream: Stream) -> None:
+def _as_wide(cell: Cell, stream: StreamContents) -> None:
     if cell.number("WIDTH", 1) != stream.width:
         raise broken(cell.name, f"WIDTH is {cell.parameters['WIDTH']}, a beat has {stream.width} bits.")
 
 
-def _width(cell: Cell, stream: Stream) -> Stream:
+def _width(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "UNIT IN OUT", "IN_GROUP OUT_GROUP")
     take, send = cell.number("IN", 1), cell.number("OUT", 1)
     groups = (
@@ -80,20 +80,20 @@ def _width(cell: Cell, stream: Stream) -> Stream:
     return replace(stream, elements=rows.reshape(-1, send))
 
 
-def _fork(cell: Cell, stream: Stream) -> Stream:
+def _fork(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "WIDTH COUNT")
     _as_wide(cell, stream)
     return stream
 
 
-def _fifo(cell: Cell, stream: Stream) -> Stream:
+def _fifo(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "WIDTH DEPTH")
     _as_wide(cell, stream)
     cell.number("DEPTH", 1)
     return stream
 
 
-def _gather(cell: Cell, stream: Stream) -> Stream:
+def _gather(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "WIDTH BLOCK DIMS EXTENTS STRIDES")
     _as_wide(cell, stream)
     block, dims = cell.number("BLOCK", 1), cell.number("DIMS", 1)
@@ -110,7 +110,7 @@ def _gather(cell: Cell, stream: Stream) -> Stream:
     return replace(stream, elements=stream.elements.reshape(blocks, block, -1)[:, address].reshape(-1, stream.lanes))
 
 
-def _pick(cell: Cell, stream: Stream) -> Stream:
+def _pick(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "UNIT IN OUT MAP")
     count_in, count_out = cell.number("IN", 1), cell.number("OUT", 1)
     fits(cell, stream, count_in, cell.number("UNIT", 1))
@@ -120,7 +120,7 @@ def _pick(cell: Cell, stream: Stream) -> Stream:
     return replace(stream, elements=stream.elements[:, places.astype(np.int64)])
 
 
-def _take(cell: Cell, stream: Stream) -> Stream:
+def _take(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "WIDTH HEIGHT COLUMNS FOLDS Y0 Y1 YS X0 X1 XS C0 C1 CS")
     _as_wide(cell, stream)
     sizes = [cell.number(name, 1) for name in ("HEIGHT", "COLUMNS", "FOLDS")]
@@ -137,7 +137,7 @@ def _take(cell: Cell, stream: Stream) -> Stream:
     return replace(stream, elements=kept.reshape(-1, stream.lanes))
 
 
-def _pad(cell: Cell, stream: Stream, signed: bool) -> Stream:
+def _pad(cell: Cell, stream: StreamContents, signed: bool) -> StreamContents:
     only(cell, "UNIT LANES HEIGHT COLUMNS FOLDS TOP LEFT BOTTOM RIGHT VALUE")
     fits(cell, stream, cell.number("LANES", 1), cell.number("UNIT", 1))
     sizes = [cell.number(name, 1) for name in ("HEIGHT", "COLUMNS", "FOLDS")]
@@ -155,7 +155,7 @@ def _pad(cell: Cell, stream: Stream, signed: bool) -> Stream:
     )  # fmt: skip
 
 
-def _concat(cell: Cell, a: Stream, b: Stream) -> Stream:
+def _concat(cell: Cell, a: StreamContents, b: StreamContents) -> StreamContents:
     only(cell, "UNIT_A A_SIGNED UNIT_B B_SIGNED UNIT_OUT LANES BEATS_A BEATS_B")
     lanes, parts = cell.number("LANES", 1), []
     for stream, side in ((a, "A"), (b, "B")):
@@ -167,10 +167,10 @@ def _concat(cell: Cell, a: Stream, b: Stream) -> Stream:
             cell.name, f"BEATS_A and BEATS_B make {len(parts[0])} turns of one side, {len(parts[1])} of the other."
         )
     elements = np.concatenate(parts, axis=1).reshape(-1, lanes)
-    return Stream(elements, cell.number("UNIT_OUT", 1), min(a.lo, b.lo), max(a.hi, b.hi))
+    return StreamContents(elements, cell.number("UNIT_OUT", 1), min(a.lo, b.lo), max(a.hi, b.hi))
 
 
-def _beside(cell: Cell, a: Stream, b: Stream) -> Stream:
+def _beside(cell: Cell, a: StreamContents, b: StreamContents) -> StreamContents:
     only(cell, "UNIT_A A_SIGNED UNIT_B B_SIGNED UNIT_OUT LANES_A LANES_B PIXELS")
     pixels, parts = cell.number("PIXELS", 1), []
     for stream, side in ((a, "A"), (b, "B")):
@@ -180,10 +180,10 @@ def _beside(cell: Cell, a: Stream, b: Stream) -> Stream:
     if a.beats != b.beats:
         raise broken(cell.name, f"one side has {a.beats} beats a frame, the other {b.beats}.")
     elements = np.concatenate(parts, axis=2).reshape(a.beats, -1)
-    return Stream(elements, cell.number("UNIT_OUT", 1), min(a.lo, b.lo), max(a.hi, b.hi))
+    return StreamContents(elements, cell.number("UNIT_OUT", 1), min(a.lo, b.lo), max(a.hi, b.hi))
 
 
-def _extends(cell: Cell, stream: Stream, side: str, lanes: int) -> None:
+def _extends(cell: Cell, stream: StreamContents, side: str, lanes: int) -> None:
     """The codes of a side stay the same with more bits. Raises HG055."""
     unit, signed, bits = cell.number(f"UNIT_{side}", 1), cell.number(f"{side}_SIGNED"), cell.number("UNIT_OUT", 1)
     fits(cell, stream, lanes, unit)
@@ -195,9 +195,12 @@ def _extends(cell: Cell, stream: Stream, side: str, lanes: int) -> None:
         )  # fmt: skip
 
 
-MOVERS: dict[str, Callable[[Cell, Stream], Stream]] = {
+MOVERS: dict[str, Callable[[Cell, StreamContents], StreamContents]] = {
     "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_gather": _gather, "hg_take": _take, "hg_pick": _pick,
 }  # fmt: skip
-_JOINERS: dict[str, Callable[[Cell, Stream, Stream], Stream]] = {"hg_concat": _concat, "hg_beside": _beside}
+_JOINERS: dict[str, Callable[[Cell, StreamContents, StreamContents], StreamContents]] = {
+    "hg_concat": _concat,
+    "hg_beside": _beside,
+}
 #: All modules that only move elements.
 PLUMBING = frozenset([*MOVERS, *_JOINERS, "hg_pad"])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.certify.models.arithmetic import Lanes
-from hlsgen.certify.netlist_reader import Cell, Memories, Sized, broken, split, two_complement
+from hlsgen.certify.models.arithmetic import LaneModel
+from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken, split, two_complement
 from hlsgen.numerics.fixed import Array
 
 #: Runs of one function.
@@ -23,7 +23,7 @@ def tiled(start: Array, bits: int, lo: int, hi: int) -> Array:
     return ((np.arange(first, last + 1) << bits)[:, None] + start).ravel()
 
 
-class Rank(Lanes):
+class RankModel(LaneModel):
     """hg_rank: a cascade of tables. The state after the low bits of x, and more bits, give the next state.
 
     The runs are made by induction over the levels: a state covers runs of the low bits' values; with
@@ -78,7 +78,7 @@ class Rank(Lanes):
         return tiled(start, self.top, lo, hi)
 
 
-class Table(Lanes):
+class TableModel(LaneModel):
     """hg_table: the codes in a memory: of the low bits of x, or of a window around a center."""
 
     names = frozenset("LANES FOLDS IN_W IN_SIGNED OUT_W MODE ADDR_W CENTERED C_W EVEN SUM FILE".split())
@@ -120,7 +120,7 @@ class Table(Lanes):
         return np.concatenate([[center], center + steps, center + self.even - steps])
 
 
-class Correct(Lanes):
+class CorrectModel(LaneModel):
     """hg_correct: a bucket's code, and a cell's count, and one comparison with y = x - the bucket's start."""
 
     names = frozenset(
@@ -155,7 +155,7 @@ class Correct(Lanes):
             self.tables.append(_Tables(a >> (cells + size), start, count, level, sure, finer))
 
     def _packed(self, name: str, bits: int) -> Array:
-        value: Sized = self.cell.sized(name, bits * self.lanes)
+        value: SizedConstant = self.cell.sized(name, bits * self.lanes)
         return np.asarray(split([value.value], self.lanes, bits)[0])
 
     def _table(self, memories: Memories, name: str, address: int, width: int) -> Array:

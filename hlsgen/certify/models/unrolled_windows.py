@@ -13,7 +13,7 @@ import numpy as np
 from hlsgen.certify.models.line_buffer import depth, results, sizes
 from hlsgen.certify.models.routing import count, fits, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
-from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Elements, Stream, constant, pixels, readable
+from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Elements, StreamContents, constant, pixels, readable
 from hlsgen.ir import Convolution, Pooling
 from hlsgen.numerics.fixed import Array
 
@@ -21,7 +21,7 @@ _UNFOLD = "UNIT LANES HEIGHT WIDTH KH KW SH SW PT PL OUT_H OUT_W FOLDS ROWS COLU
 _TREE = "LANES TAPS X_W X_SIGNED SUM ACC_W"
 
 
-def unfold(cell: Cell, stream: Stream) -> Stream:
+def unfold(cell: Cell, stream: StreamContents) -> StreamContents:
     """The stream behind hg_unfold: windows, folds, and in a beat taps and lanes; of several windows of a row in a
     beat: beats, and in each taps, windows and lanes. Raises HG055."""
     only(cell, _UNFOLD, "PIXELS WINDOWS DH DW")
@@ -114,7 +114,7 @@ def _wanted(layer: Convolution | Pooling, elements: Elements) -> Array:
     return np.asarray(table.reshape(-1, layer.window.taps, layer.source.shape[-1]))
 
 
-def convolution(cell: Cell, stream: Stream, layer: Convolution) -> tuple[tuple[int, int, int], int]:
+def convolution(cell: Cell, stream: StreamContents, layer: Convolution) -> tuple[tuple[int, int, int], int]:
     """(groups, beats, lanes) of the results of a window, or of several, and how many those are. Raises HG055."""
     outputs, pe = len(layer.weight), cell.number("PE", 1)
     if cell.module == "hg_dwmvu":
@@ -152,7 +152,7 @@ def _group(cell: Cell) -> tuple[int, int]:
     return count(cell, "ROWS"), count(cell, "COLUMNS")
 
 
-def compare(cell: Cell, stream: Stream, layer: Convolution, elements: Elements, memories: Memories) -> None:
+def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: Elements, memories: Memories) -> None:
     """The weights of the model meet the elements of the model, and nothing comes from empty lanes. Raises HG055."""
     mode, width, pe = cell.number("MODE"), cell.number("W_W", 1), cell.number("PE", 1)
     grouped, outputs = cell.module == "hg_dwmvu", len(layer.weight)
@@ -224,7 +224,9 @@ def _harmless(layer: Convolution, cell: Cell, mode: int, column: Array, weight: 
         raise broken(layer.name, f"an empty lane of {cell.name} can change a sum.")
 
 
-def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Elements, value: int) -> Stream:
+def pool(
+    cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
+) -> StreamContents:
     """The stream behind hg_pool_tree; sets what its elements can be. Raises HG055."""
     only(cell, _TREE)
     lanes, taps, channels = cell.number("LANES", 1), cell.number("TAPS", 1), layer.source.shape[-1]
@@ -245,7 +247,7 @@ def pool(cell: Cell, stream: Stream, layer: Pooling, order: Array, elements: Ele
     results(cell, layer, elements, value)
     type_, numbers = layer.result.type, elements.numbers[value].reshape(-1, channels)[:, own]
     if windows > 1:
-        return Stream(abreast(numbers, layer, windows), type_.bits, type_.lo, type_.hi)
+        return StreamContents(abreast(numbers, layer, windows), type_.bits, type_.lo, type_.hi)
     table = np.full((places, found.shape[2]), ANYTHING)
     table[:, :channels] = numbers
-    return Stream(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)
+    return StreamContents(table.reshape(-1, lanes), type_.bits, type_.lo, type_.hi)

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, Whole
-from hlsgen.ir.binary_function import Operands
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, IntegerEncoding, ThresholdCount
+from hlsgen.ir.binary_function import BinaryFunction
 from hlsgen.ir.evaluate import apply, constants, decode
-from hlsgen.ir.ops import Activation, Add, Cast, Dequantize, Div, Elementwise, Fma, Joint, Max, Min, Mul
+from hlsgen.ir.ops import Activation, Add, BinaryKind, Cast, Dequantize, Div, Elementwise, Fma, Max, Min, Mul
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.binary import factor_ratio
@@ -25,11 +25,11 @@ from hlsgen.rescale.binary import factor_ratio
 _SCALE_BITS, _SUM_BITS = 48, 53
 _SINGLE = np.dtype(np.float32)
 #: A line, and the type that has to hold it.
-Held = tuple["Line", "np.dtype[Any]"]
+TypedAffine = tuple["AffineFunction", "np.dtype[Any]"]
 
 
 @dataclass(frozen=True)
-class Line:
+class AffineFunction:
     """slope * code + start for lo <= code <= hi."""
 
     slope: Fraction
@@ -37,11 +37,11 @@ class Line:
     lo: int
     hi: int
 
-    def times(self, factor: Fraction) -> Line:
-        return Line(self.slope * factor, self.start * factor, self.lo, self.hi)
+    def times(self, factor: Fraction) -> AffineFunction:
+        return AffineFunction(self.slope * factor, self.start * factor, self.lo, self.hi)
 
-    def plus(self, value: Fraction) -> Line:
-        return Line(self.slope, self.start + value, self.lo, self.hi)
+    def plus(self, value: Fraction) -> AffineFunction:
+        return AffineFunction(self.slope, self.start + value, self.lo, self.hi)
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
@@ -60,12 +60,12 @@ class Line:
         return largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
 
 
-def line(source: Decode, ops: tuple[Elementwise, ...], lo: int, hi: int) -> Held | None:
+def line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
     """What a chain of one set (constants (lead..., 1)) computes and its type, if every operation is exact."""
     every = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in every):
         return None
-    decoded = list(_decoded(source, Line(Fraction(1), Fraction(0), lo, hi)))
+    decoded = list(_decoded(source, AffineFunction(Fraction(1), Fraction(0), lo, hi)))
     if not decoded or not all(one.fits(dtype) for one, dtype in decoded):
         return None
     held = decoded[-1]
@@ -86,14 +86,14 @@ def _number(value: Any) -> Fraction:
     return Fraction(np.asarray(value).reshape(-1)[0].item())
 
 
-def _decoded(source: Decode, x: Line) -> Iterator[Held]:
+def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
     """The values that a decoding makes, one after the other; none where it is no line."""
     match source:
         case Affine(scale, zero):
             yield x, _SINGLE
             yield x.plus(-_number(zero)), _SINGLE
             yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
-        case CountScale(scale_, bias):
+        case ThresholdCount(scale_, bias):
             yield x, _SINGLE
             scaled = x.times(_number(np.float32(scale_)))
             yield scaled, _SINGLE
@@ -102,11 +102,11 @@ def _decoded(source: Decode, x: Line) -> Iterator[Held]:
             yield x.times(Fraction(factor)).plus(_number(offset)).times(_number(scale)), _SINGLE
         case Fixed(fraction):
             yield x.times(Fraction(1, 1 << fraction) if fraction >= 0 else Fraction(1 << -fraction)), _SINGLE
-        case Whole(dtype, offset):
+        case IntegerEncoding(dtype, offset):
             yield x.plus(_number(offset)), np.dtype(dtype)
 
 
-def _applied(op: Elementwise, x: Line, dtype: np.dtype[Any]) -> Iterator[Held]:
+def _applied(op: Elementwise, x: AffineFunction, dtype: np.dtype[Any]) -> Iterator[TypedAffine]:
     """The values that an operation makes; none where it makes no line of another."""
     match op:
         case Mul(value) if value.dtype == dtype:
@@ -130,7 +130,7 @@ def _applied(op: Elementwise, x: Line, dtype: np.dtype[Any]) -> Iterator[Held]:
 
 
 @dataclass(frozen=True, eq=False)
-class Exact:
+class AffineJoin:
     """t = factors[0] * a + factors[1] * b, or the product (a - zeros[0]) * (b - zeros[1]), and what follows."""
 
     factors: tuple[int, int] | None
@@ -138,9 +138,9 @@ class Exact:
     function: StepFunction
 
 
-def find(f: Operands) -> Exact | str:
+def find(f: BinaryFunction) -> AffineJoin | str:
     """The sum or product as one integer, if both branches are exact: what comes in front of its own rounding."""
-    if f.kind not in (Joint.ADD, Joint.SUB, Joint.MUL):
+    if f.kind not in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         return f"{f.kind.value} is no sum or product"
     if any(isinstance(op, Activation) and _tells_zeros_apart(op) for op in f.ops):
         return "an operation behind it tells -0.0 from 0.0"
@@ -154,9 +154,9 @@ def find(f: Operands) -> Exact | str:
         if kind != other or (kind.kind == "f" and kind != _SINGLE):
             return f"operands of {kind} and {other}"
         dtypes.add(kind)
-        pairs.append((a, b.times(Fraction(-1)) if f.kind == Joint.SUB else b))
+        pairs.append((a, b.times(Fraction(-1)) if f.kind == BinaryKind.SUB else b))
     (dtype,) = dtypes
-    if f.kind == Joint.MUL:
+    if f.kind == BinaryKind.MUL:
         return _product(f, pairs, dtype)
     return _sum(f, pairs, dtype)
 
@@ -166,13 +166,15 @@ def _tells_zeros_apart(op: Activation) -> bool:
     return bool(plus != minus)
 
 
-def _sum(f: Operands, pairs: list[tuple[Line, Line]], dtype: np.dtype[Any]) -> Exact | str:
+def _sum(
+    f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
+) -> AffineJoin | str:
     first, second = pairs[0]
     if dtype.kind in "iu":
         if any((a.slope, b.slope) != (first.slope, second.slope) for a, b in pairs):
             return "the factors differ between channels"
         factors = int(first.slope), int(second.slope)
-        source: Decode = Whole(dtype.name, np.array([int(a.start + b.start) for a, b in pairs]))
+        source: Encoding = IntegerEncoding(dtype.name, np.array([int(a.start + b.start) for a, b in pairs]))
         return _function(f, factors, (0, 0), source, [_interval(factors, a, b) for a, b in pairs])
     if any(not a.slope or b.slope / a.slope != second.slope / first.slope for a, b in pairs):
         return "the ratio of the scales differs between channels"
@@ -191,7 +193,9 @@ def _sum(f: Operands, pairs: list[tuple[Line, Line]], dtype: np.dtype[Any]) -> E
     return _scaled(f, factors, (0, 0), fine, offsets, [unit / fine for unit in units], intervals)
 
 
-def _product(f: Operands, pairs: list[tuple[Line, Line]], dtype: np.dtype[Any]) -> Exact | str:
+def _product(
+    f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
+) -> AffineJoin | str:
     if any(not x.slope for pair in pairs for x in pair):
         return "an operand is constant"
     zeros = {tuple(-x.start / x.slope for x in pair) for pair in pairs}
@@ -207,20 +211,20 @@ def _product(f: Operands, pairs: list[tuple[Line, Line]], dtype: np.dtype[Any]) 
     if dtype.kind in "iu":
         if any(unit != 1 for unit in units):
             return "a factor in integers"
-        source = Whole(dtype.name, np.zeros(f.sets, np.int64))
+        source = IntegerEncoding(dtype.name, np.zeros(f.sets, np.int64))
         return _function(f, None, (za, zb), source, intervals)
     return _scaled(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
 
 
-def _interval(factors: tuple[int, int], a: Line, b: Line) -> tuple[int, int]:
+def _interval(factors: tuple[int, int], a: AffineFunction, b: AffineFunction) -> tuple[int, int]:
     ends = [sorted((factor * x.lo, factor * x.hi)) for factor, x in zip(factors, (a, b), strict=True)]
     return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
 
 
 def _scaled(
-    f: Operands, factors: tuple[int, int] | None, zeros: tuple[int, int], fine: int, offsets: list[int],
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], fine: int, offsets: list[int],
     units: list[Fraction], intervals: list[tuple[int, int]],
-) -> Exact | str:  # fmt: skip
+) -> AffineJoin | str:  # fmt: skip
     """The float32 value (t * fine + offset) * unit, rounded once."""
     scale = np.array([float(unit) for unit in units])
     if not (np.abs(scale) > 2.0**-500).all() or any(
@@ -231,8 +235,8 @@ def _scaled(
 
 
 def _function(
-    f: Operands, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Decode, intervals: list[tuple[int, int]]
-) -> Exact | str:  # fmt: skip
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding, intervals: list[tuple[int, int]]
+) -> AffineJoin | str:  # fmt: skip
     if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:
         return f"a factor or zero point above {factor_ratio.MAX_FACTOR}"
     if max(abs(x) for ends in intervals for x in ends) >> _SUM_BITS:
@@ -240,4 +244,4 @@ def _function(
     lo, hi = np.array(intervals, np.int64).T
     type_ = IntType(int(lo.min()), int(hi.max()))
     function = StepFunction(f.name, source, f.ops, f.quantizer, f.index, lo, hi, type_, f.output_type)
-    return Exact(factors, zeros, function)
+    return AffineJoin(factors, zeros, function)

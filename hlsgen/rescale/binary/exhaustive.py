@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hlsgen.ir.binary_function import Operands
-from hlsgen.ir.ops import Joint
+from hlsgen.ir.binary_function import BinaryFunction
+from hlsgen.ir.ops import BinaryKind
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.binary import factor_ratio
-from hlsgen.rescale.binary.join_plan import Way, plain
+from hlsgen.rescale.binary.join_plan import JoinPlan, plain
 from hlsgen.rescale.binary.staircase import Gaps, Points, gaps_of, runs
-from hlsgen.rescale.realize.table import MAX_ADDRESS_BITS, Mode, Table
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.realize.table import MAX_ADDRESS_BITS, Table, TableMode
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Most bits of both codes together, and most entries, of a table of all pairs.
 MAX_PACKED = 16
@@ -29,7 +29,7 @@ _FEW = 8
 class Pairs:
     """All pairs of codes, evaluated."""
 
-    def __init__(self, f: Operands) -> None:
+    def __init__(self, f: BinaryFunction) -> None:
         self.f, self.failed = f, 0
         self.a, self.b = f.codes(0), f.codes(1)
         self.x, self.y = f.branch(0, self.a), f.branch(1, self.b)
@@ -42,15 +42,15 @@ class Pairs:
             found = one.behind(self.x[:n, None, s, None], self.y[None, :m, s, None])
             self.codes.append(np.broadcast_to(found[..., 0], (n, m)).astype(small))
 
-    def ways(self, known: Way | None) -> Iterator[Way | str]:
+    def ways(self, known: JoinPlan | None) -> Iterator[JoinPlan | str]:
         """What to try next, given what is `known` from arithmetic."""
         f = self.f
         simple = known is not None and known.factors in (None, (1, 1), (1, -1))
         bits = sum(type_.bits for type_ in f.input_types)
         direct = False
         if not simple:
-            tried = list(self._products() if f.kind == Joint.MUL else self._sums())
-            direct = any(isinstance(way, Way) for way in tried)
+            tried = list(self._products() if f.kind == BinaryKind.MUL else self._sums())
+            direct = any(isinstance(way, JoinPlan) for way in tried)
             yield from (way for way in tried if known is None or isinstance(way, str) or way.factors != known.factors)
         # A table of all pairs is small, or the last resort.
         if bits <= MAX_ADDRESS_BITS or (bits <= MAX_PACKED and not direct):
@@ -72,13 +72,13 @@ class Pairs:
             found.append(points)
         return found
 
-    def _way(self, factors: tuple[int, int] | None, zeros: tuple[int, int], function: Steps) -> Way:
+    def _way(self, factors: tuple[int, int] | None, zeros: tuple[int, int], function: ThresholdTable) -> JoinPlan:
         return plain(self.f, factors, zeros, _domain(function), function)
 
-    def _sums(self) -> Iterator[Way | str]:
+    def _sums(self) -> Iterator[JoinPlan | str]:
         chosen: tuple[int, int] | str = "not a sum"
-        if self.f.kind in (Joint.ADD, Joint.SUB):
-            chosen = factor_ratio.factors(self.codes, self.f.kind == Joint.SUB)
+        if self.f.kind in (BinaryKind.ADD, BinaryKind.SUB):
+            chosen = factor_ratio.factors(self.codes, self.f.kind == BinaryKind.SUB)
         if not isinstance(chosen, str):
             points = self._points(chosen, (0, 0))
             ready = "two codes at one sum" if points is None else gaps_of(points)
@@ -93,7 +93,7 @@ class Pairs:
                 return
         yield f"as a sum of codes: {chosen}"
 
-    def _straight(self, factors: tuple[int, int], gaps: Gaps, falling: Array) -> Iterator[Way]:
+    def _straight(self, factors: tuple[int, int], gaps: Gaps, falling: Array) -> Iterator[JoinPlan]:
         """The simplest factors, and those with which the code is the sum but for a shift."""
         line = gaps.line()
         yield self._way(factors, (0, 0), gaps.steps(self.f.name, gaps.thresholds(line), falling))
@@ -125,7 +125,7 @@ class Pairs:
     def _slopes(self) -> tuple[float, float] | None:
         """What a code of each operand adds to the joint, on the average of set 0, if they are numbers."""
         spans = []
-        for values, sign in ((self.x, 1), (self.y, -1 if self.f.kind == Joint.SUB else 1)):
+        for values, sign in ((self.x, 1), (self.y, -1 if self.f.kind == BinaryKind.SUB else 1)):
             column = values[:, 0].astype(np.float64)
             spans.append(sign * float(column[-1] - column[0]) / max(1, len(column) - 1))
         return (spans[0], spans[1]) if all(spans) and np.isfinite(spans).all() else None
@@ -133,7 +133,7 @@ class Pairs:
     def _guesses(self) -> Iterator[tuple[int, int]]:
         """Factors in the ratio of the operands' values, the simplest first."""
         yield from ((1, 1), (1, -1), (1, 0), (0, 1))
-        slopes = self._slopes() if self.f.kind in (Joint.ADD, Joint.SUB) else None
+        slopes = self._slopes() if self.f.kind in (BinaryKind.ADD, BinaryKind.SUB) else None
         if slopes is None:
             return
         wanted, sign = abs(slopes[1] / slopes[0]), int(np.sign(slopes[1] / slopes[0]))
@@ -149,7 +149,7 @@ class Pairs:
                 return
             rest = 1 / (rest - whole)
 
-    def _products(self) -> Iterator[Way | str]:
+    def _products(self) -> Iterator[JoinPlan | str]:
         zeros = (self._zero(self.a, self.x), self._zero(self.b, self.y))
         for pair in dict.fromkeys((zeros, (0, 0))):
             points = self._points(None, pair)
@@ -160,7 +160,7 @@ class Pairs:
             return
         yield "equal products have different codes"
 
-    def _over(self, points: list[Points], any_order: bool = True) -> Steps | str:
+    def _over(self, points: list[Points], any_order: bool = True) -> ThresholdTable | str:
         ready = gaps_of(points)
         if isinstance(ready, str):
             return runs(self.f.name, points) if any_order else ready
@@ -175,7 +175,7 @@ class Pairs:
 
     # ----------------------------------------------------------------------- tables
 
-    def _packed(self) -> Way | str:
+    def _packed(self) -> JoinPlan | str:
         """All pairs in one table."""
         f, (low, high) = self.f, (type_.bits for type_ in self.f.input_types)
         if f.sets << (low + high) > _MAX_ENTRIES:
@@ -187,43 +187,48 @@ class Pairs:
             b = np.arange(1 << high) - f.lo[1, s] & ((1 << high) - 1)
             table = self.codes[s][np.minimum(a, n - 1)[None, :], np.minimum(b, m - 1)[:, None]]
             entries[:, s] = table.ravel()
-        found = Table(Mode.DIRECT, entries, np.zeros(f.sets, np.int64))
-        return Way(None, (0, 0), True, (None, None), f.input_types, IntType(0, (1 << (low + high)) - 1), found)
+        found = Table(TableMode.DIRECT, entries, np.zeros(f.sets, np.int64))
+        return JoinPlan(None, (0, 0), True, (None, None), f.input_types, IntType(0, (1 << (low + high)) - 1), found)
 
-    def _tables(self) -> Way | str:
+    def _tables(self) -> JoinPlan | str:
         """Values in fixed point, rounded as much as the codes allow: rounding to float32 keeps their order."""
         f = self.f
-        if f.kind not in (Joint.ADD, Joint.SUB, Joint.MUL) or max(t.bits for t in f.input_types) > MAX_ADDRESS_BITS:
+        if (
+            f.kind not in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
+            or max(t.bits for t in f.input_types) > MAX_ADDRESS_BITS
+        ):
             return f"no tables of {f.kind.value}"
         values = [self.x.astype(np.float64), self.y.astype(np.float64)]
         if not all(np.isfinite(v).all() for v in values):
             return "an operand is no finite number"
-        if f.kind != Joint.MUL:  # Any constant may be added.
+        if f.kind != BinaryKind.MUL:  # Any constant may be added.
             values = [v - v.min(axis=0) for v in values]
         size = [np.frexp(v.max(axis=0))[1] for v in map(np.abs, values)]
-        if f.kind != Joint.MUL:
+        if f.kind != BinaryKind.MUL:
             size = [np.maximum(*size)] * 2
         last = "equal sums of values have different codes"
-        for bits in _FINE if f.kind != Joint.MUL else _FINE[:_MUL]:
+        for bits in _FINE if f.kind != BinaryKind.MUL else _FINE[:_MUL]:
             words = [np.rint(np.ldexp(v, bits - n)).astype(np.int64) for v, n in zip(values, size, strict=True)]
             points = self._over_words(words)
             steps = last if points is None else self._over(points, bits >= _RUNS)
-            if isinstance(steps, Steps):
+            if isinstance(steps, ThresholdTable):
                 return self._with_tables(words, steps)
             last = steps
         return f"with tables in front: {last}"
 
-    def _with_tables(self, words: list[Array], steps: Steps) -> Way:
+    def _with_tables(self, words: list[Array], steps: ThresholdTable) -> JoinPlan:
         f, tables = self.f, []
         for side, entries in enumerate(words):
             size = 1 << f.input_types[side].bits
             place = (np.arange(size)[:, None] - f.lo[side]) & (size - 1)
             place = np.minimum(place, len(entries) - 1)
-            tables.append(Table(Mode.DIRECT, np.take_along_axis(entries, place, axis=0), np.zeros(f.sets, np.int64)))
-        factors = {Joint.ADD: (1, 1), Joint.SUB: (1, -1)}.get(f.kind)
+            tables.append(
+                Table(TableMode.DIRECT, np.take_along_axis(entries, place, axis=0), np.zeros(f.sets, np.int64))
+            )
+        factors = {BinaryKind.ADD: (1, 1), BinaryKind.SUB: (1, -1)}.get(f.kind)
         types = [IntType(int(table.entries.min()), int(table.entries.max())) for table in tables]
         both = (tables[0], tables[1]), (types[0], types[1])
-        return Way(factors, (0, 0), False, *both, _domain(steps), steps)
+        return JoinPlan(factors, (0, 0), False, *both, _domain(steps), steps)
 
     def _over_words(self, words: list[Array]) -> list[Points] | None:
         """The function over their sum or product; the set that failed last comes first."""
@@ -231,7 +236,7 @@ class Pairs:
         for s in sorted(range(self.f.sets), key=lambda s: s != self.failed):
             n, m = self.sizes[s]
             u, v = words[0][:n, s, None], words[1][None, :m, s]
-            t = u * v if self.f.kind == Joint.MUL else u - v if self.f.kind == Joint.SUB else u + v
+            t = u * v if self.f.kind == BinaryKind.MUL else u - v if self.f.kind == BinaryKind.SUB else u + v
             points = Points.of(t, self.codes[s])
             if points is None:
                 self.failed = s
@@ -240,5 +245,5 @@ class Pairs:
         return [found[s] for s in range(self.f.sets)]
 
 
-def _domain(steps: Steps) -> IntType:
+def _domain(steps: ThresholdTable) -> IntType:
     return IntType(int(steps.lo.min()), int(steps.hi.max()))

@@ -51,7 +51,7 @@ def _simplest(above: Fraction, below: Fraction | None) -> Fraction:
 
 
 @dataclass(frozen=True, eq=False)
-class Stairs:
+class RatioStaircase:
     """One set. `reached` int64 (thresholds, b): least place of a from which on the code is at least the
     threshold's, `places` if none. The codes do not fall with a."""
 
@@ -63,7 +63,7 @@ class Stairs:
         object.__setattr__(self, "across", np.arange(self.reached.shape[1]))
 
     @staticmethod
-    def of(codes: Array, rising: bool) -> Stairs | None:
+    def of(codes: Array, rising: bool) -> RatioStaircase | None:
         """Of codes (a, b), or their negatives, so that they rise with a; None: they do neither. Where a does
         not matter, they rise with b, or, if not `rising`, fall."""
         difference = np.diff(codes, axis=0)
@@ -83,7 +83,7 @@ class Stairs:
             reached = codes[np.minimum(middle, len(codes) - 1), column] >= levels[:, None]
             active = low < high
             high, low = np.where(active & reached, middle, high), np.where(active & ~reached, middle + 1, low)
-        return Stairs(low, len(codes))
+        return RatioStaircase(low, len(codes))
 
     def tighten(self, ratio: Fraction, bounds: Bounds) -> bool:
         """Whether a + ratio * b separates the pairs below every threshold from those that reach it; else
@@ -114,7 +114,7 @@ def factors(codes: list[Array], falling: bool) -> tuple[int, int] | str:
     """
     sets = []
     for number, table in enumerate(codes):
-        stairs = Stairs.of(table, not falling)
+        stairs = RatioStaircase.of(table, not falling)
         if stairs is None:
             return f"set {number} neither rises nor falls with the first operand"
         sets.append(stairs)

@@ -6,19 +6,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.ir.binary_function import Operands
+from hlsgen.ir.binary_function import BinaryFunction
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize import multiplier_cost
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.table import cost as table_cost
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
-Function = Steps | StepFunction | Table
+Function = ThresholdTable | StepFunction | Table
 
 
 @dataclass(frozen=True, eq=False)
-class Way:
+class JoinPlan:
     """t of module hg_join and what follows it.
 
     t = a * factors[0] + b * factors[1]; without factors (a - zeros[0]) * (b - zeros[1]); where `packed`, a
@@ -75,7 +75,7 @@ class Way:
 
 
 def plain(
-    f: Operands, factors: tuple[int, int] | None, zeros: tuple[int, int], type_: IntType, function: Function
-) -> Way:
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], type_: IntType, function: Function
+) -> JoinPlan:
     """Without tables in front."""
-    return Way(factors, zeros, False, (None, None), f.input_types, type_, function)
+    return JoinPlan(factors, zeros, False, (None, None), f.input_types, type_, function)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.ir import Merge, Whole
+from hlsgen.ir import BinaryMap, IntegerEncoding
 from hlsgen.ir.binary_function import Reach, specialize
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.binary import affine
 from hlsgen.rescale.binary.exhaustive import Pairs
-from hlsgen.rescale.binary.join_plan import Way, plain
+from hlsgen.rescale.binary.join_plan import JoinPlan, plain
 
 #: Most pairs of codes, of all sets, that are tried.
 MAX_PAIRS = 1 << 25
@@ -26,17 +26,17 @@ _FEW = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class JoinSearch:
     """`index` (elements,): function set of each element of the stream. `ways`: at least one."""
 
     name: str
     index: Array
     sources: tuple[IntType, IntType]
     result: IntType
-    ways: tuple[Way, ...]
+    ways: tuple[JoinPlan, ...]
 
 
-def find(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> Found | str:
+def find(layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> JoinSearch | str:
     """All ways that are worth a try, or why there is none.
 
     `order` as of the stream of the result, `reach` as in `operands.specialize`.
@@ -50,7 +50,7 @@ def find(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = 
         function = arithmetic.function
         ways.append(plain(f, arithmetic.factors, arithmetic.zeros, function.input_type, function))
         if f.pairs > _FEW and _is_sum_itself(function):
-            return Found(f.name, f.index, f.input_types, f.output_type, tuple(ways))
+            return JoinSearch(f.name, f.index, f.input_types, f.output_type, tuple(ways))
     if f.pairs <= MAX_PAIRS:
         pairs = Pairs(f)
         for way in pairs.ways(ways[0] if ways else None):
@@ -60,12 +60,12 @@ def find(layer: Merge, order: Array, reach: tuple[Reach | None, Reach | None] = 
                 ways.append(way)
     else:
         reasons.append(f"{f.pairs} pairs of codes are too many to try; at most {MAX_PAIRS}")
-    return Found(f.name, f.index, f.input_types, f.output_type, tuple(ways)) if ways else "; ".join(reasons)
+    return JoinSearch(f.name, f.index, f.input_types, f.output_type, tuple(ways)) if ways else "; ".join(reasons)
 
 
 def _is_sum_itself(f: StepFunction) -> bool:
     """Whether the code is the integer that the join gives."""
     end = f.quantizer
-    if not isinstance(f.source, Whole) or not isinstance(end, QuantizeLinear) or f.ops:
+    if not isinstance(f.source, IntegerEncoding) or not isinstance(end, QuantizeLinear) or f.ops:
         return False
     return bool((end.scale == 1).all() and not end.zero_point.any())

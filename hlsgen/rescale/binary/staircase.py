@@ -8,8 +8,8 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.extract import MAX_STEPS
-from hlsgen.rescale.realize.scale_fit import MAX_PRODUCT, Stairs, multipliers, simplest, slopes
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.realize.scale_fit import MAX_PRODUCT, StaircasePoints, multipliers, simplest, slopes
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,11 +74,11 @@ class Gaps:
         return Gaps(lo, hi, low, least, most)
 
     @property
-    def stairs(self) -> Stairs:
+    def stairs(self) -> StaircasePoints:
         """What a line has to pass."""
         steps = len(self.most)
-        found = Stairs.of(self.most, self.base, self.lo, self.hi, self.base, self.base + steps)
-        return Stairs(
+        found = StaircasePoints.of(self.most, self.base, self.lo, self.hi, self.base, self.base + steps)
+        return StaircasePoints(
             found.x, found.k, found.at, np.concatenate([self.least - 1, found.y[-1:]]), found.l, found.under, found.origin
         )  # fmt: skip
 
@@ -110,12 +110,12 @@ class Gaps:
         table = None if line is None else self.on_line(*line)
         return roundest(self.least, self.most) if table is None else table
 
-    def steps(self, name: str, table: Array, falling: Array) -> Steps:
+    def steps(self, name: str, table: Array, falling: Array) -> ThresholdTable:
         """The steps with these thresholds; `falling`: sets that were turned around."""
         count = np.arange(len(table) + 1)[:, None]
         values = self.base + np.where(falling, count[::-1], count)
         lo, hi = np.where(falling, -self.hi, self.lo), np.where(falling, -self.lo, self.hi)
-        return Steps(name, lo, hi, np.where(falling, 1 - table[::-1], table), values)
+        return ThresholdTable(name, lo, hi, np.where(falling, 1 - table[::-1], table), values)
 
 
 def roundest(least: Array, most: Array) -> Array:
@@ -142,7 +142,7 @@ def gaps_of(points: list[Points]) -> tuple[Gaps, Array] | str:
     return Gaps.of(turned, low, high), directions < 0
 
 
-def runs(name: str, points: list[Points]) -> Steps | str:
+def runs(name: str, points: list[Points]) -> ThresholdTable | str:
     """Any function, as a list of runs."""
     places = [np.flatnonzero(np.diff(p.code)) + 1 for p in points]
     size = max(1, *map(len, places)) if places else 1
@@ -155,4 +155,4 @@ def runs(name: str, points: list[Points]) -> Steps | str:
         table[: len(at), s] = roundest(p.t[at - 1] + 1, p.t[at])
         values[:, s] = p.code[-1]
         values[: len(at) + 1, s] = p.code[np.append(0, at)]
-    return Steps(name, lo, hi, table, values)
+    return ThresholdTable(name, lo, hi, table, values)

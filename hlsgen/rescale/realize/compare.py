@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Beyond this many steps any other realization takes less.
 MAX_STEPS = 31
 
 
 @dataclass(frozen=True, eq=False)
-class Compare:
+class Comparators:
     """code = base + count of (x >= table[k]) where rising, of (x < table[k]) where falling.
 
     `table` int64 (steps, sets) in the order of the codes: ascending where rising, descending where
@@ -34,7 +34,7 @@ class Compare:
         return self.base + count
 
 
-def find(steps: Steps) -> Compare | str:
+def find(steps: ThresholdTable) -> Comparators | str:
     """The comparisons, if every set rises or falls by one at each of few thresholds, or why not.
 
     Proof: such a function is its thresholds. Rows that all sets reach at lo, or never, are left out.
@@ -50,19 +50,19 @@ def find(steps: Steps) -> Compare | str:
     table, base = table[~(from_lo | never)], base + int(from_lo.sum())
     if not 1 <= len(table) <= MAX_STEPS:
         return f"it has {len(table)} thresholds that matter, not 1 to {MAX_STEPS}"
-    found = Compare(table, falling, base)
+    found = Comparators(table, falling, base)
     corners = steps.corners()
     if (found.apply(corners) != steps.apply(corners)).any():
         raise AssertionError(f"{steps.name}: the comparisons differ from the function")
     return found
 
 
-def threshold_bits(found: Compare, source: IntType) -> int:
+def threshold_bits(found: Comparators, source: IntType) -> int:
     """Bits of a threshold: those of x, and one more if one lies above all that x could be."""
     return source.bits + (int(found.table.max()) >= 1 << (source.bits - source.signed))
 
 
-def cost(found: Compare, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
+def cost(found: Comparators, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
     """LUT sites, DSP blocks, bits of block RAM: comparisons, the exclusive or of each bit, the memory."""
     folds, lanes = table.shape
     width = threshold_bits(found, source)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.correct_fit import Fit, candidates, fit_buckets, fit_constant
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Bits of a bucket's number in memories, that are tried, and of a cell's number at most.
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
@@ -87,7 +87,7 @@ class Correct:
         reached = below | above | self.sure[cell, sets] | ((y & ((1 << size) - 1)) >= level)
         return np.asarray(code + reached)
 
-    def jumps(self, steps: Steps) -> Array | None:
+    def jumps(self, steps: ThresholdTable) -> Array | None:
         """Inputs (points, sets) of the intervals, on both sides of everywhere that this may jump besides
         inside of cells: between them it compares y with one threshold. None if cells could repeat."""
         lo, hi = np.maximum(self.first, steps.lo), np.minimum(self.last, steps.hi)
@@ -106,7 +106,7 @@ class Correct:
         return np.asarray(np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi))
 
 
-def equal(found: Correct, steps: Steps) -> bool:
+def equal(found: Correct, steps: ThresholdTable) -> bool:
     """Proof: both are monotone between neighbouring points of `jumps`, and agree there and at the corners."""
     jumps = found.jumps(steps)
     if jumps is None:
@@ -115,7 +115,7 @@ def equal(found: Correct, steps: Steps) -> bool:
     return bool((found.apply(points) == steps.apply(points)).all())
 
 
-def _build(steps: Steps, fits: list[Fit], folded: bool) -> Correct:
+def _build(steps: ThresholdTable, fits: list[Fit], folded: bool) -> Correct:
     """The tables of all sets in one shape."""
     fine = np.array([fit.fine for fit in fits])
     if folded:
@@ -158,10 +158,10 @@ def _bits(most: int) -> int:
     return max(1, most.bit_length())
 
 
-def _single(steps: Steps, s: int) -> Fit | None:
+def _single(steps: ThresholdTable, s: int) -> Fit | None:
     """The cheapest of the candidates that are equal."""
     lo, hi = int(steps.lo[s]), int(steps.hi[s])
-    one = Steps(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
+    one = ThresholdTable(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
     best: tuple[float, Fit] | None = None
     for fit in candidates(steps.inner(s), lo, hi):
         low, high = fit.cells(fit.fine)
@@ -174,7 +174,7 @@ def _single(steps: Steps, s: int) -> Fit | None:
     return None if best is None else best[1]
 
 
-def find(steps: Steps, folded: bool = False) -> Correct | str:
+def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
     """A realization proven equal to `steps` on all intervals, or why there is none.
 
     `folded`: all sets in one shape, for lanes that change between sets.
@@ -200,7 +200,7 @@ def find(steps: Steps, folded: bool = False) -> Correct | str:
     return found if equal(found, steps) else "the sets differ too much for the fraction bits of all"
 
 
-def _find_folded(steps: Steps) -> Correct | str:
+def _find_folded(steps: ThresholdTable) -> Correct | str:
     """The least memory."""
     inner = [steps.inner(s) for s in range(steps.sets)]
     lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))

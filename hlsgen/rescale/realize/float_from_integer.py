@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlsgen.ir import Whole
+from hlsgen.ir import IntegerEncoding
 from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, Max, Min, Mul
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.realize.float_ops import Arithmetic, Unit, to_float
+from hlsgen.rescale.realize.float_ops import Arithmetic, FloatOp, to_float
 
 #: Integers of float32.
 _EXACT = 1 << 24
@@ -15,8 +15,8 @@ _UNITS = {Add: "ADD", Max: "MAX", Min: "MIN", Mul: "MUL"}
 
 
 def convert(
-    source: Whole, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
-) -> tuple[list[Unit], int] | None:
+    source: IntegerEncoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
+) -> tuple[list[FloatOp], int] | None:
     """Codes lo..hi, int64 (sets,), to float32: the units, and how many of `ops` they do.
 
     None where integers wrap, are not converted, or exceed 2^24 in an operation that float32 has to do.
@@ -25,7 +25,7 @@ def convert(
     sets, dtype = len(lo), source.dtype
     offset: Array = np.zeros(sets, np.int64) + source.offset
     ends = np.stack([lo, hi]) + offset
-    units: list[Unit] = []
+    units: list[FloatOp] = []
     for n, op in enumerate(ops):
         if not _within(ends, dtype):
             return None

@@ -47,20 +47,20 @@ class ToCode:
 
 
 @dataclass(frozen=True, eq=False)
-class Compare:
+class FloatCompare:
     """hg_float_key and hg_threshold: the code counts the thresholds (keys) that x reaches."""
 
     thresholds: Thresholds
 
 
-Unit = Arithmetic | RoundToFloat | ToFloat | ToCode | Compare
+FloatOp = Arithmetic | RoundToFloat | ToFloat | ToCode | FloatCompare
 
 
 @dataclass(frozen=True, eq=False)
 class FloatUnits:
     """A pipeline of float32 units; input are codes, or float32 bits, output codes."""
 
-    units: tuple[Unit, ...]
+    units: tuple[FloatOp, ...]
 
 
 def to_float(type_: IntType, offset: Array) -> ToFloat:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize import multiplier_cost as product
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Significant bits of float32.
 _KEEP = 24
@@ -42,13 +42,13 @@ class FloatScale:
         return int(self.mantissa.max()).bit_length()
 
     @property
-    def stages(self) -> int:
+    def nodes(self) -> int:
         """Registers of the product: one for every two rows of adders, two for several blocks."""
         return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // 4)
 
     @property
     def latency(self) -> int:
-        return self.stages + (9 if self.bits > _KEEP else 7)
+        return self.nodes + (9 if self.bits > _KEEP else 7)
 
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes.
@@ -105,7 +105,7 @@ class Wanted:
     points: Callable[[], Iterable[tuple[Array, Array]]]
 
     @staticmethod
-    def of(steps: Steps) -> Wanted:
+    def of(steps: ThresholdTable) -> Wanted:
         inside = (steps.table > steps.lo) & (steps.table <= steps.hi)
         some = inside.any(axis=0)
         lowest = np.where(inside, steps.table, steps.hi + 1).min(axis=0, initial=int(steps.hi.max()) + 1) - 1
@@ -120,14 +120,14 @@ class Wanted:
 
 
 def find(
-    wanted: Steps | Wanted, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
+    wanted: ThresholdTable | Wanted, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
 ) -> FloatScale | str:  # fmt: skip
     """The product with `scale` float32 (sets,), if the steps are that function; else why not.
     With `dsp` it is one for multiplier blocks.
 
     Both are monotone, the product as every step of its computation is, so the corners decide.
     """
-    wanted = Wanted.of(wanted) if isinstance(wanted, Steps) else wanted
+    wanted = Wanted.of(wanted) if isinstance(wanted, ThresholdTable) else wanted
     if scale.dtype != np.float32 or not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
         return "a scale that is no positive normal float32"
     fraction, exponent = np.frexp(scale)

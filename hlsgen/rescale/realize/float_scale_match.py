@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from hlsgen.ir import Accumulator, Affine, Whole
+from hlsgen.ir import Accumulator, Affine, IntegerEncoding
 from hlsgen.ir.ops import Add, Cast, IntQuant, Max, Mul, QuantizeLinear
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, Rounding
@@ -14,7 +14,7 @@ from hlsgen.rescale.extract import bisect_near
 from hlsgen.rescale.monotone_pieces import edges
 from hlsgen.rescale.realize.float_scale import FloatScale, Wanted
 from hlsgen.rescale.realize.float_scale import find as prove
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Inputs of one evaluation.
 _CHUNK = 1 << 18
@@ -22,7 +22,7 @@ _CHUNK = 1 << 18
 _MAX_THRESHOLDS = 1 << 27
 
 
-def find(f: StepFunction, steps: Steps | None, dsp: bool = False) -> FloatScale | str:
+def find(f: StepFunction, steps: ThresholdTable | None, dsp: bool = False) -> FloatScale | str:
     """A product with a float32 scale, a sum before and a zero point behind it, proven equal to f.
 
     By its steps, or, where these are too many to list, a few thousand at a time.
@@ -79,7 +79,7 @@ def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:
         return None
     assert isinstance(end, IntQuant | QuantizeLinear)
     match f.source:
-        case Whole(_, offset):
+        case IntegerEncoding(_, offset):
             scale: Array = np.ones(1)
         case Accumulator(1, offset, scale):
             pass

@@ -6,19 +6,19 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Accumulator, Affine, CountScale, Decode, Fixed, FloatBits, Whole
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.evaluate import UNCLAMPED, code_type, decoding, float_to_key
 from hlsgen.ir.ops import (
     Activation,
     Add,
+    BinaryOf,
     Bipolar,
-    Both,
     Cast,
-    Choose,
+    Compare,
+    Constant,
     Dequantize,
     Div,
     Elementwise,
-    Fill,
     FixedAdd,
     Float,
     FloatQuant,
@@ -31,28 +31,28 @@ from hlsgen.ir.ops import (
     Pair,
     QuantizeLinear,
     Quantizer,
-    Relate,
     Requantize,
     SignedBit,
     Slope,
     Trunc,
+    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 from hlsgen.rescale.realize import float_from_integer
 from hlsgen.rescale.realize.float_ops import (
     Arithmetic,
-    Compare,
+    FloatCompare,
+    FloatOp,
     FloatUnits,
     RoundToFloat,
     ToCode,
     ToFloat,
-    Unit,
     to_float,
 )
 from hlsgen.rescale.realize.thresholds import Thresholds
 
-__all__ = ["Arithmetic", "Compare", "FloatUnits", "RoundToFloat", "ToCode", "ToFloat", "Unit", "build", "cost"]
+__all__ = ["Arithmetic", "FloatCompare", "FloatOp", "FloatUnits", "RoundToFloat", "ToCode", "ToFloat", "build", "cost"]
 
 BIPOLAR_MODE = 7
 MAX_COMPARE = 4095
@@ -77,10 +77,10 @@ def build(f: StepFunction) -> FloatUnits:
 
 
 def _enter(
-    f: StepFunction, meaning: Decode, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
-) -> tuple[list[Unit], int]:
+    f: StepFunction, meaning: Encoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
+) -> tuple[list[FloatOp], int]:
     """From codes lo..hi to float32: the units, and how many of `ops` they do."""
-    if not isinstance(meaning, Whole):
+    if not isinstance(meaning, IntegerEncoding):
         return _decode(f, meaning, type_), 0
     found = float_from_integer.convert(meaning, type_, lo, hi, ops)
     if found is None:
@@ -99,13 +99,13 @@ def cost(found: FloatUnits, table: Array) -> tuple[float, int, int]:
     return sum(each) * table.shape[1], 0, 0
 
 
-def _for_all_sets(unit: Unit, sets: int) -> Unit:
+def _for_all_sets(unit: FloatOp, sets: int) -> FloatOp:
     if isinstance(unit, Arithmetic):
         return Arithmetic(unit.op, np.broadcast_to(unit.value, (sets,)))
     return unit
 
 
-def _operation(f: StepFunction, op: Float) -> list[Unit]:
+def _operation(f: StepFunction, op: Float) -> list[FloatOp]:
     match op:
         case Mul(value):
             return [Arithmetic("MUL", value)]
@@ -119,13 +119,13 @@ def _operation(f: StepFunction, op: Float) -> list[Unit]:
             return [Arithmetic("MIN", value)]
         case Cast("float32"):
             return []
-        case Cast() | Dequantize() | Activation() | Fma() | Slope() | Both() | Choose() | Relate() | Fill():
+        case Cast() | Dequantize() | Activation() | Fma() | Slope() | BinaryOf() | Where() | Compare() | Constant():
             raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
             assert_never(op)
 
 
-def _divide(f: StepFunction, value: Array) -> list[Unit]:
+def _divide(f: StepFunction, value: Array) -> list[FloatOp]:
     """x / value; by a power of two it is the same as a product with its reciprocal."""
     _only_float32(f, value)
     if (value == 1).all():
@@ -136,7 +136,7 @@ def _divide(f: StepFunction, value: Array) -> list[Unit]:
     return [Arithmetic("MUL", inverse.astype(np.float32))] if exact else [Arithmetic("DIV", value)]
 
 
-def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
+def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
     match op:
         case IntQuant():
             _only_float32(f, op.zero_point)
@@ -148,7 +148,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             _only_float32(f, op.zero_point)
             if op.mode in (Rounding.HALF_UP, Rounding.HALF_DOWN):
                 _only_float32(f, op.divisor)
-            rounded: list[Unit] = [*_divide(f, op.scale), *_add(op.zero_point), RoundToFloat(Rounding.ROUND)]
+            rounded: list[FloatOp] = [*_divide(f, op.scale), *_add(op.zero_point), RoundToFloat(Rounding.ROUND)]
             divide = _divide(f, op.divisor.astype(np.float32))
             if op.type is None:
                 limit = np.full(f.sets, np.inf, np.float32)
@@ -170,7 +170,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[Unit]:
             assert_never(op)
 
 
-def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[Unit]:
+def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[FloatOp]:
     """The zero point comes behind the rounding: up to 2^22 that sum is exact, beyond it saturates."""
     _only_float32(f, op.scale)
     zero = np.broadcast_to(op.zero_point, f.sets)
@@ -178,11 +178,11 @@ def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[Unit]:
         raise fail("HG037", f.name, "codes of QuantizeLinear of more than 22 bits are no float32 numbers.")
     if not zero.any():
         return [*_divide(f, op.scale), _to_code(f, op.mode, op.type)]
-    rounded: list[Unit] = [RoundToFloat(op.mode), Arithmetic("ADD", zero.astype(np.float32))]
+    rounded: list[FloatOp] = [RoundToFloat(op.mode), Arithmetic("ADD", zero.astype(np.float32))]
     return [*_divide(f, op.scale), *rounded, _to_code(f, Rounding.ROUND, op.type)]
 
 
-def _compare(f: StepFunction, thresholds: Array, base: int) -> Compare:
+def _compare(f: StepFunction, thresholds: Array, base: int) -> FloatCompare:
     """x >= T on order keys. T may be wider than float32: the next float32 above decides alike."""
     with np.errstate(over="ignore"):
         single = thresholds.astype(np.float32)
@@ -190,7 +190,7 @@ def _compare(f: StepFunction, thresholds: Array, base: int) -> Compare:
     # -0.0 equals 0.0 but has the smaller key.
     keys = float_to_key(np.where(single == 0, np.float32(-0.0), single).astype(np.float32))
     table = np.broadcast_to(np.sort(keys, axis=0), (len(keys), f.sets))
-    return Compare(Thresholds(table, np.zeros(f.sets, np.bool_), base))
+    return FloatCompare(Thresholds(table, np.zeros(f.sets, np.bool_), base))
 
 
 def _to_code(f: StepFunction, mode: Rounding, type_: IntType) -> ToCode:
@@ -198,24 +198,24 @@ def _to_code(f: StepFunction, mode: Rounding, type_: IntType) -> ToCode:
     return ToCode(int(mode), type_, low, high)
 
 
-def _add(value: Array) -> list[Unit]:
+def _add(value: Array) -> list[FloatOp]:
     return [Arithmetic("ADD", value)] if value.any() else []
 
 
-def _decode(f: StepFunction, meaning: Decode, type_: IntType) -> list[Unit]:
+def _decode(f: StepFunction, meaning: Encoding, type_: IntType) -> list[FloatOp]:
     zero_ = np.zeros(f.sets, np.int64)
     plain = to_float(type_, zero_)
     match meaning:
-        case FloatBits():
+        case FloatKey():
             return []
         case Fixed(fraction):
             return [ToFloat(type_, 0, zero_, zero_ + 1, zero_ - fraction)]
         case Affine(scale, zero):
             _only_float32(f, scale)
             _only_float32(f, zero)
-            scaled: list[Unit] = [] if (scale == 1).all() else [Arithmetic("MUL", scale)]
+            scaled: list[FloatOp] = [] if (scale == 1).all() else [Arithmetic("MUL", scale)]
             return [plain, *_add(-zero), *scaled]
-        case CountScale(scale_, bias):
+        case ThresholdCount(scale_, bias):
             factor, start = (np.full(f.sets, v, np.float32) for v in (scale_, bias))
             return [plain, Arithmetic("MUL", factor), *_add(start)]
         case Accumulator():
@@ -224,7 +224,7 @@ def _decode(f: StepFunction, meaning: Decode, type_: IntType) -> list[Unit]:
             shift = meaning.factor.bit_length() - 1
             offset = np.broadcast_to(meaning.offset, f.sets)
             return [ToFloat(type_, shift, offset, whole, exponent.astype(np.int64) - 48)]
-        case Whole():
+        case IntegerEncoding():
             raise AssertionError("integers are converted with the operations that follow")
         case _:
             assert_never(meaning)

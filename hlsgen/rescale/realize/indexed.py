@@ -11,7 +11,7 @@ from hlsgen.rescale.realize import table as table_
 from hlsgen.rescale.realize import thresholds
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,14 +31,14 @@ class Indexed:
         return self.codes.apply(self.search.apply(codes))
 
 
-def find(steps: Steps, folds: int = 1) -> Indexed | str:
+def find(steps: ThresholdTable, folds: int = 1) -> Indexed | str:
     """The steps themselves, in two memories; no proof is needed."""
     if not isinstance(thresholds.find(steps), str):
         return "it rises or falls through all codes: thresholds alone do it"
     search = Thresholds(steps.table, np.zeros(steps.sets, np.bool_), 0)
     index = np.repeat(np.arange(1, steps.steps + 1)[:, None], steps.sets, axis=1)
     zero = np.zeros(steps.sets, np.int64)
-    codes = table_.find(Steps(steps.name, zero, zero + steps.steps, index, steps.values), folds)
+    codes = table_.find(ThresholdTable(steps.name, zero, zero + steps.steps, index, steps.values), folds)
     return codes if isinstance(codes, str) else Indexed(search, codes)
 
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hlsgen.ir import Whole
+from hlsgen.ir import IntegerEncoding
 from hlsgen.ir.evaluate import operands
 from hlsgen.ir.ops import Pair, PairOp
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType, Rounding, round_shift
 from hlsgen.numerics.quantized_add import Parameters
-from hlsgen.rescale.realize.table import Mode, Table
+from hlsgen.rescale.realize.table import Table, TableMode
 from hlsgen.rescale.realize.table import cost as table_cost
 
 #: Bits behind the point that are tried for the multipliers.
@@ -75,7 +75,7 @@ def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
 
     Where float rounding near ties follows no line, a table of all pairs is left.
     """
-    if not isinstance(f.quantizer, Pair) or f.ops or not isinstance(f.source, Whole):
+    if not isinstance(f.quantizer, Pair) or f.ops or not isinstance(f.source, IntegerEncoding):
         return "it is no function of two operands"
     pair = f.quantizer
     if pair.fixed is not None:
@@ -89,7 +89,7 @@ def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
         down = _rounded_down(even, codes, wanted)
         if down is not None:
             return down
-    return Table(Mode.DIRECT, wanted[:, None], np.zeros(1, np.int64))
+    return Table(TableMode.DIRECT, wanted[:, None], np.zeros(1, np.int64))
 
 
 def _rounded_down(even: PairScale, codes: Array, wanted: Array) -> PairScale | None:

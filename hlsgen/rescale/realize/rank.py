@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Beyond these the tables are larger than any other realization.
 MAX_STATE_BITS = 10
@@ -45,7 +45,7 @@ class Rank:
         return state
 
 
-def changes(steps: Steps, s: int) -> tuple[Array, Array]:
+def changes(steps: ThresholdTable, s: int) -> tuple[Array, Array]:
     """Where set s changes in its interval, ascending, and its codes: before the first, from each one on."""
     inner = np.unique(steps.inner(s))
     index = np.searchsorted(steps.table[:, s], np.concatenate([steps.lo[[s]], inner]), side="right")
@@ -54,7 +54,7 @@ def changes(steps: Steps, s: int) -> tuple[Array, Array]:
     return inner[changed], np.concatenate([codes[:1], codes[1:][changed]])
 
 
-def find(steps: Steps) -> Rank | str:
+def find(steps: ThresholdTable) -> Rank | str:
     """The cascade of tables, which exists for every step function, or why it is too large.
 
     Proof, by induction over the levels: inputs whose low k bits lie between neighbouring low parts

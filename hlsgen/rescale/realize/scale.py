@@ -12,13 +12,13 @@ from hlsgen.rescale.realize.scale_fit import (
     MAX_MULTIPLIER,
     MAX_PRODUCT,
     MAX_SHIFT,
-    Stairs,
+    StaircasePoints,
     mirrored,
     multipliers,
     simplest,
     slopes,
 )
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +45,13 @@ class Scale:
         return IntType(min(-1, int(self.multiplier.min())), int(self.multiplier.max())).bits
 
     @property
-    def stages(self) -> int:
+    def nodes(self) -> int:
         """Registers of the product: one for every two rows of adders."""
         return 1 if self.dsp else -(-self.multiplier_bits // 4)
 
     @property
     def latency(self) -> int:
-        return self.stages + (3 if self.odd is None else 4)
+        return self.nodes + (3 if self.odd is None else 4)
 
     @property
     def mirrored(self) -> bool:
@@ -76,7 +76,7 @@ class Scale:
         return np.asarray(np.clip(code, self.low, self.high))
 
 
-def find(steps: Steps, dsp: bool = False) -> Scale | str:
+def find(steps: ThresholdTable, dsp: bool = False) -> Scale | str:
     """A scale proven equal to the steps, or why there is none: floor, with two addends, to nearest.
 
     With `dsp` it is one for multiplier blocks.
@@ -90,7 +90,7 @@ def find(steps: Steps, dsp: bool = False) -> Scale | str:
     return "; ".join(dict.fromkeys(reasons))
 
 
-def find_floor(steps: Steps) -> Scale | str:
+def find_floor(steps: ThresholdTable) -> Scale | str:
     """One addend, rounded down. There is one iff a line separates the two kinds of points."""
     ready = _Bundle.of(steps)
     if isinstance(ready, str):
@@ -105,7 +105,7 @@ def find_floor(steps: Steps) -> Scale | str:
     return ready.proven(multiplier, simplest(*stairs.offsets(multiplier, shift)), shift)
 
 
-def find_symmetric(steps: Steps, middle: int | None = None) -> Scale | str:
+def find_symmetric(steps: ThresholdTable, middle: int | None = None) -> Scale | str:
     """Two addends, of which x < centre takes the second: rounding of |x - centre| with the sign
     put back, around the code `middle`, by default 0 or, without negative codes, the middle one."""
     ready = _Bundle.of(steps)
@@ -140,7 +140,7 @@ def find_symmetric(steps: Steps, middle: int | None = None) -> Scale | str:
     return ready.proven(multiplier, both[0], shift, centre=centre, below=both[1])
 
 
-def find_even(steps: Steps) -> Scale | str:
+def find_even(steps: ThresholdTable) -> Scale | str:
     """One addend, to nearest with ties to codes of one parity.
 
     Lines that floor cannot have touch points on both sides, where ties go either way: their slope
@@ -166,7 +166,7 @@ def find_even(steps: Steps) -> Scale | str:
     return f"no {MAX_MULTIPLIER}-bit multiplier rounds to nearest in all sets"
 
 
-def _nearest(ready: _Bundle, stairs: Stairs, ranges: Array, shift: int) -> Scale | str | None:
+def _nearest(ready: _Bundle, stairs: StaircasePoints, ranges: Array, shift: int) -> Scale | str | None:
     """The first of a few multipliers, and of both parities, that has an addend in each set."""
     limit = (1 << MAX_MULTIPLIER) - 1
     few = [ranges[:, 0], ranges[:, 1], (ranges[:, 0] + ranges[:, 1]) // 2]
@@ -193,7 +193,7 @@ def _nearest(ready: _Bundle, stairs: Stairs, ranges: Array, shift: int) -> Scale
 class _Bundle:
     """Steps as rising ones: a set that falls is taken as a function of -x."""
 
-    steps: Steps
+    steps: ThresholdTable
     falling: Array
     base: int
     table: Array
@@ -203,7 +203,7 @@ class _Bundle:
     high: int
 
     @staticmethod
-    def of(steps: Steps) -> _Bundle | str:
+    def of(steps: ThresholdTable) -> _Bundle | str:
         base, count = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
         rises = (steps.values == base + count).all(axis=0)
         falls = (steps.values == base + count[::-1]).all(axis=0) & ~rises
@@ -219,8 +219,8 @@ class _Bundle:
             int(np.minimum(first, last).min()), int(np.maximum(first, last).max()),
         )  # fmt: skip
 
-    def stairs(self, lo: Array, hi: Array) -> Stairs:
-        return Stairs.of(self.table, self.base, lo, hi, self.low, self.high)
+    def stairs(self, lo: Array, hi: Array) -> StaircasePoints:
+        return StaircasePoints.of(self.table, self.base, lo, hi, self.low, self.high)
 
     def too_wide(self, multiplier: Array, shift: int) -> str | None:
         reach = np.maximum(np.abs(self.lo), np.abs(self.hi)).astype(object) + 1
@@ -265,7 +265,7 @@ def cost(found: Scale, table: Array, source: IntType, result: IntType, dsp: bool
     each += 0 if dsp and len(addends) == 1 and not found.mirrored else width - zeros
     each += 0 if found.odd is None else found.shift / 5 + width - found.shift
     each += 0 if len(addends) == 1 else source.bits / 2 + r_bits
-    each += 0 if folds == 1 or dsp or found.stages == 1 else r_bits
+    each += 0 if folds == 1 or dsp or found.nodes == 1 else r_bits
     fields = bits + len(addends) * r_bits + (0 if len(addends) == 1 else source.bits + 1)
     logic, block = product.memory(folds, lanes, fields)
     return lut + lanes * each + logic, blocks, block

@@ -19,7 +19,7 @@ UNBOUNDED = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
-class Stairs:
+class StaircasePoints:
     """Points (points, columns) that a line passes: at or above k at x, strictly below l at y.
 
     `at` and `under` tell which of them count. Columns are independent of each other.
@@ -34,7 +34,7 @@ class Stairs:
     origin: Array
 
     @staticmethod
-    def of(table: Array, base: int, lo: Array, hi: Array, low: int, high: int) -> Stairs:
+    def of(table: Array, base: int, lo: Array, hi: Array, low: int, high: int) -> StaircasePoints:
         """Of clamp(base + number of thresholds reached, low, high) on lo..hi, which may be empty.
 
         table (steps, columns) ascending. Inside, every threshold is two points. Codes that are not
@@ -44,7 +44,7 @@ class Stairs:
         first, last = (base + (table <= end).sum(axis=0) for end in (lo, hi))
         inner = (table > lo) & (table <= hi)
         some = lo <= hi
-        return Stairs(
+        return StaircasePoints(
             np.concatenate([table, lo[None]]), np.concatenate([codes, first[None]]),
             np.concatenate([inner, (some & (first > low))[None]]),
             np.concatenate([table - 1, hi[None]]), np.concatenate([codes, last[None] + 1]),
@@ -102,7 +102,7 @@ class Slopes:
         return f"a slope above {self.above} ({self.why_above}) and below {self.below} ({self.why_below})"
 
 
-def slopes(stairs: Stairs) -> list[Slopes]:
+def slopes(stairs: StaircasePoints) -> list[Slopes]:
     """The slopes of each column, exactly; codes times the length of an interval are below 2^61.
 
     A point (x, k) and a point (y, l) leave an offset between them iff k - l < slope * (x - y): a

@@ -10,7 +10,7 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.rank import changes
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 MAX_ADDRESS_BITS = 12
 _MAX_ENTRIES = 1 << 24
@@ -21,7 +21,7 @@ _LUT_BITS = 1 << 13
 _BITS_OF_A_LUT = 128
 
 
-class Mode(IntEnum):
+class TableMode(IntEnum):
     """The value is parameter MODE of hg_table."""
 
     DIRECT = 0
@@ -38,7 +38,7 @@ class Table:
     int64 (sets,).
     """
 
-    mode: Mode
+    mode: TableMode
     entries: Array
     center: Array
     even: bool = False
@@ -56,18 +56,18 @@ class Table:
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes."""
         last, column = len(self.entries) - 1, np.arange(self.entries.shape[1])
-        if self.mode == Mode.DIRECT:
+        if self.mode == TableMode.DIRECT:
             return np.asarray(self.entries[codes & last, column])
         distance = codes - self.center
         below = distance < 0
-        if self.mode == Mode.WINDOW:
+        if self.mode == TableMode.WINDOW:
             return np.asarray(self.entries[np.clip(distance, 0, last), column])
         index = np.where(below, -distance - 1 + self.even, distance)
         values = self.entries[np.minimum(index, last), column]
         return np.where(below, self.total - values, values)
 
 
-def find(steps: Steps, folds: int = 1) -> Table | str:
+def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
     """The cheapest table, or why all are too large. `folds`: sets in the memory of a lane.
 
     Proof: `_equal` compares every x of lo..hi at which the index of the table is not clamped, and one
@@ -94,23 +94,23 @@ def find(steps: Steps, folds: int = 1) -> Table | str:
     return best
 
 
-def _fits(steps: Steps, largest: int) -> int | None:
+def _fits(steps: ThresholdTable, largest: int) -> int | None:
     """Bits of an index 0..largest, if it is not too wide."""
     bits = max(1, largest.bit_length())
     return bits if bits <= MAX_ADDRESS_BITS and steps.sets << bits <= _MAX_ENTRIES else None
 
 
-def _direct(steps: Steps) -> Table | None:
+def _direct(steps: ThresholdTable) -> Table | None:
     bits = _fits(steps, int((steps.hi - steps.lo).max()))
     if bits is None:
         return None
     # The one x of lo..lo + 2^bits - 1 with those low bits.
     address = np.arange(1 << bits)[:, None]
     x = steps.lo + ((address - steps.lo) & ((1 << bits) - 1))
-    return Table(Mode.DIRECT, steps.apply(np.minimum(x, steps.hi)), np.zeros_like(steps.lo))
+    return Table(TableMode.DIRECT, steps.apply(np.minimum(x, steps.hi)), np.zeros_like(steps.lo))
 
 
-def _window(steps: Steps) -> Table | None:
+def _window(steps: ThresholdTable) -> Table | None:
     """Entry 0 is the code before the first change, an entry after the last change the one there."""
     first, last = _span(steps)
     bits = _fits(steps, int((last - first).max()))
@@ -120,10 +120,10 @@ def _window(steps: Steps) -> Table | None:
     aligned = (first >= 0).all() and (last < 1 << bits).all()
     center = np.zeros_like(first) if aligned else first
     x = center + np.arange(1 << bits)[:, None]
-    return Table(Mode.WINDOW, steps.apply(np.clip(x, steps.lo, steps.hi)), center)
+    return Table(TableMode.WINDOW, steps.apply(np.clip(x, steps.lo, steps.hi)), center)
 
 
-def _span(steps: Steps) -> tuple[Array, Array]:
+def _span(steps: ThresholdTable) -> tuple[Array, Array]:
     """The input before the first change of each set, and that of its last one; lo if there is none."""
     first, last = steps.lo.copy(), steps.lo.copy()
     for s in range(steps.sets):
@@ -133,7 +133,7 @@ def _span(steps: Steps) -> tuple[Array, Array]:
     return first, last
 
 
-def _halves(steps: Steps) -> Iterator[Table]:
+def _halves(steps: ThresholdTable) -> Iterator[Table]:
     """Tables of f(x) for x >= center, if every set has f(mirror - x) = total - f(x) with its own mirror.
 
     One total for all sets, and mirror = 2 * center - 1 + even, with one `even`.
@@ -158,7 +158,7 @@ def _first(candidates: list[tuple[int, int]], odd: int, total: int) -> int:
     return next(mirror for mirror, each in candidates if mirror & 1 == odd and each == total)
 
 
-def _mirrors(steps: Steps, s: int) -> list[tuple[int, int]]:
+def _mirrors(steps: ThresholdTable, s: int) -> list[tuple[int, int]]:
     """Pairs (mirror, total) with f(mirror - x) = total - f(x) for all x that have a mirror image.
 
     f(x) + f(mirror - x) is a symmetric step function: it is constant if it is the same at the ends
@@ -181,12 +181,12 @@ def _mirrors(steps: Steps, s: int) -> list[tuple[int, int]]:
     return proven
 
 
-def _column(steps: Steps, s: int, x: Array) -> Array:
+def _column(steps: ThresholdTable, s: int, x: Array) -> Array:
     """f of one set, x (points,)."""
     return np.asarray(steps.values[np.searchsorted(steps.table[:, s], x, side="right"), s])
 
 
-def _half(steps: Steps, mirror: Array, even: bool, total: int) -> Table | None:
+def _half(steps: ThresholdTable, mirror: Array, even: bool, total: int) -> Table | None:
     center = -(-mirror // 2)
     first, last = _span(steps)
     # Index of the first input and of the last one: beyond them nothing changes.
@@ -198,14 +198,14 @@ def _half(steps: Steps, mirror: Array, even: bool, total: int) -> Table | None:
     x = center + np.arange(1 << bits)[:, None]
     upper = steps.apply(np.minimum(x, steps.hi))
     lower = total - steps.apply(np.clip(mirror - x, steps.lo, steps.hi))
-    return Table(Mode.HALF, np.where(x <= steps.hi, upper, lower), center, even, total)
+    return Table(TableMode.HALF, np.where(x <= steps.hi, upper, lower), center, even, total)
 
 
-def _equal(table: Table, steps: Steps) -> bool:
+def _equal(table: Table, steps: ThresholdTable) -> bool:
     size = len(table.entries) + 1
-    start = np.where(table.mode == Mode.HALF, table.center - size, table.center - 1)
+    start = np.where(table.mode == TableMode.HALF, table.center - size, table.center - 1)
     start, stop = np.maximum(start, steps.lo), np.minimum(table.center + size, steps.hi)
-    if table.mode == Mode.DIRECT:
+    if table.mode == TableMode.DIRECT:
         start, stop = steps.lo, steps.hi
     points = int((stop - start).max()) + 1
     rows = max(1, _CHUNK // steps.sets)
@@ -221,10 +221,10 @@ def cost(found: Table, table: Array, source: IntType, result: IntType) -> tuple[
     """LUT sites, DSP blocks, bits of block RAM: the memory, and the arithmetic of its index."""
     folds, lanes = table.shape
     sites = 0.0
-    if found.mode != Mode.DIRECT:
+    if found.mode != TableMode.DIRECT:
         width = max(source.bits, found.bits) + 1
         sites += width * bool(found.center.any()) + found.bits + (width - found.bits) / 5
-        if found.mode == Mode.HALF:
+        if found.mode == TableMode.HALF:
             sites += 1.5 * (found.bits + 1) * found.even + result.bits
     words = folds << found.bits
     memory = words * result.bits

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.threshold_table import Steps
+from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class Thresholds:
         return self.base + count
 
 
-def find(steps: Steps) -> Thresholds | str:
+def find(steps: ThresholdTable) -> Thresholds | str:
     """The thresholds themselves, if every set rises or falls through all codes; no proof is needed."""
     low, count = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
     rising = (steps.values == low + count).all(axis=0)

@@ -6,7 +6,7 @@ from typing_extensions import assert_never
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import (
-    Compare,
+    Comparators,
     Correct,
     FloatScale,
     PairAdd,
@@ -30,7 +30,7 @@ def bind(found: Single, table: Array, source: IntType, result: IntType, name: st
             return shift.bind(found, table, source, result, name)
         case Thresholds():
             return thresholds.bind(found, table, source, result, name)
-        case Compare():
+        case Comparators():
             return compare.bind(found, table, source, result, name)
         case Rank():
             return rank.bind(found, table, source, result, name)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.realize.compare import Compare, threshold_bits
+from hlsgen.rescale.realize.compare import Comparators, threshold_bits
 from hlsgen.verilog.binding.memory_files import Binding, Bits, words
 
 
-def bind(found: Compare, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+def bind(found: Comparators, table: Array, source: IntType, result: IntType, name: str) -> Binding:
     """`table` int64 (folds, lanes): the set of each lane in each beat."""
     bits = threshold_bits(found, source)
     falling = bool(found.falling[table].any())

@@ -27,7 +27,7 @@ Parameter = int | str | Bits
 class Binding:
     """Module, its parameters, its memory files, and what a comment says of it.
 
-    Parameter FILE is a file name, or the stem of several; names of files start with the stage's name.
+    Parameter FILE is a file name, or the stem of several; names of files start with the node's name.
     """
 
     module: str

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.realize.table import Mode, Table
+from hlsgen.rescale.realize.table import Table, TableMode
 from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, words
 
 
@@ -17,7 +17,11 @@ def bind(found: Table, table: Array, source: IntType, result: IntType, name: str
     bits = signed_bits(found.center)
     if centered:
         memories[f"{name}.mem"] = words(found.center[table], bits)
-    about = {Mode.DIRECT: "", Mode.WINDOW: ", its ends for the rest", Mode.HALF: ", mirrored for as many more"}
+    about = {
+        TableMode.DIRECT: "",
+        TableMode.WINDOW: ", its ends for the rest",
+        TableMode.HALF: ", mirrored for as many more",
+    }
     return Binding(
         "hg_table",
         {

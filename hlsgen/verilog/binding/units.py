@@ -7,66 +7,66 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.units import (
     TREE_LEVELS,
-    BesideStage,
-    ConcatStage,
-    ConvStage,
-    FifoStage,
-    FloatStage,
-    ForkStage,
-    GatherStage,
-    JoinStage,
-    KeyStage,
-    MatrixStage,
-    PadStage,
-    PickStage,
-    PoolStage,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
     Port,
-    ReduceStage,
-    RescaleStage,
-    SliceStage,
-    Stage,
-    TapsStage,
-    TreeStage,
-    UnfoldStage,
-    WidthStage,
-    WinnerStage,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    SlidingWindow,
+    TiledPool,
+    WidthConverter,
 )
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale.realize.float_ops import Arithmetic, Compare, RoundToFloat, ToCode, ToFloat
+from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 from hlsgen.verilog.binding import bind
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 
 
-def bind_stage(stage: Stage, style: int = 0) -> Binding:
-    """The module of a stage; `about` says what it does. `style`: kind of weight memories, see hg_weights."""
-    unit, name, source, result = stage.unit, stage.name, stage.source, stage.result
+def bind_node(node: Node, style: int = 0) -> Binding:
+    """The module of a node; `about` says what it does. `style`: kind of weight memories, see hg_weights."""
+    unit, name, source, result = node.unit, node.name, node.source, node.result
     signed = int(source.type.signed)
     match unit:
         case Port():
             raise AssertionError("ports are not bound")
-        case KeyStage():
+        case FloatKeyUnit():
             return Binding("hg_float_key", {"LANES": source.lanes}, "float32 to order key")
-        case WidthStage():
-            return _width(stage)
-        case RescaleStage():
+        case WidthConverter():
+            return _width(node)
+        case RescaleUnit():
             return bind(unit.found, unit.table, source.type, result.type, name)
-        case FloatStage():
-            return _float(stage, unit)
-        case MatrixStage():
-            return _matrix(stage, unit, style)
-        case ConvStage():
-            return _convolution(stage, unit, style)
-        case PoolStage():
+        case FloatUnit():
+            return _float(node, unit)
+        case MatVec():
+            return _matrix(node, unit, style)
+        case ConvUnit():
+            return _convolution(node, unit, style)
+        case PoolUnit():
             total = unit.kind is Reduction.SUM
             return Binding("hg_pool", {
                 "LANES": source.lanes, **_window(unit.window, unit.height, unit.width), "GROUPS": unit.folds,
                 "DEPTH": unit.depth, "X_W": source.type.bits, "PAD": _code(unit.pad, source.type.bits),
                 "X_SIGNED": signed, "SUM": int(total), "ACC_W": result.type.bits,
             }, f"{unit.kind.value} of {unit.window.kernel[0]} x {unit.window.kernel[1]}")  # fmt: skip
-        case ReduceStage():
+        case TiledPool():
             names = ("HEIGHT", "WIDTH", "KH", "KW", "OUT_H", "OUT_W", "FOLDS")
             values = (unit.height, unit.width, *unit.kernel, *unit.size, unit.folds)
             return Binding("hg_reduce", {
@@ -74,39 +74,39 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
                 "SUM": int(unit.kind is Reduction.SUM), "ACC_W": result.type.bits,
                 **dict(zip(names, values, strict=True)),
             }, f"{unit.kind.value} of {unit.kernel[0]} x {unit.kernel[1]}, side by side")  # fmt: skip
-        case UnfoldStage():
+        case SlidingWindow():
             place = {k: v for k, v in _window(unit.window, unit.height, unit.width).items() if k not in ("DH", "DW")}
             return Binding("hg_unfold", {
                 "UNIT": source.type.bits, "LANES": source.lanes // unit.pixels, **place, "FOLDS": unit.folds, "ROWS": unit.rows, "COLUMNS": unit.columns,
                 "PAD": _code(unit.pad, source.type.bits), **_several(PIXELS=unit.pixels, WINDOWS=unit.windows, DH=unit.window.dilations[0], DW=unit.window.dilations[1]),
             }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
-        case TapsStage():
-            return _taps(stage, unit, style)
-        case TreeStage(kind, taps):
+        case GroupedMatVec():
+            return _taps(node, unit, style)
+        case ReduceTree(kind, taps):
             return Binding("hg_pool_tree", {
                 "LANES": result.lanes, "TAPS": taps, "X_W": source.type.bits, "X_SIGNED": signed,
                 "SUM": int(kind is Reduction.SUM), "ACC_W": result.type.bits,
             }, f"{kind.value} of {taps} taps")  # fmt: skip
-        case ForkStage(count):
+        case Fork(count):
             return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"{count} takers")
-        case FifoStage(depth):
+        case Fifo(depth):
             return Binding("hg_fifo", {"WIDTH": source.bits, "DEPTH": depth}, f"{depth} beats wait here")
-        case JoinStage():
-            return _join(stage, unit)
-        case ConcatStage():
-            return _concat(stage, unit)
-        case BesideStage(lanes, pixels):
-            a, b = (stream.type for stream in stage.sources)
+        case JoinStreams():
+            return _join(node, unit)
+        case ConcatBeats():
+            return _concat(node, unit)
+        case ConcatChannels(lanes, pixels):
+            a, b = (stream.type for stream in node.sources)
             return Binding("hg_beside", {
                 "UNIT_A": a.bits, "A_SIGNED": int(a.signed), "UNIT_B": b.bits, "B_SIGNED": int(b.signed),
                 "UNIT_OUT": result.type.bits, "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
             }, f"{lanes[0]} and {lanes[1]} elements side by side")  # fmt: skip
-        case PickStage(places):
+        case SelectLanes(places):
             return Binding("hg_pick", {
                 "UNIT": source.type.bits, "IN": source.lanes, "OUT": result.lanes,
                 "MAP": Bits(32 * len(places), sum(place << (32 * n) for n, place in enumerate(places))),
             }, "elements of each beat")  # fmt: skip
-        case SliceStage():
+        case Crop():
             sizes = dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), unit.sizes, strict=True))
             cuts = {
                 f"{axis}{what}": value
@@ -114,15 +114,15 @@ def bind_stage(stage: Stage, style: int = 0) -> Binding:
                 for what, value in zip("01S", cut, strict=True)
             }
             return Binding("hg_take", {"WIDTH": source.bits, **sizes, **cuts}, "slice")
-        case PadStage():
+        case PadBorder():
             border = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
             return Binding("hg_pad", {
                 "UNIT": source.type.bits, "LANES": source.lanes, "HEIGHT": unit.height, "COLUMNS": unit.width,
                 "FOLDS": unit.folds, **border, "VALUE": _code(unit.value, source.type.bits),
             }, "border")  # fmt: skip
-        case GatherStage():
-            return _gather(stage, unit)
-        case WinnerStage():
+        case Reorder():
+            return _gather(node, unit)
+        case ArgMaxUnit():
             return Binding("hg_argmax", {
                 "LANES": source.lanes, "BEATS": unit.beats, "IN_W": source.type.bits, "IN_SIGNED": signed,
                 "INDEX_W": result.type.bits,
@@ -135,8 +135,8 @@ def _code(value: int, bits: int) -> Bits:
     return Bits(bits, value & ((1 << bits) - 1))
 
 
-def _width(stage: Stage) -> Binding:
-    source, result = stage.source, stage.result
+def _width(node: Node) -> Binding:
+    source, result = node.source, node.result
     parameters: dict[str, Parameter] = {"UNIT": source.type.bits, "IN": source.lanes, "OUT": result.lanes}
     if source.group % source.lanes or result.group % result.lanes:
         parameters |= {"IN_GROUP": source.group, "OUT_GROUP": result.group}
@@ -165,26 +165,26 @@ def _kind(bits: int, mode: int) -> str:
     return {0: f"{bits}-bit weights", 1: "bipolar weights", 2: "bipolar weights, popcount"}[mode]
 
 
-def _matrix(stage: Stage, unit: MatrixStage, style: int) -> Binding:
+def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
     rows, columns = unit.weight.shape
     folded = unit.weight.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
     table, bits = _weights(folded.reshape(-1, unit.pe, unit.simd), unit.mode)
-    file = f"{stage.name}.mem"
+    file = f"{node.name}.mem"
     several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
     return Binding("hg_mvu", {
         "SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds,
-        "X_W": stage.source.type.bits, "X_SIGNED": int(stage.source.type.signed), "W_W": bits, "MODE": unit.mode,
-        "ACC_W": stage.result.type.bits, "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **several,
+        "X_W": node.source.type.bits, "X_SIGNED": int(node.source.type.signed), "W_W": bits, "MODE": unit.mode,
+        "ACC_W": node.result.type.bits, "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **several,
     }, f"{rows} x {columns}, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
 
 
-def _convolution(stage: Stage, unit: ConvStage, style: int) -> Binding:
-    source, window = stage.source, unit.window
+def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
+    source, window = node.source, unit.window
     table, bits = _weights(unit.weight, unit.mode)
-    file = f"{stage.name}.mem"
+    file = f"{node.name}.mem"
     rest: dict[str, Parameter] = {
         "DEPTH": unit.depth, "X_W": source.type.bits, "PAD": _code(unit.pad, source.type.bits),
-        "X_SIGNED": int(source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": stage.result.type.bits,
+        "X_SIGNED": int(source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": node.result.type.bits,
         "FILE": file, "STYLE": style,
     }  # fmt: skip
     memories = {file: words(table, bits)}
@@ -198,23 +198,23 @@ def _convolution(stage: Stage, unit: ConvStage, style: int) -> Binding:
     return Binding("hg_conv", parameters, about, memories)
 
 
-def _taps(stage: Stage, unit: TapsStage, style: int) -> Binding:
+def _taps(node: Node, unit: GroupedMatVec, style: int) -> Binding:
     table, bits = _weights(unit.weight, unit.mode)
-    file = f"{stage.name}.mem"
+    file = f"{node.name}.mem"
     taps, depthwise = unit.simd // unit.columns, unit.rows == unit.columns == 1
     what = "depthwise" if depthwise else f"groups of {unit.rows} x {unit.columns}"
     return Binding("hg_dwmvu", {
-        "PE": unit.pe, "TAPS": taps, "FOLDS": len(unit.weight), "X_W": stage.source.type.bits,
-        "X_SIGNED": int(stage.source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": stage.result.type.bits,
+        "PE": unit.pe, "TAPS": taps, "FOLDS": len(unit.weight), "X_W": node.source.type.bits,
+        "X_SIGNED": int(node.source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": node.result.type.bits,
         "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **_several(ROWS=unit.rows, COLUMNS=unit.columns),
     }, f"{what}, {taps} taps, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
 
 
-def _join(stage: Stage, unit: JoinStage) -> Binding:
-    a, b = (stream.type for stream in stage.sources)
+def _join(node: Node, unit: JoinStreams) -> Binding:
+    a, b = (stream.type for stream in node.sources)
     parameters: dict[str, Parameter] = {
-        "LANES": stage.result.lanes, "A_W": a.bits, "A_SIGNED": int(a.signed), "B_W": b.bits,
-        "B_SIGNED": int(b.signed), "OUT_W": stage.result.type.bits,
+        "LANES": node.result.lanes, "A_W": a.bits, "A_SIGNED": int(a.signed), "B_W": b.bits,
+        "B_SIGNED": int(b.signed), "OUT_W": node.result.type.bits,
     }  # fmt: skip
     if unit.packed:
         return Binding("hg_join", parameters | {"MODE": 2}, "both operands side by side")
@@ -225,27 +225,27 @@ def _join(stage: Stage, unit: JoinStage) -> Binding:
     return Binding("hg_join", parameters | {"MODE": 0} | factors, "weighted sum of both operands")
 
 
-def _concat(stage: Stage, unit: ConcatStage) -> Binding:
-    a, b = (stream.type for stream in stage.sources)
+def _concat(node: Node, unit: ConcatBeats) -> Binding:
+    a, b = (stream.type for stream in node.sources)
     return Binding("hg_concat", {
         "UNIT_A": a.bits, "A_SIGNED": int(a.signed), "UNIT_B": b.bits, "B_SIGNED": int(b.signed),
-        "UNIT_OUT": stage.result.type.bits, "LANES": stage.result.lanes, "BEATS_A": unit.beats[0],
+        "UNIT_OUT": node.result.type.bits, "LANES": node.result.lanes, "BEATS_A": unit.beats[0],
         "BEATS_B": unit.beats[1],
     }, f"{unit.beats[0]} and {unit.beats[1]} beats by turns")  # fmt: skip
 
 
-def _gather(stage: Stage, unit: GatherStage) -> Binding:
+def _gather(node: Node, unit: Reorder) -> Binding:
     extents = sum(extent << (32 * d) for d, (extent, _) in enumerate(unit.loops))
     strides = sum(stride << (32 * d) for d, (_, stride) in enumerate(unit.loops))
     bits = 32 * len(unit.loops)
     return Binding("hg_gather", {
-        "WIDTH": stage.source.bits, "BLOCK": unit.block, "DIMS": len(unit.loops), "EXTENTS": Bits(bits, extents),
+        "WIDTH": node.source.bits, "BLOCK": unit.block, "DIMS": len(unit.loops), "EXTENTS": Bits(bits, extents),
         "STRIDES": Bits(bits, strides),
     }, "another order")  # fmt: skip
 
 
-def _float(stage: Stage, unit: FloatStage) -> Binding:
-    source, result, file = stage.source, stage.result, f"{stage.name}.mem"
+def _float(node: Node, unit: FloatUnit) -> Binding:
+    source, result, file = node.source, node.result, f"{node.name}.mem"
     common: dict[str, Parameter] = {"LANES": source.lanes, "FOLDS": len(unit.table), "FILE": file}
     match unit.unit:
         case Arithmetic(op, value):
@@ -271,8 +271,8 @@ def _float(stage: Stage, unit: FloatStage) -> Binding:
             return Binding("hg_f32_encode", {
                 "MODE": code.mode, "OUT_W": result.type.bits, "OUT_SIGNED": int(result.type.signed), **common,
             }, "float32 to code", {file: words(word[unit.table], 64)})  # fmt: skip
-        case Compare():
-            raise AssertionError("a comparison is two stages")
+        case FloatCompare():
+            raise AssertionError("a comparison is two units")
         case _:
             assert_never(unit.unit)
 
