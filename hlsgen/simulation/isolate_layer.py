@@ -41,8 +41,12 @@ class _Port:
 
 
 def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
-    """Writes the layer's units as they lie in `directory`, the beats of these frames (frames, *shape) that the
-    model sends into them, and those that it expects, to a folder below `directory`; gives the folder."""
+    """Writes a layer of a build alone, with a test that fails as long as its modules are wrong; gives the folder.
+
+    The folder lies below `directory`. It holds the units of the layer, wired as the build says, over the library
+    modules and memories that lie in `directory`; the beats that the model sends into the layer for these frames,
+    codes int64 (frames, *shape); and the beats that the layer must send.
+    """
     schedule, graph = build.schedule, build.graph
     nodes = _needed(stages_of(schedule)[layer])
     producers = {wire: node for node in schedule.nodes for wire in node.outputs}
@@ -59,15 +63,18 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "tb").mkdir(parents=True)
     shutil.copytree(directory / "rtl", folder / "rtl", ignore=shutil.ignore_patterns(f"{build.design.top}.v"))
-    top = (directory / "rtl" / f"{build.design.top}.v").read_text()
     edge = {name for p in [*ports, output] for name in (p.data, f"{p.wire}_valid", f"{p.wire}_ready")}
     own = {name for s in nodes for w in s.outputs for name in (_data(s, w), f"{w}_valid", f"{w}_ready")} - edge
-    declarations = [line for line in top.splitlines() if (m := _NET.fullmatch(line)) and m[1] in own]
-    instances = [_instance(top, node.name) for node in nodes]
+    names = {node.name for node in nodes}
     text = render(
-        "verilog/cut.v.j2", layer=layer.replace("\n", " "), top=build.design.top, inputs=ports, output=output,
-        declarations=declarations, instances=instances,
-    )  # fmt: skip
+        "verilog/cut.v.j2",
+        layer=layer.replace("\n", " "),
+        top=build.design.top,
+        inputs=ports,
+        output=output,
+        nets=[net for net in build.design.nets if net.name in own],
+        instances=[instance for instance in build.design.instances if instance.name in names],
+    )
     (folder / "rtl" / "cut.v").write_text(text)
     library = [
         line for line in (directory / "files.f").read_text().split() if not line.endswith(f"/{build.design.top}.v")
@@ -90,18 +97,6 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     for name in ("run.py", "test_cut.py"):
         (folder / "tb" / name).write_text(library_text("tb", name))
     return folder
-
-
-_NET = re.compile(r"    wire (?:\[\d+:0\] )?(\w+);")
-
-
-def _instance(top: str, name: str) -> str:
-    """The text of an instance, with its comment."""
-    found = re.search(
-        rf"(?:    //[^\n]*\n)?    hg_\w+ #\(\n(?:(?!    \);\n).*\n)*?    \) {re.escape(name)} \(\n(?:(?!    \);).*\n)*    \);",
-        top,
-    )
-    return found[0] if found else f"    // instance {name} is not in the top level"
 
 
 def _needed(nodes: list[Node]) -> list[Node]:
