@@ -12,11 +12,11 @@ from onnx import helper
 from qonnx.core.modelwrapper import ModelWrapper
 from qonnx.core.onnx_exec import execute_onnx
 
+from hlsgen import ir
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.frontend.constant_folding import Const, attributes
 from hlsgen.frontend.ops_conv import CHANNELS_LAST, CONV_OPERATORS, import_conv
 from hlsgen.frontend.ops_image import import_spatial
-from hlsgen.ir import model as ir
 from hlsgen.ir.evaluate import apply
 
 Array = Any

@@ -23,7 +23,8 @@ from hlsgen.ir import (
     Value,
     View,
 )
-from hlsgen.ir.evaluate import code_type, decoding
+from hlsgen.ir.evaluate import chain, code_type, decoding
+from hlsgen.ir.op_facts import decoded
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Activation,
@@ -167,11 +168,12 @@ class GraphBuilder:
         sources, inputs = (left.value, right.value), (left.index, right.index)
         return self.add(BinaryMap(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
 
-    def to_codes(self, name: str, held: PendingValue) -> PendingValue:
+    def to_codes(self, name: str, held: PendingValue, integers: bool = False) -> PendingValue:
         """The tensor as codes alone, for a layer of that name.
 
         Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
-        integer function; anything else is an error.
+        integer function; anything else is an error. With `integers`, integer tensors stay what they are,
+        for a layer that passes values on: what follows may wrap.
         """
         held = self.flushed(held)
         if held.branches is not None:
@@ -187,6 +189,13 @@ class GraphBuilder:
                 )  # fmt: skip
             self.problems.finish()
             raise AssertionError
+        ends = chain(tuple(held.ops), decoded(held.value.encoding, held.value.type).low)
+        if integers and ends.dtype.kind in "iu":
+            one = np.ones((1,) * len(held.value.shape), np.float32)
+            unit = float(quantizer.scale.ravel()[0])
+            type_ = IntType(round(quantizer.type.lo * unit), round(quantizer.type.hi * unit))
+            whole = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, ends.dtype.name)
+            return self.fold_into_producer(held.pending[-1][0], held, held.ops, whole)
         return self.fold_into_producer(held.pending[-1][0], held, held.ops, quantizer)
 
     def fold_into_producer(

@@ -30,13 +30,13 @@ from hlsgen.ir import (
     ThresholdCount,
     Value,
 )
-from hlsgen.ir.evaluate import constants, decode, lead_axes, with_constants
+from hlsgen.ir.evaluate import constants, decode, lead_axes, own_shapes, with_constants
+from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
 from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder, Pending, PendingValue
 from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
-from hlsgen.passes.move_maxpool_past_quant import never_falls
 from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
 
 T = TypeVar("T", bound=Elementwise | Encoding)
@@ -128,10 +128,10 @@ def pooling(layers: GraphBuilder, name: str, op: Pool, held: PendingValue, shape
     """
     if op.kind is Reduction.MAX:
         held = layers.flushed(held)
-        if held.branches or not all(never_falls(p, held.value.shape) for p in held.ops):
-            held = layers.to_codes(name, held)
+        if held.branches or not _may_follow_maximum(held):
+            held = layers.to_codes(name, held, integers=True)
         value = held.value
-        _rising(name, value)
+        check_order(name, value)
         result = Value(shape, value.type, _spatial(name, value.encoding))
         pending = tuple((n, _spatial(name, p)) for n, p in held.pending)
         made = layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (held.index,)))
@@ -146,16 +146,27 @@ def pooling(layers: GraphBuilder, name: str, op: Pool, held: PendingValue, shape
     return layers.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
 
 
-def _rising(name: str, value: Value) -> None:
-    scale = getattr(value.encoding, "scale", 1.0)
-    if (np.asarray(scale) < 0).any():
-        raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
+def _may_follow_maximum(held: PendingValue) -> bool:
+    """Whether the operations never fall on the values of the codes, and are the same for all pixels."""
+    if any(size > 1 for op in held.ops for own in own_shapes(op) for size in own[:-1]):
+        return False
+    return bool(chain_direction(held.ops, decoded(held.value.encoding, held.value.type)).never_falls.all())
+
+
+def check_order(name: str, value: Value) -> None:
+    """Refuses codes of which the largest is not that of the largest value. Raises HG022, HG033."""
+    if decoding_direction(value.encoding, value.type).never_falls.all():
+        return
+    if isinstance(value.encoding, IntegerEncoding):
+        raise fail(
+            "HG033", name, f"its input can leave {value.encoding.dtype}.", "Use narrower weights in front of it."
+        )
+    raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
 
 
 def _spatial(name: str, item: T) -> T:
     """The item, whose constants must not differ between pixels. Raises HG034."""
-    for value in constants(item).values():
-        own = value.shape[lead_axes(item) :]
+    for own in own_shapes(item):
         if any(size > 1 for size in own[:-1]):
             raise fail("HG034", name, "its input's scale or zero point differs between pixels.", "Use one per channel.")
     return item

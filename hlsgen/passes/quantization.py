@@ -9,23 +9,8 @@ import numpy as np
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, quantize
-from hlsgen.ir.ops import (
-    Add,
-    BinaryKind,
-    Bipolar,
-    Dequantize,
-    Div,
-    Elementwise,
-    Fma,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Quantizer,
-    SignedBit,
-    Trunc,
-)
+from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
+from hlsgen.ir.ops import BinaryKind, Dequantize, Elementwise, IntQuant, Quantizer, Trunc
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 #: Most codes for which a function is checked by trying them all.
@@ -127,7 +112,8 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
     if not isinstance(quantizer, Trunc) or quantizer.type is not None or isinstance(value.encoding, FloatKey):
         return type_
     codes = _all_codes(value)
-    if all(never_turns(op) for op in ops):
+    own = decoding_direction(value.encoding, value.type)
+    if own.then(chain_direction([*ops, quantizer], decoded(value.encoding, value.type))).monotone.all():
         codes = np.array([value.type.lo, value.type.hi]).reshape((2,) + (1,) * len(value.shape))
     if codes is None:
         return type_
@@ -136,13 +122,6 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
         real = apply(op, real)
     found = quantize(quantizer, real)
     return IntType(int(found.min()), int(found.max()))
-
-
-def never_turns(op: Elementwise) -> bool:
-    """Whether the operation rises or falls everywhere, for every element."""
-    return isinstance(
-        op, Mul | Add | Fma | Div | Max | Min | Dequantize | IntQuant | Bipolar | SignedBit | MultiThreshold
-    )
 
 
 def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
