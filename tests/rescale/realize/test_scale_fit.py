@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_scaling import dense, every, random_steps, tabulated
+from step_tables import dense, every, random_steps, tabulated
 
 from hlsgen.rescale.realize.multiplier_cost import digits
 from hlsgen.rescale.realize.scale import Scale, find_floor
