@@ -1,4 +1,4 @@
-"""hlsgen.rescale.scale: multipliers proven equal to step functions, and proofs that there are none."""
+"""hlsgen.rescale.realize.scale: multipliers proven equal to step functions, and proofs that there are none."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def test_the_proof_catches_a_wrong_constant(attempt: Callable[[ThresholdTable], 
     steps = tabulated(np.clip(round_shift((x - 32) * 5, 4, mode), -90, 90), -300)
     assert isinstance(attempt(steps), Scale)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hlsgen.rescale.scale.simplest", lambda least, most: most + 1)
+        patch.setattr("hlsgen.rescale.realize.scale.simplest", lambda least, most: most + 1)
         assert attempt(steps) == "set 0 differs"
 
 

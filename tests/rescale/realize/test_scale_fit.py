@@ -1,4 +1,4 @@
-"""hlsgen.rescale.lines: slopes and offsets of lines through staircases, against all pairs of points."""
+"""hlsgen.rescale.realize.scale_fit: slopes and offsets of lines through staircases, against all pairs of points."""
 
 from __future__ import annotations
 
