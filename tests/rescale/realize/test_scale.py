@@ -10,6 +10,7 @@ import pytest
 from step_tables import dense, every, random_steps, tabulated
 
 from hlsgen.numerics.fixed import Rounding, int_type, round_shift
+from hlsgen.rescale.realize import scale as module
 from hlsgen.rescale.realize.scale import Scale, cost, find, find_even, find_floor, find_symmetric
 from hlsgen.rescale.threshold_table import ThresholdTable
 
@@ -180,7 +181,7 @@ def test_the_proof_catches_a_wrong_constant(attempt: Callable[[ThresholdTable], 
     steps = tabulated(np.clip(round_shift((x - 32) * 5, 4, mode), -90, 90), -300)
     assert isinstance(attempt(steps), Scale)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("hlsgen.rescale.realize.scale.simplest", lambda least, most: most + 1)
+        patch.setattr(module, "simplest", lambda least, most: most + 1)
         assert attempt(steps) == "set 0 differs"
 
 
