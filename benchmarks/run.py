@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from oracles import Qonnx  # noqa: E402
 from random_graphs import Graph  # noqa: E402

@@ -10,6 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hlsgen.verilog.binding.memory_files import Bits
+
 #: The library under test.
 RTL = Path(__file__).resolve().parent.parent / "templates" / "rtl"
 SIMULATORS = ("icarus", "verilator")
@@ -98,3 +100,10 @@ def every(bits: int, signed: bool, lanes: int) -> npt.NDArray[np.int64]:
     values = np.arange(1 << bits) - ((1 << (bits - 1)) if signed else 0)
     shuffled = np.random.default_rng(bits).permutation(values)
     return shuffled[: len(shuffled) // lanes * lanes].reshape(-1, lanes)
+
+
+def verilog(parameters: object) -> dict[str, object]:
+    """Constants as the simulators' command lines take them."""
+    assert isinstance(parameters, dict)
+    sized = {n: f"{v.width}'d{v.value & ((1 << v.width) - 1)}" for n, v in parameters.items() if isinstance(v, Bits)}
+    return {**parameters, **sized, "FILE": f'"{parameters["FILE"]}"'}

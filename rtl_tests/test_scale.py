@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from streams import Stream, every, integers, pack, sweep
+from streams import Stream, every, integers, pack, sweep, verilog
 
 from hlsgen.numerics.fixed import int_type
 from hlsgen.rescale.realize.scale import Scale
-from hlsgen.verilog.binding.memory_files import Bits
 from hlsgen.verilog.binding.scale import bind
 
 
@@ -86,13 +85,6 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     assert binding.parameters["SYMMETRIC"] == case.symmetric
     assert binding.parameters["MODE"] == case.mode
     simulate(simulator, binding.module, verilog(binding.parameters), job, binding.memories)
-
-
-def verilog(parameters: object) -> dict[str, object]:
-    """Constants as the simulators' command lines take them."""
-    assert isinstance(parameters, dict)
-    sized = {n: f"{v.width}'d{v.value & ((1 << v.width) - 1)}" for n, v in parameters.items() if isinstance(v, Bits)}
-    return {**parameters, **sized, "FILE": f'"{parameters["FILE"]}"'}
 
 
 @pytest.mark.parametrize("simulator, case", sweep(CASES))

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from streams import Pipeline, Stream, every, integers, pack, sweep
-from test_scale import verilog
+from streams import Pipeline, Stream, every, integers, pack, sweep, verilog
 
 from hlsgen.numerics.fixed import Array, int_type
 from hlsgen.rescale.realize.float_scale import FloatScale

@@ -1,4 +1,4 @@
-"""hlsgen.rescale.float_scale: one float32 product in integers, against numpy's float32."""
+"""hlsgen.rescale.realize.float_scale: one float32 product in integers, against numpy's float32."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ import onnx
 import pytest
 from models import DOMAIN, Net, mlp, quantizer, save
 from onnx import TensorProto, helper, numpy_helper
-from paths import needs_icarus
+from paths import ROOT, needs_icarus
 from typer.testing import CliRunner
 
 import hlsgen
@@ -28,7 +28,6 @@ from hlsgen.diagnostics import CODES, Collector, HlsgenError, fail
 from hlsgen.driver import compile
 from hlsgen.simulation import cocotb_runner
 
-ROOT = Path(__file__).resolve().parent.parent
 ONES = np.ones(4, np.float32)
 NAN = float("nan")
 
@@ -878,7 +877,8 @@ def test_mutations(kind: str, seed: int, tmp_path: Path) -> None:
 def test_every_code_has_a_case() -> None:
     elsewhere = {"HG001", "HG050", "HG051", "HG052", "HG053", "HG054", "HG055", "HG056", "HG099"}
     text = "".join(
-        (Path(__file__).parent / f"test_{name}.py").read_text("utf-8") for name in ("bad_input", "certify", "loading")
+        (ROOT / "tests" / f"{name}.py").read_text("utf-8")
+        for name in ("test_diagnostics", "certify/test_certify", "driver/test_weight_update")
     )
     assert all(text.count(f'"{code}') + text.count(f"{code} ") > 1 for code in elsewhere)
     assert {case[0] for case in CASES.values()} | elsewhere == set(CODES)

@@ -1,6 +1,6 @@
 """onnxruntime's CPU kernels, and the formulas they follow: one thread, exact integer products.
 
-The formulas are literal: every float32 operation of the kernel, in its order. `test_ort_numerics.py` proves them.
+The formulas are literal: every float32 operation of the kernel, in its order. `test_ort.py` proves them.
 """
 
 from __future__ import annotations

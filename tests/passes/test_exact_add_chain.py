@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import DOMAIN, Net
+from builds import assert_verified, checked
+from models import DOMAIN, Net, newer, samples
 from numpy.typing import NDArray
 from oracles import Qonnx
-from test_hardware import assert_verified
-from test_one_tensor import checked, newer, samples
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError

@@ -1,4 +1,4 @@
-"""hlsgen.rescale.correct: what it finds is the step function, and its proof sees what is not."""
+"""hlsgen.rescale.realize.correct: what it finds is the step function, and its proof sees what is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hlsgen.rescale.lines: slopes and offsets of lines through staircases, against all pairs of points."""
+"""hlsgen.rescale.realize.scale_fit: slopes and offsets of lines through staircases, against all pairs of points."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from test_scaling import dense, every, random_steps, tabulated
+from step_tables import dense, every, random_steps, tabulated
 
 from hlsgen.rescale.realize.multiplier_cost import digits
 from hlsgen.rescale.realize.scale import Scale, find_floor

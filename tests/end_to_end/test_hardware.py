@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from builds import assert_verified
 from image_models import Builder
 from oracles import Qonnx
 from paths import DATA, needs_icarus, shared_model
@@ -22,14 +23,6 @@ from hlsgen.testbench.stimuli import stimuli
 
 SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
 INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float32"]
-
-
-def assert_verified(directory: Path, simulator: str, frames: int | None = None, seed: int = 1) -> None:
-    verdict = hlsgen.verify(directory, [simulator], frames, seed)
-    found = verdict.simulators[simulator]
-    assert verdict.ok, (verdict.changed, found, verdict.predicted)
-    assert found.cycles == verdict.predicted
-    assert found.mismatches == 0
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import DOMAIN, Net
+from builds import assert_verified, checked
+from models import DOMAIN, Net, newer, samples
 from numpy.typing import NDArray
-from onnx import helper
 from oracles import Qonnx
-from test_hardware import assert_verified
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
@@ -140,26 +139,6 @@ def network(part: Part, columns: int = 6, rows: int = 3, bits: float = 5.0) -> o
     n.node("MatMul", data, n.last, name="fc").then("Add", np.float32(r.integers(-9, 9, rows) / 16))
     part(n)
     return newer(n.quant(2.0**-4, bits=7.0, name="last").model())
-
-
-def newer(model: onnx.ModelProto) -> onnx.ModelProto:
-    """In an opset that has all operators, with all attributes of the quantizers, which qonnx wants."""
-    defaults = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
-    for node in (n for n in model.graph.node if n.op_type == "IntQuant"):
-        missing = defaults.keys() - {a.name for a in node.attribute}
-        node.attribute.extend(helper.make_attribute(key, defaults[key]) for key in missing)
-    del model.opset_import[:]
-    model.opset_import.extend([helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)])
-    return model
-
-
-def checked(model: onnx.ModelProto, tmp_path: Path) -> hlsgen.Build:
-    onnx.save(model, tmp_path / "m.onnx")
-    return hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="codes"))
-
-
-def samples(count: int, columns: int = 6) -> Array:
-    return np.random.default_rng(3).integers(-20, 20, (count, columns)).astype(np.float32) / 8
 
 
 @pytest.mark.parametrize("name", PARTS)

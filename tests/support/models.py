@@ -85,3 +85,18 @@ def mlp() -> Net:
 def save(model: onnx.ModelProto, path: Path) -> Path:
     path.write_bytes(model.SerializeToString())
     return path
+
+
+def newer(model: onnx.ModelProto) -> onnx.ModelProto:
+    """In an opset that has all operators, with all attributes of the quantizers, which qonnx wants."""
+    defaults = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+    for node in (n for n in model.graph.node if n.op_type == "IntQuant"):
+        missing = defaults.keys() - {a.name for a in node.attribute}
+        node.attribute.extend(helper.make_attribute(key, defaults[key]) for key in missing)
+    del model.opset_import[:]
+    model.opset_import.extend([helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)])
+    return model
+
+
+def samples(count: int, columns: int = 6) -> Array:
+    return np.random.default_rng(3).integers(-20, 20, (count, columns)).astype(np.float32) / 8

@@ -1,0 +1,22 @@
+"""Builds of test models, in memory and in simulation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+
+import hlsgen
+
+
+def checked(model: onnx.ModelProto, tmp_path: Path) -> hlsgen.Build:
+    onnx.save(model, tmp_path / "m.onnx")
+    return hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="codes"))
+
+
+def assert_verified(directory: Path, simulator: str, frames: int | None = None, seed: int = 1) -> None:
+    verdict = hlsgen.verify(directory, [simulator], frames, seed)
+    found = verdict.simulators[simulator]
+    assert verdict.ok, (verdict.changed, found, verdict.predicted)
+    assert found.cycles == verdict.predicted
+    assert found.mismatches == 0
