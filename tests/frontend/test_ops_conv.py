@@ -9,6 +9,7 @@ import pytest
 from image_steps import by_ort, by_qonnx, code_of, evaluated, imported, node_of, random_window, small
 from qonnx.core.datatype import DataType
 
+from hlsgen import ir
 from hlsgen.frontend.constant_folding import Const
 from hlsgen.frontend.ops_conv import CHANNELS_LAST, absorbed, is_patches
 from hlsgen.frontend.ops_standard import import_standard

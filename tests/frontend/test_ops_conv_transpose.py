@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from image_steps import by_ort, code_of, evaluated, imported, node_of, random_window, small
 
+from hlsgen import ir
 from hlsgen.frontend.constant_folding import Const
 
 Array = Any

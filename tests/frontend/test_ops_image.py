@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from image_steps import agrees, by_ort, code_of, imported, node_of, small
 
+from hlsgen import ir
 from hlsgen.frontend.ops_resize import _ROUNDINGS, _TRANSFORMS
 
 Array = Any

@@ -10,6 +10,7 @@ import pytest
 from image_steps import agrees, by_ort, by_qonnx, code_of, evaluated, imported, node_of, small
 from qonnx.core.datatype import DataType
 
+from hlsgen import ir
 from hlsgen.frontend.ops_conv import CHANNELS_LAST
 from hlsgen.frontend.ops_pool import is_spatial
 from hlsgen.ir.ops import Div
