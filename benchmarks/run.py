@@ -82,7 +82,7 @@ def networks() -> None:
         step = np.abs(np.asarray(getattr(build.graph.output.encoding, "scale", 1.0), np.float64)).min()
         flipped = int((np.abs(y.astype(np.float64) - expected) > step / 2).sum()) if not build.graph.tail else None
         table.add_row(
-            name, f"{seconds:.2f}", str(build.schedule.latency), str(build.schedule.interval), str(finn or ""),
+            name, f"{seconds:.2f}", str(build.timing.latency), str(build.timing.interval), str(finn or ""),
             f"{rate:.0f}", f"{(y != expected).sum()} of {y.size}", "" if flipped is None else str(flipped),
             str((y.argmax(1) != expected.argmax(1)).sum()),
         )  # fmt: skip
@@ -99,7 +99,7 @@ def quantizer_speed() -> None:
             f"{temporary}/model.onnx", f"{temporary}/out", hlsgen.Options(input="fixed:16,8", lanes=32)
         )
         with NativeCore(build, Path(temporary) / "out", Path(temporary) / "native", "-O3") as core:
-            codes = stimuli(build.schedule, 1 << 15, 1)
+            codes = stimuli(build.network, 1 << 15, 1)
             start = time.perf_counter()
             core.run(codes)
             seconds = time.perf_counter() - start

@@ -22,8 +22,9 @@ from hlsgen.certify import Certified
 from hlsgen.certify import certify as _certify  # here, as importing the package later would hide the function
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.driver.build_directory import check_output, reopen, write_build
-from hlsgen.driver.compile import Build, Progress, compile_model
+from hlsgen.driver.compile import Build, compile_model
 from hlsgen.driver.options import Options, tool_version
+from hlsgen.driver.schedule import Progress
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir import View
 from hlsgen.ir.evaluate import decode

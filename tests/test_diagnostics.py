@@ -460,7 +460,7 @@ def test_names_with_control_characters(tmp_path: Path) -> None:
 def test_equal_names_of_nodes(tmp_path: Path) -> None:
     net = Net().quant(name="n").linear(3, 4, name="n").quant(name="n").linear(2, 3, name="n")
     built = hlsgen.check(save(net.model(), tmp_path / "m.onnx"))
-    assert len(built.schedule.folding["layers"]) == 2
+    assert len(built.network.folding["layers"]) == 2
 
 
 def test_unused_values_of_topk(tmp_path: Path) -> None:

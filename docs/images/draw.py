@@ -12,6 +12,7 @@ import hlsgen
 from hlsgen.cycle_model.fifo_shrinking import with_depths
 from hlsgen.cycle_model.simulate import measure
 from hlsgen.dataflow.units import Fifo
+from hlsgen.verilog.latency import latency
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parents[1] / "examples" / "digits_cnn" / "digits_cnn.onnx"
@@ -212,9 +213,10 @@ def abreast(folder: Path) -> None:
 
 def branch(folder: Path) -> None:
     """The residual branch of the example, and the interval at several depths of its FIFO."""
-    schedule = hlsgen.check(MODEL, hlsgen.Options(target_cycles=CYCLES)).schedule
-    (name,) = schedule.critical
-    chosen = next(s.unit.depth for s in schedule.nodes if s.name == name and isinstance(s.unit, Fifo))
+    build = hlsgen.check(MODEL, hlsgen.Options(target_cycles=CYCLES))
+    nodes, timing = build.network.nodes, build.timing
+    (name,) = timing.critical
+    chosen = next(s.unit.depth for s in nodes if s.name == name and isinstance(s.unit, Fifo))
     svg = Svg(760, 430)
     svg.text(20, 24, "examples/digits_cnn: the residual branch")
     for x, y, w, text, colour in (
@@ -231,13 +233,13 @@ def branch(folder: Path) -> None:
         svg.line([(float(x), float(y)) for x, y in points], arrow=True)
     left, bottom, wide, tall = 70, 400, 16.0, 180 / 1200
     svg.text(left, 176, "cycles from frame to frame, by the depth of the FIFO")
-    least = bottom - schedule.interval * tall
+    least = bottom - timing.interval * tall
     depths = range(chosen - 30, chosen + 9)
     stopped = 0
     for n, depth in enumerate(depths):
         x = left + n * wide
         try:
-            cycles = measure(with_depths(schedule.nodes, {name: depth}))[1]
+            cycles = measure(with_depths(nodes, {name: depth}), latency)[1]
         except ValueError:
             stopped += 1
             continue
@@ -250,7 +252,7 @@ def branch(folder: Path) -> None:
     for n, depth in enumerate(depths):
         if depth % 5 == 0:
             svg.text(left + n * wide + wide / 2, bottom + 18, str(depth), "middle", 11)
-    for cycles in (0, schedule.interval, 1000):
+    for cycles in (0, timing.interval, 1000):
         svg.text(left - 6, bottom - cycles * tall + 4, str(cycles), "end", 11)
     svg.line([(left, least), (left + len(depths) * wide, least)], GREY, 0.8)
     svg.save("branch.svg", folder)

@@ -67,7 +67,7 @@ def main() -> int:
     ):
         table.add_row(name, f"{np.mean(outputs.argmax(axis=1) == labels):.2%}", note)
     console.print(table)
-    cycles = build.schedule
+    cycles = build.timing
     console.print(f"predicted: latency {cycles.latency} cycles, interval {cycles.interval} cycles", highlight=False)
     return 0 if differing == 0 else 1
 

@@ -7,9 +7,8 @@ from typing import Any
 
 from typing_extensions import assert_never
 
-from hlsgen.cycle_model.latency import busy
-from hlsgen.dataflow.folding import work_of
-from hlsgen.dataflow.network import Schedule
+from hlsgen.cycle_model.units import busy
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import (
     ConvUnit,
     Fifo,
@@ -22,6 +21,8 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WeightedUnit,
 )
+from hlsgen.dataflow.weighted_units import weight_bits, weight_words
+from hlsgen.dataflow.workload import work_of
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
@@ -39,29 +40,29 @@ from hlsgen.ir import (
 from hlsgen.rescale import Choice
 
 
-def layer_table(schedule: Schedule) -> list[dict[str, Any]]:
+def layer_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
     """One row a layer. `utilization`: part of the frame interval in which the multipliers work."""
     rows = []
-    own = stages_of(schedule)
-    for layer in schedule.graph.layers:
-        rows.append(_row(schedule, layer, own.get(layer.name, []) if not isinstance(layer, View) else []))
+    own = stages_of(network)
+    for layer in network.graph.layers:
+        rows.append(_row(network, timing, layer, own.get(layer.name, []) if not isinstance(layer, View) else []))
     return rows
 
 
-def fifo_table(schedule: Schedule) -> list[dict[str, Any]]:
+def fifo_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
     """Each FIFO; with a depth less by one, those that are critical cost latency or interval, or block."""
     return [
-        {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in schedule.critical}
-        for s in schedule.nodes
+        {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in timing.critical}
+        for s in network.nodes
         if isinstance(s.unit, Fifo)
     ]
 
 
-def stages_of(schedule: Schedule) -> dict[str, list[Node]]:
+def stages_of(network: Network) -> dict[str, list[Node]]:
     """The nodes of each layer by its name, with the plumbing in front of them."""
     own: dict[str, list[Node]] = {}
     plumbing: list[Node] = []
-    for node in schedule.nodes[1:-1]:
+    for node in network.nodes[1:-1]:
         plumbing.append(node)
         if node.layer:
             own.setdefault(node.layer, []).extend(plumbing)
@@ -69,7 +70,7 @@ def stages_of(schedule: Schedule) -> dict[str, list[Node]]:
     return own
 
 
-def _row(schedule: Schedule, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
+def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "name": layer.name,
         "kind": "",
@@ -82,9 +83,9 @@ def _row(schedule: Schedule, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
     }
     match layer:
         case Linear() | Convolution():
-            row |= _multiplying(schedule, layer, nodes[-1])
+            row |= _multiplying(timing, layer, nodes[-1])
         case Map() | BinaryMap():
-            choice = schedule.choices[layer.name]
+            choice = network.choices[layer.name]
             row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}
             row |= {"realization": describe_choice(choice), "taken": choice.name, "lanes": nodes[-1].source.lanes}
             row |= {"tried": [asdict(trial) for trial in choice.trials]}
@@ -105,7 +106,7 @@ def _row(schedule: Schedule, layer: Layer, nodes: list[Node]) -> dict[str, Any]:
     return row
 
 
-def _multiplying(schedule: Schedule, layer: Linear | Convolution, node: Node) -> dict[str, Any]:
+def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dict[str, Any]:
     unit, work = node.unit, work_of(layer)
     assert isinstance(unit, WeightedUnit)
     pe = unit.pe * unit.windows if isinstance(unit, MatVec) else unit.pe
@@ -113,7 +114,7 @@ def _multiplying(schedule: Schedule, layer: Linear | Convolution, node: Node) ->
     kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
     return {
         "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
-        "pe": pe, "simd": simd, "macs": work.macs, "utilization": round(work.macs / (pe * simd * schedule.interval), 4),
+        "pe": pe, "simd": simd, "macs": work.macs, "utilization": round(work.macs / (pe * simd * timing.interval), 4),
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
     }  # fmt: skip
 
@@ -125,8 +126,7 @@ def _memories(nodes: list[Node]) -> dict[str, int]:
         unit = node.unit
         match unit:
             case MatVec() | ConvUnit() | GroupedMatVec():
-                width = 1 if unit.mode else max(int(unit.weight.max()), -1 - int(unit.weight.min())).bit_length() + 1
-                found["weight_bits"] += unit.weight.size * width
+                found["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
             case Fifo(depth):
                 found["fifo_depth"] = max(found["fifo_depth"], depth)
                 found["buffer_bits"] += depth * node.source.bits

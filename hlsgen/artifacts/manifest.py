@@ -1,4 +1,4 @@
-"""Everything of a build besides rtl/: manifest, folding file, testbench with sample vectors."""
+"""manifest.json: the ports, layers, cycles and host operations of a build, for programs."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 
 from hlsgen.artifacts.layer_table import fifo_table, layer_table
-from hlsgen.artifacts.load_map import weight_table
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.backend import Emitted
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Stream
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
-from hlsgen.verilog.netlist import Design
 
 #: Constants of host operations that are written out.
 MAX_HOST_CONSTANTS = 1024
@@ -28,24 +27,15 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def manifest(
-    design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str
+    network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str
 ) -> dict[str, Any]:
     """The machine-readable description of a build."""
-    graph = schedule.graph
+    graph = network.graph
     return {
         "hlsgen": version,
         "model": model,
         "options": options,
-        "top": {
-            "module": design.top,
-            "clock": "clk",
-            "reset": {
-                "name": design.reset,
-                "active": "low" if design.reset_active_low else "high",
-                "kind": "synchronous",
-            },
-            "sources": "files.f",
-        },
+        "top": emitted.top,
         "input": {
             "tensor": graph.model.input_name,
             **(
@@ -58,31 +48,25 @@ def manifest(
             ),
             "shape": list(graph.model.input_shape),
             "port": "s_axis",
-            **_stream(design.input, design.input_tdata, schedule.orders[0], graph.input.shape, graph.input.encoding),
+            **_stream(network.input, network.orders[0], graph.input.shape, graph.input.encoding),
         },
         "output": {
             "tensor": graph.model.output_name,
             "port": "m_axis",
-            **_stream(
-                design.output,
-                design.output_tdata,
-                schedule.orders[-1],
-                graph.output.shape,
-                graph.output.encoding,
-            ),
+            **_stream(network.output, network.orders[-1], graph.output.shape, graph.output.encoding),
         },
-        "cycles": {"latency": schedule.latency, "interval": schedule.interval},
-        "layers": layer_table(schedule),
-        "fifos": fifo_table(schedule),
-        **({"weights": weight_table(design, schedule)} if design.loads else {}),
+        "cycles": {"latency": timing.latency, "interval": timing.interval},
+        "layers": layer_table(network, timing),
+        "fifos": fifo_table(network, timing),
+        **({"weights": emitted.weights} if emitted.weights else {}),
         "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
         "warnings": list(graph.notes),
     }
 
 
-def _stream(stream: Stream, tdata: int, order: Array, shape: tuple[int, ...], decode: Encoding) -> dict[str, Any]:
+def _stream(stream: Stream, order: Array, shape: tuple[int, ...], decode: Encoding) -> dict[str, Any]:
     return {
-        "tdata_bits": tdata,
+        "tdata_bits": stream.port_bits,
         "beats": stream.beats,
         "lanes": stream.lanes,
         "element_bits": stream.type.bits,

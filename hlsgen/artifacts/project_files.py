@@ -1,4 +1,4 @@
-"""Everything of a build besides rtl/: manifest, report, folding file, testbench with sample vectors."""
+"""The files of a build that every target has: manifest, report, folding file, sample vectors."""
 
 from __future__ import annotations
 
@@ -10,31 +10,26 @@ import yaml
 from hlsgen.artifacts.layer_table import layer_table
 from hlsgen.artifacts.manifest import host_steps, manifest
 from hlsgen.artifacts.report_md import report
-from hlsgen.dataflow.network import Schedule
-from hlsgen.library import library_text
-from hlsgen.testbench.config import testbench_config
+from hlsgen.dataflow.backend import Emitted
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.testbench.sample_vectors import sample_vectors
-from hlsgen.verilog.netlist import Design
 
 
 def emit(
-    design: Design, schedule: Schedule, options: dict[str, Any], model: dict[str, str], version: str
+    network: Network,
+    timing: Timing,
+    emitted: Emitted,
+    title: str,
+    options: dict[str, Any],
+    model: dict[str, str],
+    version: str,
 ) -> dict[str, str]:
     """Relative path -> text."""
+    host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
+    described = manifest(network, timing, emitted, options, model, version)
     return {
-        "manifest.json": _json(manifest(design, schedule, options, model, version)),
-        "report.md": report(
-            design.title or design.top,
-            layer_table(schedule),
-            schedule,
-            {part: host_steps(schedule.graph, part) for part in ("head", "tail")},
-        ),
-        "folding.yaml": yaml.safe_dump(schedule.folding, sort_keys=False),
-        "tb/config.json": _json(testbench_config(design, schedule)),
-        **{f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")},
-        **{f"tb/{name}": text for name, text in sample_vectors(schedule).items()},
+        "manifest.json": json.dumps(described, indent=2) + "\n",
+        "report.md": report(title, layer_table(network, timing), timing, host),
+        "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
+        **{f"tb/{name}": text for name, text in sample_vectors(network).items()},
     }
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, indent=2) + "\n"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Timing
 
 
-def report(title: str, rows: list[dict[str, Any]], schedule: Schedule, host: dict[str, list[dict[str, Any]]]) -> str:
+def report(title: str, rows: list[dict[str, Any]], timing: Timing, host: dict[str, list[dict[str, Any]]]) -> str:
     """Markdown text; `rows` is the layer table of the manifest."""
     lines = [
         f"# {_cell(title)}",
         "",
-        f"Latency {schedule.latency} cycles, a frame every {schedule.interval} cycles.",
+        f"Latency {timing.latency} cycles, a frame every {timing.interval} cycles.",
         "",
         "| layer | kind | in | out | PE x SIMD | cycles | how |",
         "|---|---|---|---|---|---|---|",

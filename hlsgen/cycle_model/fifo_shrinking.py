@@ -9,7 +9,8 @@ from functools import cached_property
 
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow
+from hlsgen.cycle_model.units import Latency, exact
+from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow, WindowUnit
 
 #: hg_fifo with less does not carry a beat a cycle.
 LEAST_FIFO = 2
@@ -27,6 +28,7 @@ class Search:
     """
 
     nodes: Sequence[Node]
+    latency: Latency
     effort: int
     work: int = 0
     firsts: dict[tuple[int, ...], int | None] = field(default_factory=dict)
@@ -47,11 +49,15 @@ class Search:
     def variant(self, depths: Depths) -> list[Node]:
         return with_depths(self.nodes, depths)
 
+    def simulation(self, depths: Depths) -> Simulation:
+        """Of a variant, with all streams empty."""
+        return Simulation(self.variant(depths), exact(self.latency))
+
     def first(self, depths: Depths) -> int | None:
         """The latency of the first frame, None if it does not come through."""
         key = tuple(depths.values())
         if key not in self.firsts:
-            network = Simulation(self.variant(depths))
+            network = self.simulation(depths)
             network.feed(1)
             self.firsts[key] = None if network.blocked() else network.latency()
             self._count(network)
@@ -75,7 +81,7 @@ class Search:
             first = self.first(depths)
             if first is None or (limit and first > limit[0]):
                 return None
-            network = self.begun[1] if self.begun and self.begun[0] == key else Simulation(self.variant(depths))
+            network = self.begun[1] if self.begun and self.begun[0] == key else self.simulation(depths)
             self.begun = None
             fine = network.run(limit[1] if limit else None)
             self.known[key] = network.result() if fine else None
@@ -156,7 +162,7 @@ def narrow(search: Search, depths: Depths, least: Depths, limit: Cycles) -> tupl
 
 def _windows(search: Search, depths: Depths, least: Depths, limit: Cycles) -> Depths:
     """Without what the memories of windows have beyond the least: of all, or of the largest by quarters."""
-    bits = {s.name: s.source.bits for s in search.nodes if isinstance(s.unit, ConvUnit | PoolUnit | SlidingWindow)}
+    bits = {s.name: s.source.bits for s in search.nodes if isinstance(s.unit, WindowUnit)}
     fewer = {**depths, **{name: least[name] for name in bits}}
     if search.quick(fewer, limit):
         return fewer

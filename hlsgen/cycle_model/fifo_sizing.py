@@ -8,23 +8,11 @@ from dataclasses import dataclass, replace
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
-from hlsgen.cycle_model.latency import busy
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.processes import ENDLESS
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.dataflow.units import (
-    ConvUnit,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    Node,
-    PoolUnit,
-    Port,
-    RescaleUnit,
-    SlidingWindow,
-    WidthConverter,
-)
+from hlsgen.cycle_model.units import Latency, busy, exact, traits
+from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
 
 #: Beats that may be simulated to find smaller depths; all that is needed for correct ones is not counted.
 EFFORT = 8_000_000
@@ -34,8 +22,6 @@ OPEN_FRAMES = 4
 FIRST_FRAME_SHARE = 0.25
 #: How often depths are doubled before the network is taken to be as fast as it can be.
 GROWTH = 8
-#: Units in front of which a FIFO does not help: it does as well behind them, or they have a memory of their own.
-_EVEN = (Port, FloatKeyUnit, RescaleUnit, FloatUnit, WidthConverter, Fork, Fifo, ConvUnit, PoolUnit, SlidingWindow)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,24 +40,24 @@ class SizedBuffers:
     critical: tuple[str, ...]
 
 
-def size(nodes: Sequence[Node], effort: int = EFFORT) -> SizedBuffers:
+def size(nodes: Sequence[Node], latency: Latency, effort: int = EFFORT) -> SizedBuffers:
     """Chooses the depths of all FIFOs and of the memories of windows; those given do not matter.
 
     FIFOs are added where the network could not be as fast as its slowest unit without them.
     The same nodes always give the same depths. Raises ValueError if no depths let frames through.
     """
     bottleneck = max(busy(node) for node in nodes)
-    ideal, interval, first_held = _open(nodes, bottleneck)
+    ideal, interval, first_held = _open(nodes, latency, bottleneck)
     if interval > bottleneck:
         more = _with_fifos(nodes)
-        found = _open(more, bottleneck)
+        found = _open(more, latency, bottleneck)
         if found[1] < interval:
             nodes, (ideal, interval, first_held) = more, found
-    least = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit | SlidingWindow)}
+    least = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
     least |= {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)}
-    wanted = _occupancy(nodes, max(bottleneck, interval), least)
+    wanted = _occupancy(nodes, latency, max(bottleneck, interval), least)
     wanted = _moving(nodes, wanted)
-    search = Search(nodes, effort)
+    search = Search(nodes, latency, effort)
     depths, limit = _grow(search, wanted, max(bottleneck, interval))
     if limit[0] > ideal:
         depths, limit = _first_frame(search, depths, limit, first_held)
@@ -88,7 +74,7 @@ def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             narrows = isinstance(node.unit, WidthConverter) and node.source.lanes > node.result.lanes
-            uneven = narrows or not isinstance(node.unit, _EVEN)
+            uneven = narrows or not traits(node.unit).even
             if uneven and not isinstance(made[wire].unit, Fifo | Port):
                 inputs[n] = f"{wire}_wait"
                 stream = node.sources[n]
@@ -102,12 +88,12 @@ def _bits(nodes: Sequence[Node], depths: dict[str, int]) -> int:
     return sum(depths.get(node.name, 0) * node.source.bits for node in nodes)
 
 
-def _open(nodes: Sequence[Node], goal: int) -> tuple[int, int, dict[str, int]]:
+def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int, dict[str, int]]:
     """(latency, interval, what is held for the first frame) with endless buffers.
 
     An interval that is the goal for some frames is taken to stay so: without limits nothing ever repeats.
     """
-    network = Simulation(nodes, unlimited=True)
+    network = Simulation(nodes, exact(latency, unlimited=True))
     network.feed(1)
     held = network.flow().occupancy
     network.feed(OPEN_FRAMES - 1)
@@ -116,9 +102,9 @@ def _open(nodes: Sequence[Node], goal: int) -> tuple[int, int, dict[str, int]]:
     return *network.result(), held
 
 
-def _occupancy(nodes: Sequence[Node], interval: int, least: dict[str, int]) -> dict[str, int]:
+def _occupancy(nodes: Sequence[Node], latency: Latency, interval: int, least: dict[str, int]) -> dict[str, int]:
     """What endless buffers hold when a frame comes every `interval` cycles."""
-    network = Simulation(nodes, unlimited=True)
+    network = Simulation(nodes, exact(latency, unlimited=True))
     network.feed(3, interval)
     while not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hlsgen.cycle_model.processes import Process, Wire
-from hlsgen.dataflow.units import ConvUnit, PoolUnit, SlidingWindow
+from hlsgen.dataflow.units import ConvUnit, SlidingWindow, WindowUnit
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
 
@@ -171,7 +171,7 @@ def window_words(window: Window, height: int, width: int, folds: int) -> tuple[l
     return needs, keeps
 
 
-def words_of(unit: ConvUnit | PoolUnit | SlidingWindow) -> tuple[list[int], list[int], int]:
+def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
     """`window_words` of a unit, and the words of an image."""
     if isinstance(unit, SlidingWindow):
         window, width, folds = unit.span, unit.across, unit.folds
@@ -181,7 +181,7 @@ def words_of(unit: ConvUnit | PoolUnit | SlidingWindow) -> tuple[list[int], list
     return *window_words(window, unit.height, width, folds), unit.height * width * folds
 
 
-def least_depth(unit: ConvUnit | PoolUnit | SlidingWindow) -> int:
+def least_depth(unit: WindowUnit) -> int:
     """Words that the memory of a unit with windows has to have."""
     needs, keeps, _ = words_of(unit)
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1

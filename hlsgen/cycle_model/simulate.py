@@ -6,44 +6,17 @@ Cycle 0 is the one in which the outside offers the first input beat; all units a
 from __future__ import annotations
 
 import itertools
-import math
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from typing_extensions import assert_never
 
 from hlsgen.cycle_model import processes
-from hlsgen.cycle_model.latency import latency
-from hlsgen.cycle_model.line_buffers import Buffer, matrix, span, windows, words_of
-from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
-from hlsgen.dataflow.units import (
-    ArgMaxUnit,
-    ConcatBeats,
-    ConcatChannels,
-    ConvUnit,
-    Crop,
-    Fifo,
-    FloatKeyUnit,
-    FloatUnit,
-    Fork,
-    GroupedMatVec,
-    JoinStreams,
-    MatVec,
-    Node,
-    PadBorder,
-    PoolUnit,
-    Port,
-    ReduceTree,
-    Reorder,
-    RescaleUnit,
-    SelectLanes,
-    SlidingWindow,
-    TiledPool,
-    Unit,
-    WidthConverter,
-)
+from hlsgen.cycle_model.line_buffers import Buffer, span
+from hlsgen.cycle_model.processes import Wire
+from hlsgen.cycle_model.units import Latency, Model, exact, room, traits
+from hlsgen.dataflow.units import Fifo, Node, WidthConverter
 from hlsgen.numerics.fixed import Array
 
 #: Names of the streams outside.
@@ -92,25 +65,30 @@ class Trace:
 
 
 def simulate(
-    nodes: Sequence[Node], frames: int, *, pace: int | None = None, unlimited: bool = False,
+    nodes: Sequence[Node],
+    frames: int,
+    latency: Latency,
+    *,
+    pace: int | None = None,
+    unlimited: bool = False,
     ready: Sequence[bool] = (),
-) -> Trace:  # fmt: skip
+) -> Trace:
     """Runs frames through the nodes.
 
     pace: cycles a frame for the source, None: it always has a beat. unlimited: FIFOs and the memories of
     windows have room for everything. ready: of which cycles the sink takes a beat, repeated; empty: of all.
     """
-    network = Simulation(nodes, unlimited, ready)
+    network = Simulation(nodes, exact(latency, unlimited=unlimited), ready)
     network.feed(frames, pace)
     return network.flow()
 
 
-def measure(nodes: Sequence[Node]) -> tuple[int, int]:
+def measure(nodes: Sequence[Node], latency: Latency) -> tuple[int, int]:
     """(latency, interval) with a source that always has a beat and a sink that takes at once.
 
     The interval is that for ever, the longest one if several repeat. Raises ValueError if the network blocks.
     """
-    network = Simulation(nodes)
+    network = Simulation(nodes, exact(latency))
     if not network.run():
         raise ValueError("; ".join(map(str, network.blocked())))
     return network.result()
@@ -119,14 +97,15 @@ def measure(nodes: Sequence[Node]) -> tuple[int, int]:
 class Simulation:
     """Wires between units, and how far each of them has come."""
 
-    def __init__(self, nodes: Sequence[Node], unlimited: bool = False, ready: Sequence[bool] = ()) -> None:
+    def __init__(self, nodes: Sequence[Node], model: Model, ready: Sequence[bool] = ()) -> None:
         self.nodes, self.frames = tuple(nodes), 0
-        self.reach = 2  # frames that have to be alike to be alike for ever
+        # Frames that have to be alike to be alike for ever.
+        self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)
         self.buffers: dict[str, Buffer] = {}
         self.wires = {INPUT: Wire(INPUT, False)}
         for n, node in enumerate(nodes):
             for name in node.outputs or (OUTPUT,):
-                self.wires[name] = Wire(name, n == 0 or _has_enable(node.unit))
+                self.wires[name] = Wire(name, n == 0 or traits(node.unit).enable)
         first = [[self.wires[name] for name in node.inputs] for node in nodes]
         first[0] = [self.wires[INPUT]]
         self.ins = [*first, [], [self.wires[nodes[-1].outputs[0] if nodes[-1].outputs else OUTPUT]]]
@@ -138,9 +117,13 @@ class Simulation:
             for wire in outs:
                 wire.producer = unit
         self.sink = self.ins[-1][0]
-        motions = [self._motion(n, node, unlimited) for n, node in enumerate(nodes)]
-        motions += [processes.source(self.wires[INPUT]), processes.sink(self.sink, ready)]
-        self.steps: list[Callable[[], None]] = [m.__next__ for m in motions]
+        self.steps: list[Callable[[], None]] = []
+        for n, node in enumerate(nodes):
+            process, buffer = model.process(node, self.ins[n], self.outs[n], n == 0)
+            self.steps.append(process.__next__)
+            if buffer is not None:
+                self.buffers[node.name] = buffer
+        self.steps += [processes.source(self.wires[INPUT]).__next__, processes.sink(self.sink, ready).__next__]
 
     @property
     def beats(self) -> tuple[int, int]:
@@ -260,60 +243,6 @@ class Simulation:
             if node.name in self.buffers:
                 held[node.name] = span(self.buffers[node.name], taken[into.name], out)
         return Trace(offered, taken, held, self.ends(), self.blocked())
-
-    def _motion(self, n: int, node: Node, unlimited: bool) -> Process:
-        unit, (wire, *more), (result, *others) = node.unit, self.ins[n], self.outs[n]
-        match unit:
-            case Port() if n:
-                return processes.fifo(wire, result, 2)
-            case Fifo():
-                if not unlimited:
-                    self.reach = max(self.reach, 2 + unit.depth // node.source.beats)
-                return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
-            case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
-                return processes.pipeline(wire, result, latency(unit))
-            case ArgMaxUnit():
-                return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
-            case TiledPool():
-                return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
-            case JoinStreams() | ConcatChannels():
-                return processes.join(wire, more[0], result, latency(unit))
-            case WidthConverter():
-                return processes.width(wire, result, *processes.width_beats(node.source, node.result))
-            case MatVec():
-                return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
-            case ConvUnit() | PoolUnit() | SlidingWindow():
-                step = unit.window.taps * (unit.folds if isinstance(unit, ConvUnit) else 1)
-                step = 1 if isinstance(unit, SlidingWindow) else step
-                needs, keeps, words = words_of(unit)
-                depth = ENDLESS if unlimited else unit.depth
-                if not unlimited:
-                    self.reach = max(self.reach, 2 + unit.depth // node.source.beats)
-                buffer = Buffer(needs, keeps, words, depth, unit.period)
-            case Reorder():
-                period, step = math.prod(extent for extent, _ in unit.loops), 1
-                buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
-            case Fork():
-                return processes.fork(wire, [result, *others])
-            case ConcatBeats():
-                return processes.route([wire, *more], result, [0] * unit.beats[0] + [1] * unit.beats[1])
-            case SelectLanes():
-                return processes.route([wire], result, [0])
-            case Crop():
-                return processes.take(wire, result, processes.kept_beats(unit))
-            case PadBorder():
-                return processes.route([wire], result, processes.pad_beats(unit))
-            case _:
-                assert_never(unit)
-        if not isinstance(unit, Reorder):
-            self.buffers[node.name] = buffer
-        return windows(wire, result, buffer, step - 1 + latency(unit), step)
-
-
-def _has_enable(unit: Unit) -> bool:
-    """Whether a unit behind the input stands still while its output beat waits."""
-    plain = Port | Fifo | WidthConverter | Fork | ConcatBeats | SelectLanes | Crop | PadBorder
-    return not isinstance(unit, plain)
 
 
 def _alike(times: list[int], beats: int, frames: int, period: int, cycles: int) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hlsgen.dataflow.folding import divisors
 from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter, stream_of
+from hlsgen.dataflow.workload import divisors
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Graph, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest

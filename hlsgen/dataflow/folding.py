@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from hlsgen.dataflow.resources import Budget
+from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange
-from hlsgen.ir.window import Window
-from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Preference
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
-#: Widest input beat of a layer, in bits, that the folding search likes.
-WIDE_BEAT = 1024
 #: Most multiplications a cycle of a layer that the search makes of several windows at once.
 MOST_PRODUCTS = 1 << 14
 #: Most taps of a pool that works on all of them at once.
 MOST_TAPS = 64
 
-Folding = dict[str, tuple[int, int]]
+#: What a folding of a layer costs, in any unit: it is compared with other foldings of this layer alone.
+Price = Callable[[Workload, int, int], float]
 
 
 @dataclass(frozen=True)
@@ -45,166 +40,7 @@ class Targets:
         return Preference(self.prefer, self.realize.get(layer, self.realize.get("")))
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A layer that multiplies: `places` windows or vectors a frame, `groups` independent groups of `rows` sums
-    over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
-
-    Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
-    that come in. A PE of n * `rows` works on n windows (of a row) or vectors, whole ones.
-    """
-
-    layer: Linear | Convolution
-    places: int
-    groups: int
-    rows: int
-    taps: int
-    columns: int
-    arrivals: int
-
-    @property
-    def macs(self) -> int:
-        return self.places * self.groups * self.rows * self.taps * self.columns
-
-    @property
-    def depthwise(self) -> bool:
-        return isinstance(self.layer, Convolution) and is_depthwise(self.layer)
-
-    @property
-    def unrolls(self) -> bool:
-        """Whether all taps of a window, or all groups, can be worked on at once. One group: with an SIMD of taps * 1
-        ... taps * columns. Several: with that of all columns, and a PE of rows * 1 ... rows * groups."""
-        layer = self.layer
-        return isinstance(layer, Convolution) and self.taps * self.groups > 1
-
-    @property
-    def outputs(self) -> int:
-        """Sums of a window."""
-        return self.groups * self.rows
-
-    def at_once(self, pe: int, simd: int) -> bool:
-        """Whether all taps of a window are worked on at once, of one group or more; or several windows."""
-        return simd > self.columns or pe > self.rows
-
-    def columns_at_once(self, simd: int) -> int:
-        """Columns of a tap in a cycle. SIMD above the columns: all taps at once."""
-        return simd // self.taps if simd > self.columns else simd
-
-    def elements(self, pe: int, simd: int) -> int:
-        """Elements of a pixel that come in a beat."""
-        if self.depthwise:
-            return min(pe, self.rows)
-        if self.groups > 1 and self.at_once(pe, simd):
-            return min(pe // self.rows, self.groups) * self.columns
-        return self.columns_at_once(simd)
-
-    def windows(self, pe: int) -> int:
-        """Windows or vectors at once."""
-        return max(1, pe // self.outputs)
-
-    def whole(self, pe: int, simd: int) -> bool:
-        """Whether every window is worked on whole, in a cycle or less."""
-        return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
-
-    def side_by_side(self, windows: int) -> list[int]:
-        """Pixels that can come in a beat for so many windows of a row at once."""
-        assert isinstance(self.layer, Convolution)
-        height, width, _ = self.layer.source.shape[-3:]
-        return pixels_at_once(self.layer.window, height, width, windows)
-
-    def legal(self, pe: int, simd: int) -> bool:
-        most = self.taps * self.columns
-        if pe > self.outputs:
-            return pe % self.outputs == 0 and simd == most and self.windows(pe) in self.several
-        if pe < 1 or simd < 1:
-            return False
-        if not self.at_once(pe, simd):
-            return True
-        if self.groups > 1:
-            return self.unrolls and simd == most and pe % self.rows == 0
-        return pe <= self.rows and self.unrolls and simd <= most and simd % self.taps == 0
-
-    @property
-    def several(self) -> list[int]:
-        """Counts, above 1, of windows that can be worked on at once."""
-        layer = self.layer
-        if isinstance(layer, Linear):
-            return divisors(self.places)[1:]
-        height, width, _ = layer.source.shape[-3:]
-        return several_windows(layer.window, height, width)
-
-    def foldings(self) -> list[tuple[int, int]]:
-        """(PE, SIMD) of a window at a time, without rows or columns that are empty."""
-        found = [(pe, simd) for pe in divisors(self.rows) for simd in divisors(self.columns)]
-        if self.unrolls and self.groups > 1:
-            found += [(groups * self.rows, self.taps * self.columns) for groups in divisors(self.groups)]
-        elif self.unrolls:
-            whole = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
-            found += [(pe, simd) for pe in divisors(self.rows) for simd in whole]
-        return found
-
-    def cycles(self, pe: int, simd: int) -> int:
-        """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
-        at_once, layer = self.at_once(pe, simd), self.layer
-        if isinstance(layer, Convolution) and at_once and self.whole(pe, simd):
-            (height, width, _), windows = layer.source.shape[-3:], self.windows(pe)
-            down, across, _ = layer.result.shape[-3:]
-            pixels = windows * layer.window.strides[1] if windows > 1 else max(self.side_by_side(1))
-            return max(down * -(-across // windows), height * -(-width // pixels))
-        if pe > self.outputs:
-            return self.places // self.windows(pe)
-        if self.groups > 1 and at_once:
-            return max(self.places, self.arrivals // self.groups) * -(-self.groups // (pe // self.rows))
-        row_folds, folds = -(-self.rows // pe), -(-self.columns // self.columns_at_once(simd))
-        sums = self.places * self.groups * row_folds * folds * (1 if at_once else self.taps)
-        return max(sums, self.arrivals * (row_folds if self.depthwise else folds))
-
-
-def pixels_at_once(window: Window, height: int, width: int, windows: int) -> list[int]:
-    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once."""
-    even = even_rows(window, height, width)
-    return [p for p in divisors(windows * window.strides[1]) if even(p)]
-
-
-def several_windows(window: Window, height: int, width: int) -> list[int]:
-    """How many windows of a row can be worked on at once, with as many pixels of a row in a beat as they advance."""
-    even, step, across = even_rows(window, height, width), window.strides[1], window.size(height, width)[1]
-    return [n for n in range(2, across + 1) if even(n * step)]
-
-
-def even_rows(window: Window, height: int, width: int) -> Callable[[int], bool]:
-    """Whether rows can come in beats of so many pixels, each row with beats of its own.
-
-    What is behind its end in the last beat may be anything: then no tap may lie there.
-    """
-    columns = window.size(height, width)[1]
-    beyond = (columns - 1) * window.strides[1] + window.reach[1] - window.pads[1] > width
-    return lambda pixels: pixels <= width and (width % pixels == 0 or not beyond)
-
-
-def is_depthwise(layer: Convolution) -> bool:
-    """One input and one output channel a group."""
-    return layer.groups > 1 and layer.weight.shape[3] == 1 and len(layer.weight) == layer.groups
-
-
-def work_of(layer: Linear | Convolution) -> Workload:
-    if isinstance(layer, Linear):
-        rows, columns = layer.weight.shape
-        vectors = math.prod(layer.source.shape[:-1])
-        return Workload(layer, vectors, 1, rows, 1, columns, vectors)
-    rows, height, width, columns = layer.weight.shape
-    places, pixels = math.prod(layer.result.shape[:-1]), math.prod(layer.source.shape[:-1])
-    if is_depthwise(layer):
-        return Workload(layer, places, 1, rows, height * width, 1, pixels)
-    return Workload(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
-
-
-def works_of(graph: Graph) -> dict[str, Workload]:
-    """All layers that multiply, by name."""
-    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}
-
-
-def choose_folding(graph: Graph, targets: Targets) -> Folding:
+def choose_folding(graph: Graph, targets: Targets, price: Price) -> Folding:
     """(PE, SIMD) of each layer that multiplies: the cheapest that meets the target, or what the user says.
 
     Raises HG040, HG041.
@@ -221,7 +57,7 @@ def choose_folding(graph: Graph, targets: Targets) -> Folding:
     for name, work in layers.items():
         given = targets.folding.get(name)
         if given is None:
-            result[name] = search(work, target)
+            result[name] = search(work, target, price)
             continue
         pe, simd = given.get("pe", 0), given.get("simd", 0)
         if not (isinstance(pe, int) and isinstance(simd, int) and work.legal(pe, simd)):
@@ -299,35 +135,10 @@ def _several(work: Workload) -> list[int]:
     return [n for n in work.several if n * products <= MOST_PRODUCTS]
 
 
-def divisors(n: int) -> list[int]:
-    return [d for d in range(1, n + 1) if n % d == 0]
-
-
-def rotation(work: Workload, pe: int, simd: int) -> float:
-    """LUTs that hg_unfold takes to put the taps of a window in their places, 0 if they come one by one."""
-    lanes = work.elements(pe, simd) * work.taps * work.windows(pe) if work.at_once(pe, simd) else 0
-    return 2.0 * lanes * work.layer.source.type.bits
-
-
-def search(work: Workload, target: int) -> tuple[int, int]:
-    """Cheapest divisors that do a frame in `target` cycles; the fastest if none does."""
-    layer = work.layer
-    x_bits, acc_bits = layer.source.type.bits, layer.result.type.bits
-    bipolar = bool((np.abs(layer.weight) == 1).all())
-    w_bits = 1 if layer.binary or bipolar else IntType(int(layer.weight.min()), int(layer.weight.max())).bits
-    best: tuple[float, ...] | None = None
-    choice = fastest(work)
-    for pe, simd in work.foldings():
-        if work.cycles(pe, simd) > target:
-            continue
-        multiplier = 0.5 if layer.binary else x_bits * w_bits * 0.6 + x_bits + w_bits
-        beat = work.columns_at_once(simd) * x_bits
-        cost = pe * simd * multiplier + pe * acc_bits * 3 + max(0, beat - WIDE_BEAT) * 2
-        cost += rotation(work, pe, simd)
-        key = (cost, simd)
-        if best is None or key < best:
-            best, choice = key, (pe, simd)
-    if best is None:
-        whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
-        choice = next((x for x in whole if work.cycles(*x) <= target), choice)
-    return choice
+def search(work: Workload, target: int, price: Price) -> tuple[int, int]:
+    """Cheapest divisors that do a frame in `target` cycles, of equal ones those of less SIMD; the fastest if none does."""
+    fits = [x for x in work.foldings() if work.cycles(*x) <= target]
+    if fits:
+        return min(fits, key=lambda x: (price(work, *x), x[1]))
+    whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
+    return next((x for x in whole if work.cycles(*x) <= target), fastest(work))

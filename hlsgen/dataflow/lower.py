@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.builder import NamedStream, fold_table
-from hlsgen.dataflow.folding import Folding, Targets, divisors, work_of
+from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.lower_windows import Images
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
@@ -24,6 +24,7 @@ from hlsgen.dataflow.units import (
     Node,
     PadBorder,
     Port,
+    Product,
     Reorder,
     RescaleUnit,
     SelectLanes,
@@ -31,6 +32,8 @@ from hlsgen.dataflow.units import (
     Unit,
     stream_of,
 )
+from hlsgen.dataflow.weighted_units import product_of
+from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import (
     ArgMaxLayer,
@@ -55,7 +58,6 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice, FloatUnits, Indexed, realize, realize_join, specialize
 from hlsgen.rescale.binary import search
 from hlsgen.rescale.realize.float_ops import FloatCompare, ToCode
-from hlsgen.verilog.weight_packing import mode_of, padded
 
 #: Lanes that the names of threshold files can tell apart.
 MAX_LANES = 9999
@@ -217,12 +219,19 @@ class Planner(Images):
         rows, columns = layer.weight.shape
         found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
         assert found is not None
-        weight, windows = layer.weight[:, found[1]], work_of(layer).windows(pe)
-        mode = mode_of(layer, weight)
+        windows, product = work_of(layer).windows(pe), product_of(layer)
         flow = self._take(i, 0, name)
-        flow = self._converted(flow, windows * simd, windows * columns, f"{name}_width", zeros=mode > 0)
-        own = pe // windows
-        unit = MatVec(padded(weight, own, simd, mode), mode, own, simd, layer.source.size // columns, windows)
+        zeros = product is not Product.INTEGER
+        flow = self._converted(flow, windows * simd, windows * columns, f"{name}_width", zeros=zeros)
+        unit = MatVec(
+            weight=layer.weight.reshape(rows, 1, columns),
+            order=found[1],
+            product=product,
+            pe=pe // windows,
+            simd=simd,
+            vectors=layer.source.size // columns,
+            windows=windows,
+        )
         result = stream_of(layer.result.type, pe, layer.result.size, windows * rows)
         return self._append(name, unit, [flow], result, layer.name, i)
 

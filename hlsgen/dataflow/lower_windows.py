@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from hlsgen.dataflow.builder import NamedStream, Streams
-from hlsgen.dataflow.folding import (
-    Folding,
-    Targets,
-    at_once,
-    divisors,
-    is_depthwise,
-    pixels_at_once,
-    pixels_moved,
-    work_of,
-)
+from hlsgen.dataflow.folding import Targets, at_once, pixels_moved
 from hlsgen.dataflow.units import (
     ConvUnit,
     GroupedMatVec,
     MatVec,
     PoolUnit,
+    Product,
     ReduceTree,
     SlidingWindow,
     Stream,
@@ -25,10 +19,11 @@ from hlsgen.dataflow.units import (
     Unit,
     stream_of,
 )
+from hlsgen.dataflow.weighted_units import product_of
+from hlsgen.dataflow.workload import Folding, divisors, is_depthwise, pixels_at_once, work_of
 from hlsgen.ir import Convolution, Graph, Linear, Pooling
 from hlsgen.ir.stream_order import StreamOrder, vectors
 from hlsgen.numerics.fixed import Array
-from hlsgen.verilog.weight_packing import folded, folded_depthwise, mode_of, padded, unfolded, unfolded_groups
 
 
 class Images(Streams):
@@ -50,24 +45,30 @@ class Images(Streams):
         flow = self._take(i, 0, name)
         if work_of(layer).at_once(pe, simd):
             return self._unrolled(i, layer, name, flow, found[1])
-        if is_depthwise(layer):
-            mode = mode_of(layer, layer.weight)
+        depthwise = is_depthwise(layer)
+        if depthwise:
+            product, simd, rows = product_of(layer), pe, channels
             flow = self._converted(flow, pe, channels, f"{name}_width")
-            unit = ConvUnit(
-                folded_depthwise(layer.weight, pe, mode), layer.window, height, width, -(-channels // pe), 1, 1, pe, pe,
-                mode, True, layer.pad, 0,
-            )  # fmt: skip
-            result = stream_of(layer.result.type, pe, layer.result.size, channels)
-            return self._append(name, unit, [flow], result, layer.name, i)
-        weight = layer.weight if layer.groups > 1 else layer.weight[:, :, :, found[1]]
-        mode = mode_of(layer, weight)
-        if mode == 1 and layer.pad and columns % simd:
-            mode = 0
-        flow = self._converted(flow, simd, columns, f"{name}_width", zeros=mode > 0)
+        else:
+            # Outside of the image every lane has the pad's code, those without an element too.
+            product = product_of(layer, empty_zero=not (layer.pad and columns % simd))
+            flow = self._converted(flow, simd, columns, f"{name}_width", zeros=product is not Product.INTEGER)
         unit = ConvUnit(
-            folded(weight, layer.groups, pe, simd, mode), layer.window, height, width, layer.groups,
-            -(-columns // simd), -(-rows // pe), pe, simd, mode, False, layer.pad, 0,
-        )  # fmt: skip
+            weight=_by_taps(layer),
+            order=found[1] if layer.groups == 1 else np.arange(columns),
+            product=product,
+            window=layer.window,
+            height=height,
+            width=width,
+            groups=-(-channels // pe) if depthwise else layer.groups,
+            folds=1 if depthwise else -(-columns // simd),
+            repeat=1 if depthwise else -(-rows // pe),
+            pe=pe,
+            simd=simd,
+            depthwise=depthwise,
+            pad=layer.pad,
+            depth=0,
+        )
         result = stream_of(layer.result.type, pe, layer.result.size, rows)
         return self._append(name, unit, [flow], result, layer.name, i)
 
@@ -75,17 +76,23 @@ class Images(Streams):
         """All taps of a window at once, or of several windows; `order`: of the channels in a pixel."""
         (pe, simd), work = self.folding[layer.name], work_of(layer)
         channels, own, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
-        mode, grouped = mode_of(layer, layer.weight), layer.groups > 1
-        if mode == 1 and layer.pad and channels % own and not grouped:
-            mode = 0
-        flow = self._unfolded(name, layer, flow, own, windows, self._pixels(layer), zeros=mode > 0 and not grouped)
+        grouped = layer.groups > 1
+        product = product_of(layer, empty_zero=grouped or not (layer.pad and channels % own))
+        zeros = product is not Product.INTEGER and not grouped
+        flow = self._unfolded(name, layer, flow, own, windows, self._pixels(layer), zeros=zeros)
         if grouped:
-            rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
-            unit: Unit = GroupedMatVec(unfolded_groups(layer.weight, pe, mode), mode, rows, columns)
+            rows = len(layer.weight) // layer.groups
+            unit: Unit = GroupedMatVec(weight=_by_taps(layer), product=product, pe=pe, rows=rows)
         else:
-            places = layer.result.size // work.rows
-            weight = padded(unfolded(layer.weight[:, :, :, order], own, mode), pe // windows, simd, mode)
-            unit = MatVec(weight, mode, pe // windows, simd, places, windows, layer.window.taps)
+            unit = MatVec(
+                weight=_by_taps(layer),
+                order=order,
+                product=product,
+                pe=pe // windows,
+                simd=simd,
+                vectors=layer.result.size // work.rows,
+                windows=windows,
+            )
         return self._append(name, unit, [flow], self._side_by_side(layer, pe, windows), layer.name, i)
 
     def _pixels(self, layer: Convolution) -> int:
@@ -156,3 +163,9 @@ class Images(Streams):
         flow = self._unfolded(name, layer, flow, lane, windows, pixels)
         result = self._side_by_side(layer, lane * windows, windows)
         return self._append(name, ReduceTree(layer.kind, layer.window.taps), [flow], result, layer.name, i)
+
+
+def _by_taps(layer: Convolution) -> Array:
+    """Its weights as int64 (outputs, taps, columns)."""
+    outputs, height, width, columns = layer.weight.shape
+    return layer.weight.reshape(outputs, height * width, columns)

@@ -1,11 +1,11 @@
-"""The network of a graph: nodes and streams, with the cycles they take."""
+"""The network of a graph, which is the same for every target, and the cycles that it takes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.units import Node, Stream
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.numerics.fixed import Array
@@ -13,22 +13,44 @@ from hlsgen.rescale import Choice
 
 
 @dataclass(frozen=True, eq=False)
-class Schedule:
-    """All nodes in the order of the data, with input and output ports first and last.
+class Network:
+    """All nodes in the order of the data, with the input and the output port first and last.
 
-    `critical`: names of FIFOs that cannot be one beat smaller without costing cycles.
+    `layout`: order of the elements of every value in its streams. `folding`: PE and SIMD of every layer that
+    multiplies and the lanes of the input, as folding.yaml has them. `choices`: the realization of every
+    quantizer, by the name of its layer.
     """
 
     graph: Graph
     nodes: tuple[Node, ...]
     layout: StreamOrder
     folding: dict[str, Any]
-    latency: int
-    interval: int
     choices: dict[str, Choice] = field(default_factory=dict)
-    critical: tuple[str, ...] = ()
 
     @property
     def orders(self) -> list[Array]:
         """Order of every value of the graph, see ir/stream_order.py."""
         return self.layout.orders
+
+    @property
+    def input(self) -> Stream:
+        """The stream behind the input port."""
+        return self.nodes[0].source
+
+    @property
+    def output(self) -> Stream:
+        """The stream in front of the output port."""
+        return self.nodes[-1].result
+
+
+@dataclass(frozen=True)
+class Timing:
+    """What a frame takes in cycles, with a source that always has a beat and a sink that takes at once.
+
+    `latency`: from the first beat that is taken to the last output beat. `interval`: between two frames.
+    `critical`: names of FIFOs that cannot be one beat smaller without costing cycles.
+    """
+
+    latency: int
+    interval: int
+    critical: tuple[str, ...] = ()

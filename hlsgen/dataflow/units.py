@@ -1,16 +1,19 @@
-"""The network of units that carries a frame, and the streams between them. Pure data."""
+"""The units that a frame passes, and the streams between them. Pure data, the same for every target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
+from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
+from hlsgen.dataflow.weighted_units import MatVec as MatVec
+from hlsgen.dataflow.weighted_units import Product as Product
+from hlsgen.dataflow.weighted_units import WeightedUnit as WeightedUnit
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Single
 from hlsgen.rescale.realize.float_ops import FloatOp
 
-#: Adder levels between pipeline registers (parameter EVERY of the library).
-TREE_LEVELS = 2
 FLOAT_WORD = IntType(0, 0xFFFFFFFF)
 
 
@@ -32,6 +35,11 @@ class Stream:
         return self.type.bits * self.lanes
 
     @property
+    def port_bits(self) -> int:
+        """Bits of an AXI4-Stream port: whole bytes."""
+        return -(-self.bits // 8) * 8
+
+    @property
     def group_beats(self) -> int:
         return -(-self.group // self.lanes)
 
@@ -47,17 +55,17 @@ def stream_of(type_: IntType, lanes: int, elements: int, group: int) -> Stream:
 
 @dataclass(frozen=True)
 class Port:
-    """hg_axis_in or hg_axis_out."""
+    """The input or the output of the core: AXI4-Stream outside, a stream inside."""
 
 
 @dataclass(frozen=True)
 class FloatKeyUnit:
-    """hg_float_key."""
+    """The bits of a float32 become an integer that sorts as the number does."""
 
 
 @dataclass(frozen=True)
 class WidthConverter:
-    """hg_width."""
+    """The same elements in beats of another number of lanes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,70 +78,15 @@ class RescaleUnit:
 
 @dataclass(frozen=True, eq=False)
 class FloatUnit:
-    """One hg_f32_* unit."""
+    """One float32 operation; table (folds, lanes) holds the constant set of each lane."""
 
     unit: FloatOp
     table: Array
 
 
-@dataclass(frozen=True, eq=False)
-class MatVec:
-    """hg_mvu: `vectors` a frame, weight int64 with columns in stream order; mode as in hg_mvu.
-
-    `windows` vectors come in a beat, if more than one whole: the same piece, of `taps`, of all of them together.
-    """
-
-    weight: Array
-    mode: int
-    pe: int
-    simd: int
-    vectors: int
-    windows: int = 1
-    taps: int = 1
-
-    @property
-    def row_folds(self) -> int:
-        return len(self.weight) // self.pe
-
-    @property
-    def col_folds(self) -> int:
-        return int(self.weight.shape[1]) // self.simd
-
-
-@dataclass(frozen=True, eq=False)
-class ConvUnit:
-    """hg_conv or, if `depthwise`, hg_dwconv, on images of height x width pixels.
-
-    A pixel is `groups` * `folds` words of `simd` elements. Every group of a window is sent `repeat`
-    times: (kernel row, kernel column, fold), one word a cycle; each time gives one word of `pe` results.
-    weight int64 (words, pe, simd), or (words, pe) if depthwise (simd = pe, each element its own sum), in
-    order of use: group, repeat, kernel row, kernel column, fold. `depth`: words in the buffer.
-    `mode` as in hg_dot / hg_mvu.
-    """
-
-    weight: Array
-    window: Window
-    height: int
-    width: int
-    groups: int
-    folds: int
-    repeat: int
-    pe: int
-    simd: int
-    mode: int
-    depthwise: bool
-    pad: int
-    depth: int
-
-    @property
-    def period(self) -> int:
-        """Cycles of a window."""
-        return self.groups * self.repeat * self.window.taps * self.folds
-
-
 @dataclass(frozen=True)
 class PoolUnit:
-    """hg_pool: `folds` words a pixel, each the maximum or sum over the window, one tap a cycle."""
+    """Of `folds` words a pixel, each the maximum or sum over the window, one tap a cycle."""
 
     kind: Reduction
     window: Window
@@ -150,8 +103,8 @@ class PoolUnit:
 
 @dataclass(frozen=True)
 class TiledPool:
-    """hg_reduce: a pool over windows of `kernel` pixels that lie side by side on images of height x width
-    pixels of `folds` words; what is behind the last whole window is left over."""
+    """A pool over windows of `kernel` pixels that lie side by side on images of height x width pixels of `folds`
+    words; what is behind the last whole window is left over."""
 
     kind: Reduction
     kernel: tuple[int, int]
@@ -172,7 +125,7 @@ class TiledPool:
 
 @dataclass(frozen=True)
 class SlidingWindow:
-    """hg_unfold: windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
+    """Windows of images of height x width pixels of `folds` words, all taps of a fold in a beat.
 
     A beat has, tap by tap, the elements of a word. `rows`, `columns`: pixels that there is room for.
     Or a word is `pixels` of a row, a beat has, tap by tap, `windows` of a row; `columns` counts words then.
@@ -225,30 +178,9 @@ class SlidingWindow:
         return replace(self, rows=max(tall, -(-places // self.across)), columns=self.across)
 
 
-@dataclass(frozen=True, eq=False)
-class GroupedMatVec:
-    """hg_dwmvu: words of groups of `columns` elements with all their taps, `rows` sums of each group.
-
-    weight int64 (folds, pe, taps * columns); `mode` as in hg_dot. Depthwise: groups of one element.
-    """
-
-    weight: Array
-    mode: int
-    rows: int = 1
-    columns: int = 1
-
-    @property
-    def pe(self) -> int:
-        return int(self.weight.shape[1])
-
-    @property
-    def simd(self) -> int:
-        return int(self.weight.shape[2])
-
-
 @dataclass(frozen=True)
 class ReduceTree:
-    """hg_pool_tree: the maximum or sum over so many taps in each beat."""
+    """The maximum or sum over so many taps in each beat."""
 
     kind: Reduction
     taps: int
@@ -256,21 +188,21 @@ class ReduceTree:
 
 @dataclass(frozen=True)
 class Fork:
-    """hg_fork: the same stream to several takers."""
+    """The same stream to several takers."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class Fifo:
-    """hg_fifo."""
+    """Room for `depth` beats that wait."""
 
     depth: int
 
 
 @dataclass(frozen=True)
 class JoinStreams:
-    """hg_join: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
+    """Elements of two streams become one: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
     None; or, packed, a in the low and b in the high bits."""
 
     factors: tuple[int, int] | None
@@ -280,7 +212,7 @@ class JoinStreams:
 
 @dataclass(frozen=True)
 class ConcatBeats:
-    """hg_concat: beats[0] beats of the first stream, then beats[1] of the second, and again.
+    """beats[0] beats of the first stream, then beats[1] of the second, and again.
 
     The streams' types may differ from the result's: every element is extended.
     """
@@ -290,7 +222,7 @@ class ConcatBeats:
 
 @dataclass(frozen=True)
 class ConcatChannels:
-    """hg_beside: of `pixels` pixels lanes[0] elements of the first and lanes[1] of the second stream."""
+    """Of `pixels` pixels lanes[0] elements of the first and lanes[1] of the second stream."""
 
     lanes: tuple[int, int]
     pixels: int
@@ -298,14 +230,14 @@ class ConcatChannels:
 
 @dataclass(frozen=True)
 class SelectLanes:
-    """hg_pick: of every beat the elements with these places."""
+    """Of every beat the elements with these places."""
 
     places: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Crop:
-    """hg_take: of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
+    """Of images of height x width pixels of `folds` beats, what the ranges (start, stop, step)
     of rows, columns and beats keep."""
 
     sizes: tuple[int, int, int]
@@ -316,7 +248,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class PadBorder:
-    """hg_pad: a border of pixels (top, left, bottom, right) around images of height x width pixels of
+    """A border of pixels (top, left, bottom, right) around images of height x width pixels of
     `folds` beats."""
 
     height: int
@@ -328,7 +260,7 @@ class PadBorder:
 
 @dataclass(frozen=True)
 class Reorder:
-    """hg_gather: stores blocks of `block` beats and sends, for each, the beats that nested loops address:
+    """Stores blocks of `block` beats and sends, for each, the beats that nested loops address:
     the sum of counter * stride over `loops` (extent, stride), the outermost first."""
 
     block: int
@@ -337,18 +269,37 @@ class Reorder:
 
 @dataclass(frozen=True)
 class ArgMaxUnit:
-    """hg_argmax."""
+    """The position of the largest of the elements in so many beats."""
 
     beats: int
 
 
 Unit = (
-    Port | FloatKeyUnit | WidthConverter | RescaleUnit | FloatUnit | MatVec | ConvUnit | PoolUnit | TiledPool
-    | SlidingWindow | GroupedMatVec | ReduceTree | Fork | Fifo | JoinStreams | ConcatBeats | ConcatChannels | SelectLanes | Crop | PadBorder
-    | Reorder | ArgMaxUnit
-)  # fmt: skip
-#: Units with weights.
-WeightedUnit = MatVec | ConvUnit | GroupedMatVec
+    Port
+    | FloatKeyUnit
+    | WidthConverter
+    | RescaleUnit
+    | FloatUnit
+    | MatVec
+    | ConvUnit
+    | PoolUnit
+    | TiledPool
+    | SlidingWindow
+    | GroupedMatVec
+    | ReduceTree
+    | Fork
+    | Fifo
+    | JoinStreams
+    | ConcatBeats
+    | ConcatChannels
+    | SelectLanes
+    | Crop
+    | PadBorder
+    | Reorder
+    | ArgMaxUnit
+)
+#: Units that keep pixels of an image until no window needs them any more.
+WindowUnit = ConvUnit | PoolUnit | SlidingWindow
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from hlsgen.diagnostics import fail
-from hlsgen.driver.compile import Build, Progress, compile_model
+from hlsgen.driver.compile import Build, compile_model
 from hlsgen.driver.options import Options, is_options
+from hlsgen.driver.schedule import Progress
 
 
 def write_build(build: Build, directory: Path) -> None:

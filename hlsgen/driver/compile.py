@@ -3,50 +3,64 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from hlsgen.artifacts import certificate, project_files
-from hlsgen.cycle_model.latency import busy
+from hlsgen.artifacts import project_files
+from hlsgen.cycle_model.units import busy
+from hlsgen.dataflow.backend import Backend, Emitted, Request
 from hlsgen.dataflow.folding import Targets
-from hlsgen.dataflow.network import Schedule
-from hlsgen.dataflow.resources import Budget
+from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.diagnostics import Collector, Diagnostic, fail
+from hlsgen.driver.backends import backends_of
 from hlsgen.driver.options import Options, check_options, parse_input, tool_version
-from hlsgen.driver.schedule import plan
+from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.ir import Graph
 from hlsgen.passes import lower
-from hlsgen.verilog import emit
-from hlsgen.verilog.netlist import Design, elaborate
-from hlsgen.verilog.render import identifier
-from hlsgen.verilog.resource_model import STYLES, network_cost
-
-Progress = Callable[[int, int, str], None]
+from hlsgen.verilog.netlist import Design
 
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """A compiled model: schedule, design, and text or bytes of every file."""
+    """A compiled model: its network with the cycles it takes, and text or bytes of every file.
+
+    `designs`: each target's own description of what it has made, by name of the target.
+    """
 
     options: Options
-    schedule: Schedule
-    design: Design
+    network: Network
+    timing: Timing
     files: dict[str, bytes]
     warnings: list[Diagnostic]
+    designs: Mapping[str, object] = field(default_factory=dict)
 
     @property
     def graph(self) -> Graph:
-        return self.schedule.graph
+        return self.network.graph
+
+    @property
+    def design(self) -> Design:
+        """The Verilog of the build. Raises HG040 if it has none."""
+        found = self.designs.get("verilog")
+        if not isinstance(found, Design):
+            raise fail(
+                "HG040", "--target", f"the build of {self.options.target!r} has no Verilog.", "Build with verilog."
+            )
+        return found
 
 
 def compile_model(path: Path, options: Options, progress: Progress | None = None) -> Build:
     """The whole way from a file to a build. Raises HlsgenError with every problem found."""
     problems = Collector()
     mode = None
+    backends: dict[str, Backend] = {}
     with problems.catching():
         check_options(options)
+    with problems.catching():
+        backends = backends_of(options.target)
     with problems.catching():
         mode = parse_input(options.input)
     model = import_model(path, problems, options.add == "fixed-point")
@@ -56,42 +70,70 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     with problems.catching():
         graph = lower(model, mode, problems)
     problems.finish()
-    budget = Budget(options.max_lut, options.max_dsp, options.max_bram)
-    targets = Targets(
-        options.target_cycles, options.lanes, options.folding, options.prefer, options.realize, options.weights, budget
-    )
-    schedule = plan(graph, targets, progress)
-    if options.target_cycles and schedule.interval > options.target_cycles:
-        slowest = max(schedule.nodes, key=lambda node: (busy(node), bool(node.layer)))
+    targets, planning = targets_of(options), next(iter(backends.values()))
+    network, timing = plan(graph, targets, planning, progress)
+    if options.target_cycles and timing.interval > options.target_cycles:
+        slowest = max(network.nodes, key=lambda node: (busy(node), bool(node.layer)))
         problems.warn(
-            "HG090", "--target-cycles", f"{options.target_cycles} cycles cannot be met; taken: {schedule.interval}, "
+            "HG090",
+            "--target-cycles",
+            f"{options.target_cycles} cycles cannot be met; taken: {timing.interval}, "
             f"what {slowest.layer or slowest.name} needs.",
-        )  # fmt: skip
+        )
     data = self_contained(path)
     options = replace(options, name=_title(options.name or path.stem))
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}
-    design = elaborate(
-        schedule, identifier(options.top), options.reset_active_low, options.name or "", STYLES[options.weights],
+    request = Request(
+        title=options.name or "",
+        top=options.top,
+        reset_active_low=options.reset_active_low,
+        weights=options.weights,
         loadable=options.loadable,
-    )  # fmt: skip
-    if options.loadable and not design.loads:
-        raise fail("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
-    if budget.given:
-        cost = network_cost(
-            schedule.nodes, schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
-        )
-        if budget.excess(cost) > 1:
+        model=about,
+    )
+    emitted = {name: backend.emit(network, timing, request) for name, backend in backends.items()}
+    if targets.budget.given:
+        cost = planning.network_cost(network.nodes, network.choices, targets)
+        if targets.budget.excess(cost) > 1:
             problems.warn(
-                "HG090", "--max-lut, --max-dsp, --max-bram",
+                "HG090",
+                "--max-lut, --max-dsp, --max-bram",
                 f"the smallest network found takes about {cost.lut:.0f} LUT, {cost.dsp} DSP, {cost.bram} BRAM.",
-            )  # fmt: skip
-    texts = emit.emit(design, schedule)
-    texts |= project_files.emit(design, schedule, asdict(options), about, tool_version())
-    files = {name: text.encode() for name, text in texts.items()}
-    files["model.onnx"] = data
-    rtl = {name: content for name, content in files.items() if name.startswith("rtl/")}
-    files["certificate.json"] = certificate.emit(design, schedule, about, rtl).encode()
-    return Build(options, schedule, design, dict(sorted(files.items())), problems.warnings)
+            )
+    texts = project_files.emit(
+        network, timing, _together(emitted), options.name or options.top, asdict(options), about, tool_version()
+    )
+    for part in emitted.values():
+        texts |= part.files
+    files = {name: text.encode() for name, text in texts.items()} | {"model.onnx": data}
+    designs = {name: part.design for name, part in emitted.items()}
+    return Build(options, network, timing, dict(sorted(files.items())), problems.warnings, designs)
+
+
+def targets_of(options: Options) -> Targets:
+    """What the options ask of the network."""
+    return Targets(
+        cycles=options.target_cycles,
+        lanes=options.lanes,
+        folding=options.folding,
+        prefer=options.prefer,
+        realize=options.realize,
+        weights=options.weights,
+        budget=Budget(options.max_lut, options.max_dsp, options.max_bram),
+    )
+
+
+def network_cost(build: Build) -> Cost:
+    """What the network costs in the build's first target, roughly."""
+    backend = next(iter(backends_of(build.options.target).values()))
+    return backend.network_cost(build.network.nodes, build.network.choices, targets_of(build.options))
+
+
+def _together(emitted: Mapping[str, Emitted]) -> Emitted:
+    """What the manifest says of several targets: the first one that has something to say."""
+    parts = list(emitted.values())
+    top = next((part.top for part in parts if part.top), {})
+    return Emitted({}, top, next((part.weights for part in parts if part.weights), []))
 
 
 def _title(name: str) -> str:

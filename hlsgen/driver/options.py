@@ -75,8 +75,6 @@ def check_options(options: Options) -> None:
         )  # fmt: skip
     elif options.top.startswith("hg_"):
         problems.error("HG040", "--top", f"{options.top!r}.", "Names with hg_ belong to the library.")
-    if options.target != "verilog":
-        problems.error("HG040", "--target", f"{options.target!r} is not supported.", "Supported: verilog.")
     if options.lanes is not None and not 1 <= options.lanes <= 9999:
         problems.error("HG040", "--lanes", f"{options.lanes}.", "Supported: 1 to 9999.")
     if not is_folding(options.folding):

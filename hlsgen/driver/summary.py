@@ -6,34 +6,30 @@ from typing import Any
 
 from hlsgen.artifacts.layer_table import layer_table
 from hlsgen.artifacts.manifest import host_steps
-from hlsgen.driver.compile import Build
-from hlsgen.verilog.resource_model import STYLES, network_cost
+from hlsgen.driver.compile import Build, network_cost
 
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     """Layers, host parts, cycles, rates at a clock, and the estimate."""
-    schedule = build.schedule
+    timing = build.timing
     return {
-        "layers": layer_table(schedule),
+        "layers": layer_table(build.network, timing),
         "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
-        "cycles": {"latency": schedule.latency, "interval": schedule.interval},
+        "cycles": {"latency": timing.latency, "interval": timing.interval},
         "rate": {
             "clock_mhz": clock_mhz,
-            "latency_us": schedule.latency / clock_mhz,
-            "frames_per_second": clock_mhz * 1e6 / schedule.interval,
+            "latency_us": timing.latency / clock_mhz,
+            "frames_per_second": clock_mhz * 1e6 / timing.interval,
         },
         "estimate": estimate(build),
     }
 
 
 def estimate(build: Build) -> dict[str, int]:
-    """LUT, DSP blocks and block memories of 18 Kbit (see `hlsgen.cost`), and bits of memory."""
-    options = build.options
-    rows = layer_table(build.schedule)
-    total = network_cost(
-        build.schedule.nodes, build.schedule.choices, dsp=options.prefer == "dsp", style=STYLES[options.weights]
-    )
-    tables = sum(next(t.memory_bits for t in c.trials if t.name == c.name) for c in build.schedule.choices.values())
+    """LUT, DSP blocks and block memories of 18 Kbit (as the target estimates them), and bits of memory."""
+    rows = layer_table(build.network, build.timing)
+    total = network_cost(build)
+    tables = sum(next(t.memory_bits for t in c.trials if t.name == c.name) for c in build.network.choices.values())
     return {
         "lut": round(total.lut), "dsp": total.dsp, "bram18": total.bram,
         "weight_bits": sum(row["weight_bits"] for row in rows), "table_bits": tables,

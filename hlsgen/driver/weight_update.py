@@ -6,23 +6,22 @@ the weights: every unit besides is made for the old graph.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from hlsgen.dataflow.units import GroupedMatVec, MatVec, Node, WeightedUnit
+from hlsgen.dataflow.units import Node, Product, WeightedUnit
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.diagnostics import Collector, fail
+from hlsgen.driver.backends import backends_of
 from hlsgen.driver.compile import Build
 from hlsgen.driver.options import parse_input
 from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
-from hlsgen.ir.stream_order import vectors
 from hlsgen.numerics.fixed import Array
 from hlsgen.passes import lower
-from hlsgen.verilog.binding.memory_files import signed_bits, words
-from hlsgen.verilog.weight_packing import folded, folded_depthwise, padded, unfolded, unfolded_groups
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
@@ -53,14 +52,18 @@ def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Loa
     """
     if not build.options.loadable:
         raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
+    pieces = next(iter(backends_of(build.options.target).values())).load_pieces
+    assert pieces is not None
     graph = reweighted(build, weights)
     found = []
-    for node in (s for s in build.schedule.nodes if isinstance(s.unit, WeightedUnit)):
+    for node in build.network.nodes:
+        if not isinstance(node.unit, WeightedUnit):
+            continue
         new = graph.layers[node.position]
         assert isinstance(new, Linear | Convolution)
         if isinstance(weights, Path) or node.layer in weights:
             number = sum(isinstance(s.unit, WeightedUnit) for s in _before(build, node))
-            found.append(Load(node.layer, number, tuple(_pieces(build, node, new.weight))))
+            found.append(Load(node.layer, number, tuple(pieces(node.unit, new.weight))))
     return found
 
 
@@ -82,7 +85,7 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     ends = ("input", "encode", "output", "output_is_index")
     if any(not _same(getattr(graph, name), getattr(build.graph, name)) for name in ends):
         raise fail("HG056", graph.model.name, "the network's input or output is another.", _HINT)
-    for node in build.schedule.nodes:
+    for node in build.network.nodes:
         layer = graph.layers[node.position] if node.position >= 0 else None
         if isinstance(layer, Linear | Convolution):
             _held(node, layer)
@@ -152,45 +155,13 @@ def _held(node: Node, layer: Linear | Convolution) -> None:
     """Whether the memory's words can hold the weights. Raises HG056."""
     unit = node.unit
     assert isinstance(unit, WeightedUnit)
-    if unit.mode == 1 and (np.abs(layer.weight) != 1).any():
+    if unit.product is Product.BIPOLAR and (np.abs(layer.weight) != 1).any():
         raise fail("HG056", layer.name, "the unit holds weights of -1 and 1 alone.", _HINT)
-    bits, wanted = signed_bits(unit.weight), signed_bits(layer.weight)
-    if unit.mode == 0 and wanted > bits:
+    new = replace(unit, weight=layer.weight.reshape(unit.weight.shape))
+    bits, wanted = weight_bits(unit), weight_bits(new)
+    if wanted > bits:
         raise fail("HG056", layer.name, f"weights of {wanted} bits; the unit holds {bits}.", _HINT)
 
 
 def _before(build: Build, node: Node) -> list[Node]:
-    return list(build.schedule.nodes[: build.schedule.nodes.index(node)])
-
-
-def _pieces(build: Build, node: Node, weight: Array) -> Iterator[int]:
-    """The words of the memory in pieces of 32 bits, the low ones first."""
-    unit, graph, i = node.unit, build.graph, node.position
-    assert isinstance(unit, WeightedUnit)
-    layer = graph.layers[i]
-    assert isinstance(layer, Linear | Convolution)
-    found = vectors(build.schedule.layout.of_input(graph, i), layer.source.shape)
-    assert found is not None
-    if isinstance(unit, MatVec):
-        if isinstance(layer, Convolution):
-            weight = unfolded(weight[:, :, :, found[1]], unit.simd // layer.window.taps, unit.mode)
-        else:
-            weight = weight[:, found[1]]
-        table = padded(weight, unit.pe, unit.simd, unit.mode)
-        table = table.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
-        table = table.reshape(-1, unit.pe * unit.simd)
-    elif isinstance(unit, GroupedMatVec):
-        table = unfolded_groups(weight, unit.pe, unit.mode)
-    elif unit.depthwise:
-        table = folded_depthwise(weight, unit.pe, unit.mode)
-    else:
-        assert isinstance(layer, Convolution)
-        weight = weight if layer.groups > 1 else weight[:, :, :, found[1]]
-        table = folded(weight, layer.groups, unit.pe, unit.simd, unit.mode)
-    table = table.reshape(len(table), -1)
-    bits = 1 if unit.mode else signed_bits(unit.weight)
-    table = (table > 0).astype(np.int64) if unit.mode else table
-    for line in words(table, bits).split():
-        word = int(line, 16)
-        for n in range(-(-table.shape[1] * bits // 32)):
-            yield word >> (32 * n) & 0xFFFFFFFF
+    return list(build.network.nodes[: build.network.nodes.index(node)])

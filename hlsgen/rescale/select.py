@@ -104,7 +104,7 @@ class Choice:
 
 
 def realize(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
-    """The cheapest hardware proven equal to f. `table` (folds, lanes) as in schedule.fold_table.
+    """The cheapest hardware proven equal to f. `table` (folds, lanes) as in dataflow.builder.fold_table.
 
     Each finder gives a realization that it has proven, or the reason why there is none. Raises HG037.
     """

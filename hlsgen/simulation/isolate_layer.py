@@ -47,9 +47,9 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     modules and memories that lie in `directory`; the beats that the model sends into the layer for these frames,
     codes int64 (frames, *shape); and the beats that the layer must send.
     """
-    schedule, graph = build.schedule, build.graph
-    nodes = _needed(stages_of(schedule)[layer])
-    producers = {wire: node for node in schedule.nodes for wire in node.outputs}
+    network, graph = build.network, build.graph
+    nodes = _needed(stages_of(network)[layer])
+    producers = {wire: node for node in network.nodes for wire in node.outputs}
     inside = {wire for node in nodes for wire in node.outputs}
     ports = [
         _Port(wire, _data(producers[wire], wire), stream, _value(producers, wire))
@@ -84,14 +84,14 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
 
     def beats(port: _Port) -> str:
         data = to_wire(values[port.value], graph.input.encoding) if port.value == 0 else values[port.value]
-        return to_text(pack(data, schedule.orders[port.value], port.stream))
+        return to_text(pack(data, network.orders[port.value], port.stream))
 
     for port in ports:
         (folder / "tb" / f"{port.wire}.hex").write_text(beats(port))
     (folder / "tb" / "expected.hex").write_text(beats(output))
     config = {
         "top": "cut", "test_module": "test_cut", "layer": layer, "inputs": [p.config() for p in ports],
-        "output": output.config(), "patience": 4 * (schedule.latency + schedule.interval) + 1000,
+        "output": output.config(), "patience": 4 * (build.timing.latency + build.timing.interval) + 1000,
     }  # fmt: skip
     (folder / "tb" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
     for name in ("run.py", "test_cut.py"):

@@ -33,7 +33,7 @@ def run_layers(build: Build, directory: Path, codes: Array, simulator: str) -> l
 def _captured(
     build: Build, directory: Path, codes: Array, simulator: str, *, layers: bool
 ) -> tuple[Array, list[Array | None]]:  # fmt: skip
-    schedule, graph = build.schedule, build.graph
+    network, graph = build.network, build.graph
     with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
         work = Path(temporary)
         bench = prepare(build, codes, work)
@@ -41,13 +41,13 @@ def _captured(
         if not outcome.passed:
             raise fail("HG053", simulator, "; ".join(failures(outcome)))
         data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
-        output = unpack(data, schedule.orders[-1], build.design.output, graph.output.shape)
+        output = unpack(data, network.orders[-1], build.design.output, graph.output.shape)
         found: list[Array | None] = [None] * len(graph.layers)
-        for node in schedule.nodes if layers else ():
+        for node in network.nodes if layers else ():
             if node.position < 0:
                 continue
             beats = len(codes) * node.result.beats
             data = from_text((bench / f"{node.name}.got.hex").read_text(), node.result.bits)[:beats]
             shape = graph.layers[node.position].result.shape
-            found[node.position] = unpack(data, schedule.orders[node.position + 1], node.result, shape)
+            found[node.position] = unpack(data, network.orders[node.position + 1], node.result, shape)
     return output, found

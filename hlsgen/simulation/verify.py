@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hlsgen.dataflow.folding import works_of
+from hlsgen.dataflow.workload import works_of
 from hlsgen.driver.build_directory import changed_files
 from hlsgen.driver.compile import Build
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Outcome, simulate
 from hlsgen.simulation.isolate_layer import write_cut
-from hlsgen.testbench.config import testbench_config
 from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import to_text
+from hlsgen.verilog.bench_config import testbench_config
 
 TESTS = ["full_rate", "random_stalls", "reset_mid_frame"]
 
@@ -63,7 +63,7 @@ _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
 def default_frames(build: Build, simulator: str) -> int:
     """Frames for a verification: many small ones, a few large ones."""
     work = sum(found.macs for found in works_of(build.graph).values())
-    by_cycles = 100_000 // max(1, build.schedule.interval)
+    by_cycles = 100_000 // max(1, build.timing.interval)
     return max(6, min(200, by_cycles, _BUDGET[simulator] // max(1, work)))
 
 
@@ -73,10 +73,10 @@ def verify_build(
 ) -> Verdict:  # fmt: skip
     """Compares files, then simulates the RTL that lies in `directory`."""
     changed = changed_files(build, directory)
-    predicted = {"latency": build.schedule.latency, "interval": build.schedule.interval}
+    predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
     verdicts = {}
     for simulator in simulators:
-        codes = stimuli(build.schedule, max(MIN_FRAMES, frames or default_frames(build, simulator)), seed)
+        codes = stimuli(build.network, max(MIN_FRAMES, frames or default_frames(build, simulator)), seed)
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
             progress(f"{simulator}: {len(codes)} frames")
             work = Path(temporary)
@@ -103,11 +103,11 @@ def prepare(build: Build, codes: Array, work: Path) -> Path:
     bench.mkdir(parents=True, exist_ok=True)
     for name in ("test_top.py", "run.py"):
         (bench / name).write_text(library_text("tb", name))
-    (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.schedule)))
-    sent, words = vector_words(build.schedule, codes)
+    (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.network, build.timing)))
+    sent, words = vector_words(build.network, codes)
     (bench / "input.hex").write_text(to_text(sent))
-    (bench / "expected.hex").write_text(to_text(words[build.schedule.nodes[-1].name]))
-    for node in build.schedule.nodes:
+    (bench / "expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
+    for node in build.network.nodes:
         if node.position >= 0:
             (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
     return bench

@@ -87,11 +87,11 @@ class NativeCore:
 
     def run(self, codes: Array) -> Array:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""
-        graph, schedule, design = self.build.graph, self.build.schedule, self.build.design
-        sent = np.ascontiguousarray(pack(to_wire(codes, graph.input.encoding), schedule.orders[0], design.input))
+        graph, network, design = self.build.graph, self.build.network, self.build.design
+        sent = np.ascontiguousarray(pack(to_wire(codes, graph.input.encoding), network.orders[0], design.input))
         beats = len(codes) * design.output.beats
         taken: Array = np.zeros((beats, -(-design.output.bits // 8)), np.uint8)
-        patience = 20 * (schedule.latency + schedule.interval) + 2000
+        patience = 20 * (self.build.timing.latency + self.build.timing.interval) + 2000
         got = self.core.core_run(
             self.handle, sent.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(len(sent)), sent.shape[1],
             ctypes.c_uint64(design.input.beats), taken.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(beats),
@@ -99,4 +99,4 @@ class NativeCore:
         )  # fmt: skip
         if got != beats:
             raise fail("HG053", "verilator", f"the core stopped after {got} of {beats} output beats.")
-        return unpack(taken, schedule.orders[-1], design.output, graph.output.shape)
+        return unpack(taken, network.orders[-1], design.output, graph.output.shape)

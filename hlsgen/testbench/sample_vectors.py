@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Network
 from hlsgen.interpreter import graph as reference
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stimuli import stimuli
@@ -16,25 +16,25 @@ SAMPLE_SEED = 1
 MAX_SAMPLE_BEATS = 20_000
 
 
-def sample_vectors(schedule: Schedule) -> dict[str, str]:
+def sample_vectors(network: Network) -> dict[str, str]:
     """input.hex and expected.hex of a few frames."""
-    beats = max(schedule.nodes[0].source.beats, schedule.nodes[-1].result.beats)
+    beats = max(network.nodes[0].source.beats, network.nodes[-1].result.beats)
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
-    codes = stimuli(schedule, frames, SAMPLE_SEED)[:frames]
-    sent, results = vector_words(schedule, codes)
-    return {"input.hex": to_text(sent), "expected.hex": to_text(results[schedule.nodes[-1].name])}
+    codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
+    sent, results = vector_words(network, codes)
+    return {"input.hex": to_text(sent), "expected.hex": to_text(results[network.nodes[-1].name])}
 
 
-def vector_words(schedule: Schedule, codes: Array) -> tuple[Array, dict[str, Array]]:
+def vector_words(network: Network, codes: Array) -> tuple[Array, dict[str, Array]]:
     """Input words, and the expected words of every monitored stream and of the output."""
-    graph = schedule.graph
+    graph = network.graph
     outputs = reference.run_layers(graph, codes)
     wire = to_wire(codes, graph.input.encoding)
     words = {
-        node.name: pack(outputs[node.position], schedule.orders[node.position + 1], node.result)
-        for node in schedule.nodes
+        node.name: pack(outputs[node.position], network.orders[node.position + 1], node.result)
+        for node in network.nodes
         if node.position >= 0
     }
     result = outputs[-1] if outputs else codes
-    words[schedule.nodes[-1].name] = pack(result, schedule.orders[-1], schedule.nodes[-1].result)
-    return pack(wire, schedule.orders[0], schedule.nodes[0].source), words
+    words[network.nodes[-1].name] = pack(result, network.orders[-1], network.nodes[-1].result)
+    return pack(wire, network.orders[0], network.nodes[0].source), words

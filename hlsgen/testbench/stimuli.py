@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import FloatUnit, RescaleUnit
 from hlsgen.ir import FloatKey, Graph, Map, View
 from hlsgen.ir.evaluate import float_to_key
@@ -20,12 +20,12 @@ SPECIAL_FLOATS = np.array(
 )  # fmt: skip
 
 
-def stimuli(schedule: Schedule, frames: int, seed: int) -> Array:
+def stimuli(network: Network, frames: int, seed: int) -> Array:
     """Input codes (>= frames, *shape), int64; the same for the same seed."""
-    graph, rng = schedule.graph, np.random.default_rng(seed)
+    graph, rng = network.graph, np.random.default_rng(seed)
     shape = graph.input.shape
     size = int(np.prod(shape))
-    edges = _edges(schedule)
+    edges = _edges(network)
     frames = max(frames, -(-len(edges) // size) if len(edges) else 0)
     codes = _random(graph, rng, frames, size)
     lo, hi = graph.input.type.lo, graph.input.type.hi
@@ -35,7 +35,7 @@ def stimuli(schedule: Schedule, frames: int, seed: int) -> Array:
         for i, corner in enumerate(corners[: frames - 1]):
             codes[i] = corner
     if len(edges):
-        _place(codes, edges, schedule)
+        _place(codes, edges, network)
     return codes.reshape(-1, *shape)
 
 
@@ -51,10 +51,10 @@ def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> A
     return float_to_key(np.where(special, rng.choice(SPECIAL_FLOATS, (frames, size)), values))
 
 
-def _edges(schedule: Schedule) -> Array:
+def _edges(network: Network) -> Array:
     """(points, 2): function set and input on either side of every threshold, of a first quantizer."""
-    first = next((layer for layer in schedule.graph.layers if not isinstance(layer, View)), None)
-    steps = schedule.choices[first.name].steps if isinstance(first, Map) else None
+    first = next((layer for layer in network.graph.layers if not isinstance(layer, View)), None)
+    steps = network.choices[first.name].steps if isinstance(first, Map) else None
     if steps is None:
         return np.zeros((0, 2), np.int64)
     table = steps.table
@@ -65,10 +65,10 @@ def _edges(schedule: Schedule) -> Array:
     return np.stack([index.ravel(), points.ravel()], axis=1)
 
 
-def _place(codes: Array, edges: Array, schedule: Schedule) -> None:
+def _place(codes: Array, edges: Array, network: Network) -> None:
     """Writes the edge points where the stream uses their function set, from the last frame on back."""
-    unit = next(s.unit for s in schedule.nodes if isinstance(s.unit, (RescaleUnit, FloatUnit)))
-    order, table = schedule.orders[0], unit.table
+    unit = next(s.unit for s in network.nodes if isinstance(s.unit, (RescaleUnit, FloatUnit)))
+    order, table = network.orders[0], unit.table
     lanes = table.shape[1]
     position = np.arange(len(order))
     used = table[(position // lanes) % len(table), position % lanes]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Timing
 from hlsgen.library import library_text, modules_used
 from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
@@ -10,7 +10,7 @@ from hlsgen.verilog.render import render
 PORT_MODULES = {"hg_reset", "hg_axis_in", "hg_axis_out"}
 
 
-def emit(design: Design, schedule: Schedule) -> dict[str, str]:
+def emit(design: Design, timing: Timing) -> dict[str, str]:
     """Relative path -> text."""
     top = render(
         "verilog/top.v.j2",
@@ -24,11 +24,11 @@ def emit(design: Design, schedule: Schedule) -> dict[str, str]:
         instances=design.instances,
         input=design.input,
         output=design.output,
-        input_tdata=design.input_tdata,
-        output_tdata=design.output_tdata,
+        input_tdata=design.input.port_bits,
+        output_tdata=design.output.port_bits,
         loads=design.loads,
-        latency=schedule.latency,
-        interval=schedule.interval,
+        latency=timing.latency,
+        interval=timing.interval,
     )
     modules = modules_used(
         PORT_MODULES | ({"hg_axil_weights"} if design.loads else set()) | {i.module for i in design.instances}

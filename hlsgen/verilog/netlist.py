@@ -1,10 +1,10 @@
-"""Schedule -> Design: module instances, nets and memory contents."""
+"""Network -> Design: module instances, nets and memory contents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Fork, Node, Stream, WeightedUnit
 from hlsgen.verilog.binding.memory_files import Parameter
 from hlsgen.verilog.binding.units import bind_node
@@ -52,24 +52,16 @@ class Design:
     memories: dict[str, str]
     loads: int = 0
 
-    @property
-    def input_tdata(self) -> int:
-        return -(-self.input.bits // 8) * 8
-
-    @property
-    def output_tdata(self) -> int:
-        return -(-self.output.bits // 8) * 8
-
 
 def elaborate(
-    schedule: Schedule, top: str, reset_active_low: bool, title: str, style: int = 0, *, loadable: bool = False
-) -> Design:  # fmt: skip
+    network: Network, top: str, reset_active_low: bool, title: str, style: int = 0, *, loadable: bool = False
+) -> Design:
     """Binds every node to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
     be written at run time."""
     memories: dict[str, str] = {}
     # Bare file names are global to an FPGA project: those of another top carry its name.
     prefix = "" if top == "top" else f"{top}_"
-    nodes = schedule.nodes
+    nodes = network.nodes
     data = {wire: f"{node.name if _forks(node) else wire}_data" for node in nodes for wire in node.outputs}
     nets = [net for node in nodes[:-1] for net in _nets(node)]
     instances: list[Instance] = []

@@ -8,33 +8,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from hlsgen.dataflow.folding import Folding, Workload, rotation
+from typing_extensions import assert_never
+
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
+    ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
     ConvUnit,
     Crop,
     Fifo,
+    FloatKeyUnit,
+    FloatUnit,
     Fork,
     GroupedMatVec,
+    JoinStreams,
     MatVec,
     Node,
     PadBorder,
     PoolUnit,
+    Port,
+    Product,
     ReduceTree,
     Reorder,
     RescaleUnit,
     SelectLanes,
     SlidingWindow,
     TiledPool,
+    WidthConverter,
 )
-from hlsgen.ir import Graph
+from hlsgen.dataflow.weighted_units import product_of, weight_bits, weight_words
+from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 
 #: How weights are held, by option: STYLE of hg_weights.
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}
+#: Widest input beat of a layer, in bits, that costs nothing but its registers.
+WIDE_BEAT = 1024
 #: Tables that one block memory of 18 Kbit is worth, where the tools choose.
 BLOCK_LUT = 150
 
@@ -65,15 +76,19 @@ def _window(depth: int) -> float:
     return 60 + 6 * math.log2(max(2, depth))
 
 
-def multipliers(x: IntType, weight_bits: int, mode: int, count: int, dsp: bool) -> Cost:
-    """So many products of codes and weights with their share of the adder tree; mode as in hg_dot."""
-    if mode == 2:
-        return Cost(lut=0.6 * count)
-    if mode == 1:
-        return Cost(lut=(x.bits + 2) * count)
-    if dsp and weight_bits > 2 and x.bits > 2:
-        return Cost(lut=2.0 * count, dsp=count)
-    return Cost(lut=(0.6 * x.bits * weight_bits + x.bits + weight_bits) * count)
+def multipliers(x: IntType, bits: int, product: Product, count: int, dsp: bool) -> Cost:
+    """So many products of codes and weights of `bits` with their share of the adder tree."""
+    match product:
+        case Product.AGREEMENTS:
+            return Cost(lut=0.6 * count)
+        case Product.BIPOLAR:
+            return Cost(lut=(x.bits + 2) * count)
+        case Product.INTEGER if dsp and bits > 2 and x.bits > 2:
+            return Cost(lut=2.0 * count, dsp=count)
+        case Product.INTEGER:
+            return Cost(lut=(0.6 * x.bits * bits + x.bits + bits) * count)
+        case _:
+            assert_never(product)
 
 
 def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
@@ -81,13 +96,10 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
     unit, source, result = node.unit, node.source, node.result
     match unit:
         case MatVec() | ConvUnit():
-            bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
-            depthwise = isinstance(unit, ConvUnit) and unit.depthwise
-            lanes = unit.pe if depthwise else unit.pe * unit.simd
-            words = unit.weight.size // lanes
+            bits, words = weight_bits(unit), weight_words(unit)
             windows = unit.windows if isinstance(unit, MatVec) else 1
-            cost = multipliers(source.type, bits, unit.mode, windows * lanes, dsp)
-            cost += Cost(lut=windows * unit.pe * result.type.bits) + memory(words, lanes * bits, style)
+            cost = multipliers(source.type, bits, unit.product, windows * unit.lanes, dsp)
+            cost += Cost(lut=windows * unit.pe * result.type.bits) + memory(words, unit.lanes * bits, style)
             if isinstance(unit, ConvUnit):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
@@ -100,10 +112,9 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             place = Cost(lut=_window(unit.depth) + result.bits * ((unit.rows > 1) + (wide > 1 and not copied)))
             return sum((buffer(words, source.bits) for _ in range(unit.rows * wide)), place)
         case GroupedMatVec():
-            bits = 1 if unit.mode else weight_bits(int(unit.weight.min()), int(unit.weight.max()))
-            lanes = unit.pe * unit.simd
-            cost = multipliers(source.type, bits, unit.mode, lanes, dsp) + Cost(lut=unit.pe * result.type.bits)
-            return cost + memory(len(unit.weight), lanes * bits, style)
+            bits, words = weight_bits(unit), weight_words(unit)
+            cost = multipliers(source.type, bits, unit.product, unit.lanes, dsp)
+            return cost + Cost(lut=unit.pe * result.type.bits) + memory(words, unit.lanes * bits, style)
         case ReduceTree():
             return Cost(lut=1.5 * unit.taps * result.bits)
         case PoolUnit():
@@ -125,18 +136,13 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             return Cost(lut=40.0 + result.bits)
         case RescaleUnit():
             return Cost()
-        case _:
+        case Port() | FloatKeyUnit() | WidthConverter() | FloatUnit() | JoinStreams() | ArgMaxUnit():
             return Cost(lut=float(source.bits + result.bits))
+        case _:
+            assert_never(unit)
 
 
-def weight_bits(low: int, high: int) -> int:
-    """Bits of the two's complement of weights in that interval."""
-    return IntType(min(low, -1), high).bits
-
-
-def network_cost(
-    nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int
-) -> Cost:  # fmt: skip
+def network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int) -> Cost:
     """All units."""
     total = Cost()
     for node in nodes:
@@ -147,7 +153,7 @@ def network_cost(
     return total
 
 
-def folded_cost(graph: Graph, works: Mapping[str, Workload], folding: Folding, *, dsp: bool, style: int) -> Cost:
+def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, style: int) -> Cost:
     """What the multiplying layers of a folding cost, roughly, before anything is planned.
 
     Behind every result lane a quantizer of its code's bits is counted.
@@ -155,12 +161,29 @@ def folded_cost(graph: Graph, works: Mapping[str, Workload], folding: Folding, *
     total = Cost()
     for name, work in works.items():
         pe, simd = folding[name]
-        layer = work.layer
-        bipolar = bool((abs(layer.weight) == 1).all())
-        mode = 2 if layer.binary else 1 if bipolar else 0
-        bits = 1 if mode else weight_bits(int(layer.weight.min()), int(layer.weight.max()))
-        total += multipliers(layer.source.type, bits, mode, pe * simd, dsp)
+        layer, product = work.layer, product_of(work.layer)
+        low, high = int(layer.weight.min()), int(layer.weight.max())
+        bits = IntType(min(low, -1), high).bits if product is Product.INTEGER else 1
+        total += multipliers(layer.source.type, bits, product, pe * simd, dsp)
         total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style)
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
-        total += Cost(lut=rotation(work, pe, simd))
+        total += Cost(lut=_rotation(work, pe, simd))
     return total
+
+
+def folding_price(work: Workload, pe: int, simd: int) -> float:
+    """Tables of a layer with this folding, roughly, in order to compare it with other foldings of the layer."""
+    layer = work.layer
+    x_bits, product = layer.source.type.bits, product_of(layer)
+    low, high = int(layer.weight.min()), int(layer.weight.max())
+    w_bits = IntType(low, high).bits if product is Product.INTEGER else 1
+    multiplier = 0.5 if product is Product.AGREEMENTS else x_bits * w_bits * 0.6 + x_bits + w_bits
+    beat = work.columns_at_once(simd) * x_bits
+    tables = pe * simd * multiplier + pe * layer.result.type.bits * 3 + max(0, beat - WIDE_BEAT) * 2
+    return tables + _rotation(work, pe, simd)
+
+
+def _rotation(work: Workload, pe: int, simd: int) -> float:
+    """Tables that put the taps of a window in their places in hg_unfold, 0 if they come one by one."""
+    lanes = work.elements(pe, simd) * work.taps * work.windows(pe) if work.at_once(pe, simd) else 0
+    return 2.0 * lanes * work.layer.source.type.bits

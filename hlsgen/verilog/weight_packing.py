@@ -1,66 +1,87 @@
-"""Weights in the order in which folded units use them, with rows and columns that fill the last fold."""
+"""Weights in the order in which hg_mvu, hg_conv, hg_dwconv and hg_dwmvu use them, with those that fill the last folds."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
+from typing_extensions import assert_never
 
-from hlsgen.ir import Convolution, Linear
+from hlsgen.dataflow.units import ConvUnit, GroupedMatVec, MatVec, Product, WeightedUnit
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.numerics.fixed import Array
+from hlsgen.verilog.binding.memory_files import words
 
-#: Weight of an empty column: what it meets is 0, and a 0 and a 1 do not agree (mode 2).
-_EMPTY = {0: 0, 1: 1, 2: 1}
-
-
-def mode_of(layer: Linear | Convolution, weight: Array) -> int:
-    """MODE of hg_mvu and hg_conv: 2 agreements are counted, 1 bipolar weights, 0 any."""
-    return 2 if layer.binary else 1 if (np.abs(weight) == 1).all() else 0
+#: Parameter MODE of the library.
+MODES = {Product.INTEGER: 0, Product.BIPOLAR: 1, Product.AGREEMENTS: 2}
+#: Weight of a lane without an element: it meets the code 0, which does not agree with a 1.
+_EMPTY = {Product.INTEGER: 0, Product.BIPOLAR: 1, Product.AGREEMENTS: 1}
 
 
-def padded(weight: Array, pe: int, simd: int, mode: int) -> Array:
-    """(rows, columns) with both made whole multiples of PE and SIMD."""
-    rows, columns = weight.shape
-    result = np.full((-(-rows // pe) * pe, -(-columns // simd) * simd), _EMPTY[mode], np.int64)
-    result[:rows, :columns] = weight
-    return result
+def packed(unit: WeightedUnit) -> Array:
+    """int64 (words, lanes) in the order of use; where a weight is a bit, 1 stands for 1 and 0 for the other one."""
+    match unit:
+        case MatVec():
+            table = _matrix(unit)
+        case GroupedMatVec():
+            table = _groups(unit)
+        case ConvUnit(depthwise=True):
+            table = _depthwise(unit)
+        case ConvUnit():
+            table = _convolution(unit)
+        case _:
+            assert_never(unit)
+    return table if unit.product is Product.INTEGER else (table > 0).astype(np.int64)
 
 
-def folded(weight: Array, groups: int, pe: int, simd: int, mode: int) -> Array:
-    """(outputs, kernel height, kernel width, channels of a group) -> (words, pe, simd).
-
-    Words in order of use: group, fold of the rows, tap, fold of the columns.
-    """
-    outputs, height, width, columns = weight.shape
-    rows, taps = outputs // groups, height * width
-    row_folds, folds = -(-rows // pe), -(-columns // simd)
-    whole = np.full((groups, row_folds * pe, taps, folds * simd), _EMPTY[mode], np.int64)
-    whole[:, :rows, :, :columns] = weight.reshape(groups, rows, taps, columns)
-    parts = whole.reshape(groups, row_folds, pe, taps, folds, simd)
-    return np.ascontiguousarray(parts.transpose(0, 1, 3, 4, 2, 5)).reshape(-1, pe, simd)
+def load_pieces(unit: WeightedUnit, weight: Array) -> Iterator[int]:
+    """Other weights in the layer's order, as the unit's memory takes them: words in pieces of 32 bits, low ones first."""
+    table = packed(replace(unit, weight=weight.reshape(unit.weight.shape)))
+    bits = weight_bits(unit)
+    for line in words(table, bits).split():
+        word = int(line, 16)
+        for n in range(-(-table.shape[1] * bits // 32)):
+            yield word >> (32 * n) & 0xFFFFFFFF
 
 
-def unfolded(weight: Array, simd: int, mode: int) -> Array:
-    """(outputs, kernel height, kernel width, channels) -> (outputs, columns) in the order of hg_unfold's beats:
-    fold of the channels, tap, SIMD channels."""
-    outputs, height, width, columns = weight.shape
-    folds = -(-columns // simd)
-    whole = np.full((outputs, height * width, folds * simd), _EMPTY[mode], np.int64)
-    whole[:, :, :columns] = weight.reshape(outputs, height * width, columns)
-    parts = whole.reshape(outputs, height * width, folds, simd)
-    return np.ascontiguousarray(parts.transpose(0, 2, 1, 3)).reshape(outputs, -1)
+def _empty(unit: WeightedUnit, shape: tuple[int, ...]) -> Array:
+    return np.full(shape, _EMPTY[unit.product], np.int64)
 
 
-def unfolded_groups(weight: Array, pe: int, mode: int) -> Array:
-    """(outputs, kernel height, kernel width, channels of a group) -> (folds, pe, columns), PE whole groups; a PE of
-    several times the outputs works on as many windows."""
-    table = weight.reshape(len(weight), -1)
-    if pe > len(table):
-        return np.tile(table, (pe // len(table), 1))[None]
-    folds = -(-len(table) // pe)
-    whole = np.full((folds * pe, table.shape[1]), _EMPTY[mode], np.int64)
+def _matrix(unit: MatVec) -> Array:
+    """Fold of the rows, fold of the columns, row, tap, column."""
+    (rows, taps, columns), own = unit.weight.shape, unit.simd // unit.taps
+    whole = _empty(unit, (unit.row_folds * unit.pe, taps, unit.col_folds * own))
+    whole[:rows, :, :columns] = unit.weight[:, :, unit.order]
+    parts = whole.reshape(unit.row_folds, unit.pe, taps, unit.col_folds, own)
+    return np.ascontiguousarray(parts.transpose(0, 3, 1, 2, 4)).reshape(-1, unit.lanes)
+
+
+def _convolution(unit: ConvUnit) -> Array:
+    """Group, fold of the rows, tap, fold of the columns, row, column."""
+    groups, (outputs, taps, columns) = unit.groups, unit.weight.shape
+    rows = outputs // groups
+    whole = _empty(unit, (groups, unit.repeat * unit.pe, taps, unit.folds * unit.simd))
+    whole[:, :rows, :, :columns] = unit.weight[:, :, unit.order].reshape(groups, rows, taps, columns)
+    parts = whole.reshape(groups, unit.repeat, unit.pe, taps, unit.folds, unit.simd)
+    return np.ascontiguousarray(parts.transpose(0, 1, 3, 4, 2, 5)).reshape(-1, unit.lanes)
+
+
+def _depthwise(unit: ConvUnit) -> Array:
+    """Fold of the channels, tap, channel."""
+    channels, taps, _ = unit.weight.shape
+    folds = -(-channels // unit.pe)
+    whole = _empty(unit, (folds * unit.pe, taps))
+    whole[:channels] = unit.weight[:, :, 0]
+    return np.ascontiguousarray(whole.reshape(folds, unit.pe, taps).transpose(0, 2, 1)).reshape(-1, unit.pe)
+
+
+def _groups(unit: GroupedMatVec) -> Array:
+    """Fold of the outputs, output, tap, column; of several windows the same weights for each."""
+    table = unit.weight.reshape(len(unit.weight), -1)
+    if unit.pe > len(table):
+        table = np.tile(table, (unit.pe // len(table), 1))
+    whole = _empty(unit, (unit.folds * unit.pe, unit.simd))
     whole[: len(table)] = table
-    return whole.reshape(folds, pe, -1)
-
-
-def folded_depthwise(weight: Array, pe: int, mode: int) -> Array:
-    """(channels, kernel height, kernel width, 1) -> (words, pe): fold of the channels, tap."""
-    return np.ascontiguousarray(unfolded_groups(weight, pe, mode).transpose(0, 2, 1)).reshape(-1, pe)
+    return whole.reshape(unit.folds, -1)

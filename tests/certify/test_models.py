@@ -240,7 +240,7 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
         n = int(rng.integers(len(words)))
         words[n] = f"{int(words[n], 16) ^ 1 << int(rng.integers(2)):0{len(words[n])}x}"
         path.write_text("\n".join(words) + "\n")
-    position = next(i for i, layer in enumerate(build.graph.layers) if layer.name in build.schedule.choices)
+    position = next(i for i, layer in enumerate(build.graph.layers) if layer.name in build.network.choices)
     if position:
         pytest.skip("the quantizer is behind other layers")
     seen: list[tuple[Any, ...]] = []
@@ -260,8 +260,8 @@ def test_models_of_modules_in_simulation(name: str, tmp_path: Path, monkeypatch:
         else np.append(0, rng.integers(0x007FFFFF, source.hi, 300))
     )
     got = run_hardware(build, core, np.repeat(x, size).reshape(-1, *shape), "icarus").reshape(len(x), size)
-    bits, order = f.output_type.bits, build.schedule.orders[1]
-    lanes = build.schedule.nodes[-2].result.lanes
+    bits, order = f.output_type.bits, build.network.orders[1]
+    lanes = build.network.nodes[-2].result.lanes
     for place, element in enumerate(order.tolist()):
         code = module.apply(place // lanes % module.folds, place % lanes, x) & ((1 << bits) - 1)
         assert ((got[:, element] - code) & ((1 << bits) - 1) == 0).all()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from network_bench import play
-from networks import SHIFT, Image, Net, Random
+from networks import SHIFT, Image, Net, Random, convolution, matrix
 
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import with_depths
@@ -20,7 +20,6 @@ from hlsgen.dataflow.units import (
     Fifo,
     Fork,
     JoinStreams,
-    MatVec,
     Node,
     PadBorder,
     PoolUnit,
@@ -29,6 +28,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.ir.window import Reduction, Window
+from hlsgen.verilog.latency import latency
 
 KINDS = ("conv", "depthwise", "pool", "shift", "fifo", "same", "branches", "width", "flat", "matrix", "gather", "take")
 
@@ -39,8 +39,7 @@ def conv(net: Net, x: Image, outputs: int, pe: int, simd: int, kernel: int, stri
         x = net.add(WidthConverter(), [x], Image("", x.height, x.width, x.channels, simd))[0]
     window = Window((kernel, kernel), (stride, stride), pads=(kernel // 2,) * 4)
     folds, repeat = x.channels // simd, outputs // pe
-    weight = np.ones((repeat * window.taps * folds, pe, simd), np.int64)
-    unit = ConvUnit(weight, window, x.height, x.width, 1, folds, repeat, pe, simd, 0, False, 0, 0)
+    unit = convolution(window, x.height, x.width, folds=folds, repeat=repeat, pe=pe, simd=simd)
     y = net.add(unit, [x], Image("", *window.size(x.height, x.width), outputs, pe))[0]
     return net.add(RescaleUnit(SHIFT, np.zeros((1, pe), np.int64)), [y], y)[0]
 
@@ -62,7 +61,7 @@ def classifier(side: int = 6) -> list[Node]:
     half = side // 2
     pool = PoolUnit(Reduction.SUM, Window((half, half)), half, half, x.stream.group_beats, 0, 0)
     x = net.add(pool, [x], Image("", 1, 1, 8, 4))[0]
-    x = net.add(MatVec(np.ones((10, 8), np.int64), 0, 1, 4, 1), [x], Image("", 1, 1, 10, 1))[0]
+    x = net.add(matrix(10, 8, pe=1, simd=4, vectors=1), [x], Image("", 1, 1, 10, 1))[0]
     return net.finish(x)
 
 
@@ -76,8 +75,8 @@ def in_rtl(nodes: list[Node], frames: int, cycles: int, work: Path) -> tuple[int
 
 def test_classifier(tmp_path: Path) -> None:
     nodes = classifier(8)
-    sized = size(nodes)
-    free = simulate(nodes, 4, unlimited=True)
+    sized = size(nodes, latency)
+    free = simulate(nodes, 4, latency, unlimited=True)
     assert sized.interval == sized.bottleneck == 8 * 8 * 36
     assert sized.latency <= free.latency
     assert in_rtl(sized.nodes, 4, sized.latency + 3 * sized.interval + 100, tmp_path) == (
@@ -91,7 +90,7 @@ def test_classifier(tmp_path: Path) -> None:
 
 def slower(nodes: list[Node], limit: tuple[int, int]) -> bool:
     try:
-        found = measure(nodes)
+        found = measure(nodes, latency)
     except ValueError:
         return True
     return found[0] > limit[0] or found[1] > limit[1]
@@ -99,7 +98,7 @@ def slower(nodes: list[Node], limit: tuple[int, int]) -> bool:
 
 def test_critical_fifos_cannot_be_smaller(tmp_path: Path) -> None:
     """Not in RTL either."""
-    sized, frames = size(classifier()), 4
+    sized, frames = size(classifier(), latency), 4
     assert sized.critical
     for name in sized.critical:
         fewer = with_depths(sized.nodes, {name: depths(sized.nodes)[name] - 1})
@@ -114,14 +113,14 @@ def test_random_networks(tmp_path: Path) -> None:
     dropped = critical = narrowed = 0
     for seed in range(40):
         nodes = Random(seed, KINDS).network(6)
-        free = simulate(nodes, 6, unlimited=True)
+        free = simulate(nodes, 6, latency, unlimited=True)
         if free.deadlock:
             with pytest.raises(ValueError, match="waits for"):
-                size(nodes)
+                size(nodes, latency)
             continue
-        sized, quick = size(nodes), size(nodes, effort=0)
+        sized, quick = size(nodes, latency), size(nodes, latency, effort=0)
         assert sized.bottleneck <= sized.interval <= free.interval
-        assert measure(sized.nodes) == (sized.latency, sized.interval)
+        assert measure(sized.nodes, latency) == (sized.latency, sized.interval)
         kept = {node.name for node in sized.nodes}
         assert all(node.name in kept or isinstance(node.unit, Fifo) for node in nodes)
         windows = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, ConvUnit | PoolUnit)}
@@ -144,7 +143,7 @@ def test_random_networks(tmp_path: Path) -> None:
 def test_where_a_steady_source_needs_less(seed: int) -> None:
     """Networks in which what is held with a source of the right pace is not enough at full rate."""
     nodes = Random(seed, (*KINDS, "pad")).network(6)
-    assert size(nodes, effort=0).interval <= simulate(nodes, 12, unlimited=True).interval
+    assert size(nodes, latency, effort=0).interval <= simulate(nodes, 12, latency, unlimited=True).interval
 
 
 def short_branch() -> list[Node]:
@@ -160,11 +159,11 @@ def short_branch() -> list[Node]:
 
 def test_no_pauses_stop_a_network(tmp_path: Path) -> None:
     """At full rate the registers of pipelines are full; they must not be counted on, as they are not after pauses."""
-    sized, frames = size(short_branch()), 3
+    sized, frames = size(short_branch(), latency), 3
     (name,) = (node.name for node in sized.nodes if isinstance(node.unit, Fifo))
     fewer = with_depths(sized.nodes, {name: depths(sized.nodes)[name] - 1})
     assert sized.critical == ()
-    assert measure(fewer) == (sized.latency, sized.interval)
+    assert measure(fewer, latency) == (sized.latency, sized.interval)
     due = [20 * k for k in range(12 * frames)]
     for nodes, beats in ((sized.nodes, 24 * frames), (fewer, 11)):
         _, taken = play(nodes, due, [], 20 * len(due) + 200, tmp_path)
@@ -177,14 +176,14 @@ def test_what_is_kept_for_pauses_is_needed() -> None:
         nodes = Random(seed, ("branches", "shift", "same", "fifo", "matrix", "width")).network(5)
         if find_deadlock(with_depths(nodes, {s.name: 999 for s in nodes})):
             with pytest.raises(ValueError, match="waits for"):
-                size(nodes)
+                size(nodes, latency)
             continue
-        sized = size(nodes)
+        sized = size(nodes, latency)
         assert not find_deadlock(sized.nodes)
         for name, depth in depths(sized.nodes).items():
             if any(s.name == name and isinstance(s.unit, Fifo) for s in nodes) and name not in sized.critical:
                 fewer = with_depths(sized.nodes, {name: depth - 1})
-                assert measure(fewer) == (sized.latency, sized.interval)
+                assert measure(fewer, latency) == (sized.latency, sized.interval)
                 assert find_deadlock(fewer)
                 kept += 1
     assert kept
@@ -197,8 +196,8 @@ def test_a_border_in_front_of_a_convolution(tmp_path: Path) -> None:
     border = PadBorder(6, 6, x.stream.group_beats, (2, 2, 2, 2), 0)
     x = net.add(border, [x], Image("", 10, 10, 2, x.lanes))[0]
     nodes = net.finish(conv(net, x, 1, 1, 2, 1))
-    sized = size(nodes)
-    assert sized.interval == sized.bottleneck == 6 * 6 * 18 < simulate(nodes, 6, unlimited=True).interval
+    sized = size(nodes, latency)
+    assert sized.interval == sized.bottleneck == 6 * 6 * 18 < simulate(nodes, 6, latency, unlimited=True).interval
     (name,) = sized.critical
     assert slower(with_depths(sized.nodes, {name: depths(sized.nodes)[name] - 1}), (sized.latency, sized.interval))
     measured = in_rtl(sized.nodes, 6, sized.latency + 6 * sized.interval + 100, tmp_path)
@@ -211,13 +210,13 @@ def test_a_width_that_spreads_a_burst() -> None:
     x = net.start(Image("", 6, 6, 2, 2))
     x = net.add(TiledPool(Reduction.SUM, (3, 1), 6, 6, 1), [x], Image("", 2, 6, 2, 2))[0]
     nodes = net.finish(net.add(WidthConverter(), [x], Image("", 2, 6, 2, 1))[0])
-    assert size(nodes).interval == 36 < simulate(nodes, 6, unlimited=True).interval
+    assert size(nodes, latency).interval == 36 < simulate(nodes, 6, latency, unlimited=True).interval
 
 
 def test_the_same_every_time() -> None:
     """Given depths do not matter, nor does what ran before."""
-    first, again = size(classifier()), size(size(classifier()).nodes)
-    other = size(with_depths(classifier(), {s.name: 99 for s in classifier()}))
+    first, again = size(classifier(), latency), size(size(classifier(), latency).nodes, latency)
+    other = size(with_depths(classifier(), {s.name: 99 for s in classifier()}), latency)
     assert depths(first.nodes) == depths(other.nodes)
     assert depths(again.nodes) == depths(first.nodes)
 
@@ -228,7 +227,7 @@ def depths(nodes: list[Node]) -> dict[str, int]:
 
 def test_effort_bounds_the_search() -> None:
     """Without any the depths are right but not the least."""
-    quick, full = size(classifier(), effort=0), size(classifier())
+    quick, full = size(classifier(), latency, effort=0), size(classifier(), latency)
     assert (quick.interval, quick.critical) == (full.interval, ())
     assert sum(depths(quick.nodes).values()) > sum(depths(full.nodes).values())
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from network_bench import play
-from networks import Image, Net, Random
+from networks import Image, Net, Random, convolution
 
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Trace, measure, simulate
@@ -28,6 +28,7 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import IntType
+from hlsgen.verilog.latency import latency
 
 STRAIGHT = ("shift", "fifo", "width", "flat", "matrix", "winner")
 ROUTES = ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches")
@@ -37,7 +38,7 @@ FRAMES = 3
 
 def compare(nodes: Sequence[Node], pace: int | None, ready: Sequence[bool], work: Path, frames: int = FRAMES) -> Trace:
     """Runs both, until the prediction says that nothing moves any more and some cycles longer."""
-    flow = simulate(nodes, frames, pace=pace, ready=ready)
+    flow = simulate(nodes, frames, latency, pace=pace, ready=ready)
     beats = nodes[0].source.beats
     due = [f * (pace or 0) + k * (pace or 0) // beats for f in range(frames) for k in range(beats)]
     cycles = max(int(times[-1]) for times in flow.taken.values() if len(times)) + 60
@@ -82,7 +83,7 @@ def test_the_seeds_reach_everything() -> None:
     blocked = full_fifos = full_windows = 0
     for seed in range(60):
         nodes = Random(seed, WINDOWS).network(6)
-        flow = simulate(nodes, FRAMES, pace=case(seed)[0], ready=case(seed)[1])
+        flow = simulate(nodes, FRAMES, latency, pace=case(seed)[0], ready=case(seed)[1])
         blocked += bool(flow.deadlock)
         for node in nodes:
             if isinstance(node.unit, Fifo):
@@ -123,7 +124,7 @@ def residual(depth: int, rows: int = 5, more: int = 0) -> list[Node]:
     x = net.start(Image("", rows, 6, 4, 2))
     left, right = net.add(Fork(2), [x], x, 2)
     window = Window((3, 3), pads=(1, 1, 1, 1))
-    unit = ConvUnit(np.ones((2 * 9 * 2, 2, 2), np.int64), window, rows, 6, 1, 2, 2, 2, 2, 0, False, 0, 0)
+    unit = convolution(window, rows, 6, folds=2, repeat=2, pe=2, simd=2)
     left = net.add(replace(unit, depth=least_depth(unit) + more), [left], x)[0]
     right = net.add(Fifo(depth), [right], x)[0]
     return net.finish(net.add(JoinStreams((1, 1)), [left, right], x)[0])
@@ -135,7 +136,7 @@ def test_latency_and_interval(tmp_path: Path) -> None:
     ends = flow.taken[OUTPUT][59::60]
     assert (flow.ends, flow.deadlock) == (tuple(ends.tolist()), ())
     assert (flow.latency, flow.interval) == (ends[0] - flow.taken[INPUT][0], ends[-1] - ends[-2])
-    assert measure(nodes) == (flow.latency, flow.interval)
+    assert measure(nodes, latency) == (flow.latency, flow.interval)
     assert flow.interval == 5 * 6 * 36
 
 
@@ -153,7 +154,7 @@ def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tup
     nodes = Random(seed, kinds).network(6)
     flow = compare(nodes, None, [], tmp_path, frames=5)
     assert tuple(np.diff(flow.ends)) == intervals
-    assert measure(nodes)[1] == max(np.diff(simulate(nodes, 30).ends)[-8:])
+    assert measure(nodes, latency)[1] == max(np.diff(simulate(nodes, 30, latency).ends)[-8:])
 
 
 def test_a_deadlock_says_who_waits(tmp_path: Path) -> None:
@@ -163,7 +164,7 @@ def test_a_deadlock_says_who_waits(tmp_path: Path) -> None:
               "u3 waits for room in u3"]  # fmt: skip
     assert [str(blocked) for blocked in flow.deadlock] == circle
     with pytest.raises(ValueError, match="u4 waits for a beat on u2"):
-        measure(nodes)
+        measure(nodes, latency)
 
 
 def with_depth(nodes: Sequence[Node], name: str, depth: int) -> list[Node]:
@@ -182,10 +183,10 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
         kinds = ("conv", "pool", "same", "shift", "depthwise", *("fifo",) * (seed % 2))
         nodes = Random(seed, kinds).network(6)
         ready = [True] * 4 + [False] * 9 * (seed % 3)
-        free = simulate(nodes, FRAMES, pace=90, unlimited=True, ready=ready)
+        free = simulate(nodes, FRAMES, latency, pace=90, unlimited=True, ready=ready)
         for name, held in free.occupancy.items():
             nodes = with_depth(nodes, name, held)
-        same = simulate(nodes, FRAMES, pace=90, ready=ready)
+        same = simulate(nodes, FRAMES, latency, pace=90, ready=ready)
         assert all((same.taken[name] == free.taken[name]).all() for name in free.taken)
         assert same.occupancy == free.occupancy
         for node in nodes:
@@ -193,7 +194,7 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
                 least = 1 if isinstance(node.unit, Fifo) else least_depth(node.unit)
                 if node.unit.depth > least:
                     less = with_depth(nodes, node.name, node.unit.depth - 1)
-                    fewer = simulate(less, FRAMES, pace=90, ready=ready)
+                    fewer = simulate(less, FRAMES, latency, pace=90, ready=ready)
                     assert any(not np.array_equal(fewer.taken[name], free.taken[name]) for name in free.taken)
                     tested += 1
     assert tested > 10
@@ -201,6 +202,6 @@ def test_occupancy_is_the_depth_that_is_needed() -> None:
 
 def test_more_frames_change_nothing_before() -> None:
     nodes = Random(4, WINDOWS).network(6)
-    few, many = simulate(nodes, 2), simulate(nodes, 5)
+    few, many = simulate(nodes, 2, latency), simulate(nodes, 5, latency)
     assert not few.deadlock
     assert all((many.taken[name][: len(few.taken[name])] == few.taken[name]).all() for name in few.taken)

@@ -13,7 +13,6 @@ from paths import needs_icarus
 
 import hlsgen
 from hlsgen.cycle_model.simulate import measure
-from hlsgen.dataflow.folding import Workload, works_of
 from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
@@ -24,6 +23,8 @@ from hlsgen.dataflow.units import (
     SlidingWindow,
     TiledPool,
 )
+from hlsgen.dataflow.workload import Workload, works_of
+from hlsgen.verilog.latency import latency
 
 KINDS = ("plain", "grouped", "bipolar", "signal", "residual", "blocks", "pooled")
 
@@ -51,8 +52,8 @@ def folded(kind: str, seed: int, tmp_path: Path) -> hlsgen.Build:
     works = works_of(hlsgen.check(path).graph)
     folding = random_folding(works, np.random.default_rng(seed))
     build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(folding=folding))
-    assert build.schedule.folding["layers"] == folding
-    assert measure(build.schedule.nodes) == (build.schedule.latency, build.schedule.interval)
+    assert build.network.folding["layers"] == folding
+    assert measure(build.network.nodes, latency) == (build.timing.latency, build.timing.interval)
     return build
 
 
@@ -77,7 +78,7 @@ def test_cases_have_all_units(tmp_path: Path) -> None:
     for kind, seed in CASES:
         folder = tmp_path / f"{kind}{seed}"
         folder.mkdir()
-        kinds |= {type(node.unit) for node in folded(kind, seed, folder).schedule.nodes}
+        kinds |= {type(node.unit) for node in folded(kind, seed, folder).network.nodes}
     assert kinds >= {SlidingWindow, GroupedMatVec, ConvUnit}
 
 
@@ -98,12 +99,12 @@ def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
 def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
     """Convolution and pool keep up with a pixel a cycle, and nothing comes on top."""
     build = pools(tmp_path, kind, 36)
-    units = [type(node.unit) for node in build.schedule.nodes]
+    units = [type(node.unit) for node in build.network.nodes]
     assert SlidingWindow in units
     assert ReduceTree in units
     assert PoolUnit not in units
     assert TiledPool not in units
-    assert build.schedule.interval == 36
+    assert build.timing.interval == 36
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
     assert verdict.ok, verdict
     assert hlsgen.certify(tmp_path / "out").ok
@@ -114,10 +115,10 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
 def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
     """Less than a cycle a window, and nothing comes on top."""
     build = pools(tmp_path, "MaxPool", cycles)
-    units = [node.unit for node in build.schedule.nodes]
+    units = [node.unit for node in build.network.nodes]
     counts = {(unit.pixels, unit.windows) for unit in units if isinstance(unit, SlidingWindow)}
     assert counts == {(36 // cycles, 36 // cycles)}
-    assert build.schedule.interval == cycles
+    assert build.timing.interval == cycles
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
     assert verdict.ok, verdict
     assert hlsgen.certify(tmp_path / "out").ok
@@ -141,12 +142,12 @@ def test_channels_of_several_pixels(tmp_path: Path) -> None:
                   coordinate_transformation_mode="asymmetric")  # fmt: skip
     x = b.quant(b.conv(replace(x, name=size, shape=(1, 4, 8, 8)), 1, kernel_shape=[1, 1]))
     onnx.save(b.model(x), tmp_path / "net.onnx")
-    assert hlsgen.check(tmp_path / "net.onnx").schedule.interval >= 64  # a pixel a cycle is enough by default
+    assert hlsgen.check(tmp_path / "net.onnx").timing.interval >= 64  # a pixel a cycle is enough by default
     build = hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=32))
-    assert build.schedule.interval == 32
+    assert build.timing.interval == 32
     fast = hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=8))
-    assert fast.schedule.interval == 8
-    assert {ConcatChannels, SelectLanes} <= {type(node.unit) for node in fast.schedule.nodes}
+    assert fast.timing.interval == 8
+    assert {ConcatChannels, SelectLanes} <= {type(node.unit) for node in fast.network.nodes}
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
     assert verdict.ok, verdict
     assert hlsgen.certify(tmp_path / "out").ok
@@ -162,8 +163,8 @@ def test_nothing_is_faster_than_the_slowest(tmp_path: Path) -> None:
     x = b.quant(b.conv(b.quant(x), 4, kernel_shape=[3, 3]))
     onnx.save(b.model(x), tmp_path / "net.onnx")
     build = hlsgen.check(tmp_path / "net.onnx", hlsgen.Options(target_cycles=1))
-    assert build.schedule.interval == 48
-    (row,) = build.schedule.folding["layers"].values()
+    assert build.timing.interval == 48
+    (row,) = build.network.folding["layers"].values()
     (work,) = works_of(build.graph).values()
     assert work.cycles(row["pe"], row["simd"]) > 24
     assert any(w.code == "HG090" and "taken: 48" in w.message for w in build.warnings)

@@ -70,7 +70,7 @@ def test_other_weights_in_hardware(
 ) -> None:  # fmt: skip
     build = built(tmp_path, kind, seed, cycles=cycles)
     assert modules <= {i.module for i in build.design.instances}
-    codes = stimuli(build.schedule, FRAMES, 1)
+    codes = stimuli(build.network, FRAMES, 1)
     first = reference.run_layers(build.graph, codes)[-1]
     changed = 0
     with NativeCore(build, tmp_path / "out", tmp_path / "sim", "-O0") as core:
@@ -92,7 +92,7 @@ def test_other_weights_in_hardware(
 def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     """The testbench of a build writes load.hex before the frames; only the layer that is named is loaded."""
     build = built(tmp_path, "plain", 1)
-    codes = stimuli(build.schedule, FRAMES, 1)
+    codes = stimuli(build.network, FRAMES, 1)
     weights = {"Conv_2": shuffled(build, 3)["Conv_2"]}
     wanted = reference.run_layers(reweighted(build, weights), codes)[-1]
     assert differing(wanted, reference.run_layers(build.graph, codes)[-1])
@@ -102,7 +102,7 @@ def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     (bench / "load.hex").write_text("".join(f"{a:x} {d:x}\n" for load in loads for a, d in load.writes))
     assert simulate(tmp_path / "out", bench, bench, tmp_path / "sim", "icarus", ["capture"]).passed
     data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
-    got = unpack(data, build.schedule.orders[-1], build.design.output, build.graph.output.shape)
+    got = unpack(data, build.network.orders[-1], build.design.output, build.graph.output.shape)
     assert not differing(got[:FRAMES], wanted[:FRAMES])
 
 

@@ -66,7 +66,7 @@ def test_powers_of_two_can_be_shifts(mode: Rounding, tmp_path: Path) -> None:
 def test_wide_codes_go_through_float_units(tmp_path: Path) -> None:
     """16 bits with a scale that is no power of two: float32 hardware, every input."""
     with core(tmp_path, 2, "fixed:16,2", np.array([[3e-5, 0.00011]]), 0.7, 16.0, signed=1, narrow=0) as native:
-        assert [c.name for c in native.build.schedule.choices.values()] == ["float-units"]
+        assert [c.name for c in native.build.network.choices.values()] == ["float-units"]
         codes = every_code(16, 2)
         assert np.array_equal(native.run(codes), reference.run_layers(native.build.graph, codes)[-1])
 
@@ -80,7 +80,7 @@ def test_floats_around_every_threshold(tmp_path: Path) -> None:
     """float32 input: 4096 floats on both sides of each threshold, and the ends of the range."""
     with core(tmp_path, LANES, "float32", 0.3, 0.0, 4.0, signed=1, narrow=0, rounding_mode="HALF_UP") as native:
         build = native.build
-        steps = next(iter(build.schedule.choices.values())).steps
+        steps = next(iter(build.network.choices.values())).steps
         assert steps is not None
         table = steps.table[:, 0]
         points = [*table, KEY_NEG_INF, 0x7FFFFFFF, KEY_POS_INF - 4096]

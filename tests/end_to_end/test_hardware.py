@@ -33,7 +33,7 @@ INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float3
 ])  # fmt: skip
 def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
     build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target_cycles=cycles))
-    assert cycles is None or build.schedule.interval <= cycles
+    assert cycles is None or build.timing.interval <= cycles
     assert_verified(tmp_path / "out", simulator, 6 if "kws" in name else 40)
 
 
@@ -61,7 +61,7 @@ def test_random_perceptrons_in_random_foldings(seed: int, tmp_path: Path) -> Non
     """Folding never changes a bit, and the cycles are always those predicted."""
     rng = np.random.default_rng(seed)
     onnx.save(perceptron(seed, powers=bool(seed % 2)), tmp_path / "model.onnx")
-    layers = hlsgen.check(tmp_path / "model.onnx").schedule.folding["layers"]
+    layers = hlsgen.check(tmp_path / "model.onnx").network.folding["layers"]
     sizes = {r["name"]: (r["rows"], r["columns"]) for r in _rows(tmp_path) if "rows" in r}
     folding = {}
     for name in layers:
@@ -107,8 +107,8 @@ def test_one_core_runs_twice(tmp_path: Path) -> None:
     b.conv(replace(x, name=b.node("Slice", x.name, *rows), shape=(1, 1, 3, 6)), 1, kernel_shape=[3, 3])
     onnx.save(b.model(replace(x, name=f"t{len(b.nodes) - 1}", shape=(1, 1, 1, 4))), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
-    assert any(isinstance(node.unit, Crop) for node in build.schedule.nodes)
-    codes = stimuli(build.schedule, 3, 1)
+    assert any(isinstance(node.unit, Crop) for node in build.network.nodes)
+    codes = stimuli(build.network, 3, 1)
     with NativeCore(build, tmp_path / "out", tmp_path / "work") as core:
         first, again = core.run(codes), core.run(codes)
     assert np.array_equal(first, reference.run_layers(build.graph, codes)[-1])

@@ -53,7 +53,7 @@ def test_four_bits(kind: str, opset: int, zero: int | None, tmp_path: Path) -> N
         y = agrees(made, floats(), tmp_path)
         assert len(np.unique(y)) == 16
         build = compiled(made, tmp_path)
-        assert build.schedule.nodes[-1].result.bits == 4
+        assert build.network.nodes[-1].result.bits == 4
 
 
 def test_sixteen_bits(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_a_clip_makes_the_codes_narrow(tmp_path: Path) -> None:
     """Codes that a Clip keeps within -5..6 have 4 bits in hardware."""
     made = chain(("MatMulInteger", np.ones((6, 5), np.int8)), *CHAINS["Clip between layers"], source="int8",
                  shape=["N", 6])  # fmt: skip
-    nodes = {node.name: node for node in compiled(made, tmp_path).schedule.nodes}
+    nodes = {node.name: node for node in compiled(made, tmp_path).network.nodes}
     assert nodes["q1"].result.type.bits == 4
 
 

@@ -106,7 +106,7 @@ def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) 
     onnx.save(model, tmp_path / "model.onnx")
     build = hlsgen.check(tmp_path / "model.onnx")
     oracle = Qonnx(model)
-    samples = key_to_float(stimuli(build.schedule, 40, seed))[:80]
+    samples = key_to_float(stimuli(build.network, 40, seed))[:80]
     samples = np.where(np.isfinite(samples), samples, np.float32(1))
     if any(node.op_type == "Trunc" for node in model.graph.node):
         # Version 1 does not clamp; codes saturate at 32 bits.
@@ -132,14 +132,14 @@ def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
     from hlsgen.rescale import FloatUnits, specialize
 
     onnx.save(perceptron(seed, powers=False), tmp_path / "model.onnx")
-    schedule = hlsgen.check(tmp_path / "model.onnx").schedule
+    network = hlsgen.check(tmp_path / "model.onnx").network
     rng = np.random.default_rng(seed)
-    for i, layer in enumerate(schedule.graph.layers):
+    for i, layer in enumerate(network.graph.layers):
         if isinstance(layer, Map):
-            before = schedule.graph.layers[i - 1]
+            before = network.graph.layers[i - 1]
             ends = (before.lo, before.hi) if isinstance(before, Linear) else ()
-            f = specialize(layer, schedule.orders[i], *ends)
-            found = schedule.choices[layer.name].realization
+            f = specialize(layer, network.orders[i], *ends)
+            found = network.choices[layer.name].realization
             assert not isinstance(found, FloatUnits)
             codes = rng.integers(f.lo, f.hi + 1, (5000, f.sets))
             assert np.array_equal(found.apply(codes), f.evaluate(codes))

@@ -36,7 +36,7 @@ def model(nodes: list[onnx.NodeProto], kind: int, constants: dict[str, Any], cha
 def agrees(made: onnx.ModelProto, x: Any, folder: Path, kind: str) -> None:
     onnx.save(made, folder / "m.onnx")
     build = hlsgen.build(folder / "m.onnx", folder / "build")
-    assert [choice.name for choice in build.schedule.choices.values()] == [kind]
+    assert [choice.name for choice in build.network.choices.values()] == [kind]
     session = ort.session(made)
     expected = np.concatenate([session.run(None, {"x": row[None]})[0] for row in x])
     for backend in ("reference", "verilator") if x.shape[1] == 4 else ("reference",):
@@ -85,7 +85,7 @@ def test_a_layer_of_18_channels(tmp_path: Path) -> None:
     ]
     onnx.save(model(nodes, TensorProto.FLOAT, constants, size), tmp_path / "m.onnx")
     build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "build", hlsgen.Options(target_cycles=size * size))
-    assert [choice.name for choice in build.schedule.choices.values()] == ["float-units"]
+    assert [choice.name for choice in build.network.choices.values()] == ["float-units"]
     x = r.normal(0, 2, (60, size)).astype(np.float32)
     expected = hlsgen.run(tmp_path / "build", x, "reference")
     assert len(np.unique(expected)) > 200

@@ -15,7 +15,7 @@ from integer_models import model
 from onnx import TensorProto, helper
 
 import hlsgen
-from hlsgen.dataflow.folding import works_of
+from hlsgen.dataflow.workload import works_of
 
 Array = Any
 

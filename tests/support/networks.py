@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hlsgen.dataflow.units import (
     PadBorder,
     PoolUnit,
     Port,
+    Product,
     Reorder,
     RescaleUnit,
     Stream,
@@ -36,6 +37,45 @@ from hlsgen.rescale.realize.shift import Shift
 #: All elements; sums wrap.
 BYTE = IntType(0, 255)
 SHIFT = Shift(0, 0, Rounding(0), np.zeros((1, 1), np.int64), 0, 255)
+
+
+def matrix(rows: int, columns: int, pe: int, simd: int, vectors: int) -> MatVec:
+    """A matrix of ones."""
+    weight = np.ones((rows, 1, columns), np.int64)
+    return MatVec(weight, np.arange(columns), Product.INTEGER, pe=pe, simd=simd, vectors=vectors)
+
+
+def convolution(
+    window: Window,
+    height: int,
+    width: int,
+    *,
+    groups: int = 1,
+    folds: int = 1,
+    repeat: int,
+    pe: int,
+    simd: int,
+    depthwise: bool = False,
+    depth: int = 0,
+) -> ConvUnit:
+    """Weights that are ones."""
+    columns = 1 if depthwise else folds * simd
+    return ConvUnit(
+        weight=np.ones((groups * repeat * pe, window.taps, columns), np.int64),
+        order=np.arange(columns),
+        product=Product.INTEGER,
+        window=window,
+        height=height,
+        width=width,
+        groups=groups,
+        folds=folds,
+        repeat=repeat,
+        pe=pe,
+        simd=simd,
+        depthwise=depthwise,
+        pad=0,
+        depth=depth,
+    )
 
 
 @dataclass
@@ -119,7 +159,7 @@ class Random:
         x = x if x.lanes == simd else self.to_lanes(x, simd)
         rows = self.rng.randint(1, 6)
         pe = self.divisor(rows)
-        unit = MatVec(np.ones((rows, x.channels), np.int64), 0, pe, simd, x.height * x.width)
+        unit = matrix(rows, x.channels, pe, simd, x.height * x.width)
         return self.net.add(unit, [x], Image("", x.height, x.width, rows, pe))[0]
 
     def divisor(self, n: int) -> int:
@@ -148,38 +188,29 @@ class Random:
         groups = self.divisor(words)
         window, repeat, pe = self.window(x), self.rng.randint(1, 3), self.rng.randint(1, 2)
         folds = words // groups
-        weight = np.ones((groups * repeat * window.taps * folds, pe, simd), np.int64)
-        return self.windowed(
-            lambda depth: ConvUnit(
-                weight, window, x.height, x.width, groups, folds, repeat, pe, simd, 0, False, 0, depth
-            ),
-            x, window, Image("", 0, 0, groups * repeat * pe, pe),
-        )  # fmt: skip
+        unit = convolution(window, x.height, x.width, groups=groups, folds=folds, repeat=repeat, pe=pe, simd=simd)
+        return self.windowed(unit, x, Image("", 0, 0, groups * repeat * pe, pe))
 
     def depthwise(self, x: Image) -> Image:
         lanes = self.divisor(x.channels)
         x = x if x.lanes == lanes else self.to_lanes(x, lanes)
         groups = x.channels // lanes
         window, repeat = self.window(x), self.rng.randint(1, 2)
-        weight = np.ones((groups * repeat * window.taps, lanes), np.int64)
-        return self.windowed(
-            lambda depth: ConvUnit(
-                weight, window, x.height, x.width, groups, 1, repeat, lanes, lanes, 0, True, 0, depth
-            ),
-            x, window, Image("", 0, 0, groups * repeat * lanes, lanes),
-        )  # fmt: skip
+        unit = convolution(
+            window, x.height, x.width, groups=groups, repeat=repeat, pe=lanes, simd=lanes, depthwise=True
+        )
+        return self.windowed(unit, x, Image("", 0, 0, groups * repeat * lanes, lanes))
 
     def pool(self, x: Image) -> Image:
         window, kind, folds = self.window(x), self.rng.choice(list(Reduction)), x.stream.group_beats
-        return self.windowed(
-            lambda depth: PoolUnit(kind, window, x.height, x.width, folds, 0, depth),
-            x, window, Image("", 0, 0, x.channels, x.lanes),
-        )  # fmt: skip
+        unit = PoolUnit(kind, window, x.height, x.width, folds, pad=0, depth=0)
+        return self.windowed(unit, x, Image("", 0, 0, x.channels, x.lanes))
 
-    def windowed(self, unit, x: Image, window: Window, to: Image) -> Image:  # type: ignore[no-untyped-def]
-        to.height, to.width = window.size(x.height, x.width)
-        depth = least_depth(unit(0)) + self.rng.choice([0, 0, 1, 3, 20])
-        return self.net.add(unit(depth), [x], to)[0]
+    def windowed(self, unit: ConvUnit | PoolUnit, x: Image, to: Image) -> Image:
+        """With a buffer that is large enough, or larger."""
+        to.height, to.width = unit.window.size(x.height, x.width)
+        depth = least_depth(unit) + self.rng.choice([0, 0, 1, 3, 20])
+        return self.net.add(replace(unit, depth=depth), [x], to)[0]
 
     def gather(self, x: Image) -> Image:
         """Repeats rows and columns, or swaps both."""
@@ -241,10 +272,5 @@ class Random:
         simd = self.divisor(x.channels)
         x = x if x.lanes == simd else self.to_lanes(x, simd)
         window, folds, pe = Window((3, 3), pads=(1, 1, 1, 1)), x.channels // simd, self.divisor(x.channels)
-        weight = np.ones((x.channels // pe * 9 * folds, pe, simd), np.int64)
-        return self.windowed(
-            lambda depth: ConvUnit(
-                weight, window, x.height, x.width, 1, folds, x.channels // pe, pe, simd, 0, False, 0, depth
-            ),
-            x, window, Image("", 0, 0, x.channels, pe),
-        )  # fmt: skip
+        unit = convolution(window, x.height, x.width, folds=folds, repeat=x.channels // pe, pe=pe, simd=simd)
+        return self.windowed(unit, x, Image("", 0, 0, x.channels, pe))

@@ -6,7 +6,6 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.units import (
-    TREE_LEVELS,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -23,19 +22,24 @@ from hlsgen.dataflow.units import (
     PadBorder,
     PoolUnit,
     Port,
+    Product,
     ReduceTree,
     Reorder,
     RescaleUnit,
     SelectLanes,
     SlidingWindow,
     TiledPool,
+    WeightedUnit,
     WidthConverter,
 )
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 from hlsgen.verilog.binding import bind
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
+from hlsgen.verilog.latency import TREE_LEVELS
+from hlsgen.verilog.weight_packing import MODES, packed
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 
@@ -81,7 +85,7 @@ def bind_node(node: Node, style: int = 0) -> Binding:
                 "PAD": _code(unit.pad, source.type.bits), **_several(PIXELS=unit.pixels, WINDOWS=unit.windows, DH=unit.window.dilations[0], DW=unit.window.dilations[1]),
             }, f"windows of {unit.window.kernel[0]} x {unit.window.kernel[1]}, all taps at once")  # fmt: skip
         case GroupedMatVec():
-            return _taps(node, unit, style)
+            return _groups(node, unit, style)
         case ReduceTree(kind, taps):
             return Binding("hg_pool_tree", {
                 "LANES": result.lanes, "TAPS": taps, "X_W": source.type.bits, "X_SIGNED": signed,
@@ -155,59 +159,68 @@ def _window(window: Window, height: int, width: int) -> dict[str, Parameter]:
     return dict(zip(names, values, strict=True))
 
 
-def _weights(weight: Array, mode: int) -> tuple[Array, int]:
-    """(words, lanes) of a weight memory, and the bits of a weight."""
-    table = weight.reshape(len(weight), -1)
-    return ((table > 0).astype(np.int64), 1) if mode else (table, signed_bits(weight))
+def _kind(unit: WeightedUnit) -> str:
+    match unit.product:
+        case Product.INTEGER:
+            return f"{weight_bits(unit)}-bit weights"
+        case Product.BIPOLAR:
+            return "bipolar weights"
+        case Product.AGREEMENTS:
+            return "bipolar weights, popcount"
+        case _:
+            assert_never(unit.product)
 
 
-def _kind(bits: int, mode: int) -> str:
-    return {0: f"{bits}-bit weights", 1: "bipolar weights", 2: "bipolar weights, popcount"}[mode]
+def _weights(node: Node, unit: WeightedUnit, style: int) -> dict[str, Parameter]:
+    """How hg_mvu and the others multiply, and where their weights are."""
+    return {
+        "X_W": node.source.type.bits,
+        "X_SIGNED": int(node.source.type.signed),
+        "W_W": weight_bits(unit),
+        "MODE": MODES[unit.product],
+        "ACC_W": node.result.type.bits,
+        "FILE": f"{node.name}.mem",
+        "STYLE": style,
+    }
+
+
+def _memory(node: Node, unit: WeightedUnit) -> dict[str, str]:
+    return {f"{node.name}.mem": words(packed(unit), weight_bits(unit))}
 
 
 def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
-    rows, columns = unit.weight.shape
-    folded = unit.weight.reshape(unit.row_folds, unit.pe, unit.col_folds, unit.simd).transpose(0, 2, 1, 3)
-    table, bits = _weights(folded.reshape(-1, unit.pe, unit.simd), unit.mode)
-    file = f"{node.name}.mem"
+    folds: dict[str, Parameter] = {
+        "SIMD": unit.simd,
+        "PE": unit.pe,
+        "COL_FOLDS": unit.col_folds,
+        "ROW_FOLDS": unit.row_folds,
+    }
     several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
-    return Binding("hg_mvu", {
-        "SIMD": unit.simd, "PE": unit.pe, "COL_FOLDS": unit.col_folds, "ROW_FOLDS": unit.row_folds,
-        "X_W": node.source.type.bits, "X_SIGNED": int(node.source.type.signed), "W_W": bits, "MODE": unit.mode,
-        "ACC_W": node.result.type.bits, "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **several,
-    }, f"{rows} x {columns}, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
+    parameters = folds | _weights(node, unit, style) | {"EVERY": TREE_LEVELS} | several
+    about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
+    return Binding("hg_mvu", parameters, about, _memory(node, unit))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
-    source, window = node.source, unit.window
-    table, bits = _weights(unit.weight, unit.mode)
-    file = f"{node.name}.mem"
-    rest: dict[str, Parameter] = {
-        "DEPTH": unit.depth, "X_W": source.type.bits, "PAD": _code(unit.pad, source.type.bits),
-        "X_SIGNED": int(source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": node.result.type.bits,
-        "FILE": file, "STYLE": style,
-    }  # fmt: skip
-    memories = {file: words(table, bits)}
-    about = f"{window.kernel[0]} x {window.kernel[1]} kernel, {_kind(bits, unit.mode)}"
-    place = _window(window, unit.height, unit.width)
+    bits, kernel = node.source.type.bits, unit.window.kernel
+    about = f"{kernel[0]} x {kernel[1]} kernel, {_kind(unit)}"
+    place = _window(unit.window, unit.height, unit.width)
+    rest: dict[str, Parameter] = {"DEPTH": unit.depth, "X_W": bits, "PAD": _code(unit.pad, bits)}
+    rest |= _weights(node, unit, style)
     if unit.depthwise:
         parameters = {"PE": unit.pe, **place, "GROUPS": unit.groups, "REPEAT": unit.repeat, **rest}
-        return Binding("hg_dwconv", parameters, f"depthwise, {about}", memories)
+        return Binding("hg_dwconv", parameters, f"depthwise, {about}", _memory(node, unit))
     folds: dict[str, Parameter] = {"GROUPS": unit.groups, "FOLDS": unit.folds, "REPEAT": unit.repeat}
     parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": TREE_LEVELS}
-    return Binding("hg_conv", parameters, about, memories)
+    return Binding("hg_conv", parameters, about, _memory(node, unit))
 
 
-def _taps(node: Node, unit: GroupedMatVec, style: int) -> Binding:
-    table, bits = _weights(unit.weight, unit.mode)
-    file = f"{node.name}.mem"
-    taps, depthwise = unit.simd // unit.columns, unit.rows == unit.columns == 1
-    what = "depthwise" if depthwise else f"groups of {unit.rows} x {unit.columns}"
-    return Binding("hg_dwmvu", {
-        "PE": unit.pe, "TAPS": taps, "FOLDS": len(unit.weight), "X_W": node.source.type.bits,
-        "X_SIGNED": int(node.source.type.signed), "W_W": bits, "MODE": unit.mode, "ACC_W": node.result.type.bits,
-        "FILE": file, "STYLE": style, "EVERY": TREE_LEVELS, **_several(ROWS=unit.rows, COLUMNS=unit.columns),
-    }, f"{what}, {taps} taps, {_kind(bits, unit.mode)}", {file: words(table, bits)})  # fmt: skip
+def _groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
+    folds: dict[str, Parameter] = {"PE": unit.pe, "TAPS": unit.taps, "FOLDS": unit.folds}
+    several = _several(ROWS=unit.rows, COLUMNS=unit.columns)
+    parameters = folds | _weights(node, unit, style) | {"EVERY": TREE_LEVELS} | several
+    what = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
+    return Binding("hg_dwmvu", parameters, f"{what}, {unit.taps} taps, {_kind(unit)}", _memory(node, unit))
 
 
 def _join(node: Node, unit: JoinStreams) -> Binding:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
 from hlsgen.numerics.fixed import Array
 from hlsgen.verilog.netlist import Design
@@ -15,10 +15,10 @@ from hlsgen.verilog.netlist import Design
 MAX_LISTED = 1 << 16
 
 
-def testbench_config(design: Design, schedule: Schedule) -> dict[str, Any]:
+def testbench_config(design: Design, network: Network, timing: Timing) -> dict[str, Any]:
     """What tb/test_top.py has to know."""
-    output = schedule.nodes[-1]
-    last = next((s for s in reversed(schedule.nodes) if s.layer), output)
+    output = network.nodes[-1]
+    last = next((s for s in reversed(network.nodes) if s.layer), output)
     return {
         "top": design.top,
         "reset": design.reset,
@@ -26,22 +26,22 @@ def testbench_config(design: Design, schedule: Schedule) -> dict[str, Any]:
         "weights": design.loads > 0,
         "beats_in": design.input.beats,
         "beats_out": design.output.beats,
-        "latency": schedule.latency,
-        "interval": schedule.interval,
-        "stall_frames": max(2, min(8, 20000 // max(1, schedule.interval))),
-        "output": {"layer": last.layer, **_port(schedule, output, len(schedule.orders) - 1)},
+        "latency": timing.latency,
+        "interval": timing.interval,
+        "stall_frames": max(2, min(8, 20000 // max(1, timing.interval))),
+        "output": {"layer": last.layer, **_port(network, output, len(network.orders) - 1)},
         "monitors": [
-            {"stream": s.name, "layer": s.layer, **_port(schedule, s, s.position + 1)}
-            for s in schedule.nodes
+            {"stream": s.name, "layer": s.layer, **_port(network, s, s.position + 1)}
+            for s in network.nodes
             if s.position >= 0
         ],
     }
 
 
-def _port(schedule: Schedule, node: Node, which: int) -> dict[str, Any]:
-    order, stream = schedule.orders[which], node.result
-    layer = schedule.graph.layers[which - 1] if which else None
-    shape = layer.result.shape if layer else schedule.graph.input.shape
+def _port(network: Network, node: Node, which: int) -> dict[str, Any]:
+    order, stream = network.orders[which], node.result
+    layer = network.graph.layers[which - 1] if which else None
+    shape = layer.result.shape if layer else network.graph.input.shape
     return {
         "bits": stream.type.bits,
         "signed": stream.type.signed,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Network
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
@@ -46,28 +46,28 @@ KINDS: dict[type[Layer], str] = {
 }  # fmt: skip
 
 
-def emit(design: Design, schedule: Schedule, model: dict[str, str], rtl: dict[str, bytes]) -> str:
+def emit(design: Design, network: Network, model: dict[str, str], rtl: dict[str, bytes]) -> str:
     """The text of certificate.json. `rtl`: all files below rtl/, by relative path."""
     found = {
         "certificate": FORMAT,
         "model": model,
         "rtl": {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
-        "layers": list(_layers(design, schedule)),
+        "layers": list(_layers(design, network)),
     }
     return _text(found) + "\n"
 
 
-def _layers(design: Design, schedule: Schedule) -> Iterator[dict[str, Any]]:
+def _layers(design: Design, network: Network) -> Iterator[dict[str, Any]]:
     instances = {instance.name: instance for instance in design.instances}
     chains: dict[int, list[Instance]] = {}
     found: list[Instance] = []
-    for node in schedule.nodes[1:-1]:
+    for node in network.nodes[1:-1]:
         found.append(instances[node.name])
         if node.position >= 0:
             chains[node.position], found = found, []
     if chains:
         chains[max(chains)] += found
-    for i, layer in enumerate(schedule.graph.layers):
+    for i, layer in enumerate(network.graph.layers):
         if isinstance(layer, View):
             continue
         yield {
@@ -76,7 +76,7 @@ def _layers(design: Design, schedule: Schedule) -> Iterator[dict[str, Any]]:
             "instances": [_instance(design, x) for x in chains[i]],
             "inputs": [_type(source.type) for source in sources_of(layer)],
             "output": _type(layer.result.type),
-            **_meaning(schedule, i, layer),
+            **_meaning(network, i, layer),
         }
 
 
@@ -96,7 +96,7 @@ def _instance(design: Design, instance: Instance) -> dict[str, Any]:
     }
 
 
-def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
+def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
     match layer:
         case Linear(weight=weight, lo=lo, hi=hi):
             return {"rows": weight.shape[0], "columns": weight.shape[1], "lo": lo.tolist(), "hi": hi.tolist()}
@@ -106,14 +106,12 @@ def _meaning(schedule: Schedule, i: int, layer: Layer) -> dict[str, Any]:
         case Pooling():
             return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
         case Map():
-            f = specialize(
-                layer, schedule.orders[i + 1], *(value_range(schedule.graph, layer.inputs[0]) or (None, None))
-            )
-            return _function(schedule.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
+            f = specialize(layer, network.orders[i + 1], *(value_range(network.graph, layer.inputs[0]) or (None, None)))
+            return _function(network.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
         case BinaryMap():
-            first, second = (value_range(schedule.graph, j) for j in layer.inputs)
-            both = binary_function.specialize(layer, schedule.orders[i + 1], (first, second))
-            choice = schedule.choices[layer.name]
+            first, second = (value_range(network.graph, j) for j in layer.inputs)
+            both = binary_function.specialize(layer, network.orders[i + 1], (first, second))
+            choice = network.choices[layer.name]
             assert choice.way is not None
             way = "packed" if choice.way.packed else "product" if choice.way.factors is None else "sum"
             ends = {"a": np.stack([both.lo[0], both.hi[0]], axis=1), "b": np.stack([both.lo[1], both.hi[1]], axis=1)}

@@ -1,11 +1,10 @@
-"""Latency of each unit and the cycles that a frame keeps it busy; `simulate` puts them together."""
+"""Latency of the module that each unit becomes: registers of the library."""
 
 from __future__ import annotations
 
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.units import (
-    TREE_LEVELS,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -18,10 +17,10 @@ from hlsgen.dataflow.units import (
     GroupedMatVec,
     JoinStreams,
     MatVec,
-    Node,
     PadBorder,
     PoolUnit,
     Port,
+    Product,
     ReduceTree,
     Reorder,
     RescaleUnit,
@@ -33,6 +32,8 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 
+#: Adder levels between pipeline registers: parameter EVERY of the library.
+TREE_LEVELS = 2
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 
 
@@ -80,19 +81,5 @@ def latency(unit: Unit) -> int:
 
 def _dot_latency(unit: MatVec | ConvUnit | GroupedMatVec) -> int:
     """Registers of hg_dot or hg_popcount."""
-    terms = -(-unit.simd // (6 if unit.mode == 2 else 4))
+    terms = -(-unit.simd // (6 if unit.product is Product.AGREEMENTS else 4))
     return 1 + (terms - 1).bit_length() // TREE_LEVELS
-
-
-def busy(node: Node) -> int:
-    """Cycles that a frame occupies the node, at least."""
-    unit = node.unit
-    beats = max(*(source.beats for source in node.sources), node.result.beats)
-    match unit:
-        case MatVec():
-            return max(beats, -(-unit.vectors // unit.windows) * unit.row_folds * unit.col_folds)
-        case ConvUnit() | PoolUnit():
-            height, width = unit.window.size(unit.height, unit.width)
-            return max(beats, height * width * unit.period)
-        case _:
-            return beats

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hlsgen.dataflow.network import Schedule
+from hlsgen.dataflow.network import Network
 from hlsgen.verilog.netlist import Design, Instance
 
 
-def weight_table(design: Design, schedule: Schedule) -> list[dict[str, Any]]:
+def weight_table(design: Design, network: Network) -> list[dict[str, Any]]:
     """An entry a unit, in the order of their numbers."""
-    layers = {node.name: node.layer for node in schedule.nodes}
+    layers = {node.name: node.layer for node in network.nodes}
     units = [instance for instance in design.instances if "LOADABLE" in instance.parameters]
     return [_unit(design, instance, layers[instance.name]) for instance in units]
 

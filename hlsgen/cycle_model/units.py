@@ -1,0 +1,268 @@
+"""What each kind of unit does to the beats that pass it: the one place of the cycle model that knows the units.
+
+A new unit is a row in `traits`, `busy`, `exact` and `least`; mypy refuses to pass over it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from typing_extensions import assert_never
+
+from hlsgen.cycle_model import processes
+from hlsgen.cycle_model.line_buffers import Buffer, matrix, windows, words_of
+from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
+from hlsgen.dataflow.units import (
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
+    Port,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    SlidingWindow,
+    TiledPool,
+    Unit,
+    WidthConverter,
+    WindowUnit,
+)
+
+#: Cycles from the beat that completes an output beat to that output beat, as the target has it. Of units with a
+#: window and of Reorder: from the cycle in which the last word of it is read.
+Latency = Callable[[Unit], int]
+#: The process of a node between its wires, and its memory if it keeps words of a window; True: the input port.
+Processes = Callable[[Node, Sequence[Wire], Sequence[Wire], bool], tuple[Process, Buffer | None]]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What to simulate. `unlimited`: FIFOs and the memories of windows have room for everything."""
+
+    process: Processes
+    unlimited: bool = False
+
+
+@dataclass(frozen=True)
+class Traits:
+    """`enable`: it stands still, with all that is in it, while its output beat waits. `even`: a FIFO in front of it
+    does not help, as it does as well behind it, or the unit has a memory of its own."""
+
+    enable: bool
+    even: bool
+
+
+def traits(unit: Unit) -> Traits:
+    """How a unit moves its beats, in two words; the input port has an enable nevertheless."""
+    match unit:
+        case Port() | Fifo() | WidthConverter() | Fork():
+            return Traits(enable=False, even=True)
+        case FloatKeyUnit() | RescaleUnit() | FloatUnit() | ConvUnit() | PoolUnit() | SlidingWindow():
+            return Traits(enable=True, even=True)
+        case MatVec() | GroupedMatVec() | TiledPool() | ReduceTree() | ArgMaxUnit():
+            return Traits(enable=True, even=False)
+        case JoinStreams() | ConcatChannels() | Reorder():
+            return Traits(enable=True, even=False)
+        case ConcatBeats() | SelectLanes() | Crop() | PadBorder():
+            return Traits(enable=False, even=False)
+        case _:
+            assert_never(unit)
+
+
+def busy(node: Node) -> int:
+    """Cycles that a frame occupies the node, at least."""
+    unit = node.unit
+    beats = max(*(source.beats for source in node.sources), node.result.beats)
+    match unit:
+        case MatVec():
+            return max(beats, -(-unit.vectors // unit.windows) * unit.folds)
+        case ConvUnit() | PoolUnit():
+            height, width = unit.window.size(unit.height, unit.width)
+            return max(beats, height * width * unit.period)
+        case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder():
+            return beats
+        case SlidingWindow() | TiledPool() | GroupedMatVec() | ReduceTree() | ArgMaxUnit():
+            return beats
+        case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
+            return beats
+        case _:
+            assert_never(unit)
+
+
+def room(unit: Unit) -> int:
+    """Words that fit into its memory, where a depth is chosen for it."""
+    return unit.depth if isinstance(unit, Fifo | WindowUnit) else 0
+
+
+def exact(latency: Latency, *, unlimited: bool = False) -> Model:
+    """Every beat to the cycle."""
+
+    def process(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> tuple[Process, Buffer | None]:
+        unit = node.unit
+        if isinstance(unit, WindowUnit):
+            needs, keeps, words = words_of(unit)
+            buffer = Buffer(needs, keeps, words, ENDLESS if unlimited else unit.depth, unit.period)
+            step = _step(unit)
+            return windows(ins[0], outs[0], buffer, step - 1 + latency(unit), step), buffer
+        return _exact(node, ins, outs, first, latency, unlimited), None
+
+    return Model(process, unlimited)
+
+
+def _step(unit: WindowUnit) -> int:
+    """Words that are read for a beat."""
+    match unit:
+        case ConvUnit():
+            return unit.window.taps * unit.folds
+        case PoolUnit():
+            return unit.window.taps
+        case SlidingWindow():
+            return 1
+        case _:
+            assert_never(unit)
+
+
+def _exact(
+    node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool, latency: Latency, unlimited: bool
+) -> Process:
+    unit, (wire, *more), (result, *others) = node.unit, ins, outs
+    assert not isinstance(unit, WindowUnit)
+    match unit:
+        case Port() if not first:
+            return processes.fifo(wire, result, 2)
+        case Fifo():
+            return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+            return processes.pipeline(wire, result, latency(unit))
+        case ArgMaxUnit():
+            return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
+        case TiledPool():
+            return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
+        case JoinStreams() | ConcatChannels():
+            return processes.join(wire, more[0], result, latency(unit))
+        case WidthConverter():
+            return processes.width(wire, result, *processes.width_beats(node.source, node.result))
+        case MatVec():
+            return matrix(wire, result, unit.col_folds, unit.row_folds, latency(unit) - 2)
+        case Reorder():
+            period = math.prod(extent for extent, _ in unit.loops)
+            buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
+            return windows(wire, result, buffer, latency(unit), 1)
+        case Fork():
+            return processes.fork(wire, [result, *others])
+        case ConcatBeats():
+            return processes.route([wire, *more], result, [0] * unit.beats[0] + [1] * unit.beats[1])
+        case SelectLanes():
+            return processes.route([wire], result, [0])
+        case Crop():
+            return processes.take(wire, result, processes.kept_beats(unit))
+        case PadBorder():
+            return processes.route([wire], result, processes.pad_beats(unit))
+        case _:
+            assert_never(unit)
+
+
+def least() -> Model:
+    """Units that hold as few beats as they ever do. Times say only what comes before what."""
+    return Model(lambda node, ins, outs, first: (_least(node, ins, outs, first), None))
+
+
+def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> Process:
+    unit, (wire, *more), result = node.unit, ins, outs[0]
+    match unit:
+        case Port() if not first:
+            return processes.fifo(wire, result, 2)
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+            return _single([wire], result, [True])
+        case JoinStreams() | ConcatChannels():
+            return _single([wire, *more], result, [True])
+        case ArgMaxUnit():
+            return _single([wire], result, [False] * (unit.beats - 1) + [True])
+        case TiledPool():
+            return _single([wire], result, processes.completing_beats(unit))
+        case MatVec() if unit.row_folds == 1:
+            return _sums(wire, result, unit.col_folds)
+        case MatVec():
+            length = unit.col_folds
+            return _blocks(wire, result, [length - 1], [0], length, 2 * length, unit.row_folds)
+        case Reorder():
+            count = math.prod(extent for extent, _ in unit.loops)
+            return _blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
+        case ConvUnit() | PoolUnit() | SlidingWindow():
+            count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
+            return _blocks(wire, result, *words_of(unit), unit.depth, count)
+        case Fifo() | WidthConverter() | Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
+            return _exact(node, ins, outs, first, _no_latency, unlimited=False)
+        case _:
+            assert_never(unit)
+
+
+def _no_latency(unit: Unit) -> int:
+    raise AssertionError(f"{unit} has no pipeline")
+
+
+def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Process:
+    """A unit that takes a beat (of every wire) when it holds none; those that are marked give one."""
+    k = 0
+    while True:
+        while all(k < len(wire.due) for wire in wires) and len(result.taken) == len(result.due):
+            for wire in wires:
+                wire.taken.append(k)
+            if gives[k % len(gives)]:
+                result.due.append(k)
+            k += 1
+        yield
+
+
+def _sums(wire: Wire, result: Wire, length: int) -> Process:
+    """hg_mvu with one pass: so many beats give one, and some more are stored before they are needed."""
+    k = used = 0
+    while True:
+        moved = False
+        while used < k and len(result.taken) == len(result.due):
+            used += 1
+            if used % length == 0:
+                result.due.append(0)
+            moved = True
+        while k < len(wire.due) and k < used + (4 if length > 2 else 2 * length):
+            wire.taken.append(0)
+            k += 1
+            moved = True
+        if not moved:
+            yield
+
+
+def _blocks(
+    wire: Wire, result: Wire, needs: Sequence[int], keeps: Sequence[int], words: int, depth: int, count: int
+) -> Process:
+    """A memory of so many words of frames of `words` words. Window v, when word needs[v] of a frame is there, gives
+    `count` beats one after the other; words before keeps[v] are free until the last one of these is made."""
+    k = v = made = 0
+    while True:
+        moved = False
+        while needs[v % len(needs)] + v // len(needs) * words < k and len(result.taken) == len(result.due):
+            result.due.append(0)
+            made += 1
+            if made == count:
+                v, made = v + 1, 0
+            moved = True
+        while k < len(wire.due) and k - depth < keeps[v % len(keeps)] + v // len(keeps) * words:
+            wire.taken.append(0)
+            k += 1
+            moved = True
+        if not moved:
+            yield

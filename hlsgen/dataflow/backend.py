@@ -1,0 +1,66 @@
+"""What a target is: functions that make files of a Network and say beforehand what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hlsgen.dataflow.folding import Price, Targets
+from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import Node, WeightedUnit
+from hlsgen.dataflow.workload import Folding, Workload
+from hlsgen.numerics.fixed import Array
+from hlsgen.rescale import Choice
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a build asks for besides the network.
+
+    `top`: name of the top level. `weights`: one of the target's `memories`. `loadable`: weights can be written at
+    run time. `model`: name and SHA-256 of the model's file, for files that state them.
+    """
+
+    title: str
+    top: str = "top"
+    reset_active_low: bool = False
+    weights: str = "auto"
+    loadable: bool = False
+    model: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Emitted:
+    """What a target makes of a network.
+
+    `files`: text by relative path. `top`, `weights`: what the manifest says of the top level and of weights that
+    can be written at run time. `design`: the target's own description, for those who run it.
+    """
+
+    files: dict[str, str]
+    top: dict[str, Any] = field(default_factory=dict)
+    weights: list[dict[str, Any]] = field(default_factory=list)
+    design: object = None
+
+
+@dataclass(frozen=True)
+class Backend:
+    """A target. All functions give the same for the same arguments.
+
+    `memories`: kinds of weight memories that can be asked for.
+    `folding_price`: compares foldings of one layer. `folded_cost`: what the multiplying layers of a folding cost,
+    roughly, before there are nodes. `network_cost`: what nodes and realizations cost.
+    `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
+    `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
+    bits in the order in which its memory takes them; None if weights cannot be written at run time.
+    """
+
+    memories: tuple[str, ...]
+    folding_price: Price
+    folded_cost: Callable[[Mapping[str, Workload], Folding, Targets], Cost]
+    network_cost: Callable[[Iterable[Node], Mapping[str, Choice], Targets], Cost]
+    size_buffers: Callable[[Sequence[Node]], tuple[tuple[Node, ...], Timing]]
+    emit: Callable[[Network, Timing, Request], Emitted]
+    load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None

@@ -1,0 +1,176 @@
+"""What a layer that multiplies has to do, and how its work can be divided on rows and columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hlsgen.ir import Convolution, Graph, Linear
+from hlsgen.ir.window import Window
+
+#: (PE, SIMD) of each layer that multiplies.
+Folding = dict[str, tuple[int, int]]
+
+
+def divisors(n: int) -> list[int]:
+    return [d for d in range(1, n + 1) if n % d == 0]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A layer that multiplies: `places` windows or vectors a frame, `groups` independent groups of `rows` sums
+    over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
+
+    Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
+    that come in. A PE of n * `rows` works on n windows (of a row) or vectors, whole ones.
+    """
+
+    layer: Linear | Convolution
+    places: int
+    groups: int
+    rows: int
+    taps: int
+    columns: int
+    arrivals: int
+
+    @property
+    def macs(self) -> int:
+        return self.places * self.groups * self.rows * self.taps * self.columns
+
+    @property
+    def depthwise(self) -> bool:
+        return isinstance(self.layer, Convolution) and is_depthwise(self.layer)
+
+    @property
+    def unrolls(self) -> bool:
+        """Whether all taps of a window, or all groups, can be worked on at once. One group: with an SIMD of taps * 1
+        ... taps * columns. Several: with that of all columns, and a PE of rows * 1 ... rows * groups."""
+        layer = self.layer
+        return isinstance(layer, Convolution) and self.taps * self.groups > 1
+
+    @property
+    def outputs(self) -> int:
+        """Sums of a window."""
+        return self.groups * self.rows
+
+    def at_once(self, pe: int, simd: int) -> bool:
+        """Whether all taps of a window are worked on at once, of one group or more; or several windows."""
+        return simd > self.columns or pe > self.rows
+
+    def columns_at_once(self, simd: int) -> int:
+        """Columns of a tap in a cycle. SIMD above the columns: all taps at once."""
+        return simd // self.taps if simd > self.columns else simd
+
+    def elements(self, pe: int, simd: int) -> int:
+        """Elements of a pixel that come in a beat."""
+        if self.depthwise:
+            return min(pe, self.rows)
+        if self.groups > 1 and self.at_once(pe, simd):
+            return min(pe // self.rows, self.groups) * self.columns
+        return self.columns_at_once(simd)
+
+    def windows(self, pe: int) -> int:
+        """Windows or vectors at once."""
+        return max(1, pe // self.outputs)
+
+    def whole(self, pe: int, simd: int) -> bool:
+        """Whether every window is worked on whole, in a cycle or less."""
+        return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
+
+    def side_by_side(self, windows: int) -> list[int]:
+        """Pixels that can come in a beat for so many windows of a row at once."""
+        assert isinstance(self.layer, Convolution)
+        height, width, _ = self.layer.source.shape[-3:]
+        return pixels_at_once(self.layer.window, height, width, windows)
+
+    def legal(self, pe: int, simd: int) -> bool:
+        most = self.taps * self.columns
+        if pe > self.outputs:
+            return pe % self.outputs == 0 and simd == most and self.windows(pe) in self.several
+        if pe < 1 or simd < 1:
+            return False
+        if not self.at_once(pe, simd):
+            return True
+        if self.groups > 1:
+            return self.unrolls and simd == most and pe % self.rows == 0
+        return pe <= self.rows and self.unrolls and simd <= most and simd % self.taps == 0
+
+    @property
+    def several(self) -> list[int]:
+        """Counts, above 1, of windows that can be worked on at once."""
+        layer = self.layer
+        if isinstance(layer, Linear):
+            return divisors(self.places)[1:]
+        height, width, _ = layer.source.shape[-3:]
+        return several_windows(layer.window, height, width)
+
+    def foldings(self) -> list[tuple[int, int]]:
+        """(PE, SIMD) of a window at a time, without rows or columns that are empty."""
+        found = [(pe, simd) for pe in divisors(self.rows) for simd in divisors(self.columns)]
+        if self.unrolls and self.groups > 1:
+            found += [(groups * self.rows, self.taps * self.columns) for groups in divisors(self.groups)]
+        elif self.unrolls:
+            whole = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
+            found += [(pe, simd) for pe in divisors(self.rows) for simd in whole]
+        return found
+
+    def cycles(self, pe: int, simd: int) -> int:
+        """Of a frame: sums, and words that come in (of a window with strides more than are used)."""
+        at_once, layer = self.at_once(pe, simd), self.layer
+        if isinstance(layer, Convolution) and at_once and self.whole(pe, simd):
+            (height, width, _), windows = layer.source.shape[-3:], self.windows(pe)
+            down, across, _ = layer.result.shape[-3:]
+            pixels = windows * layer.window.strides[1] if windows > 1 else max(self.side_by_side(1))
+            return max(down * -(-across // windows), height * -(-width // pixels))
+        if pe > self.outputs:
+            return self.places // self.windows(pe)
+        if self.groups > 1 and at_once:
+            return max(self.places, self.arrivals // self.groups) * -(-self.groups // (pe // self.rows))
+        row_folds, folds = -(-self.rows // pe), -(-self.columns // self.columns_at_once(simd))
+        sums = self.places * self.groups * row_folds * folds * (1 if at_once else self.taps)
+        return max(sums, self.arrivals * (row_folds if self.depthwise else folds))
+
+
+def pixels_at_once(window: Window, height: int, width: int, windows: int) -> list[int]:
+    """Pixels of a row that can come in a beat where so many windows of a row are worked on at once."""
+    even = even_rows(window, height, width)
+    return [p for p in divisors(windows * window.strides[1]) if even(p)]
+
+
+def several_windows(window: Window, height: int, width: int) -> list[int]:
+    """How many windows of a row can be worked on at once, with as many pixels of a row in a beat as they advance."""
+    even, step, across = even_rows(window, height, width), window.strides[1], window.size(height, width)[1]
+    return [n for n in range(2, across + 1) if even(n * step)]
+
+
+def even_rows(window: Window, height: int, width: int) -> Callable[[int], bool]:
+    """Whether rows can come in beats of so many pixels, each row with beats of its own.
+
+    What is behind its end in the last beat may be anything: then no tap may lie there.
+    """
+    columns = window.size(height, width)[1]
+    beyond = (columns - 1) * window.strides[1] + window.reach[1] - window.pads[1] > width
+    return lambda pixels: pixels <= width and (width % pixels == 0 or not beyond)
+
+
+def is_depthwise(layer: Convolution) -> bool:
+    """One input and one output channel a group."""
+    return layer.groups > 1 and layer.weight.shape[3] == 1 and len(layer.weight) == layer.groups
+
+
+def work_of(layer: Linear | Convolution) -> Workload:
+    if isinstance(layer, Linear):
+        rows, columns = layer.weight.shape
+        vectors = math.prod(layer.source.shape[:-1])
+        return Workload(layer, vectors, 1, rows, 1, columns, vectors)
+    rows, height, width, columns = layer.weight.shape
+    places, pixels = math.prod(layer.result.shape[:-1]), math.prod(layer.source.shape[:-1])
+    if is_depthwise(layer):
+        return Workload(layer, places, 1, rows, height * width, 1, pixels)
+    return Workload(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
+
+
+def works_of(graph: Graph) -> dict[str, Workload]:
+    """All layers that multiply, by name."""
+    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}

@@ -1,0 +1,17 @@
+"""The targets that a build can have."""
+
+from __future__ import annotations
+
+from hlsgen.dataflow.backend import Backend
+from hlsgen.diagnostics import fail
+from hlsgen.verilog.backend import VERILOG
+
+BACKENDS: dict[str, Backend] = {"verilog": VERILOG}
+
+
+def backends_of(target: str) -> dict[str, Backend]:
+    """The targets of --target, which separates several by commas; the first one plans. Raises HG040."""
+    names = target.split(",")
+    if not all(name in BACKENDS for name in names) or len(set(names)) < len(names):
+        raise fail("HG040", "--target", f"{target!r} is not supported.", f"Supported: {', '.join(BACKENDS)}.")
+    return {name: BACKENDS[name] for name in names}

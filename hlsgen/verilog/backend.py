@@ -1,0 +1,71 @@
+"""The Verilog target as a `Backend`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from hlsgen.cycle_model.fifo_sizing import size
+from hlsgen.dataflow.backend import Backend, Emitted, Request
+from hlsgen.dataflow.folding import Targets
+from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.workload import Folding, Workload
+from hlsgen.diagnostics import fail
+from hlsgen.library import library_text
+from hlsgen.rescale import Choice
+from hlsgen.verilog import certificate, emit
+from hlsgen.verilog.bench_config import testbench_config
+from hlsgen.verilog.latency import latency
+from hlsgen.verilog.load_map import weight_table
+from hlsgen.verilog.netlist import elaborate
+from hlsgen.verilog.render import identifier
+from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, network_cost
+from hlsgen.verilog.weight_packing import load_pieces
+
+
+def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
+    return folded_cost(works, folding, dsp=targets.prefer == "dsp", style=STYLES[targets.weights])
+
+
+def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
+    return network_cost(nodes, choices, dsp=targets.prefer == "dsp", style=STYLES[targets.weights])
+
+
+def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
+    sized = size(nodes, latency)
+    return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical))
+
+
+def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
+    """rtl/, the testbench without its vectors, and the certificate. Raises HG040."""
+    design = elaborate(
+        network,
+        identifier(request.top),
+        request.reset_active_low,
+        request.title,
+        STYLES[request.weights],
+        loadable=request.loadable,
+    )
+    if request.loadable and not design.loads:
+        raise fail("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
+    files = emit.emit(design, timing)
+    rtl = {name: text.encode() for name, text in files.items() if name.startswith("rtl/")}
+    files["certificate.json"] = certificate.emit(design, network, dict(request.model), rtl)
+    files["tb/config.json"] = json.dumps(testbench_config(design, network, timing), indent=2) + "\n"
+    files |= {f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")}
+    reset = {"name": design.reset, "active": "low" if design.reset_active_low else "high", "kind": "synchronous"}
+    top = {"module": design.top, "clock": "clk", "reset": reset, "sources": "files.f"}
+    return Emitted(files, top, weight_table(design, network) if design.loads else [], design)
+
+
+VERILOG = Backend(
+    memories=tuple(STYLES),
+    folding_price=folding_price,
+    folded_cost=_folded_cost,
+    network_cost=_network_cost,
+    size_buffers=_size_buffers,
+    emit=_emit,
+    load_pieces=load_pieces,
+)
