@@ -181,7 +181,7 @@ def _result_dtype(op: Elementwise, dtype: str | None) -> str | None:
         case _:
             lead = lead_axes(op)
             first = {name: value.reshape(*value.shape[:lead], -1)[..., :1] for name, value in constants(op).items()}
-            return apply(with_constants(op, first), np.zeros(1, dtype)).dtype.name
+            return str(apply(with_constants(op, first), np.zeros(1, dtype)).dtype)
 
 
 def _same_dtype(place: Place, op: Elementwise, value: Array, dtype: str | None) -> None:

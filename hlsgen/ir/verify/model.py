@@ -145,8 +145,8 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
         case Binary():
             return _one_shape(place, given), _one_dtype(place, given)
         case Pack():
-            kind = _one_dtype(place, given)
-            place.require(kind in (None, "int8", "uint8"), "dtype of a Pack", kind, "int8 or uint8")
+            operand = _one_dtype(place, given)
+            place.require(operand in (None, "int8", "uint8"), "dtype of a Pack", operand, "int8 or uint8")
             return _one_shape(place, given), "uint16"
         case Select():
             return _select(place, op, given)
