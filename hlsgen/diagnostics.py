@@ -45,6 +45,7 @@ CODES: dict[str, str] = {
     "HG055": "certificate does not hold",
     "HG056": "weights cannot be loaded",
     "HG090": "assumption made",
+    "HG098": "internal form not legal",
     "HG099": "internal error",
 }
 

@@ -85,25 +85,34 @@ class Branches:
 
 
 class GraphBuilder:
-    """The layers of a graph in the making; `values[0]` is the input, `values[i + 1]` the result of layer i."""
+    """The values of a graph in the making, and the layer that makes each of them.
 
-    def __init__(self, problems: Collector) -> None:
+    `values[0]` is the input. `layers[i]` makes value i, in the order of the values. A value that is only assumed has no
+    layer; a problem was found then, and no graph will be built.
+    """
+
+    def __init__(self, problems: Collector, given: Value) -> None:
         self.problems = problems
-        self.values: list[Value] = []
-        self.layers: list[Layer] = []
+        self.values: list[Value] = [given]
+        self.layers: dict[int, Layer] = {}
         self._sums: set[int] = set()  # values that are exact sums of tensors
 
     def add(self, layer: Layer) -> PendingValue:
         if not isinstance(layer, View):
             layer = replace(layer, name=self._own_name(layer.name))
-        self.layers.append(layer)
+        self.layers[len(self.values)] = layer
         self.values.append(layer.result)
-        return PendingValue(len(self.layers), layer.result)
+        return PendingValue(len(self.values) - 1, layer.result)
+
+    def assume(self, value: Value) -> PendingValue:
+        """A value that no layer makes: what stands for the result of a wrong step while more problems are looked for."""
+        self.values.append(value)
+        return PendingValue(len(self.values) - 1, value)
 
     def _own_name(self, name: str) -> str:
         """The name, with a number if another layer has it: a node may become several layers, and what several
         layers do to one tensor is done for each."""
-        taken = {layer.name for layer in self.layers if layer and not isinstance(layer, View)}
+        taken = {layer.name for layer in self.layers.values() if not isinstance(layer, View)}
         numbers = (f"{name} ({n})" for n in range(2, len(taken) + 3))
         return name if name not in taken else next(new for new in numbers if new not in taken)
 
@@ -202,11 +211,11 @@ class GraphBuilder:
         self, name: str, held: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
     ) -> PendingValue:
         """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
-        last = self.layers[-1] if self.layers else None
-        if isinstance(last, Map) and held.index == len(self.layers) and not held.shared:
+        last = self.layers.get(held.index)
+        if isinstance(last, Map) and held.index == len(self.values) - 1 and not held.shared:
             between = _between(last.result, held.value)
             if between is not None:
-                self.layers.pop()
+                del self.layers[held.index]
                 self.values.pop()
                 before = PendingValue(last.inputs[0], last.source)
                 return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)

@@ -1,0 +1,212 @@
+"""Rules of elementwise operations and quantizers.
+
+1. Every constant broadcasts to the tensor without making it larger, and is not NaN.
+2. Arithmetic has constants of the tensor's own dtype: numpy's promotion never decides.
+3. Scales and divisors are finite and greater than 0; zero points are finite.
+4. Codes that have an integer dtype fit it. Integer parameters are int64.
+5. Both chains of a BinaryOf give one dtype; a Where has a boolean condition and two chains of one dtype.
+6. A Pair takes 16-bit pairs; a FixedAdd takes int8 data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.ir.evaluate import apply, constants, lead_axes, with_constants
+from hlsgen.ir.model import Shape
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    BinaryOf,
+    Bipolar,
+    Cast,
+    Compare,
+    Constant,
+    Dequantize,
+    Div,
+    Elementwise,
+    FixedAdd,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Pair,
+    PairOp,
+    QuantizeLinear,
+    Requantize,
+    SignedBit,
+    Slope,
+    Trunc,
+    Where,
+)
+from hlsgen.ir.verify.violations import Place
+from hlsgen.numerics import activations
+from hlsgen.numerics.fixed import Array, IntType
+
+#: dtypes of tensors.
+DTYPES = frozenset(
+    ["bool", "float16", "float32", "float64"] + [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+)
+
+
+def verify_chain(place: Place, ops: Sequence[Elementwise], shape: Shape, dtype: str | None) -> str | None:
+    """Checks operations one after the other on a tensor; gives the dtype of the last result, as `verify_op` does."""
+    for op in ops:
+        dtype = verify_op(place, op, shape, dtype)
+    return dtype
+
+
+def verify_op(place: Place, op: Elementwise, shape: Shape, dtype: str | None) -> str | None:
+    """Checks one operation on a tensor of that shape and dtype; gives the dtype of the result.
+
+    None is an unknown dtype: behind host operations and behind violations. Rules about it are then left out.
+    """
+    before = len(place.violations)
+    if isinstance(op, BinaryOf | Where):
+        return _verify_ways(place, op, shape, dtype)
+    for name, value in constants(op).items():
+        _verify_constant(place, f"{type(op).__name__}.{name}", value, lead_axes(op), shape)
+    if len(place.violations) == before:
+        _verify_fields(place, op, dtype)
+    return None if len(place.violations) > before else _result_dtype(op, dtype)
+
+
+def _verify_ways(place: Place, op: BinaryOf | Where, shape: Shape, dtype: str | None) -> str | None:
+    name, count = type(op).__name__, 2 if isinstance(op, BinaryOf) else 3
+    if not place.require(len(op.ways) == count, f"{name}.ways", f"{len(op.ways)} chains", f"{count} chains"):
+        return None
+    found = [verify_chain(place, way, shape, dtype) for way in op.ways]
+    if isinstance(op, Where):
+        place.require(found[0] in (None, "bool"), f"{name} condition", found[0], "bool")
+    left, right = found[-2:]
+    alike = place.require(None in (left, right) or left == right, f"dtypes of {name}", f"{left}, {right}", "one dtype")
+    return left if alike else None
+
+
+def _verify_constant(place: Place, field: str, value: Array, lead: int, shape: Shape) -> None:
+    own = value.shape[lead:]
+    fits = len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
+    place.require(fits and value.ndim >= lead and value.size > 0, field, f"of shape {value.shape}", f"to fit {shape}")
+    place.require(value.dtype.kind != "f" or not np.isnan(value).any(), field, "NaN", "a number")
+
+
+def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
+    """The rules of one operation whose constants fit."""
+    match op:
+        case Mul(value) | Add(value) | Div(value) | Max(value) | Min(value) | Slope(value) | Compare(_, value):
+            _same_dtype(place, op, value, dtype)
+        case Fma(factor, value):
+            _is_float(place, op, dtype, ("float32",))
+            _same_dtype(place, op, factor, "float32")
+            _same_dtype(place, op, value, "float32")
+        case Cast(target):
+            place.require(target in DTYPES, "Cast.dtype", target, "a dtype of tensors")
+        case Constant(value):
+            place.require(value.dtype.name in DTYPES, "Constant.value", value.dtype, "a dtype of tensors")
+        case Activation(kind, alpha, beta):
+            place.require(kind in activations.KINDS, "Activation.kind", kind, "a known function")
+            place.require(bool(np.isfinite([alpha, beta]).all()), "Activation", (alpha, beta), "finite parameters")
+            _is_float(place, op, dtype)
+        case Dequantize(scale, zero_point):
+            place.require(dtype is None or np.dtype(dtype).kind in "iu", "Dequantize input", dtype, "an integer dtype")
+            _positive(place, op, scale=scale)
+            _int64(place, op, zero_point=zero_point)
+        case IntQuant(scale, zero_point, _, _) | SignedBit(scale, zero_point):
+            _is_float(place, op, dtype)
+            _positive(place, op, scale=scale)
+            place.require(np.isfinite(zero_point).all(), f"{type(op).__name__}.zero_point", zero_point, "finite")
+        case Bipolar(scale, divisor):
+            _is_float(place, op, dtype)
+            _positive(place, op, scale=scale, divisor=divisor)
+        case Trunc():
+            _is_float(place, op, dtype)
+            _positive(place, op, scale=op.scale, divisor=op.divisor, out_scale=op.out_scale)
+            for zero in (op.zero_point, op.out_zero_point):
+                place.require(np.isfinite(zero).all(), "Trunc zero point", zero, "finite")
+        case MultiThreshold(thresholds, out_scale, out_bias):
+            place.require(len(thresholds) > 0, "MultiThreshold.thresholds", "empty", "one threshold or more")
+            fine = bool(np.isfinite([out_scale, out_bias]).all()) and out_scale != 0
+            place.require(fine, "MultiThreshold output", (out_scale, out_bias), "a finite scale that is not 0")
+        case QuantizeLinear():
+            _positive(place, op, scale=op.scale)
+            _int64(place, op, zero_point=op.zero_point)
+            _codes_fit(place, op.type, op.dtype)
+        case Requantize():
+            arrays = {"multiplier": op.multiplier, "add": op.add, "shift": op.shift, "zero_point": op.zero_point}
+            _int64(place, op, **arrays)
+            place.require(((op.shift >= 0) & (op.shift < 63)).all(), "Requantize.shift", op.shift, "0 to 62")
+            _codes_fit(place, op.type, op.dtype)
+        case FloatQuant():
+            _is_float(place, op, dtype)
+            _positive(place, op, scale=op.scale)
+            steps = op.largest * 2.0**-op.step
+            place.require(op.mantissa >= 0, "FloatQuant.mantissa", op.mantissa, "0 or more")
+            whole = bool(np.isfinite(steps)) and steps > 0 and steps == int(steps)
+            place.require(whole, "FloatQuant.largest", op.largest, f"a multiple of 2^{op.step}")
+        case Pair():
+            _verify_pair(place, op, dtype)
+        case FixedAdd(other):
+            place.require(dtype in (None, "int8"), "FixedAdd input", dtype, "int8")
+            place.require(((other >= -128) & (other <= 127)).all(), "FixedAdd.other", other, "int8 numbers")
+        case BinaryOf() | Where():
+            raise AssertionError("checked chain by chain")
+        case _:
+            assert_never(op)
+
+
+def _verify_pair(place: Place, op: Pair, dtype: str | None) -> None:
+    place.require(dtype in (None, "uint16"), "Pair input", dtype, "uint16")
+    place.require(op.dtype in ("int8", "uint8"), "Pair.dtype", op.dtype, "int8 or uint8")
+    _codes_fit(place, op.type, op.dtype)
+    fixed = op.kind is PairOp.FIXED
+    place.require((op.fixed is not None) == fixed, "Pair.fixed", op.fixed, "parameters of FIXED alone")
+    count = 0 if fixed else 3
+    place.require(len(op.scales) == len(op.zeros) == count, "Pair.scales", op.scales, f"{count} scales and zero points")
+    place.require(all(np.isfinite(s) and s > 0 for s in op.scales), "Pair.scales", op.scales, "greater than 0")
+
+
+def _result_dtype(op: Elementwise, dtype: str | None) -> str | None:
+    """The dtype that evaluation gives: one element is evaluated."""
+    match op:
+        case Cast(target):
+            return target
+        case _ if dtype is None:
+            return None
+        case _:
+            lead = lead_axes(op)
+            first = {name: value.reshape(*value.shape[:lead], -1)[..., :1] for name, value in constants(op).items()}
+            return str(apply(with_constants(op, first), np.zeros(1, dtype)).dtype)
+
+
+def _same_dtype(place: Place, op: Elementwise, value: Array, dtype: str | None) -> None:
+    place.require(dtype in (None, value.dtype.name), f"dtype of {type(op).__name__}", value.dtype, dtype)
+
+
+def _is_float(
+    place: Place, op: Elementwise, dtype: str | None, allowed: tuple[str, ...] = ("float16", "float32", "float64")
+) -> None:
+    place.require(dtype is None or dtype in allowed, f"{type(op).__name__} input", dtype, " or ".join(allowed))
+
+
+def _positive(place: Place, op: Elementwise, **scales: Array) -> None:
+    for name, value in scales.items():
+        legal = bool(np.isfinite(value).all() and (value > 0).all())
+        place.require(legal, f"{type(op).__name__}.{name}", value, "finite and greater than 0")
+
+
+def _int64(place: Place, op: Elementwise, **values: Array) -> None:
+    for name, value in values.items():
+        place.require(value.dtype == np.int64, f"{type(op).__name__}.{name}", value.dtype, "int64")
+
+
+def _codes_fit(place: Place, type_: IntType, dtype: str) -> None:
+    legal = dtype in DTYPES and np.dtype(dtype).kind in "iu"
+    if place.require(legal, "dtype of codes", dtype, "an integer dtype"):
+        info = np.iinfo(dtype)
+        place.require(info.min <= type_.lo and type_.hi <= info.max, "type of codes", type_, f"within {dtype}")

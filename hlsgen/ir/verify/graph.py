@@ -1,0 +1,315 @@
+"""Rules of a Graph.
+
+1. A layer takes earlier values only and reads them as `verify.encoding` allows. Every value but the last is used. The
+   output is the last value. Layers other than views have names of their own.
+2. The shape of a result follows from the layer and its sources.
+3. The type of a result holds every code that the layer can give, and no more where that is derivable: the codes of a
+   quantizer, the sums that the weights reach (`lo`, `hi`), the codes of all parts of a Concatenation.
+4. Codes in which a padded layer counts the border lie in the source's type. They mean 0 for sums of real numbers, and
+   are the lowest for a maximum.
+5. Quantizers give codes of their own meaning; what moves codes keeps their meaning.
+6. Operations of a Map work in the dtype that its codes are decoded to; both operands of a BinaryMap have one dtype.
+7. Steps of head and tail follow each other in shape and dtype; the head ends at the input, the tail at the output
+   of the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding
+from hlsgen.ir.evaluate import code_type, decoding
+from hlsgen.ir.graph import (
+    ArgMaxLayer,
+    BinaryMap,
+    Concatenation,
+    Convolution,
+    Graph,
+    Layer,
+    Linear,
+    Map,
+    PackBytes,
+    Pooling,
+    Rearrange,
+    Value,
+    View,
+    sources_of,
+)
+from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Step, Transpose
+from hlsgen.ir.ops import Quantizer, Trunc
+from hlsgen.ir.verify.elementwise import verify_chain, verify_op
+from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
+from hlsgen.ir.verify.model import verify_step
+from hlsgen.ir.verify.violations import Place, Violation
+from hlsgen.ir.verify.window import concatenated, rearranged, verify_pool, verify_shape, viewed, windowed
+from hlsgen.ir.window import Reduction
+from hlsgen.numerics.fixed import IntType
+
+
+def verify_graph(graph: Graph) -> list[Violation]:
+    """Every violation of the rules of this module; those of `graph.model` are not among them."""
+    place = Place(f"graph {graph.model.name!r}")
+    verify_value(place.at("input"), graph.input)
+    values = [graph.input]
+    for number, layer in enumerate(graph.layers, 1):
+        at = place.at(f"layer {number} {layer.name!r} ({type(layer).__name__})")
+        _verify_sources(at, layer, values)
+        verify_value(at, layer.result)
+        if at.violations:
+            return place.violations  # what follows may have no meaning
+        _verify_layer(at, layer)
+        values.append(layer.result)
+    _verify_use(place, graph, values)
+    if not place.violations:
+        _verify_host(place, graph)
+    return place.violations
+
+
+def _verify_sources(place: Place, layer: Layer, values: list[Value]) -> None:
+    sources = sources_of(layer)
+    legal = len(layer.inputs) == len(sources) > 0 and all(0 <= i < len(values) for i in layer.inputs)
+    if place.require(legal, "inputs", layer.inputs, f"{len(sources)} values before {len(values)}"):
+        for source, number in zip(sources, layer.inputs, strict=True):
+            if source.encoding is not values[number].encoding:
+                verify_value(place, source)
+            verify_reading(place, "source", source, values[number])
+
+
+def _verify_use(place: Place, graph: Graph, values: list[Value]) -> None:
+    used = {i for layer in graph.layers for i in layer.inputs}
+    for number in range(len(values) - 1):
+        place.require(number in used, f"value {number}", "not used", "the input of a later layer")
+    verify_reading(place, "output", graph.output, values[-1])
+    names = [layer.name for layer in graph.layers if not isinstance(layer, View)]
+    twice = {name for name in names if names.count(name) > 1}
+    place.require(not twice, "names of layers", sorted(twice), "a name for each")
+
+
+def _verify_layer(place: Place, layer: Layer) -> None:
+    result = layer.result
+    match layer:
+        case Map(_, ops, quantizer, source):
+            verify_shape(place, result.shape, source.shape)
+            dtype = verify_chain(place, ops, source.shape, _dtype(source.encoding))
+            _verify_quantized(place, quantizer, dtype, result)
+        case BinaryMap():
+            _verify_binary(place, layer)
+        case Linear():
+            shape = layer.source.shape
+            wanted = (result.shape[-1], shape[-1])
+            verify_shape(place, result.shape, (*shape[:-1], result.shape[-1]))
+            _verify_sums(place, layer, wanted, shape[-1])
+        case Convolution():
+            _verify_convolution(place, layer)
+        case Pooling():
+            _verify_pooling(place, layer)
+        case Rearrange():
+            _verify_rearranged(place, layer)
+        case Concatenation():
+            _verify_concatenation(place, layer)
+        case PackBytes():
+            _verify_packed(place, layer)
+        case View(_, op, source):
+            verify_shape(place, result.shape, viewed(place, op, source.shape, result.shape))
+            _verify_type(place, result.type, source.type)
+            if not place.violations:
+                perm = op.perm if isinstance(op, Transpose) else tuple(range(len(source.shape)))
+                verify_moved(place, source, result, lambda x: x.transpose(perm).reshape(result.shape))
+        case ArgMaxLayer(_, source):
+            shape = source.shape
+            dropped = result.shape if result.shape == (*shape[:-1], 1) else shape[:-1]
+            verify_shape(place, result.shape, dropped)
+            _verify_type(place, result.type, IntType(0, shape[-1] - 1))
+            plain = Affine(np.asarray(1, np.float32), np.asarray(0, np.float32))
+            indices = same_encoding(result.encoding, plain)
+            place.require(indices, "result.encoding", result.encoding, "the index itself")
+        case _:
+            assert_never(layer)
+
+
+def _dtype(item: Encoding) -> str:
+    """The dtype that codes are decoded to."""
+    return item.dtype if isinstance(item, IntegerEncoding) else "float32"
+
+
+def _verify_type(place: Place, found: IntType, expected: IntType) -> None:
+    place.require(found == expected, "result.type", found, expected)
+
+
+def _verify_quantized(place: Place, quantizer: Quantizer, dtype: str | None, result: Value) -> None:
+    verify_op(place, quantizer, result.shape, dtype)
+    full = code_type(quantizer)
+    if isinstance(quantizer, Trunc) and quantizer.type is None:
+        inside = full.lo <= result.type.lo and result.type.hi <= full.hi
+        place.require(inside, "result.type", result.type, f"within {full}")
+    else:
+        _verify_type(place, result.type, full)
+    same = same_encoding(result.encoding, decoding(quantizer))
+    place.require(same, "result.encoding", result.encoding, decoding(quantizer))
+
+
+def _verify_binary(place: Place, layer: BinaryMap) -> None:
+    shape = layer.result.shape
+    dtypes = []
+    for source, ops in zip(layer.sources, layer.branches, strict=True):
+        place.require(source.shape == shape, "source.shape", source.shape, shape)
+        dtypes.append(verify_chain(place, ops, source.shape, _dtype(source.encoding)))
+    left, right = dtypes
+    place.require(None in dtypes or left == right, "dtypes of the operands", f"{left}, {right}", "one dtype")
+    _verify_quantized(place, layer.quantizer, verify_chain(place, layer.ops, shape, left), layer.result)
+
+
+def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms: int) -> None:
+    """Weights, and the interval of every row, `terms` products each."""
+    weight, source, result = layer.weight, layer.source, layer.result
+    legal = weight.shape == wanted and weight.dtype == np.int64
+    if not place.require(legal, "weight", f"{weight.dtype} {weight.shape}", f"int64 {wanted}"):
+        return
+    rows = weight.reshape(len(weight), -1)
+    if layer.binary:
+        bits = source.type == IntType(0, 1) and bool(((rows == 0) | (rows == 1)).all())
+        place.require(bits, "binary", "set", "codes and weights of 0 and 1")
+        lo, hi = np.zeros(len(rows), np.int64), np.full(len(rows), terms)
+    else:
+        ends = rows * source.type.lo, rows * source.type.hi
+        lo, hi = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
+    place.require(np.array_equal(layer.lo, lo), "lo", layer.lo, lo)
+    place.require(np.array_equal(layer.hi, hi), "hi", layer.hi, hi)
+    _verify_type(place, result.type, IntType(int(lo.min()), int(hi.max())))
+    legal = isinstance(result.encoding, Accumulator) or _dtype(result.encoding) == "int32"
+    place.require(legal, "result.encoding", result.encoding, "an Accumulator, or int32")
+
+
+def _verify_convolution(place: Place, layer: Convolution) -> None:
+    shape, weight, groups = layer.source.shape, layer.weight, layer.groups
+    verify_shape(place, layer.result.shape, windowed(place, layer.window, shape, len(weight)))
+    even = groups >= 1 and shape[-1] % groups == 0 and len(weight) % groups == 0
+    if place.require(even, "groups", groups, f"a divisor of {shape[-1]} channels and {len(weight)} outputs"):
+        wanted = (len(weight), *layer.window.kernel, shape[-1] // groups)
+        _verify_sums(place, layer, wanted, math.prod(wanted[1:]))
+    if any(layer.window.pads):
+        _verify_border(place, layer.source, layer.pad, isinstance(layer.result.encoding, Accumulator))
+
+
+def _verify_border(place: Place, source: Value, pad: int, zero: bool) -> None:
+    """The code of a border; with `zero` it means 0."""
+    inside = place.require(source.type.lo <= pad <= source.type.hi, "pad", pad, f"within {source.type}")
+    if inside and zero:
+        real = meaning(replace(source, shape=(1, 1, 1, source.shape[-1])), pad)
+        place.require(not real.any(), "pad", f"{pad}, which means {real.ravel()[:3]}", "a code that means 0")
+
+
+def _verify_pooling(place: Place, layer: Pooling) -> None:
+    source, result, taps = layer.source, layer.result, layer.window.taps
+    shape = windowed(place, layer.window, source.shape, source.shape[-1])
+    verify_shape(place, result.shape, shape)
+    if shape is None:
+        return
+    verify_pool(place, layer.window, source.shape)
+    match layer.kind:
+        case Reduction.MAX:
+            _verify_type(place, result.type, source.type)
+            place.require(layer.pad == source.type.lo, "pad", layer.pad, f"{source.type.lo}, the lowest code")
+            _verify_kept(place, source, result)
+        case Reduction.SUM:
+            _verify_type(place, result.type, IntType(taps * source.type.lo, taps * source.type.hi))
+            place.require(
+                isinstance(result.encoding, Accumulator), "result.encoding", result.encoding, "an Accumulator"
+            )
+            if any(layer.window.pads):
+                _verify_border(place, source, layer.pad, zero=True)
+        case _:
+            assert_never(layer.kind)
+
+
+def _verify_rearranged(place: Place, layer: Rearrange) -> None:
+    source, result, op = layer.source, layer.result, layer.op
+    shape = rearranged(place, op, source.shape)
+    verify_shape(place, result.shape, shape)
+    _verify_type(place, result.type, source.type)
+    if place.violations:
+        return
+    match op:
+        case Slice(ranges):
+            verify_moved(place, source, result, lambda x: x[tuple(slice(*r) for r in ranges)])
+        case Repeat():
+            _verify_kept(place, source, result)
+        case Pad():
+            _verify_border(place, source, layer.pad, zero=not op.value)
+            _verify_kept(place, source, result)
+        case _:
+            assert_never(op)
+
+
+def _verify_kept(place: Place, source: Value, result: Value) -> None:
+    """The meaning of codes is that of the source, the same for all pixels."""
+    kept = same_encoding(result.encoding, source.encoding)
+    place.require(kept, "result.encoding", result.encoding, source.encoding)
+    for field in fields(result.encoding):
+        own = np.shape(getattr(result.encoding, field.name))
+        place.require(
+            math.prod(own[:-1]) == 1, f"result.encoding.{field.name}", f"of shape {own}", "alike for all pixels"
+        )
+
+
+def _verify_concatenation(place: Place, layer: Concatenation) -> None:
+    axis, sources, result = layer.axis, layer.sources, layer.result
+    verify_shape(place, result.shape, concatenated(place, axis, [s.shape for s in sources]))
+    lo, hi = min(s.type.lo for s in sources), max(s.type.hi for s in sources)
+    _verify_type(place, result.type, IntType(lo, hi))
+    if place.violations:
+        return
+    start = 0
+    for source in sources:
+        stop = start + source.shape[axis]
+        for code in (source.type.lo, source.type.hi):
+            part = meaning(result, code).take(range(start, stop), axis)
+            same = np.array_equal(part, meaning(source, code))
+            place.require(
+                same, "result.encoding", f"another meaning of code {code}", f"that of elements {start}:{stop}"
+            )
+        start = stop
+
+
+def _verify_packed(place: Place, layer: PackBytes) -> None:
+    dtypes = {_dtype(source.encoding) for source in layer.sources}
+    legal = len(dtypes) == 1 and dtypes <= {"int8", "uint8"}
+    if place.require(legal, "dtypes of the sources", sorted(dtypes), "int8 or uint8, both"):
+        info = np.iinfo(dtypes.pop())
+        for source in layer.sources:
+            place.require(source.type == IntType(int(info.min), int(info.max)), "source.type", source.type, "8 bits")
+            verify_shape(place, source.shape, layer.result.shape)
+    _verify_type(place, layer.result.type, IntType(0, 65535))
+    place.require(_dtype(layer.result.encoding) == "uint16", "result.encoding", layer.result.encoding, "uint16")
+
+
+def _verify_host(place: Place, graph: Graph) -> None:
+    """Rule 7."""
+    model = graph.model
+    shape, dtype = _verify_steps(place, "head", graph.head, model.input_shape, model.input_dtype)
+    at = place.at("input")
+    at.require(graph.input.shape == shape, "shape", graph.input.shape, shape)
+    if graph.encode is not None:
+        _verify_quantized(at, graph.encode, dtype, graph.input)
+    else:
+        legal = isinstance(graph.input.encoding, Fixed | FloatKey | IntegerEncoding)
+        at.require(legal, "encoding", graph.input.encoding, "fixed point, float keys or integers")
+    last = graph.layers[-1] if graph.layers else None
+    index = isinstance(last, ArgMaxLayer)
+    place.require(graph.output_is_index == index, "output_is_index", graph.output_is_index, index)
+    start = "int64" if index else _dtype(graph.output.encoding)
+    shape, _ = _verify_steps(place, "tail", graph.tail, graph.output.shape, start)
+    place.require(shape == model.steps[-1].shape, "shape behind the tail", shape, model.steps[-1].shape)
+
+
+def _verify_steps(
+    place: Place, part: str, steps: Sequence[Step], shape: Shape, dtype: str | None
+) -> tuple[Shape, str | None]:
+    for number, step in enumerate(steps, 1):
+        shape, dtype = verify_step(place.at(f"{part} step {number} {step.name!r}"), step, [(shape, dtype)])
+    return shape, dtype

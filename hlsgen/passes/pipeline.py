@@ -1,0 +1,60 @@
+"""The passes from Model to Model, in order, and the check of what they give.
+
+With HLSGEN_CHECK=1 in the environment (the tests set it), the Model is checked before the first pass and behind every
+pass, and the Graph at the end (`hlsgen.ir.verify`). A violation is a defect of hlsgen, not of the model: HG098.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from hlsgen.diagnostics import Diagnostic, HlsgenError
+from hlsgen.ir import Graph, Model
+from hlsgen.ir.verify import Violation, verify_graph, verify_model
+from hlsgen.passes import fuse_pad_into_conv, fuse_unary_subgraphs, move_concat_past_quant, move_maxpool_past_quant
+
+Pass = Callable[[Model], Model]
+
+#: (name, pass), in the order in which they run. Each gives a Model of the same results.
+PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("fuse_unary_subgraphs", fuse_unary_subgraphs.functions_of_one),
+    ("move_concat_past_quant", move_concat_past_quant.behind_quantizers),
+    ("move_maxpool_past_quant", move_maxpool_past_quant.behind_quantizers),
+    ("fuse_pad_into_conv", fuse_pad_into_conv.into_convolutions),
+)
+
+#: Most violations that are reported.
+_MAX_SHOWN = 20
+
+
+def run_pipeline(model: Model, pipeline: tuple[tuple[str, Pass], ...] = PIPELINE) -> Model:
+    """The Model behind all passes. Raises HG098 for an illegal one if checks are on, and what passes raise."""
+    check_model(model, "the frontend")
+    for name, run in pipeline:
+        model = run(model)
+        check_model(model, f"pass {name}")
+    return model
+
+
+def check_model(model: Model, maker: str) -> None:
+    """Raises HG098 if checks are on and the Model, which `maker` gave, is not legal."""
+    if _is_checking():
+        _report(verify_model(model), maker)
+
+
+def check_graph(graph: Graph, maker: str) -> None:
+    """Raises HG098 if checks are on and the Graph, which `maker` gave, is not legal."""
+    if _is_checking():
+        _report(verify_graph(graph), maker)
+
+
+def _is_checking() -> bool:
+    return os.environ.get("HLSGEN_CHECK") == "1"
+
+
+def _report(violations: list[Violation], maker: str) -> None:
+    if violations:
+        hint = "This is a defect of hlsgen: please report it, with the model."
+        shown = violations[:_MAX_SHOWN]
+        raise HlsgenError([Diagnostic("HG098", maker, f"gave an illegal form. {v}", hint) for v in shown])
