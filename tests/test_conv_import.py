@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_steps import by_ort, by_qonnx, code_of, evaluated, imported, node_of, random_window, small
+from image_steps import by_ort, by_qonnx, code_of, evaluated, imported, imported_node, node_of, random_window, small
 from qonnx.core.datatype import DataType
 
+from hlsgen import ir
 from hlsgen.frontend.constant_folding import Const
-from hlsgen.frontend.ops_conv import CHANNELS_LAST, absorbed, is_patches
-from hlsgen.frontend.ops_standard import import_standard
-from hlsgen.ir import model
+from hlsgen.frontend.domains import CHANNELS_LAST
+from hlsgen.frontend.im2col import absorbed, is_patches
 
 Array = Any
 f32 = np.float32
@@ -58,7 +58,7 @@ def test_codes_and_scales_of_weights() -> None:
         arranged = const.map(lambda part: part.transpose(0, 2, 3, 1)) if last else const
         data = x.transpose(0, 2, 3, 1) if last else x
         node = node_of("Conv", 2, domain=CHANNELS_LAST if last else "", group=3)
-        (step,) = [op for op, _ in imported(node, data, [arranged]) if isinstance(op, model.Conv)]
+        (step,) = [op for op, _ in imported(node, data, [arranged]) if isinstance(op, ir.Conv)]
         assert step.weight.dtype == np.int64
         np.testing.assert_array_equal(step.weight, (codes - zero).transpose(0, 2, 3, 1))
         np.testing.assert_array_equal(step.scale, scale.ravel())
@@ -192,9 +192,9 @@ def test_im2col_and_matmul_are_one_convolution(seed: int, depthwise: bool) -> No
     weight = small(rng, (shape[3], 2 * channels))
     if depthwise:
         weight *= np.arange(shape[3])[:, None] % channels == np.arange(2 * channels) // 2
-    product = import_standard(node_of("MatMul", 2), "m", shape, [None, Const(weight)], {}, 13, 0, "float32")
+    product = imported_node(node_of("MatMul", 2), shape, "float32", [weight]).outputs[0]
     patches, matmul = steps[-1][0], product[0][0]
-    assert isinstance(matmul, model.MatMul)
+    assert isinstance(matmul, ir.MatMul)
     one = absorbed(patches, matmul)
     assert one.groups == (channels if depthwise and channels > 1 else 1)
     merged = [*steps[:-1], (one, product[0][1])]
@@ -207,13 +207,13 @@ def test_other_convolutions_are_no_patches() -> None:
     )[0][0]
     assert is_patches(patches)
     weight = patches.weight.copy()
-    assert is_patches(model.Conv(weight, patches.scale, patches.window, 1))
+    assert is_patches(ir.Conv(weight, patches.scale, patches.window, 1))
     weight[0, 0, 1, 0] = 1
-    assert not is_patches(model.Conv(weight, patches.scale, patches.window, 1))
-    assert not is_patches(model.Conv(patches.weight, 2 * patches.scale, patches.window, 1))
-    assert not is_patches(model.Conv(patches.weight[::-1], patches.scale, patches.window, 1))
-    assert not is_patches(model.Conv(patches.weight[:4], patches.scale[:4], patches.window, 1))
-    assert not is_patches(model.Reshape())
+    assert not is_patches(ir.Conv(weight, patches.scale, patches.window, 1))
+    assert not is_patches(ir.Conv(patches.weight, 2 * patches.scale, patches.window, 1))
+    assert not is_patches(ir.Conv(patches.weight[::-1], patches.scale, patches.window, 1))
+    assert not is_patches(ir.Conv(patches.weight[:4], patches.scale[:4], patches.window, 1))
+    assert not is_patches(ir.Reshape())
 
 
 # --------------------------------------------------------------------------- refused

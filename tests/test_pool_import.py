@@ -10,9 +10,9 @@ import pytest
 from image_steps import agrees, by_ort, by_qonnx, code_of, evaluated, imported, node_of, small
 from qonnx.core.datatype import DataType
 
-from hlsgen.frontend.ops_conv import CHANNELS_LAST
+from hlsgen import ir
+from hlsgen.frontend.domains import CHANNELS_LAST
 from hlsgen.frontend.ops_pool import is_spatial
-from hlsgen.ir import model
 from hlsgen.ir.ops import Div
 
 Array = Any
@@ -120,7 +120,7 @@ def test_reductions(op: str, shape: tuple[int, ...]) -> None:
             steps, expected = imported(node, x, constants, opset), by_ort(node, x, constants, opset)[0]
             result = evaluated(steps, x)
             assert result.shape == expected.shape
-            assert only(steps, model.Pool).window.strides == (1, 1)
+            assert only(steps, ir.Pool).window.strides == (1, 1)
             if op == "ReduceMean":
                 count = only(steps, Div).value
                 assert count.size == 1
@@ -140,10 +140,10 @@ def test_other_reductions_stay_with_the_host() -> None:
     x = np.ones((1, 3, 4), f32)
     for axes in ([0], [1, 2], [0, 1, 2]):
         ((op, _),) = imported(node_of("ReduceMean", 1, axes=axes), x, [])
-        assert isinstance(op, model.HostOp)
+        assert isinstance(op, ir.HostOp)
     for node, wanted in ((node_of("ReduceMean", 1, keepdims=0), ()), (node_of("ReduceMean", 2), (1, 1, 1))):
         ((op, shape),) = imported(node, x, [None] * (len(node.input) - 1), 18)
-        assert (isinstance(op, model.HostOp), shape) == (True, wanted)
+        assert (isinstance(op, ir.HostOp), shape) == (True, wanted)
 
 
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from image_steps import agrees, by_ort, code_of, imported, node_of, small
 
+from hlsgen import ir
 from hlsgen.frontend.ops_resize import _ROUNDINGS, _TRANSFORMS
-from hlsgen.ir import model
 
 Array = Any
 f32, i64 = np.float32, np.int64
@@ -115,7 +115,7 @@ def test_slice_of_everything_is_nothing() -> None:
     x = np.ones((2, 3), f32)
     assert imported(node_of("Slice", 3), x, [np.asarray([0, 0]), np.asarray([9, 9])]) == []
     steps = imported(node_of("Slice", 3), x, [np.asarray([1]), np.asarray([2])])
-    assert steps == [(model.Slice(((1, 2, 1), (0, 3, 1))), (1, 3))]
+    assert steps == [(ir.Slice(((1, 2, 1), (0, 3, 1))), (1, 3))]
 
 
 def test_split() -> None:
@@ -151,7 +151,7 @@ def test_pad_needs_no_transposition_in_vain() -> None:
     x = np.ones((1, 4, 5, 3), f32)
     assert imported(node_of("Pad", 2), x, [np.zeros(8, i64)]) == []
     ((op, shape),) = imported(node_of("Pad", 2), x, [np.asarray([0, 1, 2, 0, 0, 3, 4, 0])])
-    assert (op, shape) == (model.Pad((1, 2, 3, 4), 0.0), (1, 8, 11, 3))
+    assert (op, shape) == (ir.Pad((1, 2, 3, 4), 0.0), (1, 8, 11, 3))
 
 
 # --------------------------------------------------------------------------- refused

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from image_steps import by_ort, code_of, evaluated, imported, node_of, random_window, small
 
+from hlsgen import ir
 from hlsgen.frontend.constant_folding import Const
-from hlsgen.ir import model
 
 Array = Any
 f32 = np.float32
@@ -64,12 +64,12 @@ def test_no_more_taps_than_needed() -> None:
     """Kernel 4, stride 2, pads 1: every phase has two taps a side, no row too many is computed."""
     x, weight = np.ones((1, 3, 5, 5), f32), np.ones((3, 2, 4, 4), f32)
     steps = imported(node_of("ConvTranspose", 2, strides=[2, 2], pads=[1, 1, 1, 1]), x, [weight])
-    (step,) = [op for op, _ in steps if isinstance(op, model.Conv)]
+    (step,) = [op for op, _ in steps if isinstance(op, ir.Conv)]
     assert step.weight.shape == (8, 2, 2, 3)
     assert step.window.pads == (1, 1, 1, 1)
     assert steps[-1][1] == (1, 2, 10, 10)
     steps = imported(node_of("ConvTranspose", 2, strides=[2, 2]), x, [weight[..., :2, :2]])
-    assert not any(isinstance(op, model.Slice) for op, _ in steps)
+    assert not any(isinstance(op, ir.Slice) for op, _ in steps)
 
 
 X, W = np.zeros((1, 2, 5, 5), f32), np.ones((2, 2, 2, 2), f32)
