@@ -11,19 +11,17 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import check_size
-from hlsgen.ir import Op, Reshape, Shape, Transpose
+from hlsgen.frontend.node_context import ShapedOps
+from hlsgen.ir import Reshape, Shape, Transpose
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
-
-#: (operation, shape of its result)
-Imported = list[tuple[Op, Shape]]
 
 #: Largest kernel, stride, dilation or pad along an axis.
 MAX_EXTENT = 1 << 16
 
 
 @dataclass(frozen=True)
-class AxisOrder:
+class ImageAxes:
     """A tensor of ONNX that holds images or signals: (n, c, h, w) or (n, c, l); `last`: with c as last axis."""
 
     shape: Shape
@@ -44,17 +42,17 @@ class AxisOrder:
         height, width = pair(self.points, 1)
         return self.shape[0], height, width, self.channels
 
-    def forth(self) -> Imported:
+    def forth(self) -> ShapedOps:
         """Steps from ONNX's order to `image`."""
-        steps: Imported = []
+        steps: ShapedOps = []
         if not self.last:
             axes = (0, *range(2, len(self.shape)), 1)
             steps.append((Transpose(axes), tuple(self.shape[a] for a in axes)))
         return [*steps, (Reshape(), self.image)] if len(self.shape) == 3 else steps
 
-    def back(self, image: Shape) -> Imported:
+    def back(self, image: Shape) -> ShapedOps:
         """Steps from an image of that shape to ONNX's order."""
-        steps: Imported = []
+        steps: ShapedOps = []
         if len(self.shape) == 3:
             image = (image[0], *image[2:])
             steps.append((Reshape(), image))
@@ -63,18 +61,18 @@ class AxisOrder:
             steps.append((Transpose(axes), tuple(image[a] for a in axes)))
         return steps
 
-    def around(self, steps: Imported) -> Imported:
+    def around(self, steps: ShapedOps) -> ShapedOps:
         """The steps on images with those before and after them; no steps at all if there are none."""
         return [*self.forth(), *steps, *self.back(steps[-1][1])] if steps else []
 
 
-def layout(name: str, shape: Shape, last: bool = False) -> AxisOrder:
+def image_axes(name: str, shape: Shape, last: bool = False) -> ImageAxes:
     """Raises HG010 for volumes, HG023 for what is no image."""
     if len(shape) > 4:
         raise fail("HG010", name, f"data of shape {list(shape)}: three-dimensional kernels are not supported.")
     if len(shape) < 3:
         raise fail("HG023", name, f"data of shape {list(shape)}.", "An image (4 axes) or a signal (3 axes) is needed.")
-    return AxisOrder(shape, last)
+    return ImageAxes(shape, last)
 
 
 def pair(values: Sequence[int], filler: int) -> tuple[int, int]:
@@ -116,7 +114,7 @@ def padding_mode(name: str, attrs: dict[str, Any]) -> str:
 
 
 def explicit_pads(
-    name: str, attrs: dict[str, Any], data: AxisOrder, kernel: Sequence[int]
+    name: str, attrs: dict[str, Any], data: ImageAxes, kernel: Sequence[int]
 ) -> tuple[list[int], list[int]]:  # fmt: skip
     """(begins, ends) of the padding that pads or auto_pad ask for. Raises HG013."""
     count = len(data.points)
@@ -134,7 +132,7 @@ def explicit_pads(
     return [begin for begin, _ in split], [end for _, end in split]
 
 
-def window(name: str, attrs: dict[str, Any], data: AxisOrder, kernel: Sequence[int], channels: int) -> Window:
+def window(name: str, attrs: dict[str, Any], data: ImageAxes, kernel: Sequence[int], channels: int) -> Window:
     """The window that strides, dilations, pads, auto_pad and ceil_mode say, for a result of that many channels.
 
     With ceil_mode, the pads at the bottom and right are what the last windows reach. Raises HG004,
@@ -167,7 +165,7 @@ def pad_split(total: int, mode: str) -> tuple[int, int]:
     return (half, total - half) if mode == "SAME_UPPER" else (total - half, half)
 
 
-def result_of(data: AxisOrder, place: Window, channels: int) -> Shape:
+def result_of(data: ImageAxes, place: Window, channels: int) -> Shape:
     """The image behind a window."""
     n, height, width, _ = data.image
     return (n, *place.size(height, width), channels)

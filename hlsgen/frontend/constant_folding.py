@@ -61,6 +61,8 @@ class Dynamic:
 
 
 Tensor = Const | Dynamic
+#: Inputs of a node by number: None where one is absent or not constant.
+ConstInputs = list[Const | None]
 
 #: ONNX element types of the network's tensors, as numpy dtypes. 4-bit integers are held in 8 bits.
 DTYPES: dict[int, str] = {
@@ -69,108 +71,25 @@ DTYPES: dict[int, str] = {
     TensorProto.INT32: "int32", TensorProto.UINT32: "uint32", TensorProto.INT4: "int8", TensorProto.UINT4: "uint8",
 }  # fmt: skip
 
-#: Constant nodes that are computed, with onnx's own reference implementation.
-FOLDED = frozenset(
+_BROADCASTING = frozenset(
     [
-        "Abs",
         "Add",
         "And",
-        "BatchNormalization",
-        "Cast",
-        "Ceil",
         "Clip",
-        "Concat",
-        "Constant",
-        "ConstantOfShape",
         "Div",
         "Equal",
-        "Exp",
-        "Expand",
-        "Flatten",
-        "Floor",
-        "Gather",
-        "Gemm",
         "Greater",
-        "Identity",
         "Less",
-        "Log",
-        "MatMul",
         "Max",
         "Min",
         "Mod",
         "Mul",
-        "Neg",
-        "Not",
         "Or",
         "Pow",
-        "Range",
-        "Reciprocal",
-        "ReduceMax",
-        "ReduceMean",
-        "ReduceMin",
-        "ReduceProd",
-        "ReduceSum",
-        "Relu",
-        "Reshape",
-        "Round",
-        "Shape",
-        "Sign",
-        "Slice",
-        "Split",
-        "Sqrt",
-        "Squeeze",
         "Sub",
         "Sum",
-        "Tile",
-        "Transpose",
-        "Unsqueeze",
         "Where",
     ]
-)
-#: Of these, what keeps codes and their meaning element by element.
-_REARRANGING = frozenset(["Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity"])
-
-
-def fold(node: onnx.NodeProto, inputs: list[Const | None], opset: int) -> list[Const]:
-    """Evaluates a node whose inputs are all constant. Raises HG004, HG010 or HG013."""
-    if node.op_type not in FOLDED:
-        raise fail(
-            "HG010", label(node), f"operator {node.op_type} on constants is not supported.",
-            "Simplify the model with its exporter's constant folding.",
-        )  # fmt: skip
-    arrays = [i.array for i in inputs if i is not None]
-    check_growth(node, arrays)
-    results = evaluate(node, arrays, opset)
-    first = inputs[0] if inputs else None
-    if node.op_type in _REARRANGING and first is not None and first.codes is not None:
-        rest = arrays[1:]
-        parts = [
-            evaluate(node, [np.broadcast_to(part, first.array.shape).copy(), *rest], opset)[0]
-            for part in (first.codes, first.scale, first.zero_point)
-            if part is not None
-        ]
-        codes, scale, zero = parts
-        return [Const(results[0], codes, scale, zero, first.kind)]
-    if node.op_type in ("Div", "Mul") and len(arrays) == len(inputs) == 2:
-        for own, other in ((inputs[0], arrays[1]), (inputs[1], arrays[0]))[: 1 if node.op_type == "Div" else 2]:
-            if own is not None and own.codes is not None and (other > 0).all():
-                return [_scaled(node, own, other, results[0], opset)]
-    return [Const(array) for array in results]
-
-
-def _scaled(node: onnx.NodeProto, const: Const, factor: Array, result: Array, opset: int) -> Const:
-    """A quantized constant times or divided by numbers: with its codes, if the product of codes and scales is the same."""
-    assert const.codes is not None
-    scale = evaluate(node, [const.scale, factor], opset)[0] if const.scale is not None else None
-    if scale is None or const.zero_point is None or scale.shape != const.codes.shape or not (scale > 0).all():
-        return Const(result)
-    real = (const.codes - const.zero_point).astype(scale.dtype) * scale
-    same = real.dtype == result.dtype and bool((real == result).all())
-    return Const(result, const.codes, scale, const.zero_point) if same else Const(result)
-
-
-_BROADCASTING = frozenset(
-    ["Add", "And", "Div", "Equal", "Greater", "Less", "Max", "Min", "Mod", "Mul", "Or", "Pow", "Sub", "Sum", "Where"]
 )
 
 

@@ -11,16 +11,13 @@ import numpy as np
 import onnx
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.constant_folding import DTYPES, Const
+from hlsgen.frontend.constant_folding import DTYPES, Const, ConstInputs
 from hlsgen.frontend.integer_weights import in_front
-from hlsgen.ir import MatMulInteger, Op, Shape
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise, origin
+from hlsgen.ir import MatMulInteger, Shape
 from hlsgen.ir.ops import Convention, Dequantize, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array, IntType
 
-Imported = list[tuple[Op, Shape]]
-Inputs = list[Const | None]
-
-OPERATORS = frozenset(["QuantizeLinear", "DequantizeLinear", "MatMulInteger", "RequantShift"])
 _TYPES: dict[str, IntType] = {
     "int4": IntType(-8, 7),
     "uint4": IntType(0, 15),
@@ -33,24 +30,20 @@ _TYPES: dict[str, IntType] = {
 _SHORT = [name for name in _TYPES if name != "int32"]
 
 
-def import_integer(
-    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], position: int, dtype: str
-) -> Imported:  # fmt: skip
-    """Steps for a node whose only dynamic input, of that shape and dtype, is number `position`."""
-    if position != 0:
-        raise fail(
-            "HG020", name, f"input {position} of {op_type} is computed from the model's input.",
-            "Only the first may be; the others must be constants.",
-        )  # fmt: skip
-    match op_type:
-        case "QuantizeLinear":
-            return [(quantize_linear(name, shape, inputs, attrs), shape)]
-        case "DequantizeLinear":
-            return [(dequantize_linear(name, shape, inputs, attrs, dtype), shape)]
-        case "MatMulInteger":
-            return matmul_integer(name, shape, dtype, [*inputs, None, None][:4])
-        case _:
-            return [(_requant_shift(name, shape, inputs, attrs, dtype), shape)]
+def quantize_linear(node: NodeContext) -> Imported:
+    """Raises HG013, HG020, HG022, HG023, HG026."""
+    return elementwise(node, quantizer_of(node.name, node.shape, node.constants, node.attrs))
+
+
+def dequantize_linear(node: NodeContext) -> Imported:
+    """Raises HG013, HG020, HG022, HG023, HG026."""
+    op = dequantizer_of(node.name, node.shape, node.constants, node.attrs, node.dtype)
+    return elementwise(node, op, origins={0: origin(node)})
+
+
+def matmul_integer(node: NodeContext) -> Imported:
+    """Raises HG020, HG023, HG024, HG026."""
+    return Imported((integer_product(node.name, node.shape, node.dtype, [*node.constants, None, None][:4]),))
 
 
 # --------------------------------------------------------------------------- parameters
@@ -92,7 +85,7 @@ def placed(name: str, values: Array, shape: Shape, axis: int, what: str) -> Arra
 
 
 def _linear_parameters(
-    name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], default: str
+    name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], default: str
 ) -> tuple[Array, Array, str]:  # fmt: skip
     """(scale, zero point, ONNX type of the codes) of QuantizeLinear and DequantizeLinear."""
     if attrs.get("block_size", 0):
@@ -106,7 +99,8 @@ def _linear_parameters(
     return placed(name, scale, shape, axis, "the scale"), placed(name, zero, shape, axis, "the zero point"), default
 
 
-def quantize_linear(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> QuantizeLinear:
+def quantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any]) -> QuantizeLinear:
+    """QuantizeLinear of data of that shape with the constants `inputs`: data (not used), scale, zero point."""
     asked = attrs.get("output_dtype", 0)
     names = {kind: onnx.TensorProto.DataType.Name(kind).lower() for kind in DTYPES}
     if asked and names.get(asked) not in _SHORT:
@@ -114,24 +108,23 @@ def quantize_linear(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, An
     scale, zero, kind = _linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
     if kind not in _SHORT:
         raise fail("HG026", name, f"the zero point is of type {kind}.", f"Supported: {', '.join(_SHORT)}.")
-    return QuantizeLinear(scale, zero, _TYPES[kind], held(kind))
+    return QuantizeLinear(scale, zero, _TYPES[kind], numpy_type(kind))
 
 
-def dequantize_linear(
-    name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], dtype: str
-) -> Dequantize:  # fmt: skip
+def dequantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], dtype: str) -> Dequantize:
+    """DequantizeLinear of data of that shape and dtype with the constants `inputs`: data (not used), scale, zero point."""
     if np.dtype(dtype).kind not in "iu":
         raise fail("HG026", name, f"DequantizeLinear of {dtype} data.", "Its input must be an integer tensor.")
     scale, zero, _ = _linear_parameters(name, shape, inputs, attrs, dtype)
     return Dequantize(scale, zero)
 
 
-def held(kind: str) -> str:
+def numpy_type(kind: str) -> str:
     """The numpy dtype that holds an ONNX integer type."""
     return {"int4": "int8", "uint4": "uint8"}.get(kind, kind)
 
 
-def dequantized(name: str, const: Const, inputs: Inputs, attrs: dict[str, Any]) -> Const:
+def dequantized(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, Any]) -> Const:
     """A constant behind DequantizeLinear, with its codes."""
     codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
     scale, zero, _ = _linear_parameters(name, codes.shape, inputs, attrs, kind)
@@ -143,8 +136,8 @@ def dequantized(name: str, const: Const, inputs: Inputs, attrs: dict[str, Any]) 
 # --------------------------------------------------------------------------- linear layers
 
 
-def matmul_integer(name: str, shape: Shape, dtype: str, inputs: Inputs) -> Imported:
-    """MatMulInteger: data, weights (columns, rows), zero points of both."""
+def integer_product(name: str, shape: Shape, dtype: str, inputs: ConstInputs) -> ShapedOps:
+    """MatMulInteger of data of that shape and dtype. `inputs`: data (not used), weights (columns, rows), zero points of both."""
     eight_bits(name, dtype)
     weight = integer_tensor(name, inputs[1])
     rank = weight.ndim
@@ -193,10 +186,12 @@ def zero_of(name: str, const: Const | None, what: str) -> Array:
     return values
 
 
-def _requant_shift(
-    name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], dtype: str
-) -> Requantize:  # fmt: skip
-    """Deeploy's RequantShift: clip((x * mul + add + (div >> 1)) >> log2(div))."""
+# --------------------------------------------------------------------------- integer rescaling
+
+
+def requant_shift(node: NodeContext) -> Imported:
+    """Deeploy's RequantShift: clip((x * mul + add + (div >> 1)) >> log2(div)). Raises HG013, HG020, HG023, HG026, HG027."""
+    name, shape, attrs = node.name, node.shape, node.attrs
     values = {}
     for key, default in (("div", None), ("n_levels", None), ("n_levels_out", 256), ("signed", 1)):
         given = attrs.get(key, default)
@@ -210,7 +205,7 @@ def _requant_shift(
         raise fail("HG013", name, f"{levels} levels.", "Supported: 2 to 65536.")
     parts = []
     for i, what in ((1, "mul"), (2, "add")):
-        const = inputs[i] if len(inputs) > i else None
+        const = node.constant(i)
         if const is None:
             raise fail("HG020", name, f"input {what} is not a constant.", "It must be an initializer.")
         if const.array.dtype.kind not in "fiu" or (const.array != np.round(const.array)).any():
@@ -226,28 +221,28 @@ def _requant_shift(
     one = (1,) * len(shape)
     type_ = IntType(-(levels // 2), levels // 2 - 1) if signed else IntType(0, levels - 1)
     shift = np.full(one, div.bit_length() - 1)
-    return Requantize(Convention.FLOOR, mul, add + (div >> 1), shift, np.zeros(one, np.int64), type_, dtype)
+    zero = np.zeros(one, np.int64)
+    return elementwise(node, Requantize(Convention.FLOOR, mul, add + (div >> 1), shift, zero, type_, node.dtype))
 
 
-def requantize(
-    name: str, shape: Shape, dtype: str, inputs: Inputs, attrs: dict[str, Any]
-) -> Requantize:  # fmt: skip
-    """Requantize of the hlsgen domain."""
-    if dtype != "int32":
-        raise fail("HG026", name, f"Requantize of {dtype} data.", "It takes int32.")
+def requantize(node: NodeContext) -> Imported:
+    """Requantize of the hlsgen domain. Raises HG020, HG023, HG025, HG026, HG027."""
+    name, shape, attrs = node.name, node.shape, node.attrs
+    if node.dtype != "int32":
+        raise fail("HG026", name, f"Requantize of {node.dtype} data.", "It takes int32.")
     names = [convention.value for convention in Convention]
     if attrs.get("rounding", "double") not in names:
         raise fail("HG025", name, f"rounding is {attrs['rounding']!r}.", f"Supported: {', '.join(names)}.")
     parts = []
     for i, what, most in ((1, "the multiplier", (1 << 31) - 1), (2, "the shift", 62)):
-        const = inputs[i] if len(inputs) > i else None
+        const = node.constant(i)
         if const is None:
             raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
         values, _ = integers(name, const, what, ["int32"])
         if not values.size or values.min() < 0 or values.max() > most:
             raise fail("HG027", name, f"{what} is not within 0 and {most}.")
         parts.append(placed(name, values, shape, attrs.get("axis", -1), what))
-    given = inputs[3] if len(inputs) > 3 else None
+    given = node.constant(3)
     if given is None:
         raise fail("HG020", name, "the zero point is not a constant.", "It must be an initializer.")
     zero, kind = integers(name, given, "the zero point", ["int8", "uint8", "int16", "uint16"])
@@ -256,6 +251,5 @@ def requantize(
         raise fail("HG023", name, f"a zero point of shape {list(zero.shape)}.", "Use one per tensor.")
     one = (1,) * len(shape)
     convention = Convention(attrs.get("rounding", "double"))
-    return Requantize(
-        convention, multiplier, np.zeros(one, np.int64), shift, zero.reshape(one), _TYPES[kind], kind
-    )  # fmt: skip
+    nothing = np.zeros(one, np.int64)
+    return elementwise(node, Requantize(convention, multiplier, nothing, shift, zero.reshape(one), _TYPES[kind], kind))

@@ -7,12 +7,10 @@ smaller of max_val and what the bits hold without any reserved code.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from hlsgen.frontend.quantizer_parameters import Inputs, Parameters
-from hlsgen.ir import Shape
+from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
+from hlsgen.frontend.quantizer_parameters import QuantizerParameters
 from hlsgen.ir.ops import FloatQuant
 from hlsgen.numerics.fixed import Array, Rounding
 
@@ -24,20 +22,20 @@ _MAX_BIAS = 300
 _WIDTHS = ("scale", "exponent_bitwidth", "mantissa_bitwidth", "exponent_bias", "max_val")
 
 
-def float_quant(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> FloatQuant:
-    """The FloatQuant of a node. Raises HG013, HG014, HG020 to HG027."""
-    with Parameters(name, shape, inputs, list(_WIDTHS)) as p:
-        mode = p.mode(attrs, "ROUND")
+def float_quant(node: NodeContext) -> Imported:
+    """FloatQuant. Raises HG013, HG014, HG020 to HG027."""
+    with QuantizerParameters(node, list(_WIDTHS)) as p:
+        mode = p.mode("ROUND")
         for key in ("has_inf", "has_nan", "has_subnormal"):
-            p.flag(attrs, key, 0)
-        if not p.flag(attrs, "saturation", 1):
+            p.flag(key, 0)
+        if not p.flag("saturation", 1):
             p.error("HG013", "attribute saturation is 0.", "Infinity and NaN have no integer code: set it to 1.")
         scale = p.scale(0)
         exponent, mantissa = p.bits(1, 0, 8), p.bits(2, 0, 23)
         bias = p.bits(3, -_MAX_BIAS, _MAX_BIAS)
         limit = _limit(p)
         _check_types(p, mode)
-    with Parameters(name, shape, inputs, list(_WIDTHS)) as p:
+    with QuantizerParameters(node, list(_WIDTHS)) as p:
         largest = min((2 - 2.0**-mantissa) * 2.0 ** (2**exponent - 1 - bias), limit)
         step = 1 - bias - mantissa
         units = largest / 2.0**step
@@ -53,10 +51,10 @@ def float_quant(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) 
         if smallest.min() < 2.0**_LOWEST or smallest.max() * units >= 2.0 ** (_HIGHEST + 1):
             text = f"the smallest step 2^{step} or the largest value {largest:g}, or their product with the scale, "
             p.error("HG022", text + "is out of float32's range.", "Change scale or exponent_bias.")
-    return FloatQuant(scale, mantissa, 1 - bias, largest, True, mode)
+    return elementwise(node, FloatQuant(scale, mantissa, 1 - bias, largest, True, mode))
 
 
-def _limit(p: Parameters) -> float:
+def _limit(p: QuantizerParameters) -> float:
     """max_val."""
     array: Array = p.array(4)
     if array.size != 1:
@@ -70,7 +68,7 @@ def _limit(p: Parameters) -> float:
     return value if value > 0 else 1.0
 
 
-def _check_types(p: Parameters, mode: Rounding) -> None:
+def _check_types(p: QuantizerParameters, mode: Rounding) -> None:
     """The types that numpy computes in must not change the result."""
     for i, name in enumerate(_WIDTHS):
         if p.raw(i).dtype == np.float16:

@@ -1,35 +1,13 @@
-"""What a graph's nodes are before they become steps: their names, outputs, dtypes, order of dependence."""
+"""What a graph of ONNX is before it becomes steps: names of nodes, inputs, outputs; and steps that nothing needs."""
 
 from __future__ import annotations
 
-from collections.abc import Container
-from typing import Any
+from collections.abc import Container, Sequence
 
 import onnx
 
 from hlsgen.diagnostics import Collector
-from hlsgen.frontend import dialect_integer
-from hlsgen.frontend.constant_folding import Const, label
-from hlsgen.ir import Conv, ConvInteger, HostOp, MatMul, MatMulInteger, Op, Pack
-from hlsgen.ir.evaluate import quantize
-from hlsgen.ir.ops import (
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    FixedAdd,
-    FloatQuant,
-    IntQuant,
-    MultiThreshold,
-    Pair,
-    QuantizeLinear,
-    Requantize,
-    SignedBit,
-    Trunc,
-    Where,
-)
+from hlsgen.frontend.constant_folding import label
 
 
 def name_all(graph: onnx.GraphProto) -> None:
@@ -68,54 +46,12 @@ def computed_outputs(graph: onnx.GraphProto, inputs: list[str], problems: Collec
     return found
 
 
-def with_outputs(node: onnx.NodeProto, used: list[str]) -> onnx.NodeProto:
-    """The node without the names of outputs that nothing uses."""
+def with_outputs(node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto:
+    """The node with these names of outputs, without nameless ones at the end."""
     kept = onnx.NodeProto()
     kept.CopyFrom(node)
     del kept.output[:]
-    kept.output.extend(o if o in used else "" for o in node.output)
-    while not kept.output[-1]:
+    kept.output.extend(outputs)
+    while kept.output and not kept.output[-1]:
         del kept.output[-1]
     return kept
-
-
-def constant_linear(op_type: str, name: str, data: Const, inputs: list[Const | None], attrs: dict[str, Any]) -> Const:
-    if op_type == "DequantizeLinear":
-        return dialect_integer.dequantized(name, data, inputs, attrs)
-    op = dialect_integer.quantize_linear(name, data.array.shape, inputs, attrs)
-    return Const(quantize(op, data.array).astype(op.dtype))
-
-
-def result_dtype(ops: list[Op], dtype: str) -> str:
-    """The dtype of the last step's result, the first working on data of that dtype."""
-    for op in ops:
-        match op:
-            case Cast() | QuantizeLinear() | Requantize() | FixedAdd() | Pair():
-                dtype = op.dtype
-            case Dequantize():
-                dtype = str(op.scale.dtype)
-            case Compare():
-                dtype = "bool"
-            case Constant():
-                dtype = str(op.value.dtype)
-            case BinaryOf() | Where():
-                dtype = result_dtype(list(op.ways[-1]), dtype)
-            case MatMulInteger() | ConvInteger():
-                dtype = "int32"
-            case Pack():
-                dtype = "uint16"
-            case (
-                IntQuant()
-                | Bipolar()
-                | SignedBit()
-                | Trunc()
-                | MultiThreshold()
-                | FloatQuant()
-                | MatMul()
-                | Conv()
-                | HostOp()
-            ):
-                dtype = "float32"
-            case _:
-                pass
-    return dtype

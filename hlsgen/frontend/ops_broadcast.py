@@ -5,23 +5,34 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.channels_last import AxisOrder, Imported
-from hlsgen.frontend.constant_folding import Const
+from hlsgen.frontend.channels_last import ImageAxes
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
+from hlsgen.frontend.ops_host import on_host
 from hlsgen.ir import Repeat, Reshape, Shape
 
-OPERATORS = frozenset(["Expand", "Tile"])
+
+def expand(node: NodeContext) -> Imported:
+    """Along axes of length 1, but the first; anything else is the host's. Raises HG004, HG013, HG023."""
+    found = _along_ones(node, tiled=False)
+    return on_host(node) if found is None else Imported((found,))
 
 
-def import_growing(op_type: str, name: str, shape: Shape, inputs: list[Const | None]) -> Imported | None:
-    """Expand or Tile along axes of length 1, but the first; None if it does anything else. Raises HG023."""
-    const = inputs[1] if len(inputs) > 1 else None
+def tile(node: NodeContext) -> Imported:
+    """As `expand`."""
+    found = _along_ones(node, tiled=True)
+    return on_host(node) if found is None else Imported((found,))
+
+
+def _along_ones(node: NodeContext, tiled: bool) -> ShapedOps | None:
+    """Input 1 is the shape of Expand, the counts of Tile (`tiled`)."""
+    const, shape = node.constant(1), node.shape
     if const is None or const.array.ndim != 1 or const.array.dtype.kind not in "iu":
         return None
     rank = max(len(shape), const.array.size)
     wanted = np.ones(rank, np.int64)
     wanted[rank - const.array.size :] = const.array
     own = np.array((1,) * (rank - len(shape)) + shape)
-    result = own * wanted if op_type == "Tile" else np.where(wanted == 1, own, wanted)
+    result = own * wanted if tiled else np.where(wanted == 1, own, wanted)
     changed = result != own
     if (changed & (own > 1)).any() or (wanted < 1).any():
         return None
@@ -29,15 +40,15 @@ def import_growing(op_type: str, name: str, shape: Shape, inputs: list[Const | N
         return [(Reshape(), tuple(own.tolist()))] if rank > len(shape) else []
     if changed[0] or not 2 <= rank <= 4:
         return None
-    return grown(name, shape, tuple(result.tolist()))
+    return grown(node.name, shape, tuple(result.tolist()))
 
 
-def grown(name: str, own: Shape, shape: Shape) -> Imported:
-    """Steps that give a tensor this shape: elements are repeated along axes of length 1, but the first."""
+def grown(name: str, own: Shape, shape: Shape) -> ShapedOps:
+    """Operations that give a tensor this shape: elements are repeated along axes of length 1, but the first."""
     if own == shape:
         return []
     full = (1,) * (len(shape) - len(own)) + own
-    steps: Imported = [(Reshape(), full)] if full != own else []
+    steps: ShapedOps = [(Reshape(), full)] if full != own else []
     if full == shape:
         return steps
     if not 2 <= len(shape) <= 4 or full[0] != shape[0]:
@@ -47,16 +58,16 @@ def grown(name: str, own: Shape, shape: Shape) -> Imported:
         )  # fmt: skip
     if len(shape) == 2:
         return [*steps, *_repeated((full[0], 1, 1, full[1]), (1, 1), shape[1]), (Reshape(), shape)]
-    data, wanted = AxisOrder(full), AxisOrder(shape).image
+    data, wanted = ImageAxes(full), ImageAxes(shape).image
     rows, columns = (wanted[i] // data.image[i] for i in (1, 2))
     return [*steps, *data.around(_repeated(data.image, (rows, columns), wanted[3]))]
 
 
-def _repeated(image: Shape, times: tuple[int, int], channels: int) -> Imported:
-    """Steps that repeat rows and columns of (n, height, width, channels), and the only channel if it is one."""
+def _repeated(image: Shape, times: tuple[int, int], channels: int) -> ShapedOps:
+    """Operations that repeat rows and columns of (n, height, width, channels), and the only channel if it is one."""
     n, height, width, own = image
     height, width = height * times[0], width * times[1]
-    steps: Imported = [(Repeat(*times), (n, height, width, own))] if times != (1, 1) else []
+    steps: ShapedOps = [(Repeat(*times), (n, height, width, own))] if times != (1, 1) else []
     if own != channels:  # columns of an image of one channel
         steps += [
             (Reshape(), (n, height * width, 1, 1)),

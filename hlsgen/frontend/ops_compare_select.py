@@ -2,56 +2,97 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from hlsgen.diagnostics import fail
-from hlsgen.frontend.constant_folding import Const
-from hlsgen.frontend.ops_standard import Imported, operand
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.frontend.constant_folding import Const, ConstInputs
+from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
+from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Shape
-from hlsgen.ir.ops import Add, Compare, Constant, Elementwise, Max, Min, Relation, Where
+from hlsgen.ir.ops import Add, Compare, Constant, Max, Min, Relation, Where
 from hlsgen.numerics.fixed import Array
 
-#: Operator -> what it asks of the data, and of the data as the second operand.
-_RELATIONS = {
-    "Greater": (Relation.GREATER, Relation.LESS), "Less": (Relation.LESS, Relation.GREATER),
-    "GreaterOrEqual": (Relation.NOT_LESS, Relation.NOT_GREATER),
-    "LessOrEqual": (Relation.NOT_GREATER, Relation.NOT_LESS), "Equal": (Relation.EQUAL, Relation.EQUAL),
-}  # fmt: skip
-#: What may follow a comparison.
-LOGIC = frozenset(["And", "Not", "Or", "Where"])
-OPERATORS = LOGIC | frozenset(_RELATIONS) | {"Shrink", "ThresholdedRelu"}
+
+def compared(data_first: Relation, data_second: Relation) -> Callable[[NodeContext], Imported]:
+    """The importing function of a comparison: what it asks of the data as its first operand, and as its second."""
+
+    def convert(node: NodeContext) -> Imported:
+        """Raises HG020, HG023, HG026, HG027."""
+        if node.dtype == "bool" and node.op_type != "Equal":
+            raise _wrong_type(node)
+        relation = data_first if node.position == 0 else data_second
+        return elementwise(node, Compare(relation, _other(node, np.dtype(node.dtype))))
+
+    return convert
 
 
-def import_choosing(
-    op_type: str, name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], position: int, dtype: str
-) -> Imported:  # fmt: skip
-    """The steps of such a node of one computed tensor, input number `position`. Raises HG013, HG023, HG026, HG027."""
-    return [(op, shape) for op in _operations(op_type, name, shape, inputs, attrs, position, dtype)]
+def logical_and(node: NodeContext) -> Imported:
+    """Raises HG023, HG026."""
+    _check_boolean(node)
+    return elementwise(node, Min(_other(node, np.bool_)))
 
 
-def _operations(
-    op_type: str, name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], position: int, dtype: str
-) -> list[Elementwise]:  # fmt: skip
-    if (dtype == "bool") != (op_type in LOGIC) and op_type not in ("Where", "Equal"):
-        raise fail("HG026", name, f"{op_type} of {dtype} data.", "Comparisons take numbers, logic takes their results.")
-    match op_type:
-        case "Not":
-            return [Compare(Relation.EQUAL, np.zeros((1,) * len(shape), np.bool_))]
-        case "And" | "Or":
-            value = flat(name, shape, inputs[1 - position], np.bool_)
-            return [Min(value) if op_type == "And" else Max(value)]
-        case "Where":
-            return [choice(name, shape, inputs, dtype)]
-        case "Shrink" | "ThresholdedRelu":
-            return _shrunk(op_type, name, shape, attrs, dtype)
-        case _:
-            relation = _RELATIONS[op_type][position]
-            return [Compare(relation, flat(name, shape, inputs[1 - position], np.dtype(dtype)))]
+def logical_or(node: NodeContext) -> Imported:
+    """Raises HG023, HG026."""
+    _check_boolean(node)
+    return elementwise(node, Max(_other(node, np.bool_)))
 
 
-def choice(name: str, shape: Shape, inputs: list[Const | None], dtype: str) -> Where:
+def logical_not(node: NodeContext) -> Imported:
+    """Raises HG026."""
+    _check_boolean(node)
+    return elementwise(node, Compare(Relation.EQUAL, np.zeros((1,) * len(node.shape), np.bool_)))
+
+
+def where(node: NodeContext) -> Imported:
+    """Where of constants and one tensor. Raises HG020, HG023, HG026, HG027."""
+    return elementwise(node, choice(node.name, node.shape, node.constants, node.dtype))
+
+
+def thresholded_relu(node: NodeContext) -> Imported:
+    """x above alpha, else 0. Raises HG027."""
+    above = Compare(Relation.GREATER, _attribute(node, "alpha", 1.0))
+    return elementwise(node, Where(((above,), (), (_zero(node),))))
+
+
+def shrink(node: NodeContext) -> Imported:
+    """x + bias below -lambd, x - bias above lambd, else 0. Raises HG027."""
+    limit, bias = _attribute(node, "lambd", 0.5), _attribute(node, "bias", 0.0)
+    above = Where(((Compare(Relation.GREATER, limit),), (Add(-bias),), (_zero(node),)))
+    return elementwise(node, Where(((Compare(Relation.LESS, -limit),), (Add(bias),), (above,))))
+
+
+def _other(node: NodeContext, dtype: Any) -> Array:
+    return flat(node.name, node.shape, node.constant(1 - node.position), dtype)
+
+
+def _check_boolean(node: NodeContext) -> None:
+    if node.dtype != "bool":
+        raise _wrong_type(node)
+
+
+def _wrong_type(node: NodeContext) -> HlsgenError:
+    text = f"{node.op_type} of {node.dtype} data."
+    return fail("HG026", node.name, text, "Comparisons take numbers, logic takes their results.")
+
+
+def _attribute(node: NodeContext, key: str, default: float) -> Array:
+    """A finite number in the dtype of the data."""
+    with np.errstate(over="ignore"):
+        value = np.full((1,) * len(node.shape), node.attrs.get(key, default), node.dtype)
+    if not np.isfinite(value).all():
+        raise fail("HG027", node.name, f"{key} of {node.op_type} is {node.attrs.get(key)}.", "It must be finite.")
+    return value
+
+
+def _zero(node: NodeContext) -> Constant:
+    return Constant(np.zeros((1,) * len(node.shape), node.dtype))
+
+
+def choice(name: str, shape: Shape, inputs: ConstInputs, dtype: str) -> Where:
     """Where of constants and one tensor."""
     numbers = [c.array.dtype for c in inputs[1:3] if c is not None]
     kinds = [np.dtype(np.bool_), *(numbers[:1] if dtype == "bool" and inputs[0] is None else [np.dtype(dtype)]) * 2]
@@ -76,23 +117,3 @@ def flat(name: str, shape: Shape, const: Const | None, dtype: Any) -> Array:
         text = f"a constant of type {array.dtype} and shape {list(array.shape)} for data of shape {list(shape)}."
         raise fail("HG023", name, text, "It must be boolean and broadcast to the data's shape.")
     return array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-
-
-def _shrunk(op_type: str, name: str, shape: Shape, attrs: dict[str, Any], dtype: str) -> list[Elementwise]:
-    """x + bias below -lambd, x - bias above lambd, else 0; x above alpha, else 0."""
-
-    def number(key: str, default: float) -> Array:
-        with np.errstate(over="ignore"):
-            value = np.full((1,) * len(shape), attrs.get(key, default), dtype)
-        if not np.isfinite(value).all():
-            raise fail("HG027", name, f"{key} of {op_type} is {attrs.get(key)}.", "It must be finite.")
-        return value
-
-    if not dtype.startswith("float"):
-        raise fail("HG026", name, f"{op_type} of {dtype} data.", "Cast it to float32 first (operator Cast).")
-    nothing = Constant(np.zeros((1,) * len(shape), dtype))
-    if op_type == "ThresholdedRelu":
-        return [Where(((Compare(Relation.GREATER, number("alpha", 1.0)),), (), (nothing,)))]
-    limit, bias = number("lambd", 0.5), number("bias", 0.0)
-    above = Where(((Compare(Relation.GREATER, limit),), (Add(-bias),), (nothing,)))
-    return [Where(((Compare(Relation.LESS, -limit),), (Add(bias),), (above,)))]

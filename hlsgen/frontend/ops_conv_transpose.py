@@ -9,8 +9,7 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.channels_last import (
-    AxisOrder,
-    Imported,
+    ImageAxes,
     elements,
     groups_of,
     kernel_of,
@@ -22,6 +21,7 @@ from hlsgen.frontend.channels_last import (
 )
 from hlsgen.frontend.constant_folding import MAX_ELEMENTS, Const, check_size
 from hlsgen.frontend.integer_weights import integer_weights
+from hlsgen.frontend.node_context import ShapedOps
 from hlsgen.ir import Conv, Reshape, Shape, Slice, Transpose
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
@@ -74,8 +74,8 @@ class Axis:
         return self.begin - (self.last - self.pads[0]) * self.stride
 
 
-def conv_transpose(name: str, data: AxisOrder, weights: Const, attrs: dict[str, Any]) -> Imported:
-    """Steps on images, in channels-last order, from weights (channels, outputs / groups, points...).
+def transposed_ops(name: str, data: ImageAxes, weights: Const, attrs: dict[str, Any]) -> ShapedOps:
+    """Operations on images, in channels-last order, from weights (channels, outputs / groups, points...).
 
     Raises HG004, HG013 or HG023.
     """
@@ -107,7 +107,7 @@ def conv_transpose(name: str, data: AxisOrder, weights: Const, attrs: dict[str, 
     return [(Conv(weight, spread, window, groups), result), *_side_by_side(result, axes, groups, own)]
 
 
-def _axes(name: str, data: AxisOrder, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
+def _axes(name: str, data: ImageAxes, kernel: list[int], attrs: dict[str, Any]) -> tuple[Axis, Axis]:
     count = len(data.points)
     strides, dilations = (whole(name, attrs, key, count, 1) for key in ("strides", "dilations"))
     extra = whole(name, attrs, "output_padding", count, 0, 0)
@@ -144,11 +144,11 @@ def _phases(codes: Array, axes: tuple[Axis, Axis]) -> Array:
     return weight.reshape(-1, height.taps, width.taps, inner)
 
 
-def _side_by_side(shape: Shape, axes: tuple[Axis, Axis], groups: int, own: int) -> Imported:
+def _side_by_side(shape: Shape, axes: tuple[Axis, Axis], groups: int, own: int) -> ShapedOps:
     """The phases of every position as pixels beside each other, and of these the wanted ones."""
     n, rows, columns, _ = shape
     height, width = axes
-    steps: Imported = []
+    steps: ShapedOps = []
     full = (n, rows * height.stride, columns * width.stride, groups * own)
     if height.stride * width.stride > 1:
         apart = (n, rows, columns, groups, height.stride, width.stride, own)

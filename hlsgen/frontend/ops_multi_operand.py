@@ -1,86 +1,79 @@
-"""Nodes that take several computed tensors: arithmetic of two branches, Concat."""
+"""Nodes that take several computed tensors: arithmetic of two branches, Where, Concat."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-import onnx
 
-from hlsgen.diagnostics import fail
-from hlsgen.frontend import domain_hlsgen, ops_compare_select, two_inputs
-from hlsgen.frontend.constant_folding import Const, Dynamic
-from hlsgen.frontend.dialect_integer import Imported, dequantize_linear, quantize_linear
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.frontend import ops_compare_select, two_inputs
+from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic
+from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_broadcast import grown
-from hlsgen.ir import Binary, Concat, Op, Pack, Select, Shape
+from hlsgen.ir import Binary, Concat, Pack, Select, Shape
 from hlsgen.ir.ops import BinaryKind, Pair
 
-_JOINTS = {
-    "Add": BinaryKind.ADD, "Sum": BinaryKind.ADD, "Sub": BinaryKind.SUB, "Mul": BinaryKind.MUL, "Max": BinaryKind.MAX, "Min": BinaryKind.MIN,
-    "And": BinaryKind.MIN, "Or": BinaryKind.MAX,
-}  # fmt: skip
-OPERATORS = frozenset([*_JOINTS, "Where", "Concat", "QLinearAdd", "QLinearMul", "QLinearConcat", "QuantizedAdd"])
-_HINT = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, their QLinear forms, And, Or, Where."
+
+def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
+    """The importing function of an operator that computes `kind` of two tensors."""
+
+    def convert(node: NodeContext) -> Imported:
+        """Raises HG015, HG023, HG026."""
+        _check_one_type(node)
+        if any(c is not None for c in node.constants[:2]):
+            raise _not_two(node)
+        shape, before = _two(node)
+        return Imported(([],), before, (Binary(kind), shape))
+
+    return convert
 
 
-@dataclass(frozen=True)
-class Joined:
-    """`before`: steps of each computed input, in order; `op` takes all of them; `after` follows it.
+def where(node: NodeContext) -> Imported:
+    """Where of two or three computed tensors. Raises HG020, HG023, HG026, HG027."""
+    shape = _broadcast(node)
+    numbers = [t.dtype for t in node.inputs[1:] if isinstance(t, Dynamic)]
+    kinds = ["bool", *numbers * 2][:3]
+    wrong = any(isinstance(t, Dynamic) and t.dtype != kind for t, kind in zip(node.inputs, kinds, strict=True))
+    if wrong or len(set(numbers)) > 1:
+        raise _mixed_types(node)
+    condition, yes, no = (
+        ops_compare_select.flat(node.name, shape, t, np.dtype(kind)) if isinstance(t, Const) else None
+        for t, kind in zip(node.inputs, kinds, strict=True)
+    )
+    return Imported(([],), _grown(node, shape), (Select((condition, yes, no)), shape))
 
-    `swapped`: the op takes the two inputs in the other order.
-    """
 
-    op: Op
-    shape: Shape
-    before: list[Imported]
-    after: Imported = field(default_factory=list)
-    swapped: bool = False
+def quantized_add(node: NodeContext) -> Imported:
+    """QuantizedAdd of the hlsgen domain. Raises HG013, HG015, HG023, HG026."""
+    _check_one_type(node)
+    shape, before = _two(node)
+    if node.dtype != "int8":
+        raise fail("HG026", node.name, f"QuantizedAdd of {node.dtype} data.", "It takes int8.")
+    return Imported(([(two_inputs.fixed_add(node.name, node.proto), shape)],), before, (Pack(), shape))
 
 
-def import_joining(
-    node: onnx.NodeProto, name: str, tensors: list[Const | Dynamic | None], attrs: dict[str, Any], fixed_point: bool
-) -> Joined:  # fmt: skip
-    """The steps of a node with two or more computed inputs, whose shapes are known."""
-    dynamic = [t for t in tensors if isinstance(t, Dynamic)]
-    constants = [t if isinstance(t, Const) else None for t in tensors]
-    op_type = node.op_type
-    if op_type not in OPERATORS:
-        raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors.", _HINT)
-    if op_type == "Where":
-        return _where(name, tensors)
-    if len({t.dtype for t in dynamic}) > 1:
-        raise fail(
-            "HG026", name, f"{op_type} of types {', '.join(t.dtype for t in dynamic)}.", "Cast them to one type."
-        )
-    if op_type in ("Concat", "QLinearConcat"):
-        return _concat(op_type, name, dynamic, constants, attrs)
-    if len(dynamic) != 2 or (any(c is not None for c in constants[:2]) and op_type in _JOINTS):
-        raise fail("HG015", name, f"{op_type} of {len(dynamic)} computed tensors and constants.", "Join two at a time.")
-    shape = _broadcast(name, dynamic)
-    before = [grown(name, t.shape or (), shape) for t in dynamic]
-    if op_type in _JOINTS:
-        return Joined(Binary(_JOINTS[op_type]), shape, before)
-    swapped = op_type == "QLinearAdd" and exchanged(*(t.shape or () for t in dynamic))
+def qlinear_mul(node: NodeContext) -> Imported:
+    """Raises HG015, HG020, HG022, HG023, HG026."""
+    _check_one_type(node)
+    shape, before = _two(node)
+    return Imported(([(_pair(node, node.constants, shape), shape)],), before, (Pack(), shape))
+
+
+def qlinear_add(node: NodeContext) -> Imported:
+    """Raises HG015, HG020, HG022, HG023, HG026."""
+    _check_one_type(node)
+    shape, before = _two(node)
+    swapped = exchanged(*(t.shape or () for t in node.computed))
+    constants = node.constants
     if swapped:
         constants = [*constants[3:6], *constants[:3], *constants[6:]]
-    pair_ = _pair(node, name, dynamic, constants, shape, fixed_point)
-    return Joined(Pack(), shape, before, [(pair_, shape)], swapped)
+    return Imported(([(_pair(node, constants, shape), shape)],), before, (Pack(), shape), swapped)
 
 
-def _where(name: str, tensors: list[Const | Dynamic | None]) -> Joined:
-    """Where of two or three computed tensors. Raises HG023, HG026."""
-    dynamic = [t for t in tensors if isinstance(t, Dynamic)]
-    shape = _broadcast(name, dynamic)
-    kinds = ["bool", *[t.dtype for t in tensors[1:] if isinstance(t, Dynamic)] * 2][:3]
-    wrong = [t.dtype for t, kind in zip(tensors, kinds, strict=True) if isinstance(t, Dynamic) and t.dtype != kind]
-    if wrong or len({t.dtype for t in tensors[1:] if isinstance(t, Dynamic)}) > 1:
-        raise fail("HG026", name, f"Where of types {', '.join(t.dtype for t in dynamic)}.", "Cast them to one type.")
-    condition, yes, no = (
-        ops_compare_select.flat(name, shape, t, np.dtype(kind)) if isinstance(t, Const) else None
-        for t, kind in zip(tensors, kinds, strict=True)
-    )
-    return Joined(Select((condition, yes, no)), shape, [grown(name, t.shape or (), shape) for t in dynamic])
+def _pair(node: NodeContext, constants: ConstInputs, shape: Shape) -> Pair:
+    return two_inputs.of_parameters(node.name, node.op_type, constants, node.dtype, shape, node.fixed_point)
 
 
 def exchanged(first: Shape, second: Shape) -> bool:
@@ -88,51 +81,75 @@ def exchanged(first: Shape, second: Shape) -> bool:
     return first[-1:] in ((), (1,)) and second[-1:] not in ((), (1,))
 
 
-def _broadcast(name: str, dynamic: list[Dynamic]) -> Shape:
-    shapes = [t.shape or () for t in dynamic]
+def _check_one_type(node: NodeContext) -> None:
+    if len({t.dtype for t in node.computed}) > 1:
+        raise _mixed_types(node)
+
+
+def _mixed_types(node: NodeContext) -> HlsgenError:
+    types = ", ".join(t.dtype for t in node.computed)
+    return fail("HG026", node.name, f"{node.op_type} of types {types}.", "Cast them to one type.")
+
+
+def _not_two(node: NodeContext) -> HlsgenError:
+    text = f"{node.op_type} of {len(node.computed)} computed tensors and constants."
+    return fail("HG015", node.name, text, "Join two at a time.")
+
+
+def _two(node: NodeContext) -> tuple[Shape, tuple[ShapedOps, ...]]:
+    """(shape that the two computed tensors broadcast to, what each of them goes through to get it)."""
+    if len(node.computed) != 2:
+        raise _not_two(node)
+    shape = _broadcast(node)
+    return shape, _grown(node, shape)
+
+
+def _grown(node: NodeContext, shape: Shape) -> tuple[ShapedOps, ...]:
+    return tuple(grown(node.name, t.shape or (), shape) for t in node.computed)
+
+
+def _broadcast(node: NodeContext) -> Shape:
+    shapes = [t.shape or () for t in node.computed]
     try:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         shape = ()
     if not shape or any(len(s) == len(shape) and s[0] != shape[0] for s in shapes):
         raise fail(
-            "HG023", name, f"computed tensors of shapes {[list(s) for s in shapes]}.",
+            "HG023", node.name, f"computed tensors of shapes {[list(s) for s in shapes]}.",
             "They must broadcast to one shape, not along the first axis.",
         )  # fmt: skip
     return shape
 
 
-def _pair(
-    node: onnx.NodeProto, name: str, dynamic: list[Dynamic], constants: list[Const | None], shape: Shape,
-    fixed_point: bool,
-) -> Pair:  # fmt: skip
-    if node.op_type == "QuantizedAdd" and node.domain == domain_hlsgen.DOMAIN:
-        if dynamic[0].dtype != "int8":
-            raise fail("HG026", name, f"QuantizedAdd of {dynamic[0].dtype} data.", "It takes int8.")
-        return two_inputs.fixed_add(name, node)
-    return two_inputs.of_parameters(name, node.op_type, constants, dynamic[0].dtype, shape, fixed_point)
+def concat(node: NodeContext) -> Imported:
+    """Raises HG015, HG023, HG026."""
+    axis, shape = _behind_each_other(node)
+    if any(c is not None for c in node.constants):
+        raise fail("HG015", node.name, "Concat of computed tensors and constants.", "Supported: computed tensors.")
+    return Imported(([],), tuple([] for _ in node.computed), (Concat(axis), shape))
 
 
-def _concat(
-    op_type: str, name: str, dynamic: list[Dynamic], constants: list[Const | None], attrs: dict[str, Any]
-) -> Joined:  # fmt: skip
-    shapes = [t.shape or () for t in dynamic]
+def qlinear_concat(node: NodeContext) -> Imported:
+    """Inputs: y_scale, y_zero_point, then (x, scale, zero point) of every tensor. Raises HG020, HG022, HG023, HG026."""
+    axis, shape = _behind_each_other(node)
+    before: list[ShapedOps] = []
+    for i, tensor in enumerate(node.computed):
+        own, parts = tensor.shape or (), [None, *node.constants[3 + 3 * i : 5 + 3 * i]]
+        before.append([(dequantizer_of(node.name, own, parts, {}, tensor.dtype), own)])
+    after = quantizer_of(node.name, shape, [None, *node.constants[:2]], {})
+    return Imported(([(after, shape)],), tuple(before), (Concat(axis), shape))
+
+
+def _behind_each_other(node: NodeContext) -> tuple[int, Shape]:
+    """(axis, shape of the result)."""
+    _check_one_type(node)
+    shapes = [t.shape or () for t in node.computed]
     rank = len(shapes[0])
-    axis = int(attrs.get("axis", 0))
+    axis = int(node.attrs.get("axis", 0))
     axis += rank if axis < 0 else 0
     if not 0 <= axis < rank or any(len(s) != rank for s in shapes):
-        raise fail("HG023", name, f"shapes {[list(s) for s in shapes]}, axis {axis}.")
+        raise fail("HG023", node.name, f"shapes {[list(s) for s in shapes]}, axis {axis}.")
     if len({s[:axis] + s[axis + 1 :] for s in shapes}) > 1:
-        raise fail("HG023", name, f"shapes {[list(s) for s in shapes]} differ in more than axis {axis}.")
-    shape = (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])
-    if op_type == "Concat":
-        if any(c is not None for c in constants):
-            raise fail("HG015", name, "Concat of computed tensors and constants.", "Supported: computed tensors.")
-        return Joined(Concat(axis), shape, [[] for _ in dynamic])
-    # QLinearConcat: y_scale, y_zero_point, then (x, scale, zero point) of every input.
-    before: list[Imported] = []
-    for i, tensor in enumerate(dynamic):
-        own = [None, *constants[3 + 3 * i : 5 + 3 * i]]
-        before.append([(dequantize_linear(name, shapes[i], own, {}, tensor.dtype), shapes[i])])
-    after = [(quantize_linear(name, shape, [None, *constants[:2]], {}), shape)]
-    return Joined(Concat(axis), shape, before, list(after))
+        raise fail("HG023", node.name, f"shapes {[list(s) for s in shapes]} differ in more than axis {axis}.")
+    return axis, (*shapes[0][:axis], sum(s[axis] for s in shapes), *shapes[0][axis + 1 :])

@@ -8,14 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import onnx
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.channels_last import (
-    AxisOrder,
-    Imported,
+    ImageAxes,
     covered,
     explicit_pads,
+    image_axes,
     kernel_of,
     pair,
     result_of,
@@ -23,49 +22,64 @@ from hlsgen.frontend.channels_last import (
     window,
 )
 from hlsgen.frontend.constant_folding import Const
-from hlsgen.frontend.dialect_integer import dequantize_linear, quantize_linear, scale_of
+from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of, scale_of
+from hlsgen.frontend.dialect_qlinear import padded
+from hlsgen.frontend.domains import CHANNELS_LAST
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, origin
+from hlsgen.frontend.ops_host import on_host
 from hlsgen.ir import Pool, Reshape, Shape, Transpose
 from hlsgen.ir.ops import Add, Div, Mul, Trunc
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, Rounding
 
-Inputs = list[Const | None]
 
-#: Operators of windows; those of whole images; reductions over chosen axes.
-WINDOWS = frozenset(["AveragePool", "MaxPool", "MaxPoolNHWC", "QuantAvgPool2d"])
-GLOBAL = frozenset(["GlobalAveragePool", "GlobalMaxPool"])
-REDUCTIONS = frozenset(["ReduceMax", "ReduceMean", "ReduceSum"])
-#: Those of onnxruntime's own domain, of 8-bit codes.
-QLINEAR = frozenset(["QLinearAveragePool", "QLinearGlobalAveragePool"])
+def _data(node: NodeContext) -> ImageAxes:
+    last = node.domain == CHANNELS_LAST or node.op_type == "MaxPoolNHWC" or node.attrs.get("data_layout") == "NHWC"
+    return image_axes(node.name, node.shape, last)
 
 
-def import_pool(node: onnx.NodeProto, name: str, data: AxisOrder, attrs: dict[str, Any], dtype: str) -> Imported:
-    """Steps for one of WINDOWS or GLOBAL."""
-    match node.op_type:
-        case "GlobalMaxPool":
-            return data.around(_pool(Reduction.MAX, data, Window(pair(data.points, 1))))
-        case "GlobalAveragePool":
-            _single(name, node.op_type, dtype)
-            return data.around(_mean(data.image, Window(pair(data.points, 1))))
-        case "QuantAvgPool2d":
-            return _shifted(name, data, attrs, dtype)
-        case "AveragePool":
-            _single(name, node.op_type, dtype)
-            return _average(name, data, attrs)
-        case _:
-            if len(node.output) > 1 and node.output[1]:
-                raise fail("HG010", name, "the output Indices of MaxPool is used.", "Only its values are supported.")
-            place = window(name, attrs, data, kernel_of(name, attrs, data.points), data.channels)
-            _check_filled(name, data, place)
-            return data.around(_pool(Reduction.MAX, data, place))
+def max_pool(node: NodeContext) -> Imported:
+    """MaxPool; MaxPoolNHWC of QONNX, channels last. Raises HG004, HG010, HG013, HG023."""
+    name, data = node.name, _data(node)
+    if 1 in node.used:
+        raise fail("HG010", name, "the output Indices of MaxPool is used.", "Only its values are supported.")
+    place = window(name, node.attrs, data, kernel_of(name, node.attrs, data.points), data.channels)
+    _check_filled(name, data, place)
+    return Imported((data.around(_pool(Reduction.MAX, data, place)),))
 
 
-def _single(name: str, op_type: str, dtype: str) -> None:
-    if dtype != "float32":
-        raise fail("HG026", name, f"{op_type} of {dtype} data.", "Cast it to float32 first (operator Cast).")
+def global_max_pool(node: NodeContext) -> Imported:
+    """Raises HG010, HG023."""
+    data = _data(node)
+    return Imported((data.around(_pool(Reduction.MAX, data, Window(pair(data.points, 1)))),))
 
 
-def _pool(kind: Reduction, data: AxisOrder, place: Window) -> Imported:
+def average_pool(node: NodeContext) -> Imported:
+    """Raises HG004, HG010, HG013, HG023, HG026."""
+    data = _data(node)
+    _check_float32(node)
+    return _averaged(node, _average(node.name, data, node.attrs))
+
+
+def global_average_pool(node: NodeContext) -> Imported:
+    """Raises HG010, HG023, HG026."""
+    data = _data(node)
+    _check_float32(node)
+    return _averaged(node, data.around(_mean(data.image, Window(pair(data.points, 1)))))
+
+
+def _averaged(node: NodeContext, ops: ShapedOps) -> Imported:
+    """The division has an origin."""
+    return Imported((ops,), origins={i: origin(node) for i, (op, _) in enumerate(ops) if isinstance(op, Div)})
+
+
+def _check_float32(node: NodeContext) -> None:
+    if node.dtype != "float32":
+        text = f"{node.op_type} of {node.dtype} data."
+        raise fail("HG026", node.name, text, "Cast it to float32 first (operator Cast).")
+
+
+def _pool(kind: Reduction, data: ImageAxes, place: Window) -> ShapedOps:
     return [(Pool(kind, place), result_of(data, place, data.channels))]
 
 
@@ -77,12 +91,12 @@ def _counts(image: Shape, place: Window, margin: Sequence[tuple[int, int]] = ((0
     return np.asarray(lines[0][:, None] * lines[1][None, :])[None, :, :, None]
 
 
-def _check_filled(name: str, data: AxisOrder, place: Window) -> None:
+def _check_filled(name: str, data: ImageAxes, place: Window) -> None:
     if not _counts(data.image, place).all():
         raise fail("HG013", name, "a window lies wholly in the padding.", "Use smaller pads.")
 
 
-def _mean(image: Shape, place: Window, counts: Array | None = None) -> Imported:
+def _mean(image: Shape, place: Window, counts: Array | None = None) -> ShapedOps:
     """The sum of every window, then one division by its count."""
     n, height, width, channels = image
     shape = (n, *place.size(height, width), channels)
@@ -90,7 +104,7 @@ def _mean(image: Shape, place: Window, counts: Array | None = None) -> Imported:
     return [(Pool(Reduction.SUM, place), shape), (Div(counts.astype(np.float32)), shape)]
 
 
-def _average(name: str, data: AxisOrder, attrs: dict[str, Any], all_taps: bool = False) -> Imported:
+def _average(name: str, data: ImageAxes, attrs: dict[str, Any], all_taps: bool = False) -> ShapedOps:
     """AveragePool. With count_include_pad, padding counts where pads ask for it, not what ceil_mode adds.
 
     That counts too with `all_taps`.
@@ -107,9 +121,13 @@ def _average(name: str, data: AxisOrder, attrs: dict[str, Any], all_taps: bool =
     return data.around(_mean(data.image, place, _counts(data.image, place, margin)))
 
 
-def _shifted(name: str, data: AxisOrder, attrs: dict[str, Any], dtype: str) -> Imported:
-    """QuantAvgPool2d: sums of whole numbers, shifted right to `obits`; the result is whole numbers again."""
-    _single(name, "QuantAvgPool2d", dtype)
+def quant_avg_pool(node: NodeContext) -> Imported:
+    """QuantAvgPool2d: sums of whole numbers, shifted right to `obits`; the result is whole numbers again.
+
+    Raises HG004, HG010, HG013, HG021, HG023, HG026.
+    """
+    name, attrs, data = node.name, node.attrs, _data(node)
+    _check_float32(node)
     if len(data.points) != 2:
         raise fail("HG023", name, f"data of shape {list(data.shape)}.", "QuantAvgPool2d takes images.")
     for key in ("kernel", "stride", "ibits", "obits"):
@@ -125,54 +143,71 @@ def _shifted(name: str, data: AxisOrder, attrs: dict[str, Any], dtype: str) -> I
     one, zero = np.ones((1,) * 4, np.float32), np.zeros((1,) * 4, np.float32)
     down = Trunc(one, zero, one * np.float32(2.0**shift), zero, one, None, Rounding.FLOOR)
     sums = _pool(Reduction.SUM, data, place)
-    return data.around([*sums, (down, sums[0][1])])
+    return Imported((data.around([*sums, (down, sums[0][1])]),))
 
 
-def import_qlinear_pool(
-    op_type: str, name: str, data: AxisOrder, inputs: Inputs, attrs: dict[str, Any], dtype: str
-) -> Imported:  # fmt: skip
-    """Steps for one of QLINEAR: data, its scale, zero point, output scale, zero point.
+def qlinear_average_pool(node: NodeContext) -> Imported:
+    """QLinearAveragePool: data, its scale, zero point, output scale, zero point.
 
-    QLinearGlobalAveragePool multiplies the integer sum by fl(sx / fl(sy * fl(count))). QLinearAveragePool
-    dequantizes, averages in float32 and quantizes, with the zero point before rounding; onnxruntime also
-    rounds every partial sum, which is not done here.
+    Dequantizes, averages in float32 and quantizes, with the zero point before rounding; onnxruntime also
+    rounds every partial sum, which is not done here. Raises HG004, HG010, HG013, HG020, HG022, HG023, HG026.
     """
-    if dtype not in ("int8", "uint8"):
-        raise fail("HG026", name, f"{op_type} of {dtype} data.", "Supported: int8, uint8.")
-    inputs = [*inputs, *[None] * 5]
-    scales = [scale_of(name, inputs[i], what) for i, what in ((1, "the data's scale"), (3, "the output's scale"))]
-    if any(scale.size != 1 for scale in scales):
-        raise fail("HG023", name, f"{op_type} with a scale per channel.", "Use one per tensor.")
-    one = (1,) * len(data.shape)
-    (sx, sy), unit = (scale.astype(np.float32).reshape(one) for scale in scales), np.ones(one, np.float32)
-    summed = op_type == "QLinearGlobalAveragePool"
-    factor = unit if summed else sx
-    steps: Imported = [(dequantize_linear(name, data.shape, [None, Const(factor), inputs[2]], {}, dtype), data.shape)]
-    if summed:
-        place = Window(pair(data.points, 1))
-        steps += data.around(_pool(Reduction.SUM, data, place))
-        steps.append((Mul(sx / (sy * np.float32(place.taps))), steps[-1][1]))
-        return [*steps, (quantize_linear(name, steps[-1][1], [None, Const(unit), inputs[4]], {}), steps[-1][1])]
-    steps += _average(name, data, attrs, all_taps=True)
-    shape = steps[-1][1]
-    last = quantize_linear(name, shape, [None, Const(unit), inputs[4]], {})
+    data, sx, sy, one = _codes(node)
+    ops = _dequantized(node, data, sx)
+    ops += _average(node.name, data, node.attrs, all_taps=True)
+    shape = ops[-1][1]
+    last = quantizer_of(node.name, shape, [None, Const(np.ones_like(sy)), padded(node.constants)[4]], {})
     zero = last.zero_point.astype(np.float32)
     last = replace(last, zero_point=np.zeros(one, np.int64))
-    return [*steps, (Div(sy), shape), (Add(zero), shape), (last, shape)]
+    return Imported(([*ops, (Div(sy), shape), (Add(zero), shape), (last, shape)],))
+
+
+def qlinear_global_average_pool(node: NodeContext) -> Imported:
+    """QLinearGlobalAveragePool: inputs as `qlinear_average_pool`.
+
+    Multiplies the integer sum by fl(sx / fl(sy * fl(count))). Raises HG010, HG020, HG022, HG023, HG026.
+    """
+    data, sx, sy, one = _codes(node)
+    unit = np.ones(one, np.float32)
+    ops = _dequantized(node, data, unit)
+    place = Window(pair(data.points, 1))
+    ops += data.around(_pool(Reduction.SUM, data, place))
+    shape = ops[-1][1]
+    last = quantizer_of(node.name, shape, [None, Const(unit), padded(node.constants)[4]], {})
+    return Imported(([*ops, (Mul(sx / (sy * np.float32(place.taps))), shape), (last, shape)],))
+
+
+def _codes(node: NodeContext) -> tuple[ImageAxes, Array, Array, Shape]:
+    """(the data, its scale, that of the result, both float32 with the data's rank; a shape of ones of that rank)."""
+    name, inputs = node.name, padded(node.constants)
+    data = image_axes(name, node.shape, bool(node.attrs.get("channels_last", 0)))
+    if node.dtype not in ("int8", "uint8"):
+        raise fail("HG026", name, f"{node.op_type} of {node.dtype} data.", "Supported: int8, uint8.")
+    scales = [scale_of(name, inputs[i], what) for i, what in ((1, "the data's scale"), (3, "the output's scale"))]
+    if any(scale.size != 1 for scale in scales):
+        raise fail("HG023", name, f"{node.op_type} with a scale per channel.", "Use one per tensor.")
+    one = (1,) * len(data.shape)
+    sx, sy = (scale.astype(np.float32).reshape(one) for scale in scales)
+    return data, sx, sy, one
+
+
+def _dequantized(node: NodeContext, data: ImageAxes, scale: Array) -> ShapedOps:
+    inputs = [None, Const(scale), padded(node.constants)[2]]
+    return [(dequantizer_of(node.name, data.shape, inputs, {}, node.dtype), data.shape)]
 
 
 # --------------------------------------------------------------------------- reductions
 
 
-def reduced_axes(name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any]) -> list[int]:
+def _reduced_axes(node: NodeContext) -> list[int]:
     """Axes that a reduction names, in its attribute or second input. Raises HG013."""
-    const = inputs[1] if len(inputs) > 1 else None
-    given = const.array.ravel().tolist() if const is not None else attrs.get("axes")
+    const, shape = node.constant(1), node.shape
+    given = const.array.ravel().tolist() if const is not None else node.attrs.get("axes")
     if given is None or not len(given):
         return []
     axes = sorted({int(a) + len(shape) if a < 0 else int(a) for a in given})
     if len(axes) != len(given) or not all(0 <= a < len(shape) for a in axes):
-        raise fail("HG013", name, f"axes {list(given)} of data of shape {list(shape)}.")
+        raise fail("HG013", node.name, f"axes {list(given)} of data of shape {list(shape)}.")
     return axes
 
 
@@ -181,30 +216,34 @@ def is_spatial(shape: Shape, axes: Sequence[int]) -> bool:
     return len(shape) in (3, 4) and bool(axes) and 0 not in axes and len(axes) < len(shape) - 1
 
 
-def import_reduction(
-    op_type: str, name: str, shape: Shape, axes: list[int], attrs: dict[str, Any], dtype: str
-) -> Imported:  # fmt: skip
-    """Steps for one of REDUCTIONS that is spatial: what is left takes the place of the channels."""
-    if op_type != "ReduceMax":
-        _single(name, op_type, dtype)
+def reduction(node: NodeContext) -> Imported:
+    """ReduceMax, ReduceMean, ReduceSum: over points of images in hardware, else the host's.
+
+    What is left takes the place of the channels. Raises HG004, HG013, HG026.
+    """
+    shape, axes = node.shape, _reduced_axes(node)
+    if not is_spatial(shape, axes):
+        return on_host(node)
+    if node.op_type != "ReduceMax":
+        _check_float32(node)
     kept = [a for a in range(1, len(shape)) if a not in axes]
     order = (0, *axes, *kept)
     points = pair([shape[a] for a in axes], 1)
     image = (shape[0], *points, math.prod(shape[a] for a in kept))
     place = Window(points)
-    steps: Imported = []
+    steps: ShapedOps = []
     apart = tuple(shape[a] for a in order)
     if order != tuple(range(len(shape))):
         steps.append((Transpose(order), apart))
     if image != apart:
         steps.append((Reshape(), image))
-    if op_type == "ReduceMean":
+    if node.op_type == "ReduceMean":
         steps += _mean(image, place)
     else:
-        kind = Reduction.MAX if op_type == "ReduceMax" else Reduction.SUM
+        kind = Reduction.MAX if node.op_type == "ReduceMax" else Reduction.SUM
         steps.append((Pool(kind, place), (image[0], 1, 1, image[3])))
-    if attrs.get("keepdims", 1):
+    if node.attrs.get("keepdims", 1):
         result = tuple(1 if a in axes else s for a, s in enumerate(shape))
     else:
         result = tuple(s for a, s in enumerate(shape) if a not in axes)
-    return [*steps, (Reshape(), result)] if result != steps[-1][1] else steps
+    return Imported(([*steps, (Reshape(), result)] if result != steps[-1][1] else steps,))

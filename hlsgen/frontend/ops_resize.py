@@ -10,31 +10,32 @@ from typing import Any
 import numpy as np
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.channels_last import Imported, layout
-from hlsgen.frontend.constant_folding import MAX_TENSOR, Const, check_size
+from hlsgen.frontend.channels_last import image_axes
+from hlsgen.frontend.constant_folding import MAX_TENSOR, check_size
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.ir import Repeat, Shape, Slice
 from hlsgen.numerics.fixed import Array
 
-Inputs = list[Const | None]
 
+def resize(node: NodeContext) -> Imported:
+    """Resize or Upsample that repeats every row and column equally often, or keeps every n-th; mode nearest.
 
-def import_resize(
-    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], opset: int
-) -> Imported:  # fmt: skip
-    """Resize or Upsample that repeats every row and column equally often, or keeps every n-th; mode nearest."""
+    Raises HG004, HG010, HG012, HG013, HG020, HG023.
+    """
+    op_type, name, shape, attrs = node.op_type, node.name, node.shape, node.attrs
     mode = attrs.get("mode", "nearest")
-    out, scales = _sizes(op_type, name, shape, inputs, attrs, opset)
+    out, scales = _sizes(node)
     transform = "asymmetric"
     nearest = "floor"
-    if op_type == "Resize" and opset >= 11:
+    if op_type == "Resize" and node.opset >= 11:
         transform = attrs.get("coordinate_transformation_mode", "half_pixel")
         nearest = attrs.get("nearest_mode", "round_prefer_floor")
     if set(scales) == {1} and transform not in ("tf_crop_and_resize", "tf_half_pixel_for_nn"):
-        return []
+        return Imported(([],))
     if mode != "nearest":
         raise fail("HG010", name, f"{op_type} with mode {mode!r}.", "Supported: mode 'nearest'.")
     check_size(name, out)
-    data = layout(name, shape)
+    data = image_axes(name, shape)
     if transform not in _TRANSFORMS:
         raise fail("HG010", name, f"coordinate_transformation_mode {transform!r} is not supported.")
     if nearest not in _ROUNDINGS:
@@ -58,22 +59,21 @@ def import_resize(
                 f"{op_type} from {shape[i]} to {out[i]} points ({transform}, {nearest}) does not repeat them evenly.",
                 "Supported: whole factors with which every point is repeated equally often, or every n-th is kept.",
             )  # fmt: skip
-    steps: Imported = []
+    ops: ShapedOps = []
     if ranges != [(0, height, 1), (0, width, 1)]:
         height, width = (len(range(*r)) for r in ranges)
-        steps.append((Slice(((0, n, 1), *ranges, (0, channels, 1))), (n, height, width, channels)))
+        ops.append((Slice(((0, n, 1), *ranges, (0, channels, 1))), (n, height, width, channels)))
     if factors != [1, 1]:
-        steps.append((Repeat(*factors), (n, height * factors[0], width * factors[1], channels)))
-    return data.around(steps)
+        ops.append((Repeat(*factors), (n, height * factors[0], width * factors[1], channels)))
+    return Imported((data.around(ops),))
 
 
-def _sizes(
-    op_type: str, name: str, shape: Shape, inputs: Inputs, attrs: dict[str, Any], opset: int
-) -> tuple[Shape, list[Fraction]]:  # fmt: skip
-    """(shape of the result, scale of every axis). Raises HG013 or HG020."""
-    second = op_type == "Resize" and opset >= 11
-    scales = _numbers(inputs, 2 if second else 1)
-    sizes = _numbers(inputs, 3) if second else None
+def _sizes(node: NodeContext) -> tuple[Shape, list[Fraction]]:
+    """(shape of the result, scale of every axis). Raises HG010, HG013 or HG020."""
+    name, shape, attrs = node.name, node.shape, node.attrs
+    second = node.op_type == "Resize" and node.opset >= 11
+    scales = _numbers(node, 2 if second else 1)
+    sizes = _numbers(node, 3) if second else None
     if scales is None and sizes is None and "scales" in attrs:
         scales = np.asarray(attrs["scales"], np.float32)
     given = sizes if scales is None else scales
@@ -92,9 +92,9 @@ def _sizes(
     return tuple(out), factors
 
 
-def _numbers(inputs: Inputs, position: int) -> Array | None:
+def _numbers(node: NodeContext, position: int) -> Array | None:
     """A constant input that is not empty."""
-    const = inputs[position] if len(inputs) > position else None
+    const = node.constant(position)
     return const.array.ravel() if const is not None and const.array.size else None
 
 

@@ -1,44 +1,39 @@
-"""Patterns of steps: what is known of them besides their operation, and walking back from one to those before it."""
+"""Patterns of steps: walks back from a step to those before it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from hlsgen.frontend.constant_folding import Const
+from hlsgen.frontend.node_context import Origin
 from hlsgen.ir import Op, Pool, Reshape, Shape, Step, Transpose
 from hlsgen.ir.ops import Dequantize
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
-
-@dataclass(frozen=True, eq=False)
-class Source:
-    """Of a step: its constant operand, which operand the data is, and the data's dtype."""
-
-    const: Const | None
-    position: int
-    dtype: str
-
-
-#: Steps that follow each other, the first taking the values `inputs`.
-Chain = list[tuple[str, Op, Shape]]
+#: (name, operation, shape of its result), each working on the result of the one before.
+NamedOps = list[tuple[str, Op, Shape]]
 
 
 @dataclass(frozen=True)
-class Found:
-    """What replaces the steps that end with a QuantizeLinear; `moved`: what each input goes through before."""
+class Replacement:
+    """What replaces the steps that end with a QuantizeLinear.
+
+    inputs  the values that it takes
+    ops     its operations; the first takes all inputs
+    moved   what each input goes through before; empty if nothing
+    """
 
     inputs: tuple[int, ...]
-    chain: Chain
-    moved: tuple[Chain, ...] = ()
+    ops: NamedOps
+    moved: tuple[NamedOps, ...] = ()
 
 
-class Net:
-    """Steps with the number of their users, and their sources by index."""
+class StepGraph:
+    """Steps with the number of users of each value, and with the origins of steps by index."""
 
-    def __init__(self, steps: Sequence[Step], sources: Mapping[int, Source]) -> None:
-        self.steps, self.sources = steps, sources
+    def __init__(self, steps: Sequence[Step], origins: Mapping[int, Origin]) -> None:
+        self.steps, self.origins = steps, origins
         self.users = [0] * (len(steps) + 1)
         for step in steps:
             for j in step.inputs:
@@ -64,7 +59,7 @@ class Net:
         return value - 1 if isinstance(op, Dequantize) and plain(op.scale, op.zero_point) else -1
 
 
-def named(steps: Sequence[Step]) -> Chain:
+def named(steps: Sequence[Step]) -> NamedOps:
     return [(step.name, step.op, step.shape) for step in steps]
 
 

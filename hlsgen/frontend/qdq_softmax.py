@@ -14,9 +14,11 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from hlsgen.diagnostics import fail
-from hlsgen.frontend.constant_folding import Const, attributes
-from hlsgen.frontend.dialect_integer import dequantize_linear, quantize_linear
-from hlsgen.frontend.pattern_match import Found, Net, plain
+from hlsgen.frontend.constant_folding import attributes
+from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of
+from hlsgen.frontend.dialect_qlinear import padded
+from hlsgen.frontend.node_context import Imported, NodeContext
+from hlsgen.frontend.pattern_match import Replacement, StepGraph, plain
 from hlsgen.ir import HostOp, Op, Shape
 from hlsgen.ir.ops import Cast, Dequantize, QuantizeLinear
 from hlsgen.numerics.fixed import Array
@@ -26,41 +28,40 @@ NAME = "QLinearSoftmax"
 _ONE_AXIS = 13
 
 
-def import_softmax(
-    name: str, shape: Shape, inputs: list[Const | None], attrs: dict[str, Any], dtype: str
-) -> list[tuple[Op, Shape]]:  # fmt: skip
+def qlinear_softmax(node: NodeContext) -> Imported:
     """QLinearSoftmax: x, its scale, zero point; scale, zero point of the result. Raises HG013, HG020, HG022 - HG026."""
-    inputs = [*inputs, *[None] * 5]
-    data = dequantize_linear(name, shape, inputs[:3], {}, dtype)
-    last = quantize_linear(name, shape, [None, *inputs[3:5]], {})
+    name, shape, dtype, attrs = node.name, node.shape, node.dtype, node.attrs
+    inputs = padded(node.constants)
+    data = dequantizer_of(name, shape, inputs[:3], {}, dtype)
+    last = quantizer_of(name, shape, [None, *inputs[3:5]], {})
     if dtype not in ("int8", "uint8") or last.dtype != dtype or not plain(data.scale, last.scale):
         raise fail("HG026", name, f"{NAME} of {dtype} data.", "Supported: int8, uint8, float32 scales per tensor.")
-    steps = _steps(shape, data, last, attrs, attrs.get("opset", _ONE_AXIS))
-    if steps is None:
+    ops = _ops(shape, data, last, attrs, attrs.get("opset", _ONE_AXIS))
+    if ops is None:
         raise fail("HG013", name, f"axis {attrs.get('axis')} for data of shape {list(shape)}.")
-    return [(op, shape) for op in steps]
+    return Imported(([(op, shape) for op in ops],))
 
 
-def softmax(net: Net, i: int, last: QuantizeLinear) -> Found | None:
+def softmax(graph: StepGraph, i: int, last: QuantizeLinear) -> Replacement | None:
     """DequantizeLinear, Softmax, QuantizeLinear of one type of 8 bits, as onnxruntime runs them."""
-    j = net.before(i)
-    op = net.steps[j].op if j >= 0 else None
+    j = graph.before(i)
+    op = graph.steps[j].op if j >= 0 else None
     if not isinstance(op, HostOp) or op.op_type != "Softmax":
         return None
-    first = net.dequantized(net.steps[j].inputs[0])
-    if first < 0 or net.sources[first].dtype != last.dtype or last.dtype not in ("int8", "uint8"):
+    first = graph.dequantized(graph.steps[j].inputs[0])
+    if first < 0 or graph.origins[first].dtype != last.dtype or last.dtype not in ("int8", "uint8"):
         return None
-    data, step = net.steps[first].op, net.steps[j]
+    data, step = graph.steps[first].op, graph.steps[j]
     assert isinstance(data, Dequantize)
     model = onnx.load_from_string(op.model)
-    found = _steps(step.shape, data, last, attributes(model.graph.node[0]), model.opset_import[0].version)
+    found = _ops(step.shape, data, last, attributes(model.graph.node[0]), model.opset_import[0].version)
     if found is None:
         return None
-    names = (step.name, step.name, net.steps[i].name)
-    return Found(net.steps[first].inputs, [(n, o, step.shape) for n, o in zip(names, found, strict=True)])
+    names = (step.name, step.name, graph.steps[i].name)
+    return Replacement(graph.steps[first].inputs, [(n, o, step.shape) for n, o in zip(names, found, strict=True)])
 
 
-def _steps(
+def _ops(
     shape: Shape, data: Dequantize, last: QuantizeLinear, attrs: dict[str, Any], opset: int
 ) -> list[Op] | None:  # fmt: skip
     axis = attrs.get("axis", -1 if opset >= _ONE_AXIS else 1)

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
-from hlsgen.frontend.constant_folding import Const
-from hlsgen.ir import Shape
+from hlsgen.frontend.node_context import NodeContext
 from hlsgen.numerics.fixed import Array, Rounding, parse_rounding
 
 MAX_BITS = 32
 
-Inputs = list[Const | None]
 
-
-class Parameters:
+class QuantizerParameters:
     """Reads the constant inputs of a quantizer, collecting what is wrong with them.
 
-    Used as a context: all problems are raised together at its end. Arrays come back with the
-    data's rank, in their own dtype.
+    Used as a context: all problems are raised together at its end. `names` are those of the inputs
+    behind the data; input 0 here is the first of these. Arrays come back with the data's rank, in
+    their own dtype.
     """
 
-    def __init__(self, node: str, shape: Shape, inputs: Inputs, names: list[str]) -> None:
-        self.node, self.shape, self.inputs, self.names = node, shape, inputs, names
+    def __init__(self, node: NodeContext, names: list[str]) -> None:
+        self.node, self.shape, self.attrs, self.names = node.name, node.shape, node.attrs, names
+        self.inputs = node.constants[1:]
         self.problems = Collector()
 
-    def __enter__(self) -> Parameters:
+    def __enter__(self) -> QuantizerParameters:
         if len(self.inputs) < len(self.names):
             missing = ", ".join(self.names[len(self.inputs) :])
             raise fail("HG014", self.node, f"input {missing} is missing.", f"Inputs: X, {', '.join(self.names)}.")
@@ -117,21 +116,21 @@ class Parameters:
             return int(value)
         return least
 
-    def flag(self, attrs: dict[str, Any], key: str, default: int) -> bool:
-        value = attrs.get(key, default)
+    def flag(self, key: str, default: int) -> bool:
+        value = self.attrs.get(key, default)
         if value not in (0, 1):
             self.error("HG013", f"attribute {key} is {value!r}.", "It must be 0 or 1.")
         return bool(value in (1, True))
 
-    def number(self, attrs: dict[str, Any], key: str, default: float) -> float:
-        value = attrs.get(key, default)
+    def number(self, key: str, default: float) -> float:
+        value = self.attrs.get(key, default)
         if isinstance(value, (int, float)):
             return float(value)
         self.error("HG013", f"attribute {key} is {value!r}.", "It must be a number.")
         return default
 
-    def mode(self, attrs: dict[str, Any], default: str) -> Rounding:
-        name = str(attrs.get("rounding_mode", default))
+    def mode(self, default: str) -> Rounding:
+        name = str(self.attrs.get("rounding_mode", default))
         mode = parse_rounding(name)
         if mode is None:
             self.error(

@@ -9,10 +9,11 @@ import onnx
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend import domain_hlsgen
-from hlsgen.frontend.constant_folding import Const, attributes, label
-from hlsgen.frontend.dialect_integer import integers, quantize_linear, scale_of
-from hlsgen.frontend.dialect_qlinear import DOMAIN as MICROSOFT
+from hlsgen.frontend.constant_folding import Const, ConstInputs, attributes, label
+from hlsgen.frontend.dialect_integer import integers, quantizer_of, scale_of
 from hlsgen.frontend.dialect_qlinear import approximate
+from hlsgen.frontend.domains import HLSGEN, MICROSOFT
+from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
 from hlsgen.ir import Shape
 from hlsgen.ir.ops import FixedAdd, Pair, PairOp, QuantizeLinear
 from hlsgen.numerics.fixed import Array, IntType
@@ -21,7 +22,7 @@ _HINT = "Supported with two inputs: QuantizedAdd, QLinearAdd, QLinearMul, or Add
 
 
 @dataclass(frozen=True)
-class Found:
+class InputPair:
     """The operation that joins the inputs: its nodes, name, result tensor, and which input is its first."""
 
     nodes: frozenset[int]
@@ -35,7 +36,7 @@ class Found:
 def find(
     graph: onnx.GraphProto, names: list[str], dtypes: list[str], shapes: list[Shape], constants: dict[str, Const],
     fixed_point: bool,
-) -> Found:  # fmt: skip
+) -> InputPair:  # fmt: skip
     """The pair of a graph with two inputs. Raises HG015 or what is wrong with its parameters."""
     label_ = ", ".join(names)
     if dtypes[0] != dtypes[1] or dtypes[0] not in ("int8", "uint8") or shapes[0] != shapes[1]:
@@ -51,14 +52,14 @@ def find(
 def _direct(
     node: onnx.NodeProto, index: int, names: list[str], dtype: str, shape: Shape, constants: dict[str, Const],
     fixed_point: bool,
-) -> Found:  # fmt: skip
+) -> InputPair:  # fmt: skip
     """QuantizedAdd, QLinearAdd or QLinearMul of both inputs."""
     name = label(node)
-    if (node.domain, node.op_type) == (domain_hlsgen.DOMAIN, "QuantizedAdd"):
+    if (node.domain, node.op_type) == (HLSGEN, "QuantizedAdd"):
         if dtype != "int8":
             raise fail("HG026", name, f"QuantizedAdd of {dtype} data.", "It takes int8.")
         given = (node.input[0], node.input[1])
-        return Found(frozenset([index]), name, node.output[0], fixed_add(name, node), given, "int8")
+        return InputPair(frozenset([index]), name, node.output[0], fixed_add(name, node), given, "int8")
     if node.domain != MICROSOFT or node.op_type not in ("QLinearAdd", "QLinearMul") or len(node.input) < 8:
         raise fail("HG015", name, f"{node.op_type} of two inputs.", _HINT)
     where = [i for i in (0, 3) if node.input[i] in names]
@@ -66,15 +67,15 @@ def _direct(
         raise fail("HG015", name, "an input is a parameter.", _HINT)
     parts = [constants.get(i) if i else None for i in node.input]
     op = of_parameters(name, node.op_type, parts, dtype, shape, fixed_point)
-    return Found(frozenset([index]), name, node.output[0], op, (node.input[0], node.input[3]), op.dtype)
+    return InputPair(frozenset([index]), name, node.output[0], op, (node.input[0], node.input[3]), op.dtype)
 
 
 def of_parameters(
-    name: str, op_type: str, parts: list[Const | None], dtype: str, shape: Shape, fixed_point: bool
+    name: str, op_type: str, parts: ConstInputs, dtype: str, shape: Shape, fixed_point: bool
 ) -> Pair:  # fmt: skip
     """QLinearAdd or QLinearMul of two tensors of that dtype; `parts`: the node's inputs, None at both tensors."""
     parts = [*parts, None, None]
-    quantizer = quantize_linear(name, shape, [None, *parts[6:8]], {})
+    quantizer = quantizer_of(name, shape, [None, *parts[6:8]], {})
     operands = [(scale_of(name, parts[i + 1]), parts[i + 2]) for i in (0, 3)]
     return exact(name, op_type, operands, quantizer, dtype, fixed_point)
 
@@ -91,7 +92,7 @@ def fixed_add(name: str, node: onnx.NodeProto) -> Pair:
 
 def _between(
     graph: onnx.GraphProto, names: list[str], dtype: str, shape: Shape, constants: dict[str, Const], fixed_point: bool
-) -> Found:  # fmt: skip
+) -> InputPair:  # fmt: skip
     """DequantizeLinear of both inputs, Add or Mul, QuantizeLinear: the same as QLinearAdd or QLinearMul."""
     real: dict[str, tuple[int, str]] = {}
     for n, node in enumerate(graph.node):
@@ -106,14 +107,14 @@ def _between(
             raise fail("HG015", label(node), f"{node.op_type} of two inputs without QuantizeLinear behind it.", _HINT)
         last = graph.node[after[0]]
         parts = [constants.get(i) if i else None for i in last.input]
-        quantizer = quantize_linear(label(last), shape, [None, *parts[1:3]], attributes(last))
+        quantizer = quantizer_of(label(last), shape, [None, *parts[1:3]], attributes(last))
         operands = []
         for position, _ in ends:
             own = [constants.get(i) if i else None for i in graph.node[position].input]
             operands.append((scale_of(label(node), own[1]), own[2] if len(own) > 2 else None))
         op = exact(label(node), f"QLinear{node.op_type}", operands, quantizer, dtype, fixed_point)
         nodes = frozenset([n, after[0], *(e[0] for e in ends)])
-        return Found(nodes, label(node), last.output[0], op, (ends[0][1], ends[1][1]), quantizer.dtype)
+        return InputPair(nodes, label(node), last.output[0], op, (ends[0][1], ends[1][1]), quantizer.dtype)
     raise fail("HG015", ", ".join(names), "two inputs that no operation joins.", _HINT)
 
 
@@ -141,15 +142,14 @@ def exact(
     return Pair(kind, quantizer.type, dtype, tuple(scales), tuple(zeros))
 
 
-def with_constant(
-    name: str, node: onnx.NodeProto, shape: Shape, dtype: str, constants: list[Const | None], position: int
-) -> FixedAdd:  # fmt: skip
-    """A QuantizedAdd of data and a constant."""
-    found = fixed_add(name, node)
-    const = constants[1 - position] if len(constants) == 2 else None
-    if const is None or dtype != "int8" or found.fixed is None:
-        raise fail("HG026", name, f"QuantizedAdd of {dtype} data.", "It takes two int8 tensors.")
+def quantized_add(node: NodeContext) -> Imported:
+    """QuantizedAdd of data and a constant. Raises HG013, HG023, HG026."""
+    name, shape = node.name, node.shape
+    found = fixed_add(name, node.proto)
+    const = node.constant(1 - node.position) if len(node.inputs) == 2 else None
+    if const is None or node.dtype != "int8" or found.fixed is None:
+        raise fail("HG026", name, f"QuantizedAdd of {node.dtype} data.", "It takes two int8 tensors.")
     codes, _ = integers(name, const, "the other operand", ["int8"])
     if codes.shape != shape:
         raise fail("HG023", name, f"operands of shapes {list(shape)} and {list(codes.shape)}.", "They must be equal.")
-    return FixedAdd(codes, position == 0, found.fixed)
+    return elementwise(node, FixedAdd(codes, node.position == 0, found.fixed))

@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from image_steps import imported_node
 from integer_models import in_hardware, same
 from onnx import TensorProto, helper, numpy_helper
 from paths import needs_icarus, shared_model
 
 import hlsgen
-from hlsgen.frontend.constant_folding import Const, attributes
-from hlsgen.frontend.dialect_integer import import_integer
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir.evaluate import quantize
 
@@ -62,8 +61,8 @@ def test_every_requantizer(name: str, count: int) -> None:
     for node in nodes:
         x, y = golden.values[node.input[0]], golden.values[node.output[0]]
         assert x.shape == y.shape
-        parts = [None, *(Const(golden.constants[i]) for i in node.input[1:])]
-        ((op, shape),) = import_integer("RequantShift", node.output[0], x.shape, parts, attributes(node), 0, "float32")
+        parts = [golden.constants[i] for i in node.input[1:]]
+        ((op, shape),) = imported_node(node, x.shape, "float32", parts).outputs[0]
         assert shape == x.shape
         assert same(quantize(op, x.astype(np.float32)), y)
     assert same(golden.values[nodes[-1].output[0]], golden.output)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from image_steps import by_ort, by_qonnx, code_of, evaluated, imported, node_of, random_window, small
+from image_steps import by_ort, by_qonnx, code_of, evaluated, imported, imported_node, node_of, random_window, small
 from qonnx.core.datatype import DataType
 
 from hlsgen import ir
 from hlsgen.frontend.constant_folding import Const
-from hlsgen.frontend.ops_conv import CHANNELS_LAST, absorbed, is_patches
-from hlsgen.frontend.ops_standard import import_standard
+from hlsgen.frontend.domains import CHANNELS_LAST
+from hlsgen.frontend.im2col import absorbed, is_patches
 
 Array = Any
 f32 = np.float32
@@ -192,7 +192,7 @@ def test_im2col_and_matmul_are_one_convolution(seed: int, depthwise: bool) -> No
     weight = small(rng, (shape[3], 2 * channels))
     if depthwise:
         weight *= np.arange(shape[3])[:, None] % channels == np.arange(2 * channels) // 2
-    product = import_standard(node_of("MatMul", 2), "m", shape, [None, Const(weight)], {}, 13, 0, "float32")
+    product = imported_node(node_of("MatMul", 2), shape, "float32", [weight]).outputs[0]
     patches, matmul = steps[-1][0], product[0][0]
     assert isinstance(matmul, ir.MatMul)
     one = absorbed(patches, matmul)

@@ -11,7 +11,7 @@ from image_steps import agrees, by_ort, by_qonnx, code_of, evaluated, imported, 
 from qonnx.core.datatype import DataType
 
 from hlsgen import ir
-from hlsgen.frontend.ops_conv import CHANNELS_LAST
+from hlsgen.frontend.domains import CHANNELS_LAST
 from hlsgen.frontend.ops_pool import is_spatial
 from hlsgen.ir.ops import Div
 

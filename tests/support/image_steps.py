@@ -14,9 +14,11 @@ from qonnx.core.onnx_exec import execute_onnx
 
 from hlsgen import ir
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.frontend.constant_folding import Const, attributes
-from hlsgen.frontend.ops_conv import CHANNELS_LAST, CONV_OPERATORS, import_conv
-from hlsgen.frontend.ops_image import import_spatial
+from hlsgen.frontend.constant_folding import Const, Dynamic, attributes
+from hlsgen.frontend.domains import CHANNELS_LAST
+from hlsgen.frontend.node_context import Imported, NodeContext
+from hlsgen.frontend.operator_rule import check_operands
+from hlsgen.frontend.rules import rule_of
 from hlsgen.ir.evaluate import apply
 
 Array = Any
@@ -107,19 +109,32 @@ def node_of(op_type: str, inputs: int, domain: str = "", outputs: int = 1, **att
     return made
 
 
+def imported_node(
+    node: onnx.NodeProto, shape: tuple[int, ...], dtype: str, constants: list[Any], opset: int = 13, position: int = 0
+) -> Imported:
+    """What a node of data of that shape and dtype becomes, by the table of operators.
+
+    `constants` are the inputs from the second on: arrays, `Const`, or None where one is absent or the data.
+    """
+    given = [c if isinstance(c, Const) or c is None else Const(np.asarray(c)) for c in constants]
+    inputs: list[Const | Dynamic | None] = [None, *given]
+    inputs[position] = Dynamic(shape, dtype, 0)
+    outputs = tuple(node.output)
+    context = NodeContext(node, "node", attributes(node), tuple(inputs), outputs, opset)
+    rule = rule_of(node.domain, node.op_type, "node")
+    check_operands(context, rule.operands)
+    return rule.convert(context)
+
+
 def imported(
     node: onnx.NodeProto, x: Array, constants: list[Any], opset: int = 13, position: int = 0
 ) -> Any:  # fmt: skip
-    """The steps of a node of data like x; constants are arrays, `Const`, or None where an input is absent."""
-    given = [c if isinstance(c, Const) or c is None else Const(np.asarray(c)) for c in constants]
-    inputs: list[Const | None] = [None, *given]
-    for i, const in enumerate(given, 1):
+    """The steps of a node of data like x, of each output for Split; constants as for `imported_node`."""
+    for i, const in enumerate(constants, 1):
         if const is None and i != position:
             node.input[i] = ""
-    attrs = attributes(node)
-    if node.op_type in CONV_OPERATORS:
-        return import_conv(node, "node", x.shape, inputs, attrs, opset, position, str(x.dtype))
-    return import_spatial(node, "node", x.shape, inputs, attrs, opset, str(x.dtype))
+    found = imported_node(node, x.shape, str(x.dtype), constants, opset, position)
+    return list(found.outputs) if node.op_type == "Split" else found.outputs[0]
 
 
 def code_of(node: onnx.NodeProto, x: Array, constants: list[Any], opset: int = 13, position: int = 0) -> str:

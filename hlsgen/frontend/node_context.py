@@ -1,0 +1,144 @@
+"""What an importing function is given, a `NodeContext`, and what it returns, an `Imported`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import onnx
+
+from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic, Tensor
+from hlsgen.ir import Conv, MatMul, Op, Shape
+from hlsgen.ir.ops import Add, Elementwise
+
+#: (operation, shape of its result), each working on the result of the one before.
+ShapedOps = list[tuple[Op, Shape]]
+
+
+@dataclass(frozen=True, eq=False)
+class NodeContext:
+    """A node of the graph, with what is known of its inputs.
+
+    proto    the node; outputs that nothing uses have no name in it
+    name     the node in diagnostics
+    attrs    attribute values by name, strings decoded
+    inputs   one tensor each input; None where an optional one is absent
+    outputs  names of all outputs; "" for those that nothing uses
+    opset    version of the default domain
+    version  version of the node's own domain; 1 where the model does not say
+    fixed_point  whether QLinearAdd becomes QuantizedAdd, with multipliers and a shift
+    """
+
+    proto: onnx.NodeProto
+    name: str
+    attrs: dict[str, Any]
+    inputs: tuple[Tensor | None, ...]
+    outputs: tuple[str, ...] = ("",)
+    opset: int = 13
+    version: int = 1
+    fixed_point: bool = False
+
+    @property
+    def op_type(self) -> str:
+        return str(self.proto.op_type)
+
+    @property
+    def domain(self) -> str:
+        return str(self.proto.domain)
+
+    @property
+    def constants(self) -> ConstInputs:
+        """The inputs that are constant; None in the places of all others."""
+        return [t if isinstance(t, Const) else None for t in self.inputs]
+
+    def constant(self, i: int) -> Const | None:
+        """Input i if there is one and it is constant."""
+        tensor = self.inputs[i] if 0 <= i < len(self.inputs) else None
+        return tensor if isinstance(tensor, Const) else None
+
+    @property
+    def computed(self) -> list[Dynamic]:
+        """The inputs that depend on the model's input."""
+        return [t for t in self.inputs if isinstance(t, Dynamic)]
+
+    @property
+    def position(self) -> int:
+        """Which input is the data: the first computed one."""
+        return next(i for i, t in enumerate(self.inputs) if isinstance(t, Dynamic))
+
+    @property
+    def shape(self) -> Shape:
+        """Of the data."""
+        shape = self.computed[0].shape
+        assert shape is not None, "the importer asks only where it is known"
+        return shape
+
+    @property
+    def dtype(self) -> str:
+        """Of the data."""
+        return self.computed[0].dtype
+
+    def with_data(self, shape: Shape) -> NodeContext:
+        """The same node, its first input a computed float32 tensor of that shape, all others constants."""
+        return replace(self, inputs=(Dynamic(shape, "float32", None), *self.constants[1:]))
+
+    @property
+    def used(self) -> list[int]:
+        """Numbers of the outputs that something uses."""
+        return [i for i, name in enumerate(self.outputs) if name]
+
+
+@dataclass(frozen=True, eq=False)
+class Origin:
+    """What an operation was made from, for the QDQ groups that onnxruntime fuses.
+
+    const     the constant operand, if there is one
+    position  which operand of the node the data is
+    dtype     of the node's data
+    """
+
+    const: Const | None
+    position: int
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Imported:
+    """The operations that a node becomes.
+
+    outputs   one list for the output that is used, or one each output of the node
+    before    of a node of several computed inputs: what each of them goes through first
+    join      the operation that takes all of them, with the shape of its result
+    swapped   the join takes its two inputs in the other order
+    origins   of operations of outputs[0], by number
+    dtype     of the result, where it is not that of the last operation
+    constant  the result, where it does not depend on the values of the data
+    """
+
+    outputs: tuple[ShapedOps, ...] = ()
+    before: tuple[ShapedOps, ...] = ()
+    join: tuple[Op, Shape] | None = None
+    swapped: bool = False
+    origins: Mapping[int, Origin] = field(default_factory=dict)
+    dtype: str | None = None
+    constant: Const | None = None
+
+
+def elementwise(node: NodeContext, *ops: Elementwise, origins: Mapping[int, Origin] | None = None) -> Imported:
+    """Operations on every element of the data alone, one after the other."""
+    return Imported(([(op, node.shape) for op in ops],), origins=origins or {})
+
+
+def origin(node: NodeContext, operand: int | None = None) -> Origin:
+    """The node as origin of an operation; `operand`: the input that is its constant."""
+    return Origin(None if operand is None else node.constant(operand), node.position, node.dtype)
+
+
+def linear_layer(node: NodeContext, ops: ShapedOps) -> Imported:
+    """A MatMul or Conv among the operations has the weights as origin, an Add at the end the bias."""
+    layers = [i for i, (op, _) in enumerate(ops) if isinstance(op, MatMul | Conv)]
+    origins = {layers[0]: origin(node, 1)}
+    if isinstance(ops[-1][0], Add):
+        origins[len(ops) - 1] = origin(node, 2)
+    return Imported((ops,), origins=origins)

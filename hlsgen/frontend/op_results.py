@@ -1,0 +1,70 @@
+"""What the importer needs to know of operations of the Model: the dtype of their results, and which are hardware's."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.ir import (
+    ArgMax,
+    Binary,
+    Concat,
+    Conv,
+    ConvInteger,
+    HostOp,
+    IntegerEncoding,
+    MatMul,
+    MatMulInteger,
+    Op,
+    Pack,
+    Pad,
+    Pool,
+    Repeat,
+    Reshape,
+    Select,
+    Slice,
+    Transpose,
+)
+from hlsgen.ir.evaluate import apply, decoding
+from hlsgen.ir.ops import Float, Quantizer
+
+
+def result_dtype(ops: list[Op], dtype: str) -> str:
+    """The dtype of the last operation's result, the first working on data of that dtype."""
+    for op in ops:
+        dtype = _dtype_behind(op, dtype)
+    return dtype
+
+
+def _dtype_behind(op: Op, dtype: str) -> str:
+    if isinstance(op, Quantizer):
+        meaning = decoding(op)
+        return meaning.dtype if isinstance(meaning, IntegerEncoding) else "float32"
+    if isinstance(op, Float):
+        return str(apply(op, np.zeros(1, dtype)).dtype)
+    match op:
+        case MatMulInteger() | ConvInteger():
+            return "int32"
+        case Pack():
+            return "uint16"
+        case MatMul() | Conv() | HostOp():
+            return "float32"
+        case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
+            return dtype
+        case _:
+            assert_never(op)
+
+
+def starts_hardware(op: Op) -> bool:
+    """Whether hardware begins here at the latest: what comes before the first such operation can be the host's."""
+    if isinstance(op, Quantizer):
+        return True
+    if isinstance(op, Float):
+        return False
+    match op:
+        case MatMul() | MatMulInteger() | Conv() | ConvInteger() | Concat() | Binary() | Pack():
+            return True
+        case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp():
+            return False
+        case _:
+            assert_never(op)

@@ -1,0 +1,79 @@
+"""Operators that the host executes, before the first and behind the last quantizer or layer; ArgMax and TopK."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnx.shape_inference
+
+from hlsgen.frontend.constant_folding import check_growth, check_size, evaluate, single_node
+from hlsgen.frontend.node_context import Imported, NodeContext
+from hlsgen.ir import ArgMax, HostOp, Shape
+from hlsgen.numerics.fixed import Array
+
+
+def on_host(node: NodeContext) -> Imported:
+    """The node as a model of its own, its constants inside; its result's shape by trying it. Raises HG004, HG013."""
+    data: Array = np.zeros(node.shape, np.float32)
+    arrays, constants = [], []
+    for text, const in zip(node.proto.input, node.constants, strict=True):
+        if text:
+            arrays.append(data if const is None else const.array)
+            if const is not None:
+                constants.append(onnx.numpy_helper.from_array(np.ascontiguousarray(const.array), text))
+    check_growth(node.proto, arrays)
+    kept = onnx.NodeProto()
+    kept.CopyFrom(node.proto)
+    kept.name = ""
+    model = single_node(kept, arrays, node.opset)
+    model.graph.initializer.extend(constants)
+    check_size(node.name, _expected_shape(model))
+    result = evaluate(node.proto, arrays, node.opset)[0]
+    return Imported(([(HostOp(node.op_type, model.SerializeToString(deterministic=True)), result.shape)],))
+
+
+def _expected_shape(model: onnx.ModelProto) -> Shape:
+    """Of the result, as onnx infers it before anything is computed; (1,) where it cannot."""
+    known = {tensor.name for tensor in model.graph.initializer}
+    inferred = onnx.ModelProto()
+    inferred.CopyFrom(model)
+    del inferred.graph.input[:]
+    inferred.graph.input.extend(i for i in model.graph.input if i.name not in known)
+    try:
+        kind = onnx.shape_inference.infer_shapes(inferred, data_prop=True).graph.output[0].type.tensor_type
+    except Exception:  # evaluation says what is wrong
+        return (1,)
+    dims = [dim.dim_value for dim in kind.shape.dim]
+    return tuple(dims) if dims and all(dim > 0 for dim in dims) else (1,)
+
+
+def arg_min(node: NodeContext) -> Imported:
+    return replace(on_host(node), dtype="int64")
+
+
+def arg_max(node: NodeContext) -> Imported:
+    """Over the last axis hardware can do it, first index first."""
+    last = _is_last(node, node.attrs.get("axis", 0)) and not node.attrs.get("select_last_index", 0)
+    imported = _largest(node, bool(node.attrs.get("keepdims", 1))) if last else on_host(node)
+    return replace(imported, dtype="int64")
+
+
+def top_k(node: NodeContext) -> Imported:
+    """The index of the largest over the last axis is an ArgMax."""
+    count = node.constant(1)
+    k = np.asarray(node.attrs.get("k", 0)) if count is None else count.array
+    one = k.size == 1 and bool((k == 1).all()) and node.attrs.get("largest", 1) == 1
+    last = _is_last(node, node.attrs.get("axis", -1)) and one and node.used == [1]
+    imported = _largest(node, True) if last else on_host(node)
+    return replace(imported, dtype="int64") if node.used == [1] else imported
+
+
+def _is_last(node: NodeContext, axis: int) -> bool:
+    return bool(node.shape) and axis in (-1, len(node.shape) - 1)
+
+
+def _largest(node: NodeContext, keep: bool) -> Imported:
+    result = (*node.shape[:-1], 1) if keep else node.shape[:-1]
+    return Imported(([(ArgMax(keep), result)],))

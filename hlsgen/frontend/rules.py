@@ -1,0 +1,271 @@
+"""The operators that are imported: one row each, with the function that imports it.
+
+A new operator is one row and one function, which takes a `NodeContext` and gives an `Imported`. `Rule(function)` is a
+function of single elements of float data: input 0 is the data, the others are constants. What else a row can say is
+in `operator_rule`; the functions in front of the table are short for what rows have in common.
+"""
+
+from __future__ import annotations
+
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.frontend import (
+    constants,
+    dialect_integer,
+    dialect_qlinear,
+    dialect_qonnx,
+    im2col,
+    ops_broadcast,
+    ops_compare_select,
+    ops_conv,
+    ops_image,
+    ops_linear,
+    ops_multi_operand,
+    ops_pool,
+    ops_resize,
+    ops_shape,
+    ops_standard,
+    qdq_softmax,
+    two_inputs,
+)
+from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
+from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
+from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
+from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
+from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
+from hlsgen.frontend.ops_multi_operand import joined
+from hlsgen.frontend.ops_standard import with_constant
+from hlsgen.ir.ops import Add, BinaryKind, Mul, Relation
+
+ANY = Dtypes.ANY
+
+# --------------------------------------------------------------------------- what rows have in common
+
+
+def qonnx_quantizer(convert: Convert) -> Rule:
+    """A quantizer of QONNX: constants too are quantized by it."""
+    return Rule(convert, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
+
+
+def rescaling(convert: Convert, operands: Operands, join: Convert | None = None) -> Rule:
+    """An integer quantizer whose result has the type of the data."""
+    return Rule(convert, ANY, operands, join, role=Role.QUANTIZER)
+
+
+def retyping(convert: Convert, operands: Operands, fold: Fold = refused) -> Rule:
+    """A quantizer, or the decoding behind one, whose result has a type of its own."""
+    return Rule(convert, ANY, operands, fold=fold, role=Role.QUANTIZER, alike=False)
+
+
+def linear(convert: Convert, operands: Operands, fold: Fold = refused) -> Rule:
+    """A layer that multiplies data with weights."""
+    return Rule(convert, ANY, operands, fold=fold, role=Role.LAYER, alike=False)
+
+
+def arithmetic(convert: Convert, kind: BinaryKind | None = None, fold: Fold = evaluated) -> Rule:
+    """Of two operands, of which one is constant; `kind`: what it computes of two computed ones."""
+    return Rule(convert, ANY, Operands.EITHER, None if kind is None else joined(kind), fold)
+
+
+def comparison(data_first: Relation, data_second: Relation, fold: Fold = evaluated) -> Rule:
+    """What it asks of the data as its first operand, and as its second."""
+    return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, fold=fold, alike=False)
+
+
+def logic(convert: Convert, join: Convert | None = None) -> Rule:
+    """Of booleans."""
+    return Rule(convert, ANY, Operands.EITHER, join, evaluated, alike=False)
+
+
+def renaming(convert: Convert) -> Rule:
+    """Elements get other places, and nothing else."""
+    return Rule(convert, ANY, fold=rearranged, alike=False)
+
+
+def image(convert: Convert, fold: Fold = refused, role: Role = Role.ELEMENTS) -> Rule:
+    """In front of the first quantizer or layer the host does it, in all its modes."""
+    return Rule(convert, ANY, fold=fold, role=role, host_first=True, alike=False)
+
+
+def host(fold: Fold = refused) -> Rule:
+    """Only the host does it."""
+    return Rule(on_host, fold=fold, role=Role.HOST)
+
+
+# --------------------------------------------------------------------------- the table
+
+#: Domains of rows, besides ONNX and QONNX: sets of node.domain.
+ORT = frozenset([MICROSOFT])
+QONNX_OR_NONE = QONNX | {""}
+IMAGES = ONNX | QONNX | {CHANNELS_LAST}
+OWN = frozenset([HLSGEN])
+
+RULES: dict[tuple[frozenset[str], str], Rule] = {
+    # Quantizers of QONNX, which exporters also put into the default domain.
+    (QONNX_OR_NONE, "IntQuant"): qonnx_quantizer(dialect_qonnx.int_quant),
+    (QONNX_OR_NONE, "Quant"): qonnx_quantizer(dialect_qonnx.int_quant),
+    (QONNX_OR_NONE, "BipolarQuant"): qonnx_quantizer(dialect_qonnx.bipolar_quant),
+    (QONNX_OR_NONE, "Trunc"): qonnx_quantizer(dialect_qonnx.trunc),
+    (QONNX_OR_NONE, "MultiThreshold"): qonnx_quantizer(dialect_qonnx.multi_threshold),
+    (QONNX_OR_NONE, "FloatQuant"): qonnx_quantizer(float_quant),
+    # Quantizers of integer ONNX, of Deeploy, of hlsgen itself.
+    (ONNX | ORT, "QuantizeLinear"): retyping(
+        dialect_integer.quantize_linear, Operands.INTEGER, constants.quantize_linear
+    ),
+    (ONNX | ORT, "DequantizeLinear"): retyping(
+        dialect_integer.dequantize_linear, Operands.INTEGER, constants.dequantize_linear
+    ),
+    (ONNX, "RequantShift"): rescaling(dialect_integer.requant_shift, Operands.INTEGER),
+    (OWN, "Requantize"): retyping(dialect_integer.requantize, Operands.EITHER),
+    (OWN, "QuantizedAdd"): rescaling(two_inputs.quantized_add, Operands.EITHER, ops_multi_operand.quantized_add),
+    # Layers.
+    (ONNX, "MatMul"): linear(ops_linear.matmul, Operands.EITHER, evaluated),
+    (ONNX, "Gemm"): linear(ops_linear.gemm, Operands.EITHER, evaluated),
+    (ONNX, "MatMulInteger"): linear(dialect_integer.matmul_integer, Operands.INTEGER),
+    (IMAGES, "Conv"): linear(ops_conv.conv, Operands.LAYER),
+    (IMAGES, "ConvInteger"): linear(ops_conv.conv_integer, Operands.LAYER),
+    (IMAGES, "ConvTranspose"): linear(ops_conv.conv_transpose, Operands.LAYER),
+    (IMAGES, "Im2Col"): linear(im2col.im2col, Operands.LAYER),
+    # 8-bit operators of onnxruntime, some of which are standard.
+    (ONNX | ORT, "QLinearMatMul"): linear(dialect_qlinear.qlinear_matmul, Operands.QLINEAR),
+    (IMAGES | ORT, "QLinearConv"): linear(ops_conv.qlinear_conv, Operands.QLINEAR_LAYER),
+    (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR),
+    (ORT, "MatMulIntegerToFloat"): linear(dialect_qlinear.matmul_integer_to_float, Operands.QLINEAR),
+    (ONNX | ORT, "QLinearAdd"): rescaling(
+        dialect_qlinear.qlinear_add, Operands.QLINEAR_TERM, ops_multi_operand.qlinear_add
+    ),
+    (ONNX | ORT, "QLinearMul"): rescaling(
+        dialect_qlinear.qlinear_mul, Operands.QLINEAR_TERM, ops_multi_operand.qlinear_mul
+    ),
+    (ORT, "QLinearSigmoid"): rescaling(dialect_qlinear.qlinear_activation, Operands.QLINEAR),
+    (ORT, "QLinearLeakyRelu"): rescaling(dialect_qlinear.qlinear_activation, Operands.QLINEAR),
+    (ORT, "QLinearSoftmax"): Rule(qdq_softmax.qlinear_softmax, ANY, Operands.QLINEAR, role=Role.HOST),
+    (IMAGES | ORT, "QLinearAveragePool"): image(ops_pool.qlinear_average_pool),
+    (IMAGES | ORT, "QLinearGlobalAveragePool"): image(ops_pool.qlinear_global_average_pool),
+    (ONNX | ORT, "QLinearConcat"): Rule(on_host, ANY, join=ops_multi_operand.qlinear_concat, alike=False),
+    # Arithmetic with constants; of two computed tensors.
+    (ONNX, "Add"): arithmetic(with_constant(Add), BinaryKind.ADD),
+    (ONNX, "Sub"): arithmetic(ops_standard.sub, BinaryKind.SUB),
+    (ONNX, "Mul"): arithmetic(with_constant(Mul), BinaryKind.MUL, constants.multiplied),
+    (ONNX, "Div"): arithmetic(ops_standard.div, None, constants.divided),
+    (ONNX, "Max"): Rule(ops_standard.maximum, ANY, join=joined(BinaryKind.MAX), fold=evaluated),
+    (ONNX, "Min"): Rule(ops_standard.minimum, ANY, join=joined(BinaryKind.MIN), fold=evaluated),
+    (ONNX, "Sum"): Rule(on_host, ANY, join=joined(BinaryKind.ADD), fold=evaluated),
+    (ONNX, "Clip"): Rule(ops_standard.clip, ANY, fold=evaluated),
+    (ONNX, "Neg"): Rule(ops_standard.neg, ANY, fold=evaluated),
+    (ONNX, "Relu"): Rule(ops_standard.relu, ANY, fold=evaluated),
+    (ONNX, "Cast"): Rule(ops_standard.cast, ANY, fold=evaluated, alike=False),
+    (ONNX, "BatchNormalization"): Rule(ops_standard.batch_norm, fold=evaluated),
+    (frozenset([CHANNELS_LAST]), "BatchNormalization"): Rule(ops_standard.batch_norm_channels_last, fold=evaluated),
+    # Activations.
+    (ONNX, "Abs"): Rule(activation(), ANY, fold=evaluated),
+    (ONNX, "Ceil"): Rule(activation(), fold=evaluated),
+    (ONNX, "Celu"): Rule(celu),
+    (ONNX, "Elu"): Rule(activation(alpha=1.0)),
+    (ONNX, "Erf"): Rule(activation()),
+    (ONNX, "Exp"): Rule(activation(), fold=evaluated),
+    (ONNX, "Floor"): Rule(activation(), fold=evaluated),
+    (ONNX, "Gelu"): Rule(gelu),
+    (ONNX, "HardSigmoid"): Rule(activation(alpha=0.2, beta=0.5)),
+    (ONNX, "HardSwish"): Rule(activation()),
+    (ONNX, "LeakyRelu"): Rule(activation(alpha=0.01)),
+    (ONNX, "Log"): Rule(activation(), fold=evaluated),
+    (ONNX, "Mish"): Rule(activation()),
+    (ONNX, "PRelu"): Rule(prelu),
+    (ONNX, "Pow"): Rule(power, fold=evaluated),
+    (ONNX, "Reciprocal"): Rule(activation(), fold=evaluated),
+    (ONNX, "Round"): Rule(activation(), fold=evaluated),
+    (ONNX, "Selu"): Rule(activation(alpha=1.67326319217681884765625, gamma=1.05070102214813232421875)),
+    (ONNX, "Shrink"): Rule(ops_compare_select.shrink, alike=False),
+    (ONNX, "Sigmoid"): Rule(activation()),
+    (ONNX, "Sign"): Rule(activation(), ANY, fold=evaluated),
+    (ONNX, "Softplus"): Rule(activation()),
+    (ONNX, "Softsign"): Rule(activation()),
+    (ONNX, "Sqrt"): Rule(activation(), fold=evaluated),
+    (ONNX, "Tanh"): Rule(activation()),
+    (ONNX, "ThresholdedRelu"): Rule(ops_compare_select.thresholded_relu, alike=False),
+    # Comparisons, logic, choice.
+    (ONNX, "Equal"): comparison(Relation.EQUAL, Relation.EQUAL),
+    (ONNX, "Greater"): comparison(Relation.GREATER, Relation.LESS),
+    (ONNX, "GreaterOrEqual"): comparison(Relation.NOT_LESS, Relation.NOT_GREATER, refused),
+    (ONNX, "Less"): comparison(Relation.LESS, Relation.GREATER),
+    (ONNX, "LessOrEqual"): comparison(Relation.NOT_GREATER, Relation.NOT_LESS, refused),
+    (ONNX, "And"): logic(ops_compare_select.logical_and, joined(BinaryKind.MIN)),
+    (ONNX, "Or"): logic(ops_compare_select.logical_or, joined(BinaryKind.MAX)),
+    (ONNX, "Not"): logic(ops_compare_select.logical_not),
+    (ONNX, "Where"): logic(ops_compare_select.where, ops_multi_operand.where),
+    # Elements keep their values.
+    (ONNX, "Flatten"): renaming(ops_shape.flatten),
+    (ONNX, "Reshape"): renaming(ops_shape.reshape),
+    (ONNX, "Squeeze"): renaming(ops_shape.reshape),
+    (ONNX, "Transpose"): renaming(ops_shape.transpose),
+    (ONNX, "Unsqueeze"): renaming(ops_shape.reshape),
+    (ONNX, "Identity"): Rule(ops_shape.identity, ANY, fold=rearranged),
+    (ONNX, "Dropout"): Rule(ops_shape.dropout, ANY),
+    (ONNX, "Shape"): Rule(ops_shape.shape_of, ANY, fold=evaluated, alike=False),
+    (ONNX, "Concat"): Rule(on_host, ANY, join=ops_multi_operand.concat, fold=evaluated, alike=False),
+    # Pools and reductions; points and channels that are moved, cut, repeated.
+    (IMAGES, "AveragePool"): image(ops_pool.average_pool),
+    (IMAGES, "GlobalAveragePool"): image(ops_pool.global_average_pool),
+    (IMAGES, "GlobalMaxPool"): image(ops_pool.global_max_pool),
+    (IMAGES, "MaxPool"): image(ops_pool.max_pool),
+    (IMAGES, "MaxPoolNHWC"): image(ops_pool.max_pool),
+    (IMAGES, "QuantAvgPool2d"): image(ops_pool.quant_avg_pool),
+    (IMAGES, "ReduceMax"): image(ops_pool.reduction, evaluated, Role.HOST),
+    (IMAGES, "ReduceMean"): image(ops_pool.reduction, evaluated, Role.HOST),
+    (IMAGES, "ReduceSum"): image(ops_pool.reduction, evaluated, Role.HOST),
+    (IMAGES, "DepthToSpace"): image(ops_image.depth_to_space),
+    (IMAGES, "Expand"): image(ops_broadcast.expand, evaluated),
+    (IMAGES | ORT, "Pad"): image(ops_image.pad),
+    (IMAGES, "Resize"): image(ops_resize.resize),
+    (IMAGES, "Slice"): image(ops_image.slice_, evaluated),
+    (IMAGES, "SpaceToDepth"): image(ops_image.space_to_depth),
+    (IMAGES, "Split"): image(ops_image.split, evaluated),
+    (IMAGES, "Tile"): image(ops_broadcast.tile, evaluated),
+    (IMAGES, "Upsample"): image(ops_resize.resize),
+    # At the end of a network; hardware too where it is over the last axis.
+    (ONNX, "ArgMax"): Rule(arg_max, ANY, role=Role.HOST),
+    (ONNX, "TopK"): Rule(top_k, ANY, role=Role.HOST),
+    # On the host only.
+    (ONNX, "ArgMin"): Rule(arg_min, role=Role.HOST),
+    (ONNX, "Hardmax"): host(),
+    (ONNX, "LogSoftmax"): host(),
+    (ONNX, "ReduceMin"): host(evaluated),
+    (ONNX, "Softmax"): host(),
+    # Of constants; with one computed input, on the host.
+    (ONNX, "Constant"): Rule(on_host, fold=evaluated),
+    (ONNX, "ConstantOfShape"): Rule(on_host, fold=evaluated),
+    (ONNX, "Gather"): Rule(on_host, fold=evaluated),
+    (ONNX, "Mod"): Rule(on_host, fold=evaluated),
+    (ONNX, "Range"): Rule(on_host, fold=evaluated),
+    (ONNX, "ReduceProd"): Rule(on_host, fold=evaluated),
+}
+
+_BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
+_HINTS = {
+    "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
+    "RequantizedConv": "Give the model before Deeploy fuses its RequantShift.",
+    "RequantizedGemm": "Give the model before Deeploy fuses its RequantShift.",
+}
+
+
+def rule_of(domain: str, op_type: str, name: str) -> Rule:
+    """The rule of a node's operator; `name`: the node in diagnostics. Raises HG010 or HG011."""
+    rule = _BY_NODE.get((domain, op_type))
+    if rule is None:
+        raise _unknown(domain, op_type, name)
+    return rule
+
+
+def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
+    if domain in ONNX:
+        hint = _HINTS.get(op_type, "docs/operators.md lists what is.")
+        return fail("HG010", name, f"operator {op_type} is not supported.", hint)
+    text = f"operator {op_type} of domain {domain!r}"
+    if domain in QONNX:
+        known = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
+        return fail("HG010", name, f"{text} is not supported.", f"Of the QONNX operators, these are: {known}.")
+    if domain == MICROSOFT:
+        known = ", ".join(sorted(op for domains, op in RULES if domain in domains))
+        return fail("HG010", name, f"{text} is not supported.", f"Of onnxruntime's own operators, these are: {known}.")
+    return fail("HG011", name, f"{text}.", f"QONNX domains: {', '.join(sorted(QONNX))}.")
