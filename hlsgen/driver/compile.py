@@ -16,7 +16,7 @@ from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.driver.options import Options, check_options, parse_input, tool_version
 from hlsgen.driver.schedule import plan
 from hlsgen.frontend import import_model, self_contained
-from hlsgen.ir import Graph
+from hlsgen.ir import Graph, Model
 from hlsgen.passes import lower
 from hlsgen.verilog import emit
 from hlsgen.verilog.netlist import Design, elaborate
@@ -28,9 +28,10 @@ Progress = Callable[[int, int, str], None]
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """A compiled model: schedule, design, and text or bytes of every file."""
+    """A compiled model: what its file says, schedule, design, and text or bytes of every file."""
 
     options: Options
+    model: Model
     schedule: Schedule
     design: Design
     files: dict[str, bytes]
@@ -91,7 +92,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     files["model.onnx"] = data
     rtl = {name: content for name, content in files.items() if name.startswith("rtl/")}
     files["certificate.json"] = certificate.emit(design, schedule, about, rtl).encode()
-    return Build(options, schedule, design, dict(sorted(files.items())), problems.warnings)
+    return Build(options, model, schedule, design, dict(sorted(files.items())), problems.warnings)
 
 
 def _title(name: str) -> str:
