@@ -125,7 +125,7 @@ def verify(
     directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verdict:  # fmt: skip
-    """Holds a build against its model: every file, and the hardware in simulation."""
+    """Holds a build against its model: its integers, every file, and the hardware in simulation."""
     chosen = list(SIMULATORS) if simulators is None else simulators
     for name in chosen:
         if name not in SIMULATORS:

@@ -44,6 +44,7 @@ CODES: dict[str, str] = {
     "HG054": "input array does not fit the model",
     "HG055": "certificate does not hold",
     "HG056": "weights cannot be loaded",
+    "HG057": "integers differ from the model",
     "HG090": "assumption made",
     "HG098": "internal form not legal",
     "HG099": "internal error",

@@ -263,7 +263,7 @@ def verify(
     seed: Annotated[int, typer.Option(help="Seed of stimuli and stalls.")] = 1,
     as_json: Json = False,
 ) -> None:
-    """Hold a build against its model: every file, and the hardware in simulation."""
+    """Hold a build against its model: its integers, every file, and the hardware in simulation."""
     try:
         with _Watch(as_json) as watch:
             simulators = list(SIMULATORS) if sim == "all" else [sim]
@@ -278,10 +278,12 @@ def verify(
         _emit(
             {
                 "ok": verdict.ok,
+                "model": {"ok": verdict.model.ok, **asdict(verdict.model)},
                 "predicted": verdict.predicted,
                 "simulators": {name: {"ok": v.ok, **asdict(v)} for name, v in verdict.simulators.items()},
                 "first_divergence": verdict.first_divergence,
                 "changed_files": verdict.changed,
+                "diagnostics": [d.as_dict() for d in verdict.diagnostics],
             }
         )
     else:

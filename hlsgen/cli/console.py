@@ -18,11 +18,15 @@ TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", 
 
 
 def print_verdict(verdict: Verdict) -> None:
-    """What every simulator said, and where the first difference is."""
-    for name in verdict.changed[:20]:
-        err.print(f"[red]HG051[/] {escape(name)}: differs from what the model gives.")
-    if len(verdict.changed) > 20:
-        err.print(f"... and {len(verdict.changed) - 20} more files.")
+    """What the model and every simulator said, and where the first difference is."""
+    problems = verdict.diagnostics
+    for problem in problems[:20]:
+        err.print(f"[red]{problem.code}[/]{escape(str(problem).removeprefix(problem.code))}", soft_wrap=True)
+    if len(problems) > 20:
+        err.print(f"... and {len(problems) - 20} more problems.")
+    model = verdict.model
+    state = "[green]equal[/]" if model.ok else "[red]different[/]"
+    out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
     for name, v in verdict.simulators.items():
         cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
         state = "[green]equal[/]" if v.ok else "[red]different[/]"

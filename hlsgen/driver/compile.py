@@ -18,19 +18,20 @@ from hlsgen.driver.backends import backends_of
 from hlsgen.driver.options import Options, check_options, parse_input, tool_version
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
-from hlsgen.ir import Graph
+from hlsgen.ir import Graph, Model
 from hlsgen.passes import lower
 from hlsgen.verilog.netlist import Design
 
 
 @dataclass(frozen=True, eq=False)
 class Build:
-    """A compiled model: its network with the cycles it takes, and text or bytes of every file.
+    """A compiled model: what its file says, its network with the cycles it takes, and text or bytes of every file.
 
     `designs`: each target's own description of what it has made, by name of the target.
     """
 
     options: Options
+    model: Model
     network: Network
     timing: Timing
     files: dict[str, bytes]
@@ -107,7 +108,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         texts |= part.files
     files = {name: text.encode() for name, text in texts.items()} | {"model.onnx": data}
     designs = {name: part.design for name, part in emitted.items()}
-    return Build(options, network, timing, dict(sorted(files.items())), problems.warnings, designs)
+    return Build(options, model, network, timing, dict(sorted(files.items())), problems.warnings, designs)
 
 
 def targets_of(options: Options) -> Targets:

@@ -1,4 +1,4 @@
-"""The verdict on a build: its files, and its hardware in simulation, against the model."""
+"""The verdict on a build: its integers, its files, and its hardware in simulation, against the model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hlsgen.dataflow.workload import works_of
+from hlsgen.diagnostics import Diagnostic
 from hlsgen.driver.build_directory import changed_files
 from hlsgen.driver.compile import Build
+from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import Outcome, simulate
+from hlsgen.simulation.directed import affordable_frames, directed
 from hlsgen.simulation.isolate_layer import write_cut
 from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stimuli import stimuli
@@ -42,9 +47,13 @@ class SimulatorVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`ok` only if every file is as built, all integers are equal and all cycles as predicted."""
+    """`ok` only if every file is as built, all integers are equal and all cycles as predicted.
+
+    `model`: the integers that the hardware stands for, against the model of the file, step by step.
+    """
 
     ok: bool
+    model: Comparison
     changed: list[str]
     predicted: dict[str, int]
     simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
@@ -52,6 +61,13 @@ class Verdict:
     @property
     def first_divergence(self) -> dict[str, Any] | None:
         return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What of it is no matter of simulation: HG057, HG051."""
+        difference = self.model.difference
+        found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
+        return [*found, *(Diagnostic("HG051", name, "differs from what the model gives.") for name in self.changed)]
 
 
 #: Frames from which the interval can be measured.
@@ -71,12 +87,20 @@ def verify_build(
     build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
     progress: Callable[[str], None] = lambda text: None,
 ) -> Verdict:  # fmt: skip
-    """Compares files, then simulates the RTL that lies in `directory`."""
+    """Compares the integers with the model, and files; then simulates the RTL that lies in `directory`.
+
+    A quarter of the simulated frames are directed ones.
+    """
+    progress("the model, step by step")
+    aimed = directed(build.graph, affordable_frames(build.graph), seed)
+    model = compare_with_model(build, aimed, seed)
     changed = changed_files(build, directory)
     predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
     verdicts = {}
     for simulator in simulators:
-        codes = stimuli(build.network, max(MIN_FRAMES, frames or default_frames(build, simulator)), seed)
+        count = max(MIN_FRAMES, frames or default_frames(build, simulator))
+        last = _spread(aimed, count // 4)
+        codes = np.concatenate([stimuli(build.network, count - len(last), seed), last])
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
             progress(f"{simulator}: {len(codes)} frames")
             work = Path(temporary)
@@ -87,14 +111,28 @@ def verify_build(
                 traced = simulate(directory, bench, bench, work / "trace", simulator, TESTS, monitor=True, seed=seed)
                 outcome = _with_trace(outcome, traced)
             verdicts[simulator] = _judge(outcome, len(codes), predicted)
-    ok = not changed and all(v.ok for v in verdicts.values())
-    verdict = Verdict(ok, changed, predicted, verdicts)
+    ok = model.ok and not changed and all(v.ok for v in verdicts.values())
+    verdict = Verdict(ok, model, changed, predicted, verdicts)
     where = verdict.first_divergence
     if where and where["layer"]:
         progress(f"cutting out {where['layer']}")
         folder = write_cut(build, directory, where["layer"], codes[where["frame"] : where["frame"] + 1])
         where["cut"] = str(folder)
     return verdict
+
+
+def compare_with_model(build: Build, aimed: Array, seed: int) -> Comparison:
+    """The integer graph against the model of the file, on directed frames and on others as simulators get them."""
+    count = affordable_frames(build.graph)
+    others = stimuli(build.network, count, seed)
+    return compare(build.model, build.graph, np.concatenate([aimed, _spread(others, count)]))
+
+
+def _spread(frames: Array, count: int) -> Array:
+    """At most `count` of the frames, from the first to the last."""
+    return (
+        frames[np.unique(np.linspace(0, len(frames) - 1, count).astype(int))] if len(frames) and count else frames[:0]
+    )
 
 
 def prepare(build: Build, codes: Array, work: Path) -> Path:

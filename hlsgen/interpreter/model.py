@@ -1,0 +1,395 @@
+"""Runs a `Model` step by step, as the file says it: the independent meaning that a `Graph` is held against.
+
+Nothing is fused, moved or turned into codes: every step of the Model is computed on its own, in order, from the
+results of the steps that it names. The module shares no code with the passes and with the interpreter of Graphs, but
+for what a single elementwise operation, quantizer or host operator computes (`hlsgen.semantics`).
+
+The contract (docs/numeric-contract.md), and how it is kept here:
+
+- An elementwise step computes in the dtype of its data, rounding once an operation. Integers wrap.
+- Beside its value in the model's dtype, a tensor that a quantizer made carries the real numbers that its codes mean,
+  exactly (`Exact`: integers times one fraction). What only moves elements moves both.
+- A linear step (MatMul, Conv, the sum of a Pool) adds these exact numbers up. Its value is the sum, rounded once
+  to float32. MatMulInteger and ConvInteger add integers up, and wrap as int32.
+- Where float operations stand between a quantizer and a linear step, every value must be fl(k * scale) for whole
+  numbers k and one scale, and k * scale is the exact number. Of several such scales the first counts: that of the
+  codes, the largest power of two, the smallest number.
+- A sum of three or more tensors (an Add or Sub of an Add or Sub) is exact as well, and rounded once, if all its
+  operands have one scale each and no more than float32 constants were added to them. It is computed as the file has
+  it if the inner sums are fl(k * scale), as above, for all codes.
+
+Arrays have the frames in front: (frames, *shape).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import reduce
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.exact_numbers import (
+    Exact,
+    added,
+    as_multiples,
+    common,
+    convolved,
+    exact_codes,
+    fractions,
+    int64,
+    integers,
+    line,
+    lowest,
+    multiples,
+    narrow,
+    one_scale,
+    products,
+    shifted,
+    times,
+    to_float32,
+    windows,
+)
+from hlsgen.interpreter.possible_values import possible
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    ArgMax,
+    Binary,
+    Concat,
+    Conv,
+    ConvInteger,
+    Encoding,
+    Fixed,
+    HostOp,
+    MatMul,
+    MatMulInteger,
+    Model,
+    Pack,
+    Pad,
+    Pool,
+    Repeat,
+    Reshape,
+    Select,
+    Slice,
+    Step,
+    Transpose,
+)
+from hlsgen.ir.evaluate import apply, decode, decoding, join, quantize
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    BinaryKind,
+    BinaryOf,
+    Bipolar,
+    Cast,
+    Compare,
+    Constant,
+    Dequantize,
+    Div,
+    FixedAdd,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    Pair,
+    QuantizeLinear,
+    Requantize,
+    SignedBit,
+    Slope,
+    Trunc,
+    Where,
+)
+from hlsgen.ir.window import Reduction
+from hlsgen.numerics.fixed import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A result of a step.
+
+    `value`: in the model's dtype. `codes`: of a quantizer, int64, else None. `exact`: the real numbers that
+    codes or an exact sum mean; None behind float operations. `term`: the same, also behind float32 constants that
+    were added: an operand of an exact sum. `scale`: of the nearest codes, through any operations.
+    `operands`: the two terms of a sum that nothing followed, None for one that is no term. `is_pair`: the value
+    is made of a Join without a quantizer behind it. `is_sum`: of an exact sum. `origin`: the value of the model
+    that it is made of element by element.
+    """
+
+    value: Array
+    codes: Array | None = None
+    exact: Exact | None = None
+    term: Exact | None = None
+    scale: Fraction | None = None
+    operands: tuple[Exact | None, Exact | None] | None = None
+    is_pair: bool = False
+    is_sum: bool = False
+    origin: int = -1
+
+
+def interpret(model: Model, x: Array) -> list[Tensor]:
+    """The input, in the model's dtype (frames, *input_shape), and the results of all steps, in order."""
+    return resumed(model, 0, plain(x))
+
+
+def resumed(model: Model, at: int, tensor: Tensor) -> list[Tensor]:
+    """The same from a given value `at` on, which must be the only way to the output; those before it are empty."""
+    values = [Tensor(np.zeros((len(tensor.value), 0)))] * at + [replace(tensor, origin=at)]
+    for number, step in enumerate(model.steps[at:], at + 1):
+        values.append(_step(model, number, step, [values[i] for i in step.inputs]))
+    return values
+
+
+def plain(x: Array) -> Tensor:
+    """Numbers that no quantizer made: they are what they are."""
+    exact = integers(x) if x.dtype.kind in "iu" else None
+    return Tensor(x, exact=exact, term=None)
+
+
+def of_codes(meaning: Encoding, codes: Array, dtype: str | None = None) -> Tensor:
+    """A tensor of codes int64, as values of the dtype that the meaning has, or of another float type."""
+    value = decode(meaning, codes)
+    exact = exact_codes(meaning, codes)
+    if dtype is not None and value.dtype != dtype:
+        return Tensor(value.astype(dtype), codes=codes)
+    term = exact if exact is not None and exact.slope and isinstance(meaning, Affine | Fixed) else None
+    return Tensor(value, codes, exact, term, _scale(meaning))
+
+
+# --------------------------------------------------------------------------- steps
+
+
+def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
+    """The result of a step, value `number` of the model."""
+    op, first = step.op, given[0]
+    fresh = replace(first, origin=number)
+    match op:
+        case Reshape():
+            return _moved(fresh, lambda a: a.reshape(len(a), *step.shape))
+        case Transpose(perm):
+            return _moved(fresh, lambda a: a.transpose(0, *(axis + 1 for axis in perm)))
+        case Repeat(rows, columns):
+            return _moved(fresh, lambda a: np.repeat(np.repeat(a, rows, axis=-3), columns, axis=-2))
+        case Slice(ranges):
+            cuts = (slice(None), *(slice(*r) for r in ranges))
+            return _moved(fresh, lambda a: a[cuts])
+        case Pad():
+            return _padded(op, fresh)
+        case Concat(axis):
+            return _concatenated(axis + 1, given, number)
+        case MatMul(weight, scale):
+            exact = _whole(model, step.inputs[0], first)
+            return _rounded(products(exact.whole, weight), exact, scale, number)
+        case Conv(weight, scale, window, groups):
+            exact = _whole(model, step.inputs[0], first)
+            return _rounded(convolved(exact.whole, weight, window, groups), exact, scale, number)
+        case MatMulInteger(weight, zero_point):
+            return _int32(products(int64(first.value) - zero_point, weight), number)
+        case ConvInteger(weight, zero_point, window, groups):
+            return _int32(convolved(int64(first.value) - zero_point, weight, window, groups), number)
+        case Pool(Reduction.SUM, window):
+            exact = _whole(model, step.inputs[0], first)
+            return _rounded(windows(exact.whole, window, 0).sum(axis=(-1, -2)), exact, np.ones(1), number)
+        case Pool(Reduction.MAX, window):
+            return _moved(fresh, lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2)))
+        case Binary(kind):
+            return _joined(model, step, kind, given[0], given[1], number)
+        case Select(fixed):
+            computed = iter(t.value for t in given)
+            condition, yes, no = (np.asarray(c) if c is not None else next(computed) for c in fixed)
+            return _elementwise(np.where(condition, yes, no), first, _origin(given, number))
+        case Pack():
+            low, high = (int64(t.value) % 256 for t in given)
+            return Tensor((low + 256 * high).astype(np.uint16), exact=None, origin=number)
+        case ArgMax():
+            return replace(plain(np.argmax(first.value, axis=-1).reshape(len(first.value), *step.shape)), origin=number)
+        case HostOp():
+            return replace(plain(reference.run_step(step, first.value)), origin=number)
+        case Add(value):
+            result = _elementwise(apply(op, first.value), first, first.origin)
+            float32 = first.term is not None and value.dtype == np.float32 and first.value.dtype == np.float32
+            return replace(result, term=shifted(first.term, value) if float32 and first.term else None)
+        case Dequantize():
+            return _dequantized(op, first)
+        case (
+            Mul() | Fma() | Div() | Max() | Min() | Cast() | Activation() | Slope() | Compare() | Constant() | BinaryOf() | Where()
+        ):  # fmt: skip
+            return _elementwise(apply(op, first.value), first, first.origin)
+        case (
+            IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear() | Requantize()
+            | FloatQuant() | Pair() | FixedAdd()
+        ):  # fmt: skip
+            codes = _chunked(lambda x: quantize(op, x), first.value)
+            return replace(of_codes(decoding(op), codes), origin=number)
+        case Pool(kind, _):
+            raise AssertionError(kind)
+        case _:
+            assert_never(op)
+
+
+def _chunked(function: Callable[[Array], Array], x: Array) -> Array:
+    """Frame by frame: what thresholds make of an image is large."""
+    return np.concatenate([function(frame) for frame in np.split(x, len(x))]) if len(x) else function(x)
+
+
+def _moved(tensor: Tensor, move: Callable[[Array], Array]) -> Tensor:
+    """What only moves or picks elements, done to everything that is known of them."""
+
+    def of(exact: Exact | None) -> Exact | None:
+        return None if exact is None else replace(exact, whole=move(exact.whole))
+
+    operands = tensor.operands and (of(tensor.operands[0]), of(tensor.operands[1]))
+    codes = None if tensor.codes is None else move(tensor.codes)
+    return replace(
+        tensor, value=move(tensor.value), codes=codes, exact=of(tensor.exact), term=of(tensor.term), operands=operands
+    )
+
+
+def _elementwise(value: Array, first: Tensor, origin: int) -> Tensor:
+    """The result of a float or integer operation; what codes meant is gone."""
+    exact = integers(value) if value.dtype.kind in "iu" else None
+    return Tensor(
+        value, exact=exact, scale=first.scale, is_pair=first.is_pair, is_sum=first.is_sum, origin=origin
+    )  # fmt: skip
+
+
+def _padded(op: Pad, tensor: Tensor) -> Tensor:
+    top, left, bottom, right = op.pads
+
+    def bordered(array: Array, value: object) -> Array:
+        widths = [(0, 0)] * (array.ndim - 3) + [(top, bottom), (left, right), (0, 0)]
+        return np.pad(array, widths, constant_values=value)  # type: ignore[call-overload, no-any-return]
+
+    exact = None
+    if tensor.exact is not None:
+        unit = common([tensor.exact.unit, Fraction(op.value)])
+        whole = times(tensor.exact.whole, int(tensor.exact.unit / unit))
+        exact = Exact(bordered(whole, int(Fraction(op.value) / unit)), unit, tensor.exact.slope)
+    return Tensor(bordered(tensor.value, op.value), exact=exact, term=exact, scale=tensor.scale, origin=tensor.origin)
+
+
+def _concatenated(axis: int, parts: list[Tensor], number: int) -> Tensor:
+    exacts = [t.exact for t in parts]
+    exact = None
+    if all(e is not None for e in exacts):
+        known = [e for e in exacts if e is not None]
+        unit = common([e.unit for e in known])
+        whole = np.concatenate([times(e.whole, int(e.unit / unit)) for e in known], axis)
+        slopes = {e.slope for e in known}
+        exact = Exact(whole, unit, known[0].slope if len(slopes) == 1 else None)
+    term = exact if exact is not None and exact.slope and all(t.term is t.exact for t in parts) else None
+    value = np.concatenate([t.value for t in parts], axis)
+    return Tensor(value, exact=exact, term=term, scale=parts[0].scale, origin=number)
+
+
+def _scale(meaning: Encoding) -> Fraction | None:
+    """The scale of codes, of the first element where it differs."""
+    match meaning:
+        case Affine(scale, _) | Accumulator(_, _, scale):
+            return Fraction(float(np.ravel(scale)[0]))
+        case _:
+            return None
+
+
+def _rounded(total: Array, exact: Exact, scale: Array, number: int) -> Tensor:
+    """Exact sums of numbers in `exact.unit` and weights of that scale, (rows,) or (1,), rounded once."""
+    scales = [exact.unit * Fraction(float(s)) for s in np.ravel(scale)]
+    value = to_float32(total, scales)
+    if len(set(scales)) > 1:
+        return Tensor(value, scale=scales[0], origin=number)
+    known = Exact(total, scales[0], scales[0])
+    return Tensor(value, exact=known, term=known, scale=scales[0], origin=number)
+
+
+# --------------------------------------------------------------------------- linear steps
+
+
+def _int32(total: Array, number: int) -> Tensor:
+    """Sums that wrap as int32 do."""
+    if total.dtype == object:
+        total = (total % (1 << 32)).astype(np.int64)
+    return replace(plain(total.astype(np.int32)), origin=number)
+
+
+def _dequantized(op: Dequantize, first: Tensor) -> Tensor:
+    value = apply(op, first.value)
+    result = _elementwise(value, first, first.origin)
+    if first.exact is None or first.exact.unit != 1 or op.scale.dtype != np.float32:
+        return result
+    made = line(first.exact.whole, fractions(op.scale), -fractions(op.scale) * fractions(op.zero_point))
+    exact = made if first.exact.slope else replace(made, slope=None)
+    return replace(result, exact=exact, term=exact if exact.slope else None, scale=Fraction(float(op.scale.ravel()[0])))
+
+
+# --------------------------------------------------------------------------- sums of tensors
+
+
+def _origin(given: list[Tensor], number: int) -> int:
+    """Where the operands come from, if that is one tensor."""
+    origins = {t.origin for t in given}
+    return origins.pop() if len(origins) == 1 else number
+
+
+def _joined(model: Model, step: Step, kind: BinaryKind, left: Tensor, right: Tensor, number: int) -> Tensor:
+    value, one = join(kind, left.value, right.value), left.origin == right.origin
+    if one or value.dtype.kind != "f":
+        return replace(_elementwise(value, left, left.origin if one else number), is_pair=not one, is_sum=False)
+    if kind in (BinaryKind.ADD, BinaryKind.SUB) and any(t.is_pair or t.is_sum for t in (left, right)):
+        terms = [*_terms(left), *_terms(right)]
+        pairs = [i for i, t in zip(step.inputs, (left, right), strict=True) if t.is_pair]
+        known = [t for t in terms if t is not None]
+        grids = bool(pairs) and all(_scale_of_all(model, i, left.scale) is not None for i in pairs)
+        if len(known) == len(terms) and not grids:
+            a, b = (_total(t) for t in (left, right))
+            total = added(a, b, 1 if kind is BinaryKind.ADD else -1)
+            exact = replace(total, slope=total.unit)
+            value = to_float32(total.whole, [total.unit])
+            return Tensor(value, exact=exact, term=exact, scale=total.unit, is_sum=True, origin=number)
+    sign = {BinaryKind.ADD: 1, BinaryKind.SUB: -1}.get(kind)
+    second = right.term if right.term is None or sign is None else added(_zero(right.term), right.term, sign)
+    operands = (left.term, second) if sign else None
+    return Tensor(value, scale=left.scale, operands=operands, is_pair=True, origin=number)
+
+
+def _zero(like: Exact) -> Exact:
+    return replace(like, whole=np.zeros((1,) * like.whole.ndim, np.int64))
+
+
+def _terms(tensor: Tensor) -> tuple[Exact | None, ...]:
+    if tensor.is_pair:
+        return tensor.operands or (None,)
+    return (tensor.term,)
+
+
+def _total(tensor: Tensor) -> Exact:
+    terms = [t for t in _terms(tensor) if t is not None]
+    return reduce(added, terms)
+
+
+# --------------------------------------------------------------------------- multiples of one scale
+
+
+def _whole(model: Model, index: int, tensor: Tensor) -> Exact:
+    """The exact numbers of value `index`, for a step that adds them up."""
+    if tensor.exact is not None:
+        return tensor.exact
+    scale = _scale_of_all(model, index, tensor.scale)
+    if scale is None:
+        scale = one_scale(tensor.value, tensor.scale)
+    if scale is not None and (whole := as_multiples(tensor.value, scale)) is not None:
+        return Exact(whole, scale, None)
+    flat = fractions(np.where(np.isfinite(tensor.value), tensor.value, 0))
+    unit = common(flat.ravel())
+    return Exact(narrow(multiples(flat, unit)), unit, None)
+
+
+def _scale_of_all(model: Model, index: int, own: Fraction | None) -> Fraction | None:
+    """A scale of which every value that the tensor can have is a multiple, whatever the input."""
+    values = possible(model, index)
+    return None if values is None else one_scale(values, own)

@@ -1,0 +1,66 @@
+"""All values that a tensor of a Model can have, whatever the input: found step by step from the codes of quantizers."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import numpy as np
+
+from hlsgen.ir import Binary, Model, Pool, Repeat, Reshape, Slice, Transpose
+from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise, MultiThreshold, Quantizer, Trunc
+from hlsgen.ir.window import Reduction
+from hlsgen.numerics.fixed import Array
+
+#: Most values that are listed.
+_EXHAUSTIVE = 1 << 20
+
+
+def possible(model: Model, index: int) -> Array | None:
+    """All values that elements of a value can have, (values,); None if they are unknown, or too many.
+
+    Constants on the way must be the same for all elements.
+    """
+    if not index:
+        return None
+    step = model.steps[index - 1]
+    op = step.op
+    match op:
+        case Reshape() | Transpose() | Repeat() | Slice() | Pool(Reduction.MAX, _):
+            return possible(model, step.inputs[0])
+        case _ if isinstance(op, QUANTIZERS) and not (isinstance(op, Trunc) and op.type is None):
+            return _possible_codes(op)
+        case _ if isinstance(op, (*FLOATS, Trunc)):
+            item = cast("Elementwise", op)
+            before = possible(model, step.inputs[0])
+            if before is None or not _same_everywhere(item):
+                return None
+            return np.unique(_on_values(item, before))
+        case Binary(kind):
+            sides = [possible(model, i) for i in step.inputs]
+            left, right = sides
+            if left is None or right is None or left.size * right.size > _EXHAUSTIVE:
+                return None
+            return np.unique(join(kind, left[:, None], right[None, :]))
+        case _:
+            return None
+
+
+def _possible_codes(op: Quantizer) -> Array | None:
+    type_ = code_type(op)
+    if type_.hi - type_.lo >= _EXHAUSTIVE or not _same_everywhere(op):
+        return None
+    meaning = decoding(op)
+    codes = np.arange(type_.lo, type_.hi + 1)
+    rank = max((c.ndim for c in constants(meaning).values()), default=0)
+    return decode(meaning, codes.reshape(-1, *(1,) * rank)).reshape(len(codes), -1)[:, 0]
+
+
+def _same_everywhere(op: Elementwise) -> bool:
+    found = decoding(op) if isinstance(op, MultiThreshold) else op
+    return all((c == c.ravel()[0]).all() for c in constants(found).values())
+
+
+def _on_values(op: Elementwise, values: Array) -> Array:
+    rank = max((c.ndim for c in constants(op).values()), default=0)
+    return apply(op, values.reshape(-1, *(1,) * rank)).reshape(len(values), -1)[:, 0]
