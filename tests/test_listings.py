@@ -46,7 +46,9 @@ class Command:
 def commands(page: Path) -> list[Command]:
     """In order, those that the fast tests and the slow ones can run."""
     found = [Command(text, None) for text in FIRST.get(page.name, ())]
-    for block in re.findall(r"^```\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+    for language, block in re.findall(r"^```(\w*)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S):
+        if language:
+            continue
         if block.startswith("$ "):
             for part in re.split(r"^\$ ", block, flags=re.M)[1:]:
                 text, _, shown = part.partition("\n")
@@ -90,7 +92,9 @@ def prepare(page: Path, text: str, folder: Path) -> None:
 def printed(text: str, page: Path) -> str:
     program, *arguments = shlex.split(text)
     if program == "python":
-        done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True)
+        script = Path(arguments[0])
+        path = script if script.exists() else next(page.parent.rglob(script.name))
+        done = subprocess.run([sys.executable, path, *arguments[1:]], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
     result = CliRunner().invoke(app, arguments)
@@ -100,8 +104,6 @@ def printed(text: str, page: Path) -> str:
 
 def run_page(page: Path, folder: Path, wanted: tuple[str, ...]) -> None:
     (folder / "examples").symlink_to(ROOT / "examples")
-    if page.parent != ROOT and page.parent.name == "quantizer":
-        (folder / "make_model.py").symlink_to(page.parent / "make_model.py")
     for one in commands(page):
         if one.text.startswith(wanted):
             prepare(page, one.text, folder)
