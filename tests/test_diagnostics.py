@@ -25,7 +25,7 @@ from typer.testing import CliRunner
 import hlsgen
 from hlsgen import Options, cli
 from hlsgen.diagnostics import CODES, Collector, HlsgenError, fail
-from hlsgen.driver import compile
+from hlsgen.driver import options as driver_options
 from hlsgen.simulation import cocotb_runner
 
 ONES = np.ones(4, np.float32)
@@ -548,7 +548,7 @@ def test_unreadable_folding(content: bytes | None, tmp_path: Path) -> None:
     if content:
         (tmp_path / "f").write_bytes(content)
     with pytest.raises(HlsgenError, match="HG041"):
-        compile.read_folding(tmp_path / "f")
+        driver_options.read_folding(tmp_path / "f")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,31 +18,10 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 import hlsgen
 from hlsgen.cli.array_files import read_array, write_array, write_arrays
 from hlsgen.cli.console import err, out, print_choices, print_summary, print_verdict
-from hlsgen.cli.options import (
-    AddOption,
-    ClockOption,
-    DirArg,
-    FoldingOption,
-    Fps,
-    InputOption,
-    Json,
-    LanesOption,
-    Loadable,
-    MaxBram,
-    MaxDsp,
-    MaxLut,
-    ModelArg,
-    Prefer,
-    Realize,
-    ResetOption,
-    TargetCycles,
-    TopOption,
-    WeightsOption,
-)
+from hlsgen.cli.options import BuildFlags, DirArg, Json, ModelArg, takes_build_flags
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail, printable
 from hlsgen.driver import summary as report
 from hlsgen.driver.build_directory import check_output
-from hlsgen.driver.options import Options, read_folding
 from hlsgen.simulation.cocotb_runner import SIMULATORS
 
 app = typer.Typer(
@@ -54,32 +33,6 @@ app = typer.Typer(
 )
 
 MAX_FRAMES = 1_000_000
-
-
-def _options(
-    target: str, input_: str | None, lanes: int | None, cycles: int | None, fps: float | None, clock: float,
-    folding: Path | None, reset: str, top: str, prefer: str, realize: list[str] | None, add: str, weights: str,
-    most: tuple[int | None, int | None, int | None],
-) -> Options:  # fmt: skip
-    if reset not in ("high", "low"):
-        raise fail("HG040", "--reset", f"{reset!r}.", "Supported: high, low.")
-    for option, value in (("--clock-mhz", clock), ("--fps", fps)):
-        if value is not None and not 0 < value <= 1e12:
-            raise fail("HG040", option, f"{value}.", "Supported: a number greater than 0.")
-    if fps is not None:
-        if cycles is not None:
-            raise fail("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")
-        cycles = int(clock * 1e6 / fps)
-        if cycles < 1:
-            raise fail("HG040", "--fps", f"{fps:g} frames a second at {clock:g} MHz is less than a cycle a frame.")
-    layers = read_folding(folding) if folding else {}
-    wishes = {layer: kind for layer, _, kind in (text.rpartition("=") for text in realize or [])}
-    for option, value in zip(("--max-lut", "--max-dsp", "--max-bram"), most, strict=True):
-        if value is not None and value < 0:
-            raise fail("HG040", option, f"{value}.", "Supported: 0 and greater.")
-    return Options(
-        target, input_, lanes, cycles, layers, reset == "low", top, None, prefer, wishes, add, weights, *most
-    )
 
 
 class _Watch:
@@ -129,35 +82,16 @@ def _say(diagnostic: Diagnostic) -> None:
 
 
 @app.command()
-def check(
-    model: ModelArg, input_: InputOption = None, lanes: LanesOption = None, target_cycles: TargetCycles = None, fps: Fps = None,
-    clock_mhz: ClockOption = 200.0, folding: FoldingOption = None, prefer: Prefer = "lut", realize: Realize = None,
-    add: AddOption = "exact", weights: WeightsOption = "auto",
-    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, as_json: Json = False,
-) -> None:  # fmt: skip
+@takes_build_flags
+def check(model: ModelArg, flags: BuildFlags, as_json: Json = False) -> None:
     """Say what stands in the way of a build, all of it; or what becomes of each layer."""
     try:
-        options = _options(
-            "verilog",
-            input_,
-            lanes,
-            target_cycles,
-            fps,
-            clock_mhz,
-            folding,
-            "high",
-            "top",
-            prefer,
-            realize,
-            add,
-            weights,
-            (max_lut, max_dsp, max_bram),
-        )
+        options = flags.options()
         with _Watch(as_json) as watch:
             result = hlsgen.check(model, options, watch.layer)
     except HlsgenError as error:
         raise _stop(error, as_json) from None
-    summary = report.summary(result, clock_mhz)
+    summary = report.summary(result, flags.clock_mhz)
     if as_json:
         _emit({"ok": True, **summary, "diagnostics": [d.as_dict() for d in result.warnings]})
         return
@@ -168,29 +102,24 @@ def check(
 
 
 @app.command()
+@takes_build_flags
 def build(
     model: ModelArg,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Directory to write.", show_default=False)],
-    target: Annotated[str, typer.Option(help="verilog.")] = "verilog",
-    input_: InputOption = None, lanes: LanesOption = None, target_cycles: TargetCycles = None, fps: Fps = None,
-    clock_mhz: ClockOption = 200.0, folding: FoldingOption = None, reset: ResetOption = "high", top: TopOption = "top",
-    prefer: Prefer = "lut", realize: Realize = None, add: AddOption = "exact", weights: WeightsOption = "auto",
-    max_lut: MaxLut = None, max_dsp: MaxDsp = None, max_bram: MaxBram = None, loadable: Loadable = False,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Directory to write.", show_default=False)
+    ],
+    flags: BuildFlags,
     as_json: Json = False,
-) -> None:  # fmt: skip
+) -> None:
     """Write Verilog, memory files, testbench and manifest."""
     try:
-        options = _options(
-            target, input_, lanes, target_cycles, fps, clock_mhz, folding, reset, top, prefer, realize, add, weights,
-            (max_lut, max_dsp, max_bram),
-        )  # fmt: skip
-        options = replace(options, loadable=loadable)
+        options = flags.options()
         check_output(output)
         with _Watch(as_json) as watch:
             result = hlsgen.build(model, output, options, watch.layer)
     except HlsgenError as error:
         raise _stop(error, as_json) from None
-    summary = report.summary(result, clock_mhz)
+    summary = report.summary(result, flags.clock_mhz)
     if as_json:
         _emit(
             {
@@ -351,7 +280,3 @@ def main() -> None:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}."
         problem = fail("HG099", "hlsgen", text, "Please report it, with the output under HLSGEN_DEBUG=1.")
         sys.exit(_stop(problem, "--json" in sys.argv).exit_code)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,73 +1,112 @@
-"""Arguments and options that commands share."""
+"""Arguments that commands share, and the flags of a build, made from the declaration of its options."""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from hlsgen import rescale
+from hlsgen.diagnostics import Collector
+from hlsgen.driver.declaration import Declared, check_values, declared, option
+from hlsgen.driver.options import Options, check_options
 
 ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX file.", show_default=False)]
 DirArg = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `build` has written.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-InputOption = Annotated[
-    str | None,
-    typer.Option(
-        "--input",
-        metavar="TYPE",
-        help="What the input port carries: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them "
-        "integer, as ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type the model declares; "
-        "else codes for networks, float32 for graphs of quantizers.",
-        show_default=False,
-    ),
-]
-LanesOption = Annotated[
-    int | None, typer.Option(help="Elements a beat, for graphs of quantizers. Default 1.", show_default=False)
-]
-TargetCycles = Annotated[
-    int | None,
-    typer.Option(
-        "--target-cycles",
-        help="At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle, "
-        "at most a window a cycle.",
-        show_default=False,
-    ),
-]
-Fps = Annotated[
-    float | None,
-    typer.Option(help="Frames a second at --clock-mhz, instead of --target-cycles.", show_default=False),
-]
-ClockOption = Annotated[float, typer.Option("--clock-mhz", help="Clock for --fps and for rates that are printed.")]
-FoldingOption = Annotated[
-    Path | None,
-    typer.Option(help="YAML file with PE and SIMD of layers, as a build writes it.", show_default=False),
-]
-Prefer = Annotated[str, typer.Option(help="What rescaling may use freely: lut (no DSP blocks) or dsp.")]
-Realize = Annotated[
-    list[str] | None,
-    typer.Option(
-        metavar="[LAYER=]KIND",
-        help=f"How quantizers are realized, all or that one: {', '.join(rescale.KINDS)}. May be given several times. "
-        "Default: the cheapest that is proven equal.",
-        show_default=False,
-    ),
-]
-AddOption = Annotated[
-    str, typer.Option("--add", help="QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).")
-]
-WeightsOption = Annotated[
-    str, typer.Option(help="Where weights are held: auto (the synthesis tool chooses), lutram or bram.")
-]
-Loadable = Annotated[
-    bool, typer.Option("--loadable-weights", help="Weights can be written at run time, through an AXI4-Lite port.")
-]
-MaxLut = Annotated[
-    int | None,
-    typer.Option("--max-lut", help="The fastest network of at most about so many LUT.", show_default=False),
-]
-MaxDsp = Annotated[int | None, typer.Option("--max-dsp", help="... DSP blocks, with --prefer dsp.", show_default=False)]
-MaxBram = Annotated[int | None, typer.Option("--max-bram", help="... block memories of 18 Kbit.", show_default=False)]
-ResetOption = Annotated[str, typer.Option(help="Polarity of the reset port: high (rst) or low (rst_n).")]
-TopOption = Annotated[str, typer.Option(help="Name of the top module.")]
+
+
+def _positive(value: float) -> Iterator[tuple[str, str]]:
+    if not 0 < value <= 1e12:
+        yield f"{value}.", "Supported: a number greater than 0."
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A clock and a rate at it. A build does not know them: it is told the cycles a frame."""
+
+    fps: float | None = option(
+        None, "--fps", "Frames a second at --clock-mhz, instead of --target-cycles.", check=_positive
+    )
+    clock_mhz: float = option(200.0, "--clock-mhz", "Clock for --fps and for rates that are printed.", check=_positive)
+
+
+@dataclass(frozen=True)
+class BuildFlags:
+    """What was written on the command line for a build, by the names of the fields of Options and Rate."""
+
+    values: Mapping[str, Any]
+
+    @property
+    def clock_mhz(self) -> float:
+        return float(self.values["clock_mhz"])
+
+    def options(self) -> Options:
+        """What a build is told. Raises HG040 and HG041, every problem that is there without a model."""
+        problems, found = Collector(), {}
+        for one in declared(Options):
+            spelling = one.declaration.spelling
+            with problems.catching():
+                if one.declaration.flag is not None:
+                    written = self.values[one.name]
+                    found[one.name] = written if spelling is None else spelling.read(written)
+        rate = Rate(self.values["fps"], self.values["clock_mhz"])
+        check_values(rate, problems)
+        if rate.fps is not None and found["target_cycles"] is not None:
+            problems.error("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")
+        elif rate.fps is not None and not problems.errors:
+            found["target_cycles"] = cycles = int(rate.clock_mhz * 1e6 / rate.fps)
+            if cycles < 1:
+                few = f"{rate.fps:g} frames a second at {rate.clock_mhz:g} MHz is less than a cycle a frame."
+                problems.error("HG040", "--fps", few)
+        options = Options(**found)
+        if problems.errors:
+            with problems.catching():
+                check_options(options)
+        problems.finish()
+        return options
+
+
+def takes_build_flags(command: Callable[..., None]) -> Callable[..., None]:
+    """Makes the parameter `flags: BuildFlags` of a command the flags of all options of a build."""
+    flags = list(_flags())
+    names = [one.name for one in flags]
+    parameters = []
+    for parameter in inspect.signature(command, eval_str=True).parameters.values():
+        if parameter.annotation is BuildFlags:
+            place = parameter.name
+            parameters += [_parameter(one) for one in flags]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+
+    @wraps(command)
+    def called(**arguments: Any) -> None:
+        written = {name: arguments.pop(name) for name in names}
+        command(**arguments, **{place: BuildFlags(written)})
+
+    # typer reads the one or the other.
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    called.__dict__["__signature__"] = inspect.Signature(parameters)
+    return called
+
+
+def _flags() -> Iterator[Declared]:
+    """All that have a flag; the rates where the cycles a frame are."""
+    for one in declared(Options):
+        if one.declaration.flag is not None:
+            yield one
+        if one.name == "target_cycles":
+            yield from declared(Rate)
+
+
+def _parameter(one: Declared) -> inspect.Parameter:
+    how, spelling = one.declaration, one.declaration.spelling
+    kind, default = (one.type, one.default) if spelling is None else (spelling.type, spelling.default)
+    shown = typer.Option(how.flag, metavar=how.metavar, help=how.help, show_default=default is not None)
+    return inspect.Parameter(
+        one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
+    )

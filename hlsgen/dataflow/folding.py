@@ -41,30 +41,24 @@ class Targets:
 
 
 def choose_folding(graph: Graph, targets: Targets, price: Price) -> Folding:
-    """(PE, SIMD) of each layer that multiplies: the cheapest that meets the target, or what the user says.
-
-    Raises HG040, HG041.
-    """
-    layers = works_of(graph)
-    problems = Collector()
-    for name in targets.folding:
-        if name not in layers:
-            problems.error("HG041", name, "no such linear layer.", "Layers: " + (", ".join(layers) or "none") + ".")
-    if layers and targets.lanes is not None:
-        problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")
+    """(PE, SIMD) of each layer that multiplies: what the user says, which is legal, or the cheapest for the target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
     result: Folding = {}
-    for name, work in layers.items():
+    for name, work in works_of(graph).items():
         given = targets.folding.get(name)
-        if given is None:
-            result[name] = search(work, target, price)
-            continue
-        pe, simd = given.get("pe", 0), given.get("simd", 0)
-        if not (isinstance(pe, int) and isinstance(simd, int) and work.legal(pe, simd)):
-            problems.error("HG041", name, f"pe = {pe}, simd = {simd}.", f"Possible: {_possible(work)}.")
-        result[name] = (pe, simd)
-    problems.finish()
+        result[name] = search(work, target, price) if given is None else (given["pe"], given["simd"])
     return result
+
+
+def check_folding(graph: Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:
+    """Adds HG041 for each entry of a layer that the graph does not have, or of a PE and SIMD that it cannot have."""
+    layers = works_of(graph)
+    for name, given in folding.items():
+        if name not in layers:
+            problems.error("HG041", name, "no such linear layer.", "Layers: " + (", ".join(layers) or "none") + ".")
+        elif not layers[name].legal(given["pe"], given["simd"]):
+            message = f"pe = {given['pe']}, simd = {given['simd']}."
+            problems.error("HG041", name, message, f"Possible: {_possible(layers[name])}.")
 
 
 def _possible(work: Workload) -> str:

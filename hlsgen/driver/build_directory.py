@@ -11,7 +11,7 @@ from typing import Any
 
 from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build, compile_model
-from hlsgen.driver.options import Options, is_options
+from hlsgen.driver.options import from_manifest
 from hlsgen.driver.schedule import Progress
 
 
@@ -95,15 +95,15 @@ def reopen(directory: Path, progress: Progress | None = None) -> Build:
     """Compiles the model of a build again, with the options of its manifest. Raises HG050."""
     hint = "Give a directory that `hlsgen build` has written."
     try:
-        options = _read_manifest(directory)["options"]
-        if not isinstance(options, dict) or not is_options(options):
+        options = from_manifest(_read_manifest(directory)["options"])
+        if options is None:
             raise ValueError("options")
     except (OSError, ValueError, KeyError, RecursionError):
         raise fail("HG050", str(directory), "has no readable manifest.json.", hint) from None
     path = directory / "model.onnx"
     if not path.is_file():
         raise fail("HG050", str(directory), "has no model.onnx.", hint)
-    return compile_model(path, Options(**options), progress)
+    return compile_model(path, options, progress)
 
 
 def changed_files(build: Build, directory: Path) -> list[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from hlsgen.artifacts import project_files
 from hlsgen.cycle_model.units import busy
-from hlsgen.dataflow.backend import Backend, Emitted, Request
+from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.dataflow.resources import Budget, Cost
+from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.options import Options, check_options, parse_input, tool_version
+from hlsgen.driver.options import Options, check_options, check_options_for, parse_input, tool_version
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.ir import Graph, Model
@@ -56,21 +56,17 @@ class Build:
 def compile_model(path: Path, options: Options, progress: Progress | None = None) -> Build:
     """The whole way from a file to a build. Raises HlsgenError with every problem found."""
     problems = Collector()
-    mode = None
-    backends: dict[str, Backend] = {}
     with problems.catching():
         check_options(options)
-    with problems.catching():
-        backends = backends_of(options.target)
-    with problems.catching():
-        mode = parse_input(options.input)
     model = import_model(path, problems, options.add == "fixed-point")
     if model is None:
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lower(model, mode, problems)
+        graph = lower(model, parse_input(options.input), problems)
     problems.finish()
+    check_options_for(options, graph)
+    backends = backends_of(options.target)
     targets, planning = targets_of(options), next(iter(backends.values()))
     network, timing = plan(graph, targets, planning, progress)
     if options.target_cycles and timing.interval > options.target_cycles:
@@ -120,7 +116,7 @@ def targets_of(options: Options) -> Targets:
         prefer=options.prefer,
         realize=options.realize,
         weights=options.weights,
-        budget=Budget(options.max_lut, options.max_dsp, options.max_bram),
+        budget=options.budget,
     )
 
 

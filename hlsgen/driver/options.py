@@ -1,18 +1,30 @@
-"""What a build can be told: options, their checks, and the files they are read from."""
+"""What a build can be told: every option, declared once, and the checks of all of them."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from hlsgen.diagnostics import Collector, fail
+from hlsgen.dataflow.folding import check_folding
+from hlsgen.dataflow.resources import Budget
+from hlsgen.dataflow.workload import works_of
+from hlsgen.diagnostics import Collector, HlsgenError, fail
+from hlsgen.driver.backends import BACKENDS, backends_of
+from hlsgen.driver.declaration import Spelling, at_least, check_types, check_values, conforms, declared, one_of, option
 from hlsgen.frontend import parse_datatype
+from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
+from hlsgen.rescale import KINDS
+from hlsgen.verilog.keywords import KEYWORDS
+
+#: PE and SIMD of layers, by name.
+Foldings = dict[str, dict[str, int]]
 
 
 def tool_version() -> str:
@@ -23,121 +35,204 @@ def tool_version() -> str:
         return "unknown"
 
 
-@dataclass(frozen=True)
-class Options:
-    """What a build can be told; all that its manifest needs to be made again."""
-
-    target: str = "verilog"
-    input: str | None = None
-    lanes: int | None = None
-    target_cycles: int | None = None
-    folding: dict[str, dict[str, int]] = field(default_factory=dict)
-    reset_active_low: bool = False
-    top: str = "top"
-    name: str | None = None
-    prefer: str = "lut"
-    realize: dict[str, str] = field(default_factory=dict)
-    add: str = "exact"
-    weights: str = "auto"
-    max_lut: int | None = None
-    max_dsp: int | None = None
-    max_bram: int | None = None
-    loadable: bool = False
-
-
-#: Words that no Verilog or SystemVerilog module can have as its name, and that tools stumble over.
-_RESERVED = frozenset(
-    """always and assign automatic begin buf bufif0 bufif1 case casex casez cell cmos config deassign default
-    defparam design disable edge else end endcase endconfig endfunction endgenerate endmodule endprimitive
-    endspecify endtable endtask event for force forever fork function generate genvar highz0 highz1 if ifnone
-    incdir include initial inout input instance integer join large liblist library localparam macromodule
-    medium module nand negedge nmos nor not notif0 notif1 or output parameter pmos posedge primitive pull0
-    pull1 pulldown pullup rcmos real realtime reg release repeat rnmos rpmos rtran rtranif0 rtranif1 scalared
-    showcancelled signed small specify specparam strong0 strong1 supply0 supply1 table task time tran tranif0
-    tranif1 tri tri0 tri1 triand trior trireg unsigned use uwire vectored wait wand weak0 weak1 while wire wor
-    xnor xor alias assert assume before bind bins bit break byte chandle checker class clocking const
-    constraint context continue cover cross dist do endclass endinterface endpackage endprogram enum expect
-    export extends extern final foreach global iff import inside int interface interleave local logic longint
-    matches modport new null package packed priority program property protected pure rand randc ref restrict
-    return sequence shortint shortreal solve static string strong struct super tagged this throughout timeunit
-    type typedef union unique until var virtual void weak with within""".split()
-)
-
-
-def check_options(options: Options) -> None:
-    problems = Collector()
-    if options.add not in ("exact", "fixed-point"):
-        problems.error("HG040", "--add", f"{options.add!r}.", "Supported: exact, fixed-point.")
-    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", options.top, re.ASCII) or options.top in _RESERVED:
-        problems.error(
-            "HG040", "--top", f"{options.top!r} is no name for a Verilog module.",
-            "Letters, digits and _, at most 64, and no keyword.",
-        )  # fmt: skip
-    elif options.top.startswith("hg_"):
-        problems.error("HG040", "--top", f"{options.top!r}.", "Names with hg_ belong to the library.")
-    if options.lanes is not None and not 1 <= options.lanes <= 9999:
-        problems.error("HG040", "--lanes", f"{options.lanes}.", "Supported: 1 to 9999.")
-    if not is_folding(options.folding):
-        problems.error(
-            "HG041", "folding", "does not map names of layers to whole numbers pe and simd.",
-            'Form: {"NAME": {"pe": N, "simd": N}}.',
-        )  # fmt: skip
-    if options.target_cycles is not None and options.target_cycles < 1:
-        problems.error("HG040", "--target-cycles", f"{options.target_cycles}.", "At least 1.")
-    problems.finish()
+# --------------------------------------------------------------------------- legal values
 
 
 def parse_input(text: str | None) -> InputMode | None:
-    """--input: codes, float32, fixed:W,I, ufixed:W,I, or a QONNX datatype name."""
-    if text is None:
-        return None
-    plain = text.strip().lower()
+    """--input: codes, float32, fixed:W,I, ufixed:W,I, or a QONNX datatype name. None: not given, or not legal."""
+    plain = (text or "").strip().lower()
     if plain in ("codes", "float32"):
         return InputMode(plain)
-    found = parse_datatype(plain)
-    if found is None:
-        raise fail(
-            "HG040", "--input", f"{text!r} is not an input type.",
+    found = parse_datatype(plain) if plain else None
+    return None if found is None else InputMode("fixed", *found)
+
+
+def _targets(names: str) -> Iterator[tuple[str, str]]:
+    try:
+        backends_of(names)
+    except HlsgenError as error:
+        yield from ((d.message, d.hint) for d in error.diagnostics)
+
+
+def _input_type(text: str) -> Iterator[tuple[str, str]]:
+    if parse_input(text) is None:
+        yield (
+            f"{text!r} is not an input type.",
             "Supported: codes, float32, fixed:W,I, ufixed:W,I (W of 1 to 32 bits, I of them integer), INT8 and the like.",
-        )  # fmt: skip
-    return InputMode("fixed", *found)
+        )
 
 
-def read_folding(path: Path) -> dict[str, dict[str, int]]:
+def _module_name(name: str) -> Iterator[tuple[str, str]]:
+    if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII) or name in KEYWORDS:
+        yield f"{name!r} is no name for a Verilog module.", "Letters, digits and _, at most 64, and no keyword."
+    elif name.startswith("hg_"):
+        yield f"{name!r}.", "Names with hg_ belong to the library."
+
+
+def _pe_and_simd(folding: Foldings) -> Iterator[tuple[str, str]]:
+    if any(set(entry) != {"pe", "simd"} for entry in folding.values()):
+        yield "does not map names of layers to whole numbers pe and simd.", 'Form: {"NAME": {"pe": N, "simd": N}}.'
+
+
+def _realizations(wishes: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for kind in wishes.values():
+        if kind not in KINDS:
+            yield f"{kind!r} is no realization.", f"Supported: {', '.join(KINDS)}."
+
+
+# --------------------------------------------------------------------------- what is written on the command line
+
+
+def read_folding(path: Path | None) -> Foldings:
     """The layers of a folding file. Raises HG041."""
+    if path is None:
+        return {}
     try:
         data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
     except Exception as error:  # PyYAML lets KeyError, AttributeError, RecursionError ... through
         text = (str(error).splitlines() or [type(error).__name__])[0]
         raise fail("HG041", str(path), f"cannot be read: {text}.", "Start from the folding.yaml of a build.") from None
-    layers = data.get("layers") if isinstance(data, dict) else None
-    if not is_folding(layers):
+    layers: Any = data.get("layers") if isinstance(data, dict) else None
+    if not conforms(layers, Foldings) or any(_pe_and_simd(layers)):
         raise fail("HG041", str(path), "is no folding file.", "Form: layers: {NAME: {pe: N, simd: N}}.")
-    assert isinstance(layers, dict)
-    return layers
+    return dict(layers)
 
 
-def is_folding(layers: object) -> bool:
-    """Whether it maps layer names to whole numbers pe and simd."""
-    return isinstance(layers, dict) and all(
-        isinstance(name, str) and isinstance(entry, dict) and set(entry) == {"pe", "simd"}
-        and all(type(value) is int for value in entry.values())
-        for name, entry in layers.items()
-    )  # fmt: skip
+def _read_reset(polarity: str) -> bool:
+    if polarity not in ("high", "low"):
+        raise fail("HG040", "--reset", f"{polarity!r}.", "Supported: high, low.")
+    return polarity == "low"
 
 
-def is_options(values: dict[str, Any]) -> bool:
-    """Whether every option of a manifest has its type."""
-    kinds: dict[str, tuple[type, ...]] = {
-        "target": (str,), "input": (str, type(None)), "lanes": (int, type(None)),
-        "target_cycles": (int, type(None)), "folding": (dict,), "reset_active_low": (bool,), "top": (str,),
-        "name": (str, type(None)), "prefer": (str,), "realize": (dict,), "add": (str,),
-        "weights": (str,), "max_lut": (int, type(None)), "max_dsp": (int, type(None)), "max_bram": (int, type(None)),
-        "loadable": (bool,),
-    }  # fmt: skip
-    return (
-        set(values) <= set(kinds)
-        and all(isinstance(text, str) for pair in values.get("realize", {}).items() for text in pair)
-        and all(type(value) in kinds[name] for name, value in values.items())
-        and is_folding(values.get("folding", {}))
+def _read_realize(wishes: list[str] | None) -> dict[str, str]:
+    return {layer: kind for layer, _, kind in (text.rpartition("=") for text in wishes or [])}
+
+
+# --------------------------------------------------------------------------- the options
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a build can be told; all that its manifest needs to be made again.
+
+    Raises HG040 or HG041 if a value has another type than its field.
+    """
+
+    target: str = option("verilog", "--target", "verilog.", check=_targets)
+    input: str | None = option(
+        None,
+        "--input",
+        "What the input port carries: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them "
+        "integer, as ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type the model declares; "
+        "else codes for networks, float32 for graphs of quantizers.",
+        metavar="TYPE",
+        check=_input_type,
     )
+    lanes: int | None = option(
+        None, "--lanes", "Elements a beat, for graphs of quantizers. Default 1.", check=at_least(1, 9999)
+    )
+    target_cycles: int | None = option(
+        None,
+        "--target-cycles",
+        "At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle, "
+        "at most a window a cycle.",
+        check=at_least(1),
+    )
+    folding: Foldings = option(
+        dict,
+        "--folding",
+        "YAML file with PE and SIMD of layers, as a build writes it.",
+        check=_pe_and_simd,
+        spelling=Spelling(Path | None, None, read_folding),
+        code="HG041",
+    )
+    reset_active_low: bool = option(
+        False,
+        "--reset",
+        "Polarity of the reset port: high (rst) or low (rst_n).",
+        spelling=Spelling(str, "high", _read_reset),
+    )
+    top: str = option("top", "--top", "Name of the top module.", check=_module_name)
+    name: str | None = option(None, None, "Title in comments and reports. Default: the name of the model's file.")
+    prefer: str = option(
+        "lut",
+        "--prefer",
+        "What rescaling may use freely: lut (no DSP blocks) or dsp.",
+        check=one_of("lut", "dsp"),
+    )
+    realize: dict[str, str] = option(
+        dict,
+        "--realize",
+        f"How quantizers are realized, all or that one: {', '.join(KINDS)}. May be given several times. "
+        "Default: the cheapest that is proven equal.",
+        metavar="[LAYER=]KIND",
+        check=_realizations,
+        spelling=Spelling(list[str] | None, None, _read_realize),
+    )
+    add: str = option(
+        "exact",
+        "--add",
+        "QLinearAdd: exact to its float chain, or fixed-point (multipliers and a shift).",
+        check=one_of("exact", "fixed-point"),
+    )
+    weights: str = option(
+        "auto",
+        "--weights",
+        "Where weights are held: auto (the synthesis tool chooses), lutram or bram.",
+    )
+    max_lut: int | None = option(
+        None, "--max-lut", "The fastest network of at most about so many LUT.", check=at_least(0)
+    )
+    max_dsp: int | None = option(None, "--max-dsp", "... DSP blocks, with --prefer dsp.", check=at_least(0))
+    max_bram: int | None = option(None, "--max-bram", "... block memories of 18 Kbit.", check=at_least(0))
+    loadable: bool = option(
+        False, "--loadable-weights", "Weights can be written at run time, through an AXI4-Lite port."
+    )
+
+    def __post_init__(self) -> None:
+        check_types(self)
+
+    @property
+    def budget(self) -> Budget:
+        """What the network may cost at most."""
+        return Budget(self.max_lut, self.max_dsp, self.max_bram)
+
+
+def from_manifest(values: object) -> Options | None:
+    """The options that a manifest, which may be anything, holds; None if they are not of their types."""
+    if not isinstance(values, Mapping) or not set(values) <= {one.name for one in declared(Options)}:
+        return None
+    try:
+        return Options(**values)
+    except HlsgenError:
+        return None
+
+
+def check_options(options: Options) -> None:
+    """What can be said before there is a model. Raises every problem: HG040, HG041."""
+    problems = Collector()
+    check_values(options, problems)
+    asked = BACKENDS if any(_targets(options.target)) else backends_of(options.target)
+    for backend in asked.values():
+        if options.weights not in backend.memories:
+            problems.error("HG040", "--weights", f"{options.weights!r}.", f"Supported: {', '.join(backend.memories)}.")
+    if options.budget.given and options.target_cycles is not None:
+        problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
+    problems.finish()
+
+
+def check_options_for(options: Options, graph: Graph) -> None:
+    """Whether the graph has what the options speak of. Raises every problem: HG040, HG041."""
+    problems = Collector()
+    quantizers = [layer.name for layer in graph.layers if isinstance(layer, Map | BinaryMap)]
+    known = "Quantizers: " + (", ".join(quantizers) or "none") + "."
+    for name in options.realize:
+        if name and name not in quantizers:
+            problems.error("HG040", "--realize", f"no quantizer {name!r}.", known)
+    multiplies = bool(works_of(graph))
+    if options.lanes is not None and multiplies:
+        problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")
+    if options.loadable and not multiplies:
+        problems.error("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
+    check_folding(graph, options.folding, problems)
+    problems.finish()

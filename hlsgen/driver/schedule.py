@@ -11,10 +11,8 @@ from hlsgen.dataflow.folding import Targets, choose_folding
 from hlsgen.dataflow.lower import Planner
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.workload import Folding, Workload, works_of
-from hlsgen.diagnostics import Collector
-from hlsgen.ir import BinaryMap, Graph, Map
+from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
-from hlsgen.rescale import KINDS
 
 #: Networks that are tried for a budget.
 ATTEMPTS = 6
@@ -24,9 +22,8 @@ Progress = Callable[[int, int, str], None]
 
 
 def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None = None) -> tuple[Network, Timing]:
-    """Chooses folding, realizations, and the sizes of buffers. Raises HG035, HG037, HG040, HG041."""
+    """Chooses folding, realizations, and the sizes of buffers. Raises HG035, HG037, HG040."""
     layout = lay_out(graph)
-    _check_wishes(graph, targets, backend)
     planner, folding = _planned(graph, layout, targets, backend, progress)
     nodes = planner.finish()
     if progress:
@@ -77,22 +74,3 @@ def _laid(graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets,
             progress(i, len(graph.layers) + 1, layer.name)
         planner.add(i)
     return planner
-
-
-def _check_wishes(graph: Graph, targets: Targets, backend: Backend) -> None:
-    names = [layer.name for layer in graph.layers if isinstance(layer, Map | BinaryMap)]
-    problems = Collector()
-    if targets.weights not in backend.memories:
-        problems.error("HG040", "--weights", f"{targets.weights!r}.", f"Supported: {', '.join(backend.memories)}.")
-    if targets.budget.given and targets.cycles is not None:
-        problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
-    if targets.prefer not in ("lut", "dsp"):
-        problems.error("HG040", "--prefer", f"{targets.prefer!r}.", "Supported: lut, dsp.")
-    for name, kind in targets.realize.items():
-        if kind not in KINDS:
-            problems.error("HG040", "--realize", f"{kind!r} is no realization.", f"Supported: {', '.join(KINDS)}.")
-        if name and name not in names:
-            problems.error(
-                "HG040", "--realize", f"no quantizer {name!r}.", "Quantizers: " + (", ".join(names) or "none") + "."
-            )
-    problems.finish()

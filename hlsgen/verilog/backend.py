@@ -12,7 +12,6 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node
 from hlsgen.dataflow.workload import Folding, Workload
-from hlsgen.diagnostics import fail
 from hlsgen.library import library_text
 from hlsgen.rescale import Choice
 from hlsgen.verilog import certificate, emit
@@ -39,7 +38,7 @@ def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
 
 
 def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
-    """rtl/, the testbench without its vectors, and the certificate. Raises HG040."""
+    """rtl/, the testbench without its vectors, and the certificate."""
     design = elaborate(
         network,
         identifier(request.top),
@@ -48,8 +47,6 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
         STYLES[request.weights],
         loadable=request.loadable,
     )
-    if request.loadable and not design.loads:
-        raise fail("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
     files = emit.emit(design, timing)
     rtl = {name: text.encode() for name, text in files.items() if name.startswith("rtl/")}
     files["certificate.json"] = certificate.emit(design, network, dict(request.model), rtl)

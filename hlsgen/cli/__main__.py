@@ -1,0 +1,5 @@
+"""`python -m hlsgen.cli`."""
+
+from hlsgen.cli import main
+
+main()

@@ -1,0 +1,126 @@
+"""What the pages name exists: modules, what is in them, files, and what Python examples import."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import pkgutil
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import onnx
+import pytest
+from paths import ROOT
+
+import hlsgen
+
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+#: Packages of others, and the parts of a manifest.
+OTHERS = {"onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
+#: Files of a build and of a user, which no page takes for those of the repository.
+DATA = r"\.(json|yaml|onnx|mem|hex|f|npy|npz)"
+BUILT = {"rtl/top.v", "top.v", "report.md"}
+
+
+@cache
+def tracked() -> tuple[str, ...]:
+    found = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
+    return tuple(f"/{name}" for name in found.stdout.split())
+
+
+@cache
+def modules() -> dict[str, ModuleType]:
+    names = [found.name for found in pkgutil.walk_packages(hlsgen.__path__, "hlsgen.")]
+    return {name: importlib.import_module(name) for name in ["hlsgen", *names] if not name.endswith("__main__")}
+
+
+@cache
+def sources() -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "hlsgen").rglob("*.py"))
+
+
+def has(item: Any, names: list[str]) -> bool:
+    """Whether there is item.name.name ..., fields of dataclasses included."""
+    for name in names:
+        if name in getattr(item, "__annotations__", {}):
+            return True
+        if not hasattr(item, name):
+            return False
+        item = getattr(item, name)
+    return True
+
+
+def resolves(name: str) -> bool:
+    """Whether it is a module (the end of its path will do), or something of a module, or of a class."""
+    parts = name.split(".")
+    for path, module in modules().items():
+        if has(module, parts):
+            return True
+        for n in range(1, len(parts) + 1):
+            if f".{path}".endswith("." + ".".join(parts[:n])) and has(module, parts[n:]):
+                return True
+    return False
+
+
+def missing(text: str) -> str:
+    """What a name in backticks names that does not exist; empty if it exists, or is no name of ours."""
+    name = re.sub(r"\(.*\)$", "", text.strip())
+    if re.fullmatch(r"[\w./-]+\.(py|v|j2|md|toml|svg)", name):
+        folder, _, file = name.rpartition("/")
+        if "NAME" in file or name in BUILT:
+            return "" if name in BUILT or any(f"/{folder}/" in path for path in tracked()) or not folder else "folder"
+        return "" if any(path.endswith(f"/{name}") for path in tracked()) else "file"
+    if re.fullmatch(r"[\w/]+/", name) and name.islower():
+        known = any(f"/{name}" in path for path in tracked()) or name in ("rtl/", "tb/", "digits/")
+        return "" if known else "folder"
+    if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", name):
+        if name.split(".")[0] in OTHERS or re.search(DATA + "$", name) or "NAME" in name:
+            return ""
+        return "" if resolves(name) else "name"
+    if re.fullmatch(r"[A-Z][a-z]\w*", name):
+        known = re.search(rf"\b{name}\b", sources()) or hasattr(builtins, name) or name in operators()
+        return "" if known else "class or operator"
+    return ""
+
+
+@cache
+def operators() -> set[str]:
+    return {schema.name for schema in onnx.defs.get_all_schemas_with_history()}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_names_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    plain = re.sub(r"^```.*?^```", "", text, flags=re.M | re.S)
+    wrong = {name: missing(name) for name in re.findall(r"`([^`\n]+)`", plain) if missing(name)}
+    assert not wrong
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.M | re.S):
+        for line in re.findall(r"^(?:from|import) hlsgen.*", code, re.M):
+            (node,) = ast.parse(line).body
+            found = modules()[node.module or ""] if isinstance(node, ast.ImportFrom) else hlsgen
+            assert isinstance(node, ast.ImportFrom | ast.Import)
+            for alias in node.names:
+                assert isinstance(node, ast.Import) or hasattr(found, alias.name), line
+
+
+def test_names_that_do_not_exist_are_found() -> None:
+    assert missing("rescale/realize/nothing.py") == "file"
+    assert missing("hlsgen.nothing.more()") == "name"
+    assert missing("ThresholdTable.nothing") == "name"
+    assert missing("Nothingness") == "class or operator"
+    assert missing("nothing/NAME.py") == "folder"
+    assert missing("nothing/") == "folder"
+    for name in (
+        "rescale/realize/rank.py",
+        "hlsgen.verify",
+        "ThresholdTable.corners()",
+        "evaluate.apply",
+        "Rank",
+        "ir/",
+    ):
+        assert not missing(name), name
