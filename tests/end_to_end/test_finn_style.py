@@ -33,6 +33,7 @@ def network(datatype: str, seed: int = 0) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "datatype,type_,fraction",
     [
@@ -63,6 +64,7 @@ def test_input_outside_its_type_is_refused(tmp_path: Path) -> None:
             reference.evaluate(build.graph, np.full((1, 24), value, np.float32))
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "op,attributes", [("ArgMax", {"axis": 1, "keepdims": 0}), ("ArgMax", {"axis": -1}), ("TopK", {"axis": -1})]
 )

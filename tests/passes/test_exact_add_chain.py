@@ -73,6 +73,7 @@ def test_one_float_scale(ops: str, tmp_path: Path) -> None:
     assert np.array_equal(got.ravel(), want)
 
 
+@pytest.mark.sim
 def test_hardware_and_proof(tmp_path: Path) -> None:
     onnx.save(network([0.3, 0.3, 0.3], "Add Sub"), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "m")
