@@ -1,4 +1,4 @@
-"""Markers: `oracle` is set here, from what a test module imports; `sim` is written at the test, and held here."""
+"""Markers and `--sample`. `oracle` is set here, from what a test module imports; `sim` is written at the test."""
 
 from __future__ import annotations
 
@@ -18,11 +18,27 @@ ORACLES = {"image_steps", "onnx.reference", "onnxruntime", "oracles", "ort", "qo
 SIMULATORS = {"iverilog", "make", "verilator", "vvp"}
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks every test of a module that imports an executor as `oracle`."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--sample", type=int, metavar="N", help="at most N cases of each parametrized test, evenly spread")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Marks every test of a module that imports an executor as `oracle`; leaves out what --sample does not want."""
     for item in items:
         if isinstance(item, pytest.Function) and _origins(item.module) & ORACLES:
             item.add_marker("oracle")
+    if count := config.getoption("--sample"):
+        cases: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+        kept = {id(item) for group in cases.values() for item in _spread(group, count)}
+        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+        items[:] = [item for item in items if id(item) in kept]
+
+
+def _spread(cases: list[pytest.Item], count: int) -> list[pytest.Item]:
+    """`count` of the cases, the first and middle ones among them; all where there are no more."""
+    return [cases[k * len(cases) // count] for k in range(count)] if len(cases) > count else cases
 
 
 def _origins(module: ModuleType) -> set[str]:
