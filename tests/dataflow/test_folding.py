@@ -90,7 +90,7 @@ def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
     b = Builder(5, True, 4)
     x = b.activation(b.input(1, 2, 6, 6))
     x = b.activation(b.conv(x, 4, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
-    x = b.activation(b.then(x, kind, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]))
+    x = b.activation(b.behind(x, kind, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]))
     onnx.save(b.model(x), tmp_path / "net.onnx")
     return hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=cycles))
 
@@ -135,7 +135,7 @@ def test_channels_of_several_pixels(tmp_path: Path) -> None:
 
     b = Builder(5, True, 4)
     x = b.quant(b.input(1, 6, 8, 8))
-    x = b.quant(b.then(x, "MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
+    x = b.quant(b.behind(x, "MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
     x = replace(x, shape=(1, 6, 4, 4))
     halves = []
     for start in (0, 3):

@@ -52,7 +52,7 @@ def linear(g: Graph, rng: np.random.Generator, columns: int, rows: int) -> None:
     """4-bit weights of scale 1/8: exact in the executor's float32."""
     weight = [rng.integers(-8, 8, (columns, rows)) / 8, 0.125, 0.0, 4.0]
     attributes = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND", "domain": DOMAIN}
-    g.current = g.node("MatMul", g.current, g.node("IntQuant", *(g.const(w) for w in weight), **attributes))
+    g.last = g.node("MatMul", g.last, g.node("IntQuant", *(g.const(w) for w in weight), **attributes))
     g.then("Add", rng.integers(-40, 40, rows) / 64)
 
 
