@@ -33,7 +33,7 @@ demo: setup
 
 # While you work: no simulator, one or two cases of each test.
 quick: setup-test
-	$(BIN)/python -m pytest -q -n $(JOBS) tests -m "not sim and not slow" --sample 1
+	$(BIN)/python -m pytest -q -n $(JOBS) tests -m "not sim and not sweep and not slow" --sample 1
 
 # Before a commit that others take.
 test: setup-test

@@ -342,6 +342,7 @@ def test_model_on_the_command_line(name: str, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
 
 
+@pytest.mark.sweep
 def test_models_that_are_right(tmp_path: Path) -> None:
     """The cases above fail for their fault and not for what they have in common."""
     for net in (quantizer(), mlp(), Net((1, 3, 4)).quant().linear(5, 4).quant(), Net((1, 1 << 16)).quant()):

@@ -77,6 +77,7 @@ def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
     return [path for path in found if suffix == ".mem" or path.name.startswith("hg_") == library]
 
 
+@pytest.mark.sweep
 @each()
 def test_every_file_is_held_by_its_hash(core: Path) -> None:
     rng = np.random.default_rng(1)

@@ -95,6 +95,7 @@ def visible_set(rng: random.Random) -> Set:
 # ---------------------------------------------------------------- the reference
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("make", [extreme_set, visible_set])
 def test_all_pairs_of_codes(make: Callable[[random.Random], Set]) -> None:
     rng = random.Random(make.__name__)

@@ -51,6 +51,7 @@ def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     assert np.array_equal(got, Qonnx(model)(x))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ops", ["Add Add", "Sub Add", "Add Add Sub"])
 def test_one_float_scale(ops: str, tmp_path: Path) -> None:
     """The exact sum, rounded once; the executor's may differ where it rounds a partial sum."""
