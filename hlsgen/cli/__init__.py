@@ -349,7 +349,3 @@ def main() -> None:
         text = f"{type(error).__name__}: {' '.join(str(error).split())}."
         problem = fail("HG099", "hlsgen", text, "Please report it, with the output under HLSGEN_DEBUG=1.")
         sys.exit(_stop(problem, "--json" in sys.argv).exit_code)
-
-
-if __name__ == "__main__":
-    main()
