@@ -91,6 +91,7 @@ def test_argmax_in_hardware(op: str, attributes: dict[str, int], tmp_path: Path)
     assert y.dtype == np.int64
 
 
+@pytest.mark.sweep
 def test_scales_apart_from_quantizers(tmp_path: Path) -> None:
     """Div, quantizer of scale 1, Mul, as qonnx extracts scales: of weights (per channel) and activations."""
     rng = np.random.default_rng(4)

@@ -58,6 +58,7 @@ def test_quantized_networks(
         assert len(np.unique(agrees(path, x, tmp_path))) > 50
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("option", [
     "ActivationSymmetric", "QDQKeepRemovableActivations", "AddQDQPairToWeight", "UseQDQContribOps", "WeightSymmetric",
 ])  # fmt: skip

@@ -226,5 +226,7 @@ def test_evaluator_rejects_other_types_and_shapes() -> None:
 
 def test_interpreter_ends_in_peace() -> None:
     """A schema with a Python function must be gone before the interpreter is."""
-    done = subprocess.run([sys.executable, "-c", "import hlsgen.frontend.domain_hlsgen"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", "import hlsgen.frontend.domain_hlsgen"], capture_output=True, text=True
+    )
     assert (done.returncode, done.stderr) == (0, "")
