@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo test test-all lint bench docs clean
+.PHONY: setup setup-test demo quick test test-all lint bench docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -31,9 +31,15 @@ demo: setup
 	$(BIN)/hlsgen verify demo/digits --sim verilator
 	$(BIN)/python examples/digits/evaluate.py
 
+# While you work: no simulator, one or two cases of each test.
+quick: setup-test
+	$(BIN)/python -m pytest -q -n $(JOBS) tests -m "not sim and not sweep and not slow" --sample 1
+
+# Before a commit that others take.
 test: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
+# And the long sweeps.
 test-all: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow"
 

@@ -25,6 +25,13 @@ class TopVerilator(Verilator):
         return [[word for word in command if word != "--public-flat-rw"] for command in commands]
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder simulate."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker("sim")
+
+
 @pytest.fixture
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""

@@ -342,6 +342,7 @@ def test_model_on_the_command_line(name: str, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["model.onnx"]
 
 
+@pytest.mark.sweep
 def test_models_that_are_right(tmp_path: Path) -> None:
     """The cases above fail for their fault and not for what they have in common."""
     for net in (quantizer(), mlp(), Net((1, 3, 4)).quant().linear(5, 4).quant(), Net((1, 1 << 16)).quant()):
@@ -435,6 +436,7 @@ def test_external_data_of_an_attribute(tmp_path: Path) -> None:
 HOSTILE = 'a*/b"c`d\ne\r\x1b[31m \\ // $finish; endmodule \u2028\u202e\x00 \u00e9'
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_names_with_control_characters(tmp_path: Path) -> None:
     folder = tmp_path / "model \n* endmodule"
@@ -718,6 +720,7 @@ def test_no_simulator(build_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "HG052" in result.stderr
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_broken_core(build_dir: Path, tmp_path: Path) -> None:
     shutil.copytree(build_dir, tmp_path / "copy")

@@ -138,6 +138,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("hlsgen-*.whl"))
 
 
+@pytest.mark.sweep
 def test_wheel_holds_all_templates(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     for path in (ROOT / "templates").rglob("*"):
@@ -145,6 +146,7 @@ def test_wheel_holds_all_templates(wheel: Path) -> None:
             assert f"hlsgen/templates/{path.relative_to(ROOT / 'templates').as_posix()}" in names
 
 
+@pytest.mark.sweep
 def test_installed_wheel_builds(wheel: Path, tmp_path: Path) -> None:
     """From the wheel alone, away from the source tree."""
     command = [

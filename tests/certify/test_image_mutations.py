@@ -42,6 +42,7 @@ def each(*names: str) -> Any:
     return pytest.mark.parametrize("core", names, indirect=True)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "name, way", [(n, w) for n in IMAGES for w in ("", " folded")] + [(n, " whole") for n in WHOLE]
 )

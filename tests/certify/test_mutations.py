@@ -77,6 +77,7 @@ def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
     return [path for path in found if suffix == ".mem" or path.name.startswith("hg_") == library]
 
 
+@pytest.mark.sweep
 @each()
 def test_every_file_is_held_by_its_hash(core: Path) -> None:
     rng = np.random.default_rng(1)
@@ -167,6 +168,7 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
     return Proof(found, 0, 0)
 
 
+@pytest.mark.sweep
 @each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
 def test_a_parameter_in_both_top_level_and_certificate(
     core: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
@@ -209,6 +211,7 @@ def test_a_parameter_in_both_top_level_and_certificate(
 # --------------------------------------------------------------------------- memories
 
 
+@pytest.mark.sweep
 @each(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
 def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a hash that agrees, a changed word fails if and only if some reachable input gets another code.

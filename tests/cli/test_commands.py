@@ -96,6 +96,7 @@ def test_rate_options() -> None:
     assert slow["estimate"]["lut"] < call_json("check", DIGITS, "--target-cycles", 16)["estimate"]["lut"]
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_reset_polarity_top_and_verify(tmp_path: Path) -> None:
     call("build", MODEL, "-o", tmp_path / "out", "--reset", "low", "--top", "my_core", "--target-cycles", 30)
@@ -114,6 +115,7 @@ def test_reset_polarity_top_and_verify(tmp_path: Path) -> None:
     assert manifest["top"]["reset"] == {"name": "rst_n", "active": "low", "kind": "synchronous"}
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_verify_fails_with_exit_code_1(tmp_path: Path) -> None:
     call("build", MODEL, "-o", tmp_path / "out", "--target-cycles", 30)
@@ -129,6 +131,7 @@ def test_verify_fails_with_exit_code_1(tmp_path: Path) -> None:
     assert "first divergence: layer" in text
 
 
+@pytest.mark.sim
 def test_run_reads_and_writes_arrays(tmp_path: Path) -> None:
     call("build", DIGITS, "-o", tmp_path / "out")
     x = np.random.default_rng(0).random((12, 64)).astype(np.float32)
@@ -146,6 +149,7 @@ def test_run_reads_and_writes_arrays(tmp_path: Path) -> None:
     assert np.array_equal(hlsgen.run(tmp_path / "out", x[:1]), y[:1])
 
 
+@pytest.mark.sim
 def test_lanes_and_stream_layout_of_a_datapath(tmp_path: Path) -> None:
     g = Graph((2, 3, 5))
     g.quant(np.array([0.1, 0.2, 0.3]).reshape(1, 3, 1), 0.0, 5.0, signed=1, narrow=0)
@@ -160,6 +164,7 @@ def test_lanes_and_stream_layout_of_a_datapath(tmp_path: Path) -> None:
     assert np.array_equal(y, hlsgen.run(tmp_path / "out", x))
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_shipped_testbench_runs_with_make(tmp_path: Path) -> None:
     call("build", MODEL, "-o", tmp_path / "out", "--target-cycles", 30)

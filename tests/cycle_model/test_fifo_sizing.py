@@ -73,6 +73,7 @@ def in_rtl(nodes: list[Node], frames: int, cycles: int, work: Path) -> tuple[int
     return ends[0] - taken[INPUT][0], ends[-1] - ends[-2]
 
 
+@pytest.mark.sim
 def test_classifier(tmp_path: Path) -> None:
     nodes = classifier(8)
     sized = size(nodes, latency)
@@ -96,6 +97,7 @@ def slower(nodes: list[Node], limit: tuple[int, int]) -> bool:
     return found[0] > limit[0] or found[1] > limit[1]
 
 
+@pytest.mark.sim
 def test_critical_fifos_cannot_be_smaller(tmp_path: Path) -> None:
     """Not in RTL either."""
     sized, frames = size(classifier(), latency), 4
@@ -108,6 +110,7 @@ def test_critical_fifos_cannot_be_smaller(tmp_path: Path) -> None:
         assert len(ends) < frames or ends[0] > sized.latency or ends[-1] - ends[-2] > sized.interval
 
 
+@pytest.mark.sim
 def test_random_networks(tmp_path: Path) -> None:
     """As fast as endless buffers, no unit that is not a FIFO gets lost, and RTL agrees."""
     dropped = critical = narrowed = 0
@@ -157,6 +160,7 @@ def short_branch() -> list[Node]:
     return net.finish(net.add(ConcatBeats((12, 12)), [left, right], Image("", 1, 1, 24, 1))[0])
 
 
+@pytest.mark.sim
 def test_no_pauses_stop_a_network(tmp_path: Path) -> None:
     """At full rate the registers of pipelines are full; they must not be counted on, as they are not after pauses."""
     sized, frames = size(short_branch(), latency), 3
@@ -189,6 +193,7 @@ def test_what_is_kept_for_pauses_is_needed() -> None:
     assert kept
 
 
+@pytest.mark.sim
 def test_a_border_in_front_of_a_convolution(tmp_path: Path) -> None:
     """While hg_pad sends it, a FIFO takes what comes from the unit that sets the pace."""
     net = Net()

@@ -57,12 +57,14 @@ def case(seed: int) -> tuple[int | None, list[bool]]:
     return (None, rng.randint(1, 300))[seed & 1], ready if seed & 2 else []
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("first", range(0, 30, 10))
 def test_straight_networks(first: int, tmp_path: Path) -> None:
     for seed in range(first, first + 10):
         compare(Random(seed, STRAIGHT).network(6), *case(seed), tmp_path)
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("kinds", [ROUTES, WINDOWS])
 @pytest.mark.parametrize("first", range(0, 45, 15))
 def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Path) -> None:
@@ -71,6 +73,7 @@ def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Pa
         compare(Random(seed, kinds).network(6), *case(seed), tmp_path)
 
 
+@pytest.mark.sim
 @pytest.mark.slow
 @pytest.mark.parametrize("first", range(1000, 2000, 50))
 def test_more_networks(first: int, tmp_path: Path) -> None:
@@ -93,6 +96,7 @@ def test_the_seeds_reach_everything() -> None:
     assert min(blocked, full_fifos // 5, full_windows // 5) > 3
 
 
+@pytest.mark.sim
 def test_widths(tmp_path: Path) -> None:
     """Groups that end within a beat, equal and not."""
     for channels, lanes in [(5, (2, 4, 3)), (3, (2, 2, 1)), (7, (4, 6, 2)), (9, (6, 4, 8)), (1, (2, 2, 2))]:
@@ -105,6 +109,7 @@ def test_widths(tmp_path: Path) -> None:
             compare(net.finish(x) if ready == [] else net.nodes, None, ready, tmp_path)
 
 
+@pytest.mark.sim
 def test_keys(tmp_path: Path) -> None:
     word = Stream(IntType(0, 2**32 - 1), 2, 6, 12)
     nodes = [
@@ -130,6 +135,7 @@ def residual(depth: int, rows: int = 5, more: int = 0) -> list[Node]:
     return net.finish(net.add(JoinStreams((1, 1)), [left, right], x)[0])
 
 
+@pytest.mark.sim
 def test_latency_and_interval(tmp_path: Path) -> None:
     nodes = residual(40, more=8)
     flow = compare(nodes, None, [], tmp_path, frames=5)
@@ -140,6 +146,7 @@ def test_latency_and_interval(tmp_path: Path) -> None:
     assert flow.interval == 5 * 6 * 36
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "seed, kinds, intervals",
     [
@@ -157,6 +164,7 @@ def test_intervals_that_change(seed: int, kinds: tuple[str, ...], intervals: tup
     assert measure(nodes, latency)[1] == max(np.diff(simulate(nodes, 30, latency).ends)[-8:])
 
 
+@pytest.mark.sim
 def test_a_deadlock_says_who_waits(tmp_path: Path) -> None:
     nodes = residual(3)
     flow = compare(nodes, None, [], tmp_path)

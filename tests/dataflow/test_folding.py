@@ -61,6 +61,7 @@ CASES = [("plain", 1), ("grouped", 2), ("bipolar", 0), ("signal", 0), ("residual
 MANY = [(kind, seed) for kind in KINDS for seed in range(20, 26)]
 
 
+@pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("kind, seed", [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MANY)])
 def test_any_folding_is_exact_and_certified(kind: str, seed: int, tmp_path: Path) -> None:
@@ -89,11 +90,12 @@ def pools(tmp_path: Path, kind: str, cycles: int) -> hlsgen.Build:
     b = Builder(5, True, 4)
     x = b.activation(b.input(1, 2, 6, 6))
     x = b.activation(b.conv(x, 4, kernel_shape=[3, 3], pads=[1, 1, 1, 1]))
-    x = b.activation(b.then(x, kind, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]))
+    x = b.activation(b.behind(x, kind, kernel_shape=[3, 3], strides=[1, 1], pads=[1, 1, 1, 1]))
     onnx.save(b.model(x), tmp_path / "net.onnx")
     return hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=cycles))
 
 
+@pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("kind", ["MaxPool"])
 def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
@@ -110,6 +112,7 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("cycles", [18, 6])
 def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
@@ -124,6 +127,7 @@ def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_channels_of_several_pixels(tmp_path: Path) -> None:
     """The port, a pool, slices, a concatenation and an upsampling keep up with several pixels a cycle."""
@@ -131,7 +135,7 @@ def test_channels_of_several_pixels(tmp_path: Path) -> None:
 
     b = Builder(5, True, 4)
     x = b.quant(b.input(1, 6, 8, 8))
-    x = b.quant(b.then(x, "MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
+    x = b.quant(b.behind(x, "MaxPool", kernel_shape=[2, 2], strides=[2, 2]))
     x = replace(x, shape=(1, 6, 4, 4))
     halves = []
     for start in (0, 3):

@@ -56,6 +56,7 @@ def differing(a: NDArray[np.int64], b: NDArray[np.int64]) -> bool:
     return bool((a != b).any())
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "kind, seed, cycles, modules",
     [
@@ -88,6 +89,7 @@ def test_other_weights_in_hardware(
     assert changed
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     """The testbench of a build writes load.hex before the frames; only the layer that is named is loaded."""
@@ -163,6 +165,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     assert b"LOADABLE" not in constant.files["rtl/top.v"]
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("loadable", [False, True])
 def test_no_pin_is_left_open(loadable: bool, tmp_path: Path) -> None:
     built(tmp_path, "grouped", 3, loadable=loadable)

@@ -52,7 +52,7 @@ def linear(g: Graph, rng: np.random.Generator, columns: int, rows: int) -> None:
     """4-bit weights of scale 1/8: exact in the executor's float32."""
     weight = [rng.integers(-8, 8, (columns, rows)) / 8, 0.125, 0.0, 4.0]
     attributes = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND", "domain": DOMAIN}
-    g.current = g.node("MatMul", g.current, g.node("IntQuant", *(g.const(w) for w in weight), **attributes))
+    g.last = g.node("MatMul", g.last, g.node("IntQuant", *(g.const(w) for w in weight), **attributes))
     g.then("Add", rng.integers(-40, 40, rows) / 64)
 
 
@@ -109,6 +109,7 @@ def test_behind_a_layer(name: str, tmp_path: Path) -> None:
     assert same(y, z)
 
 
+@pytest.mark.sim
 def test_slopes_of_channels(tmp_path: Path) -> None:
     """PRelu with a slope for each channel, one of them negative, one 0: between quantizers, and in a circuit."""
     slopes = np.array([0.3, -0.7, 0.0, 1.5], f32).reshape(4, 1, 1)
@@ -126,6 +127,7 @@ def test_slopes_of_channels(tmp_path: Path) -> None:
     assert hlsgen.verify(tmp_path / "out", ["verilator"], frames=3).ok
 
 
+@pytest.mark.sim
 def test_all_of_them_in_one_circuit(tmp_path: Path) -> None:
     """A chain of quantizers with every activation once, on fixed-point input, simulated."""
     g = Graph((1, 4))
@@ -140,6 +142,7 @@ def test_all_of_them_in_one_circuit(tmp_path: Path) -> None:
     in_hardware(model, x, Qonnx(model)(x), tmp_path, "verilator", input="fixed:8,4", lanes=2)
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("names", [("Tanh", "HardSwish", "Gelu"), ("Pow 2", "Sigmoid", "Elu")])
 def test_networks_in_hardware(names: tuple[str, ...], tmp_path: Path) -> None:
     """Three small layers with different activations."""

@@ -18,6 +18,8 @@ from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, key_to_float
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.simulation.verilator_library import NativeCore
 
+pytestmark = pytest.mark.sim
+
 Array = NDArray[Any]
 LANES = 16
 

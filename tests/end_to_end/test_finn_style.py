@@ -33,6 +33,7 @@ def network(datatype: str, seed: int = 0) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "datatype,type_,fraction",
     [
@@ -63,6 +64,7 @@ def test_input_outside_its_type_is_refused(tmp_path: Path) -> None:
             reference.evaluate(build.graph, np.full((1, 24), value, np.float32))
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "op,attributes", [("ArgMax", {"axis": 1, "keepdims": 0}), ("ArgMax", {"axis": -1}), ("TopK", {"axis": -1})]
 )
@@ -73,8 +75,8 @@ def test_argmax_in_hardware(op: str, attributes: dict[str, int], tmp_path: Path)
     g.then("MatMul", rng.integers(-3, 4, (10, 9)))
     if op == "TopK":
         k = g.const([1], np.int64)
-        g.nodes.append(onnx.helper.make_node("TopK", [g.current, k], ["", "index"], "top", **attributes))
-        g.current = "index"
+        g.nodes.append(onnx.helper.make_node("TopK", [g.last, k], ["", "index"], "top", **attributes))
+        g.last = "index"
     else:
         g.then(op, **attributes)
     model = g.model((1, 1))
@@ -89,6 +91,7 @@ def test_argmax_in_hardware(op: str, attributes: dict[str, int], tmp_path: Path)
     assert y.dtype == np.int64
 
 
+@pytest.mark.sweep
 def test_scales_apart_from_quantizers(tmp_path: Path) -> None:
     """Div, quantizer of scale 1, Mul, as qonnx extracts scales: of weights (per channel) and activations."""
     rng = np.random.default_rng(4)
@@ -100,11 +103,11 @@ def test_scales_apart_from_quantizers(tmp_path: Path) -> None:
         code = g.node("IntQuant", code, *parts, domain=DOMAIN, signed=1, narrow=0, rounding_mode="ROUND")
         return g.node("Mul", code, g.const(scale))
 
-    g.current = quant(g.current, 2.0**-5, 8.0)
+    g.last = quant(g.last, 2.0**-5, 8.0)
     for k, (columns, rows) in enumerate([(9, 7), (7, 4)]):
         scale = 2.0 ** rng.integers(-7, -3, rows) * (1 if k else 0.75)
         weight = quant(g.const(rng.normal(0, 0.3, (columns, rows))), scale, 4.0)
-        g.current = quant(g.node("MatMul", g.current, weight), 0.3125, 6.0)
+        g.last = quant(g.node("MatMul", g.last, weight), 0.3125, 6.0)
     g.then("MatMul", rng.integers(-8, 8, (4, 3)))
     model = g.model((1, 3))
     onnx.save(model, tmp_path / "model.onnx")

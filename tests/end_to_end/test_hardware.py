@@ -21,6 +21,8 @@ from hlsgen.interpreter import graph as reference
 from hlsgen.simulation.verilator_library import NativeCore
 from hlsgen.testbench.stimuli import stimuli
 
+pytestmark = pytest.mark.sim
+
 SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
 INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float32"]
 

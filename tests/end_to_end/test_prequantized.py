@@ -116,6 +116,7 @@ def test_sigmoid_in_half_precision(dtype: str, tmp_path: Path) -> None:
     assert 0.03 < wrong / total < 0.08
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("figures, dtype", [(("F1",), "int8"), (("F2", "F4"), "uint8")])
 def test_hardware_gives_the_codes_of_onnxruntime(
@@ -126,6 +127,7 @@ def test_hardware_gives_the_codes_of_onnxruntime(
     in_hardware(made, x, ort.run(made, {"x": x})[0], tmp_path, simulator, target_cycles=24)
 
 
+@pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("figures", [("F3",), ("F6",), ("F2", "F5", "F1")])
 def test_more_hardware(figures: Sequence[str], tmp_path: Path) -> None:
@@ -183,6 +185,7 @@ def test_sums_wrap(bias: int, tmp_path: Path) -> None:
     assert len(np.unique(agrees(made, codes(made, 300), tmp_path))) >= (2 if bias != 2**30 else 1)
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_wrapping_hardware(tmp_path: Path) -> None:
     weight = np.random.default_rng(0).integers(-128, 128, (8, 3)).astype(np.int8)

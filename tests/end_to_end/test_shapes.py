@@ -13,6 +13,8 @@ from random_graphs import DOMAIN, Graph
 
 import hlsgen
 
+pytestmark = pytest.mark.sim
+
 
 def assert_equal(g: Graph, output: tuple[int, ...], tmp_path: Path, **options: object) -> None:
     """Builds, verifies in Icarus, and compares 40 samples with qonnx."""

@@ -88,6 +88,7 @@ def test_requantizers_as_hardware(name: str, tmp_path: Path) -> None:
         assert same(codes[-1][0], y[points])
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("name, simulator", [
     pytest.param("KeywordSpotting", "icarus", marks=needs_icarus), ("ImageClassification", "verilator"),
 ])  # fmt: skip
@@ -112,6 +113,7 @@ def test_the_last_layer(name: str, simulator: str, tmp_path: Path) -> None:
     in_hardware(made, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("levels", [{"n_levels": 200, "n_levels_out": 16}, {"n_levels_out": 200}])
 def test_average(levels: dict[str, int], tmp_path: Path) -> None:
     """RequantShift of averages, which have a fraction: rounded down at the end only. Deeploy takes n_levels first."""

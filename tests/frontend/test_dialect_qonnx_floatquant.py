@@ -152,6 +152,7 @@ def samples(count: int, width: int, seed: int = 0) -> Array:
     return (r.choice([-1, 1], (count, width)) * 2 ** r.uniform(-3, 1.5, (count, width))).astype(np.float32)
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("net", NETS, ids=lambda f: f.__name__)
 def test_networks(net: Callable[[], Net], tmp_path: Path) -> None:
     """With scales that are powers of two the executor computes exactly: every bit agrees."""
@@ -166,6 +167,7 @@ def test_networks(net: Callable[[], Net], tmp_path: Path) -> None:
     assert verdict.ok, verdict
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("mode", list(Rounding))
 def test_alone(mode: Rounding, tmp_path: Path) -> None:
     """With float32 and fixed-point input: in hardware as well."""
@@ -178,6 +180,7 @@ def test_alone(mode: Rounding, tmp_path: Path) -> None:
     assert mode != Rounding.FLOOR or hlsgen.verify(tmp_path / "fixed", ["verilator"], frames=40).ok
 
 
+@pytest.mark.sim
 def test_the_model_of_brevitas(tmp_path: Path) -> None:
     """Scales that are no powers of two: exact sums, rounded once. With powers of two all bits are qonnx's."""
     path = shared_model("public/qonnx_floatquant_exec_qonnx_act_weight_fp8")

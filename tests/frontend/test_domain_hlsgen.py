@@ -44,6 +44,7 @@ def requantizer(rounding: str, seed: int) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("rounding", ["floor", "single", "double"])
 def test_named_roundings(tmp_path: Path, rounding: str) -> None:
     made = requantizer(rounding, 3)
@@ -56,6 +57,7 @@ def test_named_roundings(tmp_path: Path, rounding: str) -> None:
         assert (hlsgen.run(tmp_path / "build", x, backend) == expected).all()
 
 
+@pytest.mark.sweep
 def test_roundings_differ() -> None:
     """The conventions are not one another."""
     x = np.random.default_rng(2).integers(-128, 128, (4000, 24)).astype(np.int8)

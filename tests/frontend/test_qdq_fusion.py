@@ -58,6 +58,7 @@ def test_quantized_networks(
         assert len(np.unique(agrees(path, x, tmp_path))) > 50
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("option", [
     "ActivationSymmetric", "QDQKeepRemovableActivations", "AddQDQPairToWeight", "UseQDQContribOps", "WeightSymmetric",
 ])  # fmt: skip
@@ -71,6 +72,7 @@ def test_options_of_the_quantizer(option: str, gemm: bool, tmp_path: Path) -> No
         agrees(path, x, tmp_path)
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("form, activation, weight, gemm", [
     ("QDQ", "int8", "int8", True), ("QOperator", "uint8", "uint8", False),
@@ -281,6 +283,7 @@ def test_brevitas_qcdq(tmp_path: Path) -> None:
     assert same(y.argmax(axis=1), theirs[0].argmax(axis=1))
 
 
+@pytest.mark.sim
 @needs_icarus
 def test_hardware_of_brevitas_qcdq(tmp_path: Path) -> None:
     """The simulated hardware gives the sums that onnxruntime's results are made of."""
@@ -300,6 +303,7 @@ def clipped(net: Net, scale: float, bits: int) -> Net:
     return net.then("DequantizeLinear", f32(scale), zero)
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("scales, bits", [((0.25, 0.5, 0.5), 5), ((0.3, 0.17, 0.41), 4), ((0.1, 0.1, 0.2), 6)])
 def test_an_addition_of_few_bits(scales: tuple[float, float, float], bits: int, tmp_path: Path) -> None:
     """A residual addition of codes of less than 8 bits: for onnxruntime a QLinearAdd of bytes, with a Clip behind it."""

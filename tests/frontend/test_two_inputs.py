@@ -15,6 +15,8 @@ import hlsgen
 from hlsgen.frontend import domain_hlsgen
 from hlsgen.numerics.quantized_add import Parameters
 
+pytestmark = pytest.mark.sim
+
 Array = Any
 SHAPE = [1, 12]
 WILD = Parameters(-32768, 32767, 5, 65535, 40000, 255, 20)

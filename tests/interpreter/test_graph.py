@@ -62,6 +62,7 @@ def test_only_the_last_rounding_differs(name: str) -> None:
     assert isinstance(build.graph.output.encoding, Accumulator)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("model,scale", [
     ("public/zoo_tfc_1w1a", 1), ("public/zoo_tfc_1w2a", 1), ("public/zoo_tfc_2w2a", 1), ("brevitas/jsc_mlp_w6a6_po2", 0.5),
 ])  # fmt: skip
@@ -93,6 +94,7 @@ def test_chisel_binary_network(input_: str | None, x: list[list[int]]) -> None:
     assert np.array_equal(reference.evaluate(build.graph, data), Qonnx(onnx.load(path))(data))
 
 
+@pytest.mark.sweep
 def test_chisel_integer_network() -> None:
     path = shared_model("public/chisel_sint_simple_noscale")
     data = np.random.default_rng(0).uniform(-3, 20, (200, 3)).astype(np.float32)

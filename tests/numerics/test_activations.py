@@ -163,6 +163,7 @@ def test_correctly_rounded(kind: str, alpha: float, beta: float) -> None:
         assert not len(bad := wrong(kind, x[inside], y[inside], alpha, beta, exactly)), bad
 
 
+@pytest.mark.sweep
 def test_float64() -> None:
     """Rounded from decimals, always."""
     mp.prec = 700

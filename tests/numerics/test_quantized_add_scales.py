@@ -49,6 +49,7 @@ def derived(
     return derive(a, x, b, y, c, z, round_first=round_first)
 
 
+@pytest.mark.sweep
 def test_derived_add_is_within_its_bound() -> None:
     """Codes differ by one at most, and only where the exact sum is that close to a tie."""
     rng = random.Random(8)

@@ -37,6 +37,7 @@ def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     assert np.array_equal(got, Qonnx(model)(x))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("ops", ["Add Add", "Sub Add", "Add Add Sub"])
 def test_one_float_scale(ops: str, tmp_path: Path) -> None:
     """The exact sum, rounded once; the executor's may differ where it rounds a partial sum."""
@@ -59,6 +60,7 @@ def test_one_float_scale(ops: str, tmp_path: Path) -> None:
     assert np.array_equal(got.ravel(), want)
 
 
+@pytest.mark.sim
 def test_hardware_and_proof(tmp_path: Path) -> None:
     onnx.save(network([0.3, 0.3, 0.3], "Add Sub"), tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "m")

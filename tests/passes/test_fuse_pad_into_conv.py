@@ -36,6 +36,7 @@ def test_zeros(between: bool, tmp_path: Path) -> None:
     assert bool(rest) == between
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("value", [3, 0])
 def test_zero_points(value: int, tmp_path: Path) -> None:
     """ConvInteger pads with its zero point."""

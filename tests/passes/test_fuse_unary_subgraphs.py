@@ -195,6 +195,7 @@ def test_wide_sums_are_certified(name: str, tmp_path: Path) -> None:
     assert layers[-1].evaluated < 1000 < layers[-1].inputs
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("name", ["silu", "hardshrink"])
 def test_hardware(name: str, tmp_path: Path) -> None:
     onnx.save(network(PARTS[name]), tmp_path / "m.onnx")

@@ -44,6 +44,7 @@ def agrees(made: onnx.ModelProto, x: Any, folder: Path, kind: str) -> None:
     assert hlsgen.certify(folder / "build").ok
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize("channels", [4, 24])
 def test_sums_to_int16(tmp_path: Path, channels: int) -> None:
     """Steps of 4 channels are listed; those of 24 are looked at where they are suggested to be."""
@@ -60,12 +61,14 @@ def test_sums_to_int16(tmp_path: Path, channels: int) -> None:
     agrees(made, x, tmp_path, "float-scale")
 
 
+@pytest.mark.sim
 def test_floats_to_int16(tmp_path: Path) -> None:
     nodes = [helper.make_node("QuantizeLinear", ["x", "s", "zero"], ["y"])]
     made = model(nodes, TensorProto.FLOAT, {"s": np.float32(0.0013), "zero": np.int16(5)})
     agrees(made, np.random.default_rng(1).normal(0, 20, (400, 4)).astype(np.float32), tmp_path, "float-units")
 
 
+@pytest.mark.sim
 def test_a_layer_of_18_channels(tmp_path: Path) -> None:
     """16-bit QDQ: sums with a float bias, which no product is: the operations themselves."""
     r, size = np.random.default_rng(2), 18

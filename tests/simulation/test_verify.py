@@ -28,10 +28,12 @@ def flip(file: Path, line: int, bit: int = 0) -> None:
     file.write_text("\n".join(words) + "\n")
 
 
+@pytest.mark.sim
 def test_untouched_build_is_verified(core: Path) -> None:
     assert hlsgen.verify(core, ["icarus"], frames=10).ok
 
 
+@pytest.mark.sim
 def test_one_weight(core: Path) -> None:
     memory = core / "rtl" / "mv0.mem"
     flip(memory, 0, 1)
@@ -47,6 +49,7 @@ def test_one_weight(core: Path) -> None:
     assert where["expected"] != where["actual"]
 
 
+@pytest.mark.sim
 def test_one_threshold(core: Path) -> None:
     memory = next(iter(sorted((core / "rtl").glob("q1_*_00.mem"))))
     flip(memory, 0, 4 * len(memory.read_text().splitlines()[0]) - 5)
@@ -82,6 +85,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
     assert "manifest.json" in with_model.changed
 
 
+@pytest.mark.sim
 @pytest.mark.parametrize(
     "file,pattern,replacement",
     [
@@ -108,12 +112,14 @@ def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, rep
     assert not verdict.simulators["icarus"].ok
 
 
+@pytest.mark.sim
 def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
     (core / "rtl" / "top.v").write_text("module top(;\n")
     with pytest.raises(hlsgen.HlsgenError, match="HG053"):
         hlsgen.verify(core, ["icarus"], frames=2)
 
 
+@pytest.mark.sim
 def test_wrong_prediction_is_noticed(core: Path) -> None:
     """A vector buffer that reads in every other cycle still gives right values; the cycles tell."""
     path = core / "rtl" / "hg_replay.v"

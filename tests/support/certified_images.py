@@ -53,25 +53,25 @@ class Images(random_graphs.Graph):
     def whole(self, op: str, *values: Any, **attributes: Any) -> Images:
         """An operator whose other inputs are int64."""
         names = [self.const(v, np.int64) for v in values]
-        self.current = self.node(op, self.current, *names, **attributes)
+        self.last = self.node(op, self.last, *names, **attributes)
         return self
 
     def join(self, op: str, *names: str, **attributes: Any) -> Images:
-        self.current = self.node(op, *names, **attributes)
+        self.last = self.node(op, *names, **attributes)
         return self
 
     def branches(self, *makers: Callable[[Images], Any]) -> list[str]:
         """The ends of branches that all begin here."""
-        start, ends = self.current, []
+        start, ends = self.last, []
         for make in makers:
-            self.current = start
+            self.last = start
             make(self)
-            ends.append(self.current)
+            ends.append(self.last)
         return ends
 
     def model(self, output_shape: tuple[int, ...] | None = None) -> onnx.ModelProto:
         model = super().model(output_shape)
-        model.graph.output[0].CopyFrom(helper.make_tensor_value_info(self.current, TensorProto.FLOAT, None))
+        model.graph.output[0].CopyFrom(helper.make_tensor_value_info(self.last, TensorProto.FLOAT, None))
         return model
 
 
@@ -111,7 +111,7 @@ def moved() -> onnx.ModelProto:
     g.whole("Slice", [1, 1, 0], [3, 5, 6], [1, 2, 3], [1, 1, 2])
     g.whole("Pad", [0, 0, 1, 0, 0, 0, 0, 2]).codes(2.0)
     g.conv(3, 2, (2, 1)).codes(4.0, 3.0)
-    g.current = g.node("Resize", g.current, g.const([]), g.const([1.0, 1.0, 2.0, 3.0]), mode="nearest",
+    g.last = g.node("Resize", g.last, g.const([]), g.const([1.0, 1.0, 2.0, 3.0]), mode="nearest",
                        coordinate_transformation_mode="asymmetric", nearest_mode="floor")  # fmt: skip
     g.conv(2, 3, 1).codes(4.0, 3.0)
     g.then("Transpose", perm=[0, 1, 3, 2])

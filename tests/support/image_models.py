@@ -13,9 +13,11 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_graph import QONNX as GENERAL
+from onnx_graph import OnnxGraph
 
-GENERAL, LAST = "qonnx.custom_op.general", "qonnx.custom_op.channels_last"
+LAST = "qonnx.custom_op.channels_last"
 MODES = ["ROUND", "ROUND", "FLOOR", "CEIL", "UP", "DOWN", "HALF_UP", "HALF_DOWN"]
 #: Bits of an exact sum.
 SUM_BITS = 23
@@ -40,31 +42,22 @@ class Tensor:
         return self.shape[2:]
 
 
-class Builder:
+class Builder(OnnxGraph):
     """Every method adds nodes and gives the tensor behind them; what is not said is random."""
 
     def __init__(self, seed: int, powers: bool = True, max_bits: int = 5) -> None:
+        super().__init__(np.float32, np.float32, labels=True)
         self.rng, self.powers, self.max_bits = np.random.default_rng(seed), powers, max_bits
         self.version = int(self.rng.integers(1, 3))
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
         self.annotations: list[onnx.TensorAnnotation] = []
         self.infos: list[onnx.ValueInfoProto] = []
         self.source: tuple[int | str, ...] = ()
 
     # ----------------------------------------------------------------- plumbing
 
-    def const(self, value: Any, dtype: Any = np.float32) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
-        return name
-
-    def node(self, op: str, *inputs: str, domain: str = "", count: int = 1, **attributes: Any) -> str:
+    def node(self, op: str, *inputs: str, count: int = 1, **options: Any) -> str:
         """Name of the (first) result."""
-        names = [f"t{len(self.nodes)}" + (f"_{n}" if n else "") for n in range(count)]
-        label = f"{op}_{len(self.nodes)}"
-        self.nodes.append(helper.make_node(op, list(inputs), names, label, domain=domain, **attributes))
-        return names[0]
+        return self.add(op, inputs, [f"t{len(self.nodes)}" + (f"_{n}" if n else "") for n in range(count)], **options)
 
     def maybe(self, chance: float) -> bool:
         return bool(self.rng.random() < chance)
@@ -85,12 +78,9 @@ class Builder:
         shape = (self.source[0], *result.shape[1:]) if self.source[0] == "N" else result.shape
         source = helper.make_tensor_value_info("x", TensorProto.FLOAT, self.source)
         last = helper.make_tensor_value_info(result.name, elem_type, shape)
-        graph = helper.make_graph(self.nodes, "random", [source], [last], self.constants)
-        graph.quantization_annotation.extend(self.annotations)
-        graph.value_info.extend(self.infos)
-        opsets = [("", 13), (GENERAL, self.version), (LAST, 1)]
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(*o) for o in opsets])
-        model.ir_version = 8
+        model = self.proto("random", [source], [last], [("", 13), (GENERAL, self.version), (LAST, 1)])
+        model.graph.quantization_annotation.extend(self.annotations)
+        model.graph.value_info.extend(self.infos)
         return model
 
     def declared(self, name: str, *shape: int) -> str:
@@ -275,7 +265,7 @@ class Builder:
         name = self.node("BatchNormalization", x.name, *(self.const(v) for v in values))
         return replace(x, name=name, spread=x.spread * 1.2)
 
-    def then(self, x: Tensor, op: str, *constants: Any, **attributes: Any) -> Tensor:
+    def behind(self, x: Tensor, op: str, *constants: Any, **attributes: Any) -> Tensor:
         """An operation that keeps the shape."""
         return replace(x, name=self.node(op, x.name, *(self.const(c) for c in constants), **attributes))
 

@@ -32,11 +32,11 @@ def after(b: Builder, x: Tensor, pool: bool = True) -> Tensor:
     """What follows a layer: BatchNormalization, Relu, MaxPool, a quantizer, in any of the usual orders."""
     parts = [b.norm] * b.maybe(0.4)
     if b.maybe(0.4):
-        parts.append(lambda x: b.then(x, "Relu"))
+        parts.append(lambda x: b.behind(x, "Relu"))
     elif b.maybe(0.15):
-        parts.append(lambda x: b.then(x, "Clip", -1.0, 6.0))
+        parts.append(lambda x: b.behind(x, "Clip", -1.0, 6.0))
     if b.maybe(0.15):
-        parts.append(lambda x: b.then(x, b.pick("Mul", "Div"), np.full((), 0.5)))
+        parts.append(lambda x: b.behind(x, b.pick("Mul", "Div"), np.full((), 0.5)))
     parts.append(b.activation)
     if pool and min(x.points, default=0) >= 2 and b.maybe(0.35):
         parts.insert(b.between(0, len(parts)), b.max_pool)
@@ -67,7 +67,7 @@ def ending(b: Builder, x: Tensor) -> onnx.ModelProto:
     flat = flattened(b, x)
     x = b.dense(flat, b.between(2, 6))
     if kind == "argmax":
-        return b.model(replace(b.then(x, "ArgMax", axis=1, keepdims=1), shape=(1, 1)), TensorProto.INT64)
+        return b.model(replace(b.behind(x, "ArgMax", axis=1, keepdims=1), shape=(1, 1)), TensorProto.INT64)
     if kind == "topk":
         k = b.const([1], np.int64)
         b.node("TopK", x.name, k, axis=-1, count=2)
@@ -157,7 +157,7 @@ def pooled(b: Builder, size: int) -> onnx.ModelProto:
     averaged = Tensor(b.node("AveragePool", x.name, **own), (*x.shape[:2], *out), 12, 1.0)
     x = averaged
     if b.maybe(0.6) and k in (2, 4):
-        x = b.then(averaged, "Mul", float(k * k))
+        x = b.behind(averaged, "Mul", float(k * k))
         x = b.trunc(x, scale, 4 + 2 * (k // 2), 4)
     else:
         x = b.quant(x)
@@ -170,7 +170,7 @@ def maxima(b: Builder, size: int) -> onnx.ModelProto:
     if b.maybe(0.4):
         x = b.max_pool(x)
     x = same(b, x, b.between(1, 5))
-    parts = [b.norm] * b.maybe(0.6) + [lambda x: b.then(x, "Relu")] * b.maybe(0.6)
+    parts = [b.norm] * b.maybe(0.6) + [lambda x: b.behind(x, "Relu")] * b.maybe(0.6)
     parts.insert(b.between(0, len(parts)), b.max_pool)
     for part in parts:
         x = part(x)
@@ -192,7 +192,7 @@ def residual(b: Builder, size: int) -> onnx.ModelProto:
             other = b.quant(x, 4)
         pair = (other, y) if b.maybe(0.5) else (y, other)
         x = b.joined(b.pick("Add", "Add", "Add", "Sub", "Mul"), *pair)
-        x = b.then(x, "Relu") if b.maybe(0.5) else x
+        x = b.behind(x, "Relu") if b.maybe(0.5) else x
         x = b.quant(x)
     return ending(b, x)
 

@@ -16,6 +16,7 @@ import ort
 import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
+from onnx_graph import OnnxGraph
 from paths import ROOT
 
 import hlsgen
@@ -36,11 +37,18 @@ def _example() -> ModuleType:
 
 
 _module = _example()
-Graph, prequantized, multiplier_and_shift = _module.Graph, _module.prequantized, _module.multiplier_and_shift
+prequantized, multiplier_and_shift = _module.prequantized, _module.multiplier_and_shift
 FIGURES = tuple(_module.FIGURES)
 #: Nodes for `chain`.
 ONE = np.float32(1)
 FLOAT, QUANTIZE = ("Cast", {"to": TensorProto.FLOAT}), ("QuantizeLinear", ONE, np.int8(0))
+
+
+class Graph(OnnxGraph):
+    """A chain of standard ONNX; constants keep their types."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
 
 
 def typed(dtype: Any) -> int:
@@ -77,9 +85,8 @@ def finished(graph: Any, source: Any, shape: Sequence[int | str], opset: int = 1
     """The model of a Graph; its result of whatever type and shape the last node gives."""
     x = helper.make_tensor_value_info("x", typed(source), list(shape))
     y = helper.make_empty_tensor_value_info(graph.last)
-    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    made = helper.make_graph(graph.nodes, "chain", [x], [y], graph.constants)
-    return helper.make_model(made, opset_imports=opsets, ir_version=8 if opset < 19 else 10 if opset < 23 else 13)
+    opsets = [("", opset), ("com.microsoft", 1)]
+    return graph.proto("chain", [x], [y], opsets, 8 if opset < 19 else 10 if opset < 23 else 13)
 
 
 def dequantized(graph: Any, codes: Any, scale: Any, zero: Any = None, **attributes: Any) -> str:
@@ -163,7 +170,9 @@ def float_mlp(layers: Sequence[int] = (16, 24, 12, 5), *, gemm: bool = False, se
             graph.then("MatMul", weight).then("Add", bias)
         if k < len(layers) - 2:
             graph.then("Relu")
-    return graph.model((TensorProto.FLOAT, ["N", layers[0]]), (TensorProto.FLOAT, ["N", layers[-1]]))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", layers[0]])
+    y = helper.make_tensor_value_info(graph.last, TensorProto.FLOAT, ["N", layers[-1]])
+    return graph.proto("integer", [x], [y], [("", 13)])
 
 
 def quantize_mlp(

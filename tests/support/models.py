@@ -9,46 +9,26 @@ from typing import Any
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_graph import QONNX as DOMAIN
+from onnx_graph import OnnxGraph
 
-DOMAIN = "qonnx.custom_op.general"
 Array = NDArray[Any]
 
 
-class Net:
+class Net(OnnxGraph):
     """A straight model; `last` is the tensor that the next node takes."""
 
     def __init__(self, shape: Sequence[int | str | None] | None = (1, 4), elem_type: int = TensorProto.FLOAT) -> None:
+        super().__init__()
         self.inputs = [helper.make_tensor_value_info("x", elem_type, shape)]
         self.outputs: list[str] | None = None
-        self.nodes: list[onnx.NodeProto] = []
-        self.constants: list[onnx.TensorProto] = []
         self.opsets = {"": 13, DOMAIN: 1}
-        self.last = "x"
 
-    def const(self, value: Any, dtype: Any = np.float32, name: str | None = None) -> str:
-        """A constant's name; text is taken as the name of a tensor that exists."""
-        if isinstance(value, str):
-            return value
-        array = value if isinstance(value, np.ndarray) else np.asarray(value, dtype)
-        name = name or f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(array, name))
-        return name
-
-    def node(
-        self, op: str, *inputs: Any, name: str | None = None, outputs: list[str] | None = None, domain: str = "",
-        **attributes: Any,
-    ) -> Net:  # fmt: skip
+    def node(self, op: str, *inputs: Any, **options: Any) -> Net:
         """`op` with exactly these inputs; its first output becomes the last tensor."""
-        made = [f"t{len(self.nodes)}"] if outputs is None else outputs
-        names = [self.const(i) for i in inputs]
-        self.nodes.append(helper.make_node(op, names, made, name=name, domain=domain, **attributes))
-        self.last = next((m for m in made if m), self.last)
+        self.last = self.add(op, inputs, **options) or self.last
         return self
-
-    def then(self, op: str, *constants: Any, **options: Any) -> Net:
-        """`op` on the last tensor and constants."""
-        return self.node(op, self.last, *constants, **options)
 
     def quant(self, scale: Any = 0.5, zero: Any = 0.0, bits: Any = 4.0, **options: Any) -> Net:
         options.setdefault("domain", DOMAIN)
@@ -65,10 +45,7 @@ class Net:
     def model(self) -> onnx.ModelProto:
         names = [self.last] if self.outputs is None else self.outputs
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
-        graph = helper.make_graph(self.nodes, "net", self.inputs, outputs, self.constants)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid(d, v) for d, v in self.opsets.items()])
-        model.ir_version = 8
-        return model
+        return self.proto("net", self.inputs, outputs, self.opsets.items())
 
 
 def quantizer(**options: Any) -> Net:
@@ -91,8 +68,8 @@ def newer(model: onnx.ModelProto) -> onnx.ModelProto:
     """In an opset that has all operators, with all attributes of the quantizers, which qonnx wants."""
     defaults = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
     for node in (n for n in model.graph.node if n.op_type == "IntQuant"):
-        missing = defaults.keys() - {a.name for a in node.attribute}
-        node.attribute.extend(helper.make_attribute(key, defaults[key]) for key in missing)
+        given = {a.name for a in node.attribute}
+        node.attribute.extend(helper.make_attribute(key, value) for key, value in defaults.items() if key not in given)
     del model.opset_import[:]
     model.opset_import.extend([helper.make_opsetid("", 18), helper.make_opsetid(DOMAIN, 1)])
     return model

@@ -2,55 +2,37 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+from onnx_graph import QONNX as DOMAIN
+from onnx_graph import OnnxGraph
 
-DOMAIN = "qonnx.custom_op.general"
 MODES = ["ROUND", "half_even", "CEIL", "floor", "UP", "DOWN", "HALF_UP", "half_down"]
 Array = NDArray[Any]
 
 
-@dataclass
-class Graph:
-    """Collects nodes and constants; `current` is the last tensor."""
+class Graph(OnnxGraph):
+    """A QONNX model of input x, whose constants are float32 throughout."""
 
-    shape: tuple[int, ...]
-    version: int = 1
-    nodes: list[onnx.NodeProto] = field(default_factory=list)
-    constants: list[onnx.TensorProto] = field(default_factory=list)
-    current: str = "x"
+    def __init__(self, shape: tuple[int, ...], version: int = 1) -> None:
+        super().__init__(np.float32, np.float32, labels=True)
+        self.shape, self.version = shape, version
 
-    def const(self, value: Any, dtype: Any = np.float32) -> str:
-        name = f"c{len(self.constants)}"
-        self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
-        return name
-
-    def node(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        output = f"t{len(self.nodes)}"
-        self.nodes.append(
-            helper.make_node(op, list(inputs), [output], f"{op}_{len(self.nodes)}", domain=domain, **attributes)
-        )
-        return output
-
-    def then(self, op: str, *constants: Any, **attributes: Any) -> None:
-        self.current = self.node(op, self.current, *(self.const(c) for c in constants), **attributes)
+    def node(self, op: str, *inputs: str, **options: Any) -> str:
+        """The name of the result; `last` stays."""
+        return self.add(op, inputs, **options)
 
     def quant(self, scale: Any, zero: Any, bits: float, **attributes: Any) -> None:
         self.then("IntQuant", scale, zero, bits, domain=DOMAIN, **attributes)
 
     def model(self, output_shape: tuple[int, ...] | None = None) -> onnx.ModelProto:
         source = helper.make_tensor_value_info("x", TensorProto.FLOAT, self.shape)
-        result = helper.make_tensor_value_info(self.current, TensorProto.FLOAT, output_shape or self.shape)
-        graph = helper.make_graph(self.nodes, "random", [source], [result], self.constants)
-        opsets = [helper.make_opsetid("", 13), helper.make_opsetid(DOMAIN, self.version)]
-        model = helper.make_model(graph, opset_imports=opsets)
-        model.ir_version = 8
-        return model
+        result = helper.make_tensor_value_info(self.last, TensorProto.FLOAT, output_shape or self.shape)
+        return self.proto("random", [source], [result], [("", 13), (DOMAIN, self.version)])
 
 
 def scales(rng: np.random.Generator, shape: tuple[int, ...], powers: bool | None = None) -> Array:
@@ -91,7 +73,7 @@ def _arithmetic(g: Graph, rng: np.random.Generator) -> None:
         case "Add" | "Sub":
             g.then(op, rng.normal(0, 1, shape))
         case "Minus":
-            g.current = g.node("Sub", g.const(rng.normal(0, 1, shape)), g.current)
+            g.last = g.node("Sub", g.const(rng.normal(0, 1, shape)), g.last)
         case "Mul" | "Div":
             g.then(op, scales(rng, shape) * rng.choice([1, 1, 1, -1], shape))
         case "Relu":
@@ -206,11 +188,11 @@ def _linear(g: Graph, rng: np.random.Generator, columns: int, rows: int, powers:
     bias = rng.integers(-40, 40, rows) / 16 if powers else rng.normal(0, 1, rows)
     if rng.random() < 0.4:
         turned = g.node("Transpose", weight, perm=[1, 0])
-        inputs = [g.current, turned] + ([g.const(bias)] if rng.random() < 0.7 else [])
-        g.current = g.node(
+        inputs = [g.last, turned] + ([g.const(bias)] if rng.random() < 0.7 else [])
+        g.last = g.node(
             "Gemm", *inputs, transB=1, alpha=float(rng.choice([1.0, 0.5])), beta=float(rng.choice([1.0, 2.0]))
         )
     else:
-        g.current = g.node("MatMul", g.current, weight)
+        g.last = g.node("MatMul", g.last, weight)
         if rng.random() < 0.5:
             g.then("Add", bias)
