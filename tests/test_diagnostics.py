@@ -875,10 +875,10 @@ def test_mutations(kind: str, seed: int, tmp_path: Path) -> None:
 
 
 def test_every_code_has_a_case() -> None:
-    elsewhere = {"HG001", "HG050", "HG051", "HG052", "HG053", "HG054", "HG055", "HG056", "HG099"}
+    elsewhere = {"HG001", "HG050", "HG051", "HG052", "HG053", "HG054", "HG055", "HG056", "HG098", "HG099"}
     text = "".join(
         (ROOT / "tests" / f"{name}.py").read_text("utf-8")
-        for name in ("test_diagnostics", "certify/test_certify", "driver/test_weight_update")
+        for name in ("test_diagnostics", "certify/test_certify", "driver/test_weight_update", "passes/test_pipeline")
     )
     assert all(text.count(f'"{code}') + text.count(f"{code} ") > 1 for code in elsewhere)
     assert {case[0] for case in CASES.values()} | elsewhere == set(CODES)
