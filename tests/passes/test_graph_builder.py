@@ -141,8 +141,8 @@ def test_a_dequantizer_is_part_of_the_reading() -> None:
     builder = GraphBuilder(Collector(), given)
     found = builder.flushed(PendingValue(0, given, (("d", scale),)))
     assert isinstance(found.value.encoding, Affine)
-    assert not found.pending
+    assert not found.named_ops
     moved = Value(V, given.type, IntegerEncoding("int8", const(1, 2, np.int64)))
     kept = builder.flushed(PendingValue(0, moved, (("d", scale),)))
     assert kept.value is moved
-    assert len(kept.pending) == 1
+    assert len(kept.named_ops) == 1
