@@ -95,15 +95,17 @@ Steps = list[tuple[ir.Op, ir.Shape, tuple[int, ...]]]
 V = (1, 4)
 
 
-def sum_of(scales: list[Any], *, between: list[ir.Op] | None = None) -> ir.Model:
-    """Quantized tensors added up one by one, operations behind the first, a quantizer behind all."""
+def sum_of(scales: list[Any], *, between: list[ir.Op] | None = None, behind: int = 1) -> ir.Model:
+    """Quantized tensors added up, the third and fifth subtracted; operations behind one of them, a quantizer behind all."""
     steps: Steps = [(quant(2, scale), V, (0,)) for scale in scales]
-    total = 1
+    terms = list(range(1, len(scales) + 1))
     for op in between or []:
-        steps.append((op, V, (total,)))
-        total = len(steps)
-    for value in range(2, len(scales) + 1):
-        steps.append((ir.Binary(BinaryKind.SUB if value % 2 else BinaryKind.ADD), V, (total, value)))
+        steps.append((op, V, (terms[behind - 1],)))
+        terms[behind - 1] = len(steps)
+    total = terms[0]
+    for n, value in enumerate(terms[1:], 2):
+        kind = BinaryKind.SUB if n > 2 and n % 2 else BinaryKind.ADD
+        steps.append((ir.Binary(kind), V, (total, value)))
         total = len(steps)
     return model_of(V, *steps, (quant(2, 0.5), V, (total,)))
 
@@ -127,13 +129,15 @@ def test_random_models_are_exact_sums() -> None:
         unit = float(np.float32(rng.uniform(0.1, 0.2)))
         scales = [unit * 2.0 ** int(n) for n in rng.integers(0, 3, int(rng.integers(3, 6)))]
         added = float(rng.integers(-9, 9)) / 16
-        graph = lowered(sum_of(scales, between=[Add(const(added, 2))] if seed % 2 else []))
+        graph = lowered(
+            sum_of(scales, between=[Add(const(added, 2))] if seed % 2 else [], behind=3 if seed % 4 == 1 else 1)
+        )
         assert exact_sums(graph) == len(scales) - 1
         x = rng.normal(0, 4, (16, *V)).astype(np.float32)
         codes = reference.encode_input(graph, x)
         got = reference.decode_output(graph, reference.run_layers(graph, codes)[-1]).ravel()
         for number, given in enumerate(x.ravel()):
-            total = Fraction(added if seed % 2 else 0)
+            total = Fraction((-added if seed % 4 == 1 else added) if seed % 2 else 0)
             for n, scale in enumerate(scales, 1):
                 code = max(-128, min(127, int(np.round(np.float32(given) / np.float32(scale)))))
                 total += (-1 if n > 2 and n % 2 else 1) * code * Fraction(scale)
