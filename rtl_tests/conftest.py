@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from lanes import tool_environment
 from streams import RTL, Pipeline, Stream
 
 HERE = Path(__file__).resolve().parent
+#: Every Model behind every pass, and every Graph, is checked (docs/diagnostics.md, HG098). Subprocesses inherit it.
+os.environ["HLSGEN_CHECK"] = "1"
 Simulate = Callable[..., None]
 
 

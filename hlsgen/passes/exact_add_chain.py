@@ -1,7 +1,9 @@
-"""Sums of several tensors, one behind the other without a quantizer: exact, and rounded once, as in a linear layer.
+"""Adds several tensors up exactly, where no quantizer stands between the additions, and rounds once, as a linear layer does.
 
-Every operand is codes times a scale. Scales are binary fractions, so all are whole multiples of one unit, and
-the sum is an integer in that unit.
+Matched: additions and subtractions of three tensors or more, each of them codes times one scale, with float32 constants
+added. Made: sums of integers, two operands a layer, and an `Accumulator` that says what the last sum means. Every scale
+is a binary fraction, so all scales are whole multiples of one unit, and the sum is an integer in that unit. The numeric
+contract defines the value of such a chain as this exact sum, rounded once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,10 @@
-"""Pads that stand in front of a convolution become its own padding."""
+"""Makes a Pad in front of a convolution the convolution's own padding.
+
+Matched: a Conv or ConvInteger whose input is a Pad, with nothing between them but reshapes and transposes that leave
+every element where it is. The border must have the value that the convolution pads with: 0, or the zero point.
+Made: the convolution alone, with both borders added up. It meets the same numbers in the same places as before.
+A Pad that another step uses as well stays for that step.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +17,7 @@ from hlsgen.ir.rewrite import pruned
 
 
 def into_convolutions(model: Model) -> Model:
-    """The model with every such border moved, the results unchanged."""
+    """The model with every such Pad inside its convolution; the results stay what they are."""
     steps = list(model.steps)
     for i, step in enumerate(steps):
         while isinstance(step.op, Conv | ConvInteger) and (found := _border(steps, step.inputs[0])) is not None:

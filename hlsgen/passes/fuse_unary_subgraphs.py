@@ -1,6 +1,8 @@
-"""Functions of one tensor that the file writes with several: x * Sigmoid(x), Where(x > a, f(x), g(x)).
+"""Fuses what a file writes with several tensors, but is a function of one: x * Sigmoid(x), Where(x > a, f(x), g(x)).
 
-A joint whose operands are all made of one tensor, element by element, is an elementwise operation on it.
+Matched: a Binary or Select whose operands are all made of one tensor by elementwise operations. Made: one elementwise
+operation on that tensor (`BinaryOf`, `Where`), which holds these chains and evaluates them as before. Left alone: a
+Binary whose operands are both quantized on the way, as a function of two codes is as cheap as one of the tensor.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ Way = tuple[Elementwise, ...]
 
 
 def functions_of_one(model: Model) -> Model:
-    """The model with every such joint as an operation. Raises HG015 for a Select that is none."""
+    """The model with every such step as one operation. Raises HG015 for a Select that is no function of one tensor."""
     steps = list(model.steps)
     for i, step in enumerate(steps):
         found = _operation(steps, step, model.input_shape) if isinstance(step.op, Binary | Select) else None

@@ -1,4 +1,9 @@
-"""What is known of a tensor while layers are made: its codes, and the operations on them that are still to be done."""
+"""Builds the layers of a Graph; float operations wait until a quantizer ends them.
+
+Of every tensor is known: which value of the Graph holds its codes, what the codes mean, and which operations on them
+are still to be done (`PendingValue`). When a quantizer comes, all that waits becomes one `Map`, or a `BinaryMap` where
+two tensors are joined. The layer evaluates the model's own operations in order, so values stay the same.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +54,7 @@ from hlsgen.passes.quantization import code_interval, grid, grid_of_pair
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
-Pending = tuple[tuple[str, Elementwise], ...]
+NamedOps = tuple[tuple[str, Elementwise], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,16 +67,16 @@ class PendingValue:
 
     index: int
     value: Value
-    pending: Pending = ()
+    named_ops: NamedOps = ()
     branches: Branches | None = None
     shared: bool = False
 
     def then(self, name: str, op: Elementwise) -> PendingValue:
-        return replace(self, pending=(*self.pending, (name, op)))
+        return replace(self, named_ops=(*self.named_ops, (name, op)))
 
     @property
     def ops(self) -> list[Elementwise]:
-        return [op for _, op in self.pending]
+        return [op for _, op in self.named_ops]
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,121 +121,125 @@ class GraphBuilder:
         numbers = (f"{name} ({n})" for n in range(2, len(taken) + 3))
         return name if name not in taken else next(new for new in numbers if new not in taken)
 
-    def relabelled(self, name: str, held: PendingValue, op: Reshape | Transpose, shape: Shape) -> PendingValue:
+    def relabelled(self, name: str, tensor: PendingValue, op: Reshape | Transpose, shape: Shape) -> PendingValue:
         """The tensor reshaped or transposed, in front of what is still to be done."""
-        before = held.value.shape
+        before = tensor.value.shape
         if isinstance(op, Reshape) and before == shape:
-            return held
-        pending = tuple((n, relabel(p, op, before, shape)) for n, p in held.pending)
-        value = replace(held.value, shape=shape, encoding=relabel(held.value.encoding, op, before, shape))
-        if held.branches is not None:
-            left, right = (self.relabelled(name, h, op, shape) for h in (held.branches.left, held.branches.right))
-            return replace(held, value=value, pending=pending, branches=replace(held.branches, left=left, right=right))
-        source = held.value
-        return replace(self.add(View(name, op, source, value, (held.index,))), pending=pending)
+            return tensor
+        named_ops = tuple((n, relabel(p, op, before, shape)) for n, p in tensor.named_ops)
+        value = replace(tensor.value, shape=shape, encoding=relabel(tensor.value.encoding, op, before, shape))
+        if tensor.branches is not None:
+            left, right = (self.relabelled(name, h, op, shape) for h in (tensor.branches.left, tensor.branches.right))
+            return replace(
+                tensor, value=value, named_ops=named_ops, branches=replace(tensor.branches, left=left, right=right)
+            )
+        source = tensor.value
+        return replace(self.add(View(name, op, source, value, (tensor.index,))), named_ops=named_ops)
 
-    def flushed(self, held: PendingValue) -> PendingValue:
+    def flushed(self, tensor: PendingValue) -> PendingValue:
         """The tensor with a layer for its operations up to the last quantizer.
 
         What activations do behind the first quantizer of a wide input, or anything behind a `Pair`, stays a
         function of few codes.
         """
-        ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
-        if ends and held.branches is not None:
-            return self.flushed(self._merged(held, held.branches, ends[0]))
+        ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        if ends and tensor.branches is not None:
+            return self.flushed(self._merged(tensor, tensor.branches, ends[0]))
         curved = (
-            any(isinstance(op, Activation | Slope | BinaryOf | Where) for op in held.ops[ends[0] :]) if ends else False
+            any(isinstance(op, Activation | Slope | BinaryOf | Where) for op in tensor.ops[ends[0] :])
+            if ends
+            else False
         )
-        pair = bool(ends) and isinstance(held.ops[ends[0]], Pair)
-        if len(ends) > 1 and (pair or (curved and held.value.type.bits > _WIDE)):
-            held = self._closed(held, ends[0])
-            ends = [i for i, op in enumerate(held.ops) if isinstance(op, QUANTIZERS)]
+        pair = bool(ends) and isinstance(tensor.ops[ends[0]], Pair)
+        if len(ends) > 1 and (pair or (curved and tensor.value.type.bits > _WIDE)):
+            tensor = self._closed(tensor, ends[0])
+            ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
         if ends:
-            held = self._closed(held, ends[-1])
-        if held.pending and (meaning := _dequantized(held.value, held.ops[0])) is not None:
-            held = replace(held, value=replace(held.value, encoding=meaning), pending=held.pending[1:])
-        return held
+            tensor = self._closed(tensor, ends[-1])
+        if tensor.named_ops and (meaning := _dequantized(tensor.value, tensor.ops[0])) is not None:
+            tensor = replace(tensor, value=replace(tensor.value, encoding=meaning), named_ops=tensor.named_ops[1:])
+        return tensor
 
-    def _closed(self, held: PendingValue, end: int) -> PendingValue:
+    def _closed(self, tensor: PendingValue, end: int) -> PendingValue:
         """With a Map for the operations up to the quantizer at `end`, and the bounds that follow it."""
-        quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
+        quantizer, bounds = bounded(tensor.ops[end], tensor.ops[end + 1 :])
         assert isinstance(quantizer, QUANTIZERS)
-        made = self.mapped(held.pending[end][0], held, held.ops[:end], quantizer)
-        return replace(made, pending=held.pending[end + 1 + bounds :])
+        made = self.mapped(tensor.named_ops[end][0], tensor, tensor.ops[:end], quantizer)
+        return replace(made, named_ops=tensor.named_ops[end + 1 + bounds :])
 
-    def mapped(self, name: str, held: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer) -> PendingValue:
-        result = Value(held.value.shape, code_interval(held.value, ops, quantizer), decoding(quantizer))
-        return self.add(Map(name, tuple(ops), quantizer, held.value, result, (held.index,)))
+    def mapped(self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer) -> PendingValue:
+        result = Value(tensor.value.shape, code_interval(tensor.value, ops, quantizer), decoding(quantizer))
+        return self.add(Map(name, tuple(ops), quantizer, tensor.value, result, (tensor.index,)))
 
-    def _merged(self, held: PendingValue, both: Branches, end: int) -> PendingValue:
-        quantizer, bounds = bounded(held.ops[end], held.ops[end + 1 :])
+    def _merged(self, tensor: PendingValue, both: Branches, end: int) -> PendingValue:
+        quantizer, bounds = bounded(tensor.ops[end], tensor.ops[end + 1 :])
         assert isinstance(quantizer, QUANTIZERS)
-        made = self._merge(held.pending[end][0], held, both, held.ops[:end], quantizer)
-        return replace(made, pending=held.pending[end + 1 + bounds :])
+        made = self._merge(tensor.named_ops[end][0], tensor, both, tensor.ops[:end], quantizer)
+        return replace(made, named_ops=tensor.named_ops[end + 1 + bounds :])
 
     def _merge(
-        self, name: str, held: PendingValue, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
+        self, name: str, tensor: PendingValue, both: Branches, ops: Sequence[Elementwise], quantizer: Quantizer
     ) -> PendingValue:  # fmt: skip
         left, right = both.left, both.right
-        result = Value(held.value.shape, code_type(quantizer), decoding(quantizer))
+        result = Value(tensor.value.shape, code_type(quantizer), decoding(quantizer))
         branches = tuple(left.ops), tuple(right.ops)
         sources, inputs = (left.value, right.value), (left.index, right.index)
         return self.add(BinaryMap(name, both.kind, branches, tuple(ops), quantizer, sources, result, inputs))
 
-    def to_codes(self, name: str, held: PendingValue, integers: bool = False) -> PendingValue:
+    def to_codes(self, name: str, tensor: PendingValue, integers: bool = False) -> PendingValue:
         """The tensor as codes alone, for a layer of that name.
 
         Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
         integer function; anything else is an error. With `integers`, integer tensors stay what they are,
         for a layer that passes values on: what follows may wrap.
         """
-        held = self.flushed(held)
-        if held.branches is not None:
-            return self._settled_pair(name, held, held.branches)
-        if not held.pending:
-            return held
-        quantizer = grid(held.value, held.ops)
+        tensor = self.flushed(tensor)
+        if tensor.branches is not None:
+            return self._pair_to_codes(name, tensor, tensor.branches)
+        if not tensor.named_ops:
+            return tensor
+        quantizer = grid(tensor.value, tensor.ops)
         if quantizer is None:
-            for node, op in held.pending:
+            for node, op in tensor.named_ops:
                 self.problems.error(
                     "HG030", node, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
                     "Its result is no multiple of one scale: quantize it again before the layer.",
                 )  # fmt: skip
             self.problems.finish()
             raise AssertionError
-        ends = chain(tuple(held.ops), decoded(held.value.encoding, held.value.type).low)
+        ends = chain(tuple(tensor.ops), decoded(tensor.value.encoding, tensor.value.type).low)
         if integers and ends.dtype.kind in "iu":
-            one = np.ones((1,) * len(held.value.shape), np.float32)
+            one = np.ones((1,) * len(tensor.value.shape), np.float32)
             unit = float(quantizer.scale.ravel()[0])
             type_ = IntType(round(quantizer.type.lo * unit), round(quantizer.type.hi * unit))
             whole = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, ends.dtype.name)
-            return self.fold_into_producer(held.pending[-1][0], held, held.ops, whole)
-        return self.fold_into_producer(held.pending[-1][0], held, held.ops, quantizer)
+            return self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, whole)
+        return self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, quantizer)
 
     def fold_into_producer(
-        self, name: str, held: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
+        self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
     ) -> PendingValue:
         """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
-        last = self.layers.get(held.index)
-        if isinstance(last, Map) and held.index == len(self.values) - 1 and not held.shared:
-            between = _between(last.result, held.value)
+        last = self.layers.get(tensor.index)
+        if isinstance(last, Map) and tensor.index == len(self.values) - 1 and not tensor.shared:
+            between = _between(last.result, tensor.value)
             if between is not None:
-                del self.layers[held.index]
+                del self.layers[tensor.index]
                 self.values.pop()
                 before = PendingValue(last.inputs[0], last.source)
                 return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
-        return self.mapped(name, held, ops, quantizer)
+        return self.mapped(name, tensor, ops, quantizer)
 
-    def _settled_pair(self, name: str, held: PendingValue, both: Branches) -> PendingValue:
+    def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
         quantizer = grid_of_pair(
-            both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), held.ops
+            both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), tensor.ops
         )
         if quantizer is None:
             raise fail(
                 "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
                 "Its result is no multiple of one scale: quantize it before the layer.",
             )  # fmt: skip
-        return self._merge(both.name, held, both, held.ops, quantizer)
+        return self._merge(both.name, tensor, both, tensor.ops, quantizer)
 
     def joined(self, name: str, op: Binary, left: PendingValue, right: PendingValue) -> PendingValue:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
@@ -242,12 +251,12 @@ class GraphBuilder:
         left, right = (self.to_codes(name, h) if h.branches else h for h in (left, right))
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
 
-    def summed(self, name: str, held: PendingValue) -> PendingValue | None:
+    def summed(self, name: str, tensor: PendingValue) -> PendingValue | None:
         """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""
-        terms = self._terms(held)
-        if terms is None or self._grids(held):
+        terms = self._terms(tensor)
+        if terms is None or self._grids(tensor):
             return None
-        total = exact_sum(name, terms, held.value.shape, self._added)
+        total = exact_sum(name, terms, tensor.value.shape, self._added)
         if total is None:
             return None
         self._sums.add(total[0])
@@ -257,20 +266,25 @@ class GraphBuilder:
         made = self.add(layer)
         return made.index, made.value
 
-    def _terms(self, held: PendingValue) -> list[Term] | None:
+    def _terms(self, tensor: PendingValue) -> list[Term] | None:
         """The operands of all sums that a tensor is made of."""
-        if held.branches is None:
-            one = term(held.index, held.value, held.ops)
+        if tensor.branches is None:
+            one = term(tensor.index, tensor.value, tensor.ops)
             return None if one is None else [one]
-        both = held.branches
+        both = tensor.branches
         parts = [self._terms(side) for side in (both.left, both.right)]
-        if both.kind not in (BinaryKind.ADD, BinaryKind.SUB) or held.pending or parts[0] is None or parts[1] is None:
+        if (
+            both.kind not in (BinaryKind.ADD, BinaryKind.SUB)
+            or tensor.named_ops
+            or parts[0] is None
+            or parts[1] is None
+        ):
             return None
         return [*parts[0], *(t.negative() if both.kind is BinaryKind.SUB else t for t in parts[1])]
 
-    def _grids(self, held: PendingValue) -> bool:
+    def _grids(self, tensor: PendingValue) -> bool:
         """Whether every sum within is a multiple of one scale for all codes, and so a layer of its own."""
-        both = held.branches
+        both = tensor.branches
         assert both is not None
         inner = [side for side in (both.left, both.right) if side.branches]
         return bool(inner) and all(
@@ -288,17 +302,17 @@ class GraphBuilder:
         result = Value(shape, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1,) * len(shape), np.int64)))
         return self.add(PackBytes(name, (left.value, right.value), result, (left.index, right.index)))
 
-    def _bytes(self, name: str, held: PendingValue) -> PendingValue:
+    def _bytes(self, name: str, tensor: PendingValue) -> PendingValue:
         """The tensor as codes of 8 bits, also where fewer would do."""
-        whole = held.value.encoding
-        if held.pending or held.branches or not isinstance(whole, IntegerEncoding) or whole.offset.any():
+        whole = tensor.value.encoding
+        if tensor.named_ops or tensor.branches or not isinstance(whole, IntegerEncoding) or whole.offset.any():
             raise fail("HG032", name, "an operand is no tensor of 8-bit integers.", "Quantize it.")
         type_ = IntType(0, 255) if whole.dtype == "uint8" else IntType(-128, 127)
-        if held.value.type == type_:
-            return held
-        one = np.ones((1,) * len(held.value.shape), np.float32)
+        if tensor.value.type == type_:
+            return tensor
+        one = np.ones((1,) * len(tensor.value.shape), np.float32)
         wide = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, whole.dtype)
-        return self.fold_into_producer(f"{name} (input)", held, [Cast("float32")], wide)
+        return self.fold_into_producer(f"{name} (input)", tensor, [Cast("float32")], wide)
 
 
 def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:

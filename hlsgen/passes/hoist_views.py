@@ -1,4 +1,9 @@
-"""Moving reshapes and transposes in front of elementwise operations."""
+"""Moves reshapes and transposes in front of elementwise operations.
+
+An elementwise operation gives each element its value wherever the element stands. So the view can come first, if the
+constants are rearranged as the elements are. Lowering does this for all operations that wait for a quantizer, so that
+they become one Map, whatever views stand between them.
+"""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
 from hlsgen.ir.ops import QUANTIZERS, Cast, Quantizer
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes.graph_builder import Pending, PendingValue, bounded
+from hlsgen.passes.graph_builder import NamedOps, PendingValue, bounded
 from hlsgen.passes.input_mode import InputMode
 from hlsgen.passes.partition import Partition
 
@@ -94,7 +94,7 @@ def _port_of_numbers(model: Model, mode: InputMode, parts: Partition) -> InputPo
     return InputPort(None, head[:cut], [*head[cut:], *parts.core], number, PendingValue(0, value, ops))
 
 
-def _to_input_dtype(model: Model, mode: InputMode, type_: IntType) -> Pending:
+def _to_input_dtype(model: Model, mode: InputMode, type_: IntType) -> NamedOps:
     """The port gives float32; a model of another float dtype goes on in that. Raises HG042."""
     dtype = model.input_dtype
     if dtype not in ("float16", "float64"):

@@ -148,7 +148,7 @@ def _with_tail(
             end, rest, is_index = index, rest[at + 1 :], True
     assert end.index == len(builder.values) - 1, "the output is the last value"
     output = end.value
-    tail = [Step(name, op, output.shape, ()) for name, op in end.pending] + rest
+    tail = [Step(name, op, output.shape, ()) for name, op in end.named_ops] + rest
     head = tuple(model.steps[i] for i in port.head)
     notes = tuple(str(w) for w in builder.problems.warnings)
     return Graph(

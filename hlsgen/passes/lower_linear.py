@@ -1,4 +1,8 @@
-"""Linear layers as exact integer sums: what zero points and scales become."""
+"""Lowers linear layers to exact integer sums.
+
+real = scale * (code - zero point) for every element of the input. So the sum of products is an integer sum of weights
+and codes, plus an integer for each row, times a scale for each row. The result's `Accumulator` holds both.
+"""
 
 from __future__ import annotations
 
@@ -31,22 +35,22 @@ class Sums:
         return IntType(int(self.lo.min()), int(self.hi.max()))
 
 
-def linear(layers: GraphBuilder, name: str, op: MatMul, held: PendingValue, shape: Shape) -> PendingValue:
-    scale, zero = column_meaning(name, held.value)
-    sums = real_sums(name, held.value, op.weight, op.scale, scale[None], zero[None])
-    return _layer(layers, name, sums, held, shape)
+def linear(builder: GraphBuilder, name: str, op: MatMul, tensor: PendingValue, shape: Shape) -> PendingValue:
+    scale, zero = column_meaning(name, tensor.value)
+    sums = real_sums(name, tensor.value, op.weight, op.scale, scale[None], zero[None])
+    return _layer(builder, name, sums, tensor, shape)
 
 
 def linear_integer(
-    layers: GraphBuilder, name: str, op: MatMulInteger, held: PendingValue, shape: Shape
+    builder: GraphBuilder, name: str, op: MatMulInteger, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
-    zero = op.zero_point - whole_zero(name, held.value)
-    return _layer(layers, name, whole_sums(name, held.value, op.weight, zero[None]), held, shape)
+    zero = op.zero_point - whole_zero(name, tensor.value)
+    return _layer(builder, name, whole_sums(name, tensor.value, op.weight, zero[None]), tensor, shape)
 
 
-def _layer(layers: GraphBuilder, name: str, sums: Sums, held: PendingValue, shape: Shape) -> PendingValue:
+def _layer(builder: GraphBuilder, name: str, sums: Sums, tensor: PendingValue, shape: Shape) -> PendingValue:
     result = Value(shape, sums.type, sums.meaning)
-    return layers.add(Linear(name, sums.weight, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)))
+    return builder.add(Linear(name, sums.weight, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,)))
 
 
 def real_sums(

@@ -1,4 +1,8 @@
-"""Layers on images (n, height, width, channels): convolutions, pools, and what moves pixels and channels."""
+"""Lowers layers on images (n, height, width, channels): convolutions, pools, and what moves pixels and channels.
+
+All of them work on codes. A border is a code as well: the one that means the border's value. Where no code does, the
+input gets new codes of the same values. What moves codes comes in front of operations that still wait (`PendingValue`).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
 from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.graph_builder import GraphBuilder, Pending, PendingValue
+from hlsgen.passes.graph_builder import GraphBuilder, NamedOps, PendingValue
 from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
 from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
 
@@ -43,27 +47,29 @@ T = TypeVar("T", bound=Elementwise | Encoding)
 
 
 def convolution(
-    layers: GraphBuilder, name: str, op: Conv | ConvInteger, held: PendingValue, shape: Shape
+    builder: GraphBuilder, name: str, op: Conv | ConvInteger, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
     """Exact sums; padding is with the code that means 0. A kernel of one point is a linear layer."""
     window, weight = op.window, op.weight
     rows, columns = len(weight), weight[0].size
     repeats = window.taps, op.groups
     if isinstance(op, Conv):
-        held, pad = _with_zero(layers, name, held, window.pads)
-        scale, zero = (_by_row(part, rows, *repeats) for part in column_meaning(name, held.value))
-        sums = real_sums(name, held.value, weight.reshape(rows, columns), op.scale, scale, zero)
+        tensor, pad = _with_zero(builder, name, tensor, window.pads)
+        scale, zero = (_by_row(part, rows, *repeats) for part in column_meaning(name, tensor.value))
+        sums = real_sums(name, tensor.value, weight.reshape(rows, columns), op.scale, scale, zero)
     else:
-        own = np.broadcast_to(op.zero_point - whole_zero(name, held.value), op.zero_point.shape)
-        pad = _one_zero(name, held.value, own.astype(np.float64)) if any(window.pads) else 0
-        sums = whole_sums(name, held.value, weight.reshape(rows, columns), _by_row(own, rows, *repeats))
+        own = np.broadcast_to(op.zero_point - whole_zero(name, tensor.value), op.zero_point.shape)
+        pad = _one_zero(name, tensor.value, own.astype(np.float64)) if any(window.pads) else 0
+        sums = whole_sums(name, tensor.value, weight.reshape(rows, columns), _by_row(own, rows, *repeats))
     result = Value(shape, sums.type, _of_channels(sums))
     if window.taps == 1 and op.groups == 1 and window.strides == (1, 1) and not any(window.pads):
-        return layers.add(Linear(name, sums.weight, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)))
+        return builder.add(
+            Linear(name, sums.weight, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,))
+        )
     kernel = sums.weight.reshape(weight.shape)
-    return layers.add(
+    return builder.add(
         Convolution(
-            name, kernel, window, op.groups, pad, sums.binary, held.value, result, sums.lo, sums.hi, (held.index,)
+            name, kernel, window, op.groups, pad, sums.binary, tensor.value, result, sums.lo, sums.hi, (tensor.index,)
         )
     )  # fmt: skip
 
@@ -89,28 +95,34 @@ def _by_row(values: Array, rows: int, taps: int, groups: int) -> Array:
     return np.repeat(own, rows // groups, axis=0)
 
 
-def _with_zero(layers: GraphBuilder, name: str, held: PendingValue, pads: tuple[int, ...]) -> tuple[PendingValue, int]:
+def _with_zero(
+    builder: GraphBuilder, name: str, tensor: PendingValue, pads: tuple[int, ...]
+) -> tuple[PendingValue, int]:
     """The codes, and the one of them that means 0 if there is padding; new codes if none does."""
-    held = _by_channel(layers, name, held)
+    tensor = _by_channel(builder, name, tensor)
     if not any(pads):
-        return held, 0
-    _, zero = column_meaning(name, held.value)
-    if (zero == zero[0]).all() and zero[0] == np.round(zero[0]) and held.value.type.lo <= zero[0] <= held.value.type.hi:
-        return held, int(zero[0])
-    quantizer = grid(held.value, []) or grid_of_channels(held.value, False)
+        return tensor, 0
+    _, zero = column_meaning(name, tensor.value)
+    if (
+        (zero == zero[0]).all()
+        and zero[0] == np.round(zero[0])
+        and tensor.value.type.lo <= zero[0] <= tensor.value.type.hi
+    ):
+        return tensor, int(zero[0])
+    quantizer = grid(tensor.value, []) or grid_of_channels(tensor.value, False)
     if quantizer is None:
         raise fail("HG034", name, "no code of its input means 0, which the padding needs.", "Use a whole zero point.")
     type_ = IntType(min(0, quantizer.type.lo), max(0, quantizer.type.hi))
-    return layers.fold_into_producer(f"{name} (input)", held, [], replace(quantizer, type=type_)), 0
+    return builder.fold_into_producer(f"{name} (input)", tensor, [], replace(quantizer, type=type_)), 0
 
 
-def _by_channel(layers: GraphBuilder, name: str, held: PendingValue) -> PendingValue:
+def _by_channel(builder: GraphBuilder, name: str, tensor: PendingValue) -> PendingValue:
     """With new codes of one scale, if possible, where scale or zero point differ between pixels."""
-    items = constants(held.value.encoding).values() if isinstance(held.value.encoding, Affine) else ()
+    items = constants(tensor.value.encoding).values() if isinstance(tensor.value.encoding, Affine) else ()
     if all(size == 1 for a in items for size in a.shape[:-1]):
-        return held
-    quantizer = grid_of_channels(held.value, True)
-    return held if quantizer is None else layers.fold_into_producer(f"{name} (input)", held, [], quantizer)
+        return tensor
+    quantizer = grid_of_channels(tensor.value, True)
+    return tensor if quantizer is None else builder.fold_into_producer(f"{name} (input)", tensor, [], quantizer)
 
 
 def _one_zero(name: str, value: Value, zero: Array) -> int:
@@ -121,36 +133,36 @@ def _one_zero(name: str, value: Value, zero: Array) -> int:
     return int(first)
 
 
-def pooling(layers: GraphBuilder, name: str, op: Pool, held: PendingValue, shape: Shape) -> PendingValue:
+def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:
     """Largest codes, if codes rise with the values; or exact sums of codes.
 
     Operations that never fall may follow the maximum instead of coming before it.
     """
     if op.kind is Reduction.MAX:
-        held = layers.flushed(held)
-        if held.branches or not _may_follow_maximum(held):
-            held = layers.to_codes(name, held, integers=True)
-        value = held.value
+        tensor = builder.flushed(tensor)
+        if tensor.branches or not _may_follow_maximum(tensor):
+            tensor = builder.to_codes(name, tensor, integers=True)
+        value = tensor.value
         check_order(name, value)
         result = Value(shape, value.type, _spatial(name, value.encoding))
-        pending = tuple((n, _spatial(name, p)) for n, p in held.pending)
-        made = layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (held.index,)))
-        return replace(made, pending=pending)
-    held, pad = _with_zero(layers, name, layers.to_codes(name, held), op.window.pads)
-    value, inputs = held.value, (held.index,)
+        named_ops = tuple((n, _spatial(name, p)) for n, p in tensor.named_ops)
+        made = builder.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
+        return replace(made, named_ops=named_ops)
+    tensor, pad = _with_zero(builder, name, builder.to_codes(name, tensor), op.window.pads)
+    value, inputs = tensor.value, (tensor.index,)
     scale, zero = column_meaning(name, value)
     shift, count = zero_shift(name, zero), op.window.taps
     offset = -count * np.round(zero * 2.0**shift).astype(np.int64)
     meaning = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
     result = Value(shape, IntType(count * value.type.lo, count * value.type.hi), meaning)
-    return layers.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+    return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
 
 
-def _may_follow_maximum(held: PendingValue) -> bool:
+def _may_follow_maximum(tensor: PendingValue) -> bool:
     """Whether the operations never fall on the values of the codes, and are the same for all pixels."""
-    if any(size > 1 for op in held.ops for own in own_shapes(op) for size in own[:-1]):
+    if any(size > 1 for op in tensor.ops for own in own_shapes(op) for size in own[:-1]):
         return False
-    return bool(chain_direction(held.ops, decoded(held.value.encoding, held.value.type)).never_falls.all())
+    return bool(chain_direction(tensor.ops, decoded(tensor.value.encoding, tensor.value.type)).never_falls.all())
 
 
 def check_order(name: str, value: Value) -> None:
@@ -172,13 +184,13 @@ def _spatial(name: str, item: T) -> T:
     return item
 
 
-def padding(layers: GraphBuilder, name: str, op: Pad, held: PendingValue, shape: Shape) -> PendingValue:
+def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
     """A border of the code that means the value."""
     if op.value == 0:
-        held, code = _with_zero(layers, name, held, op.pads)
-        result = Value(shape, held.value.type, _spatial(name, held.value.encoding))
-        return layers.add(Rearrange(name, op, code, held.value, result, (held.index,)))
-    value = held.value
+        tensor, code = _with_zero(builder, name, tensor, op.pads)
+        result = Value(shape, tensor.value.type, _spatial(name, tensor.value.encoding))
+        return builder.add(Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
+    value = tensor.value
     _, zero = column_meaning(name, value)
     scale = np.asarray(getattr(value.encoding, "scale", 1.0), np.float64).ravel()[0]
     code = int(np.round(op.value / scale + zero[0]))
@@ -186,25 +198,27 @@ def padding(layers: GraphBuilder, name: str, op: Pad, held: PendingValue, shape:
     if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
         raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
     result = Value(shape, value.type, _spatial(name, value.encoding))
-    return layers.add(Rearrange(name, op, code, value, result, (held.index,)))
+    return builder.add(Rearrange(name, op, code, value, result, (tensor.index,)))
 
 
 def rearrangement(
-    layers: GraphBuilder, name: str, op: Repeat | Slice, held: PendingValue, shape: Shape
+    builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
     """Repeat or Slice of codes, in front of what is still to be done."""
-    held = layers.flushed(held)
+    tensor = builder.flushed(tensor)
 
     def moved(item: T) -> T:
         return _spatial(name, item) if isinstance(op, Repeat) else _sliced(item, op)
 
-    pending = tuple((n, moved(p)) for n, p in held.pending)
-    if held.branches is not None:
-        left, right = (rearrangement(layers, name, op, h, shape) for h in (held.branches.left, held.branches.right))
-        return PendingValue(-1, left.value, pending, replace(held.branches, left=left, right=right))
-    result = Value(shape, held.value.type, moved(held.value.encoding))
-    made = layers.add(Rearrange(name, op, 0, held.value, result, (held.index,)))
-    return replace(made, pending=pending)
+    named_ops = tuple((n, moved(p)) for n, p in tensor.named_ops)
+    if tensor.branches is not None:
+        left, right = (
+            rearrangement(builder, name, op, h, shape) for h in (tensor.branches.left, tensor.branches.right)
+        )
+        return PendingValue(-1, left.value, named_ops, replace(tensor.branches, left=left, right=right))
+    result = Value(shape, tensor.value.type, moved(tensor.value.encoding))
+    made = builder.add(Rearrange(name, op, 0, tensor.value, result, (tensor.index,)))
+    return replace(made, named_ops=named_ops)
 
 
 def _sliced(item: T, op: Slice) -> T:
@@ -220,24 +234,30 @@ def _sliced(item: T, op: Slice) -> T:
     return with_constants(item, new)
 
 
-def concatenation(layers: GraphBuilder, name: str, op: Concat, held: list[PendingValue], shape: Shape) -> PendingValue:
+def concatenation(
+    builder: GraphBuilder, name: str, op: Concat, tensor: list[PendingValue], shape: Shape
+) -> PendingValue:
     """All codes in one tensor; what they mean may differ from part to part.
 
     What is still to be done to all parts alike is done behind.
     """
-    held = [layers.flushed(h) for h in held]
-    pending = None if any(h.branches for h in held) else _alike([h.pending for h in held], [h.value for h in held], op)
-    if pending is None:
-        held, pending = [layers.to_codes(name, h) for h in held], ()
-    values = [h.value for h in held]
+    tensor = [builder.flushed(h) for h in tensor]
+    named_ops = (
+        None
+        if any(h.branches for h in tensor)
+        else _alike([h.named_ops for h in tensor], [h.value for h in tensor], op)
+    )
+    if named_ops is None:
+        tensor, named_ops = [builder.to_codes(name, h) for h in tensor], ()
+    values = [h.value for h in tensor]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
     result = Value(shape, type_, _together(name, values, op.axis))
-    sources, inputs = tuple(values), tuple(h.index for h in held)
-    made = layers.add(Concatenation(name, op.axis, sources, result, inputs))
-    return replace(made, pending=pending)
+    sources, inputs = tuple(values), tuple(h.index for h in tensor)
+    made = builder.add(Concatenation(name, op.axis, sources, result, inputs))
+    return replace(made, named_ops=named_ops)
 
 
-def _alike(parts: list[Pending], values: list[Value], op: Concat) -> Pending | None:
+def _alike(parts: list[NamedOps], values: list[Value], op: Concat) -> NamedOps | None:
     """Operations on parts as operations on the whole; None if they differ in more than numbers for each element."""
     if len({tuple(type(p) for _, p in part) for part in parts}) > 1:
         return None

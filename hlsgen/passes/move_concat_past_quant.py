@@ -1,6 +1,9 @@
-"""Moves quantizers that follow a Concat in front of it, where the joined tensors are not quantized.
+"""Moves a quantizer that follows a Concat in front of it, if a part of the Concat is not quantized.
 
-What is elementwise can be done to each part alone; hardware joins codes, not sums or floats.
+Matched: a Concat of which a part is no tensor of codes, then elementwise operations with one user each, then a
+quantizer. Made: the same operations and the quantizer on every part, each with its share of the constants, and a Concat
+of their results. What is elementwise gives each element the same value, joined or not. Hardware joins codes, not sums
+or floats, so the move is what makes such a Concat possible.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ _MOVES = (Reshape, Transpose, Repeat, Slice, Pad, Pool, Concat)
 
 
 def behind_quantizers(model: Model) -> Model:
-    """The model with every such quantizer moved, the results unchanged."""
+    """The model with every such quantizer moved; the results stay what they are."""
     steps = list(model.steps)
     at = 0
     while at < len(steps):

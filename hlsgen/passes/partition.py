@@ -1,4 +1,4 @@
-"""Which steps of a model the host does before and after the hardware."""
+"""Divides the steps of a model: those that the host does before the hardware (head), hardware (core), the host again (tail)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What codes mean for the layers that compute with them: exact scales, zero points, order."""
+"""What codes mean for the layers that compute with them: exact scales, zero points, order.
+
+A layer that sums needs each input as scale * (code - zero point), exactly. A *grid* is a quantizer of that form that
+reproduces the values behind float operations: all codes are tried, and each value must come back unchanged.
+"""
 
 from __future__ import annotations
 

@@ -14,10 +14,14 @@ from builds import assert_verified, checked
 from models import samples
 from numpy.typing import NDArray
 from oracles import Qonnx
+from small_models import const, model_of, quant
 
 import hlsgen
-from hlsgen.diagnostics import HlsgenError
+from hlsgen import ir
+from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.interpreter import graph as reference
+from hlsgen.ir.ops import Activation, Add, BinaryKind, Mul
+from hlsgen.passes import InputMode, lower
 
 Array = NDArray[Any]
 
@@ -71,3 +75,83 @@ def test_hardware_and_proof(tmp_path: Path) -> None:
 def test_scales_without_a_common_unit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(HlsgenError, match=r"HG030 .* without a quantizer"):
         checked(network([0.3, 0.17, 0.41], "Add Add"), tmp_path)
+
+
+# --------------------------------------------------------------------------- random Models
+
+Steps = list[tuple[ir.Op, ir.Shape, tuple[int, ...]]]
+V = (1, 4)
+
+
+def sum_of(scales: list[Any], *, between: list[ir.Op] | None = None, behind: int = 1) -> ir.Model:
+    """Quantized tensors added up, the third and fifth subtracted; operations behind one of them, a quantizer behind all."""
+    steps: Steps = [(quant(2, scale), V, (0,)) for scale in scales]
+    terms = list(range(1, len(scales) + 1))
+    for op in between or []:
+        steps.append((op, V, (terms[behind - 1],)))
+        terms[behind - 1] = len(steps)
+    total = terms[0]
+    for n, value in enumerate(terms[1:], 2):
+        kind = BinaryKind.SUB if n > 2 and n % 2 else BinaryKind.ADD
+        steps.append((ir.Binary(kind), V, (total, value)))
+        total = len(steps)
+    return model_of(V, *steps, (quant(2, 0.5), V, (total,)))
+
+
+def lowered(model: ir.Model) -> ir.Graph:
+    return lower(model, InputMode("float32"), Collector())
+
+
+def exact_sums(graph: ir.Graph) -> int:
+    """Layers that add integers up."""
+    return sum(
+        isinstance(layer, ir.BinaryMap) and isinstance(layer.result.encoding, ir.IntegerEncoding)
+        for layer in graph.layers
+    )
+
+
+def test_random_models_are_exact_sums() -> None:
+    """Against fractions: all terms are summed exactly, and the sum is rounded once."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        unit = float(np.float32(rng.uniform(0.1, 0.2)))
+        scales = [unit * 2.0 ** int(n) for n in rng.integers(0, 3, int(rng.integers(3, 6)))]
+        added = float(rng.integers(-9, 9)) / 16
+        graph = lowered(
+            sum_of(scales, between=[Add(const(added, 2))] if seed % 2 else [], behind=3 if seed % 4 == 1 else 1)
+        )
+        assert exact_sums(graph) == len(scales) - 1
+        x = rng.normal(0, 4, (16, *V)).astype(np.float32)
+        codes = reference.encode_input(graph, x)
+        got = reference.decode_output(graph, reference.run_layers(graph, codes)[-1]).ravel()
+        for number, given in enumerate(x.ravel()):
+            total = Fraction((-added if seed % 4 == 1 else added) if seed % 2 else 0)
+            for n, scale in enumerate(scales, 1):
+                code = max(-128, min(127, int(np.round(np.float32(given) / np.float32(scale)))))
+                total += (-1 if n > 2 and n % 2 else 1) * code * Fraction(scale)
+            wanted = max(-128, min(127, round(float(np.float32(float(total))) / 0.5))) * 0.5
+            assert got[number] == wanted, (seed, number)
+
+
+def test_it_fires_for_sums_that_are_no_codes() -> None:
+    assert exact_sums(lowered(sum_of([0.3, 0.6, 1.2]))) == 2
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        sum_of([0.3, 0.6]),
+        sum_of([0.25, 0.5, 1.0]),
+        sum_of([0.3, [0.6, 0.6, 0.6, 1.2], 1.2]),
+        sum_of([0.3, 0.6, 1.2], between=[Mul(const(3, 2))]),
+        sum_of([0.3, 0.6, 1.2], between=[Activation("Abs")]),
+    ],
+    ids=["two tensors", "codes of one scale", "a scale for each channel", "a product", "a function"],
+)
+def test_it_does_not_fire(model: ir.Model) -> None:
+    try:
+        graph = lowered(model)
+    except HlsgenError as error:  # a sum that is no exact one cannot go into another
+        assert [d.code for d in error.diagnostics] == ["HG030"]  # noqa: PT017
+        return
+    assert exact_sums(graph) == 0

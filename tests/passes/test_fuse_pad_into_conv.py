@@ -10,9 +10,28 @@ import onnx
 import pytest
 from image_models import Builder
 from onnx import TensorProto, helper, numpy_helper
+from small_models import chain_of, evaluate, frames, model_of, quant
 
 import hlsgen
-from hlsgen.ir import Convolution, Rearrange
+from hlsgen.ir import (
+    Binary,
+    Conv,
+    ConvInteger,
+    Convolution,
+    Model,
+    Op,
+    Pad,
+    Pool,
+    Rearrange,
+    Reduction,
+    Reshape,
+    Shape,
+    Slice,
+    Transpose,
+    Window,
+)
+from hlsgen.ir.ops import BinaryKind
+from hlsgen.passes.fuse_pad_into_conv import into_convolutions
 
 
 def layers(model: onnx.ModelProto, tmp_path: Path) -> tuple[Convolution, list[Rearrange]]:
@@ -68,3 +87,84 @@ def test_zero_points(value: int, tmp_path: Path) -> None:
     wanted = np.concatenate([ones.run(None, {"x": frame})[0] for frame in x])
     hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", hlsgen.Options(target_cycles=100))
     np.testing.assert_array_equal(hlsgen.run(tmp_path / "out", x[:, 0]), wanted)
+
+
+# --------------------------------------------------------------------------- random Models
+
+
+def random_model(seed: int, value: float, integer: bool) -> Model:
+    """A Pad, views that leave every element where it is or none, a convolution of any window."""
+    rng = np.random.default_rng(seed)
+    height, width, c, outputs = (int(n) for n in rng.integers(2, 6, 4))
+    dtype = "int8" if integer else "float32"
+    pads = tuple(int(n) for n in rng.integers(0, 3, 4))
+    own = tuple(int(n) for n in rng.integers(0, 2, 4))
+    kernel = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
+    padded = (1, height + pads[0] + pads[2], width + pads[1] + pads[3], c)
+    window = Window(kernel, (int(rng.integers(1, 3)), 1), (1, 1), own)  # type: ignore[arg-type]
+    weight = rng.integers(-8, 8, (outputs, *kernel, c))
+    scale = 2.0 ** rng.integers(-3, 3, outputs)
+    conv: Op = Conv(weight, scale.astype(np.float32), window, 1)
+    if integer:
+        conv = ConvInteger(weight, np.zeros(c, np.int64), window, 1)
+    views: list[tuple[Op, Shape]] = [(Reshape(), (1, 1, *padded[1:])), (Reshape(), padded)] if seed % 2 else []
+    if seed % 3 == 0:
+        turned = (1, c, *padded[1:3])
+        views += [(Transpose((0, 3, 1, 2)), turned), (Transpose((0, 2, 3, 1)), padded)]
+    steps = [(Pad(pads, value), padded), *views, (conv, (1, *window.size(*padded[1:3]), outputs))]  # type: ignore[arg-type]
+    return chain_of((1, height, width, c), *steps, dtype=dtype, out="int32" if integer else "float32")
+
+
+@pytest.mark.parametrize("integer", [False, True])
+def test_random_models_keep_their_values(integer: bool) -> None:
+    for seed in range(30):
+        model = random_model(seed, 0.0, integer)
+        made = into_convolutions(model)
+        assert [type(step.op) for step in made.steps] == [ConvInteger if integer else Conv]
+        x = np.round(frames(model, seed)).astype(model.input_dtype)
+        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+
+
+IMAGE = (1, 4, 4, 2)
+PADDED = (1, 6, 6, 2)
+PAD = Pad((1, 1, 1, 1), 0.0)
+ONES = np.ones((2, 3, 3, 2), np.int64)
+CONV = (Conv(ONES, np.ones(2, np.float32), Window((3, 3)), 1), IMAGE)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        random_model(0, 1.0, False),
+        chain_of(IMAGE, (PAD, PADDED), quant(4, zero=1), CONV),
+        chain_of(IMAGE, (PAD, PADDED), (Transpose((0, 2, 1, 3)), PADDED), CONV),
+        chain_of(IMAGE, (PAD, PADDED), (Slice(((0, 1, 1), (0, 6, 1), (0, 6, 1), (0, 2, 1))), PADDED), CONV),
+        chain_of(IMAGE, (PAD, PADDED), (ConvInteger(ONES, np.array([0, 3]), Window((3, 3)), 1), IMAGE), dtype="int8"),
+    ],
+    ids=[
+        "a border that is not 0",
+        "a quantizer between",
+        "rows and columns exchanged",
+        "a slice between",
+        "a zero point",
+    ],
+)
+def test_it_does_not_fire(model: Model) -> None:
+    made = into_convolutions(model)
+    assert [type(step.op) for step in made.steps] == [type(step.op) for step in model.steps]
+    assert [step.op for step in made.steps] == [step.op for step in model.steps]
+
+
+def test_another_user_keeps_the_pad() -> None:
+    model = model_of(
+        IMAGE,
+        (PAD, PADDED, (0,)),
+        (*CONV, (1,)),
+        (Pad((0, 0, 0, 0), 0.0), PADDED, (1,)),
+        (Pool(Reduction.MAX, Window((3, 3))), IMAGE, (3,)),
+        (Binary(BinaryKind.ADD), IMAGE, (2, 4)),
+    )
+    made = into_convolutions(model)
+    assert [type(s.op).__name__ for s in made.steps] == ["Pad", "Conv", "Pad", "Pool", "Binary"]
+    x = np.round(frames(model, 0))
+    assert (evaluate(made, x) == evaluate(model, x)).all()

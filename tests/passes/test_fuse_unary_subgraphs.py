@@ -13,11 +13,16 @@ from builds import assert_verified, checked
 from models import DOMAIN, Net, newer, samples
 from numpy.typing import NDArray
 from oracles import Qonnx
+from random_ops import random_op, random_quant
+from small_models import const, evaluate, frames, model_of, quant
 
 import hlsgen
+from hlsgen import ir
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir import BinaryMap, Linear, Map
+from hlsgen.ir.ops import BinaryKind, Compare, Mul, MultiThreshold, Relation
+from hlsgen.passes import fuse_unary_subgraphs
 from hlsgen.rescale import StepFunction, ThresholdTable, specialize
 from hlsgen.rescale import extract as module
 from hlsgen.rescale.extract import trace
@@ -218,3 +223,61 @@ def test_where_of_two_tensors_is_refused(tmp_path: Path) -> None:
     n.linear(rows=4).then("Greater", 0.0).node("Where", n.last, x, 0.0, name="where").quant(0.5)
     with pytest.raises(HlsgenError, match="HG015 where: Where of tensors"):
         checked(newer(n.model()), tmp_path)
+
+
+# --------------------------------------------------------------------------- random Models
+
+
+def test_random_models_keep_their_values() -> None:
+    """Two chains on one tensor, joined or selected, in front of a quantizer."""
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        shape = (1, 3, 4)
+        steps: list[tuple[ir.Op, ir.Shape, tuple[int, ...]]] = []
+        ends = []
+        for _ in range(2):
+            value = 0
+            for _ in range(int(rng.integers(1, 4))):
+                steps.append((random_op(rng, 3, 4), shape, (value,)))
+                value = len(steps)
+            ends.append(value)
+        if seed % 2:
+            steps.append((ir.Binary(list(BinaryKind)[seed % 5]), shape, (ends[0], ends[1])))
+        else:
+            steps.append((Compare(Relation.LESS, const(0.5, 3)), shape, (0,)))
+            fixed = (None, None, const(2, 3)) if seed % 4 else (None, None, None)
+            inputs = (len(steps), ends[0]) if seed % 4 else (len(steps), *ends)
+            steps.append((ir.Select(fixed), shape, inputs))
+        steps.append((random_quant(rng, 3, 4), shape, (len(steps),)))
+        model = ir.Model(
+            "m", "x", shape, "float32", True, None,
+            tuple(ir.Step(f"s{n}", *step) for n, step in enumerate(steps)), "y", "float32",
+        )  # fmt: skip
+        made = fuse_unary_subgraphs.functions_of_one(model)
+        assert len(made.steps) == 2
+        assert not any(isinstance(step.op, ir.Binary | ir.Select) for step in made.steps)
+        x = frames(model, seed)
+        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+
+
+V = (1, 4)
+MUL = Mul(const(1.5, 2))
+ADDED = ir.Binary(BinaryKind.ADD)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        model_of(V, (quant(2), V, (0,)), (quant(2, 0.5), V, (0,)), (ADDED, V, (1, 2)), (quant(2), V, (3,))),
+        model_of(V, (ir.Reshape(), (4, 1), (0,)), (ir.Transpose((1, 0)), V, (1,)), (ADDED, V, (0, 2)), (quant(2), V, (3,))),
+        model_of(
+            V, (MultiThreshold(const([1, 2], 2).reshape(2, 1, 1), 1.0, 0.0), V, (0,)), (ADDED, V, (0, 1)), (quant(2), V, (2,)),
+        ),
+        model_of(
+            V, (ir.MatMul(np.eye(4, dtype=np.int64), np.ones(4, np.float32)), V, (0,)), (ADDED, V, (0, 1)), (quant(2), V, (2,)),
+        ),
+    ],
+    ids=["two quantized operands", "elements in another place", "thresholds on the way", "no elementwise operation"],
+)  # fmt: skip
+def test_it_does_not_fire(model: ir.Model) -> None:
+    assert fuse_unary_subgraphs.functions_of_one(model) is model

@@ -12,6 +12,8 @@ from integer_models import chain, evaluated
 from numpy.typing import NDArray
 from onnx import ModelProto, TensorProto
 from oracles import Qonnx
+from random_ops import random_op, random_quant
+from small_models import chain_of, evaluate, frames
 
 from hlsgen import ir
 from hlsgen.diagnostics import HlsgenError
@@ -179,3 +181,32 @@ def test_a_pool_of_sums_that_wrap_is_refused() -> None:
         )
     with pytest.raises(HlsgenError, match="HG022"):
         lower_windows.check_order("pool", ir.Value(SHAPE, ends, ir.Affine(np.float32([-1]), np.float32([0]))))
+
+
+# --------------------------------------------------------------------------- random Models
+
+
+@pytest.mark.parametrize("rising", [False, True])
+def test_random_models_keep_their_values(rising: bool) -> None:
+    """An operation, a pool of any window, one to three operations and a quantizer, with a Transpose or without."""
+    moved = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        height, width, c = (int(n) for n in rng.integers(2, 6, 3))
+        kernel = int(rng.integers(1, height + 1)), int(rng.integers(1, width + 1))
+        pads = tuple(int(rng.integers(0, k)) for k in (*kernel, *kernel))
+        window = ir.Window(kernel, (int(rng.integers(1, 3)), int(rng.integers(1, 3))), (1, 1), pads)  # type: ignore[arg-type]
+        size = (1, *window.size(height, width), c)
+        turned = rng.random() < 0.3
+        start = (1, c, height, width) if turned else (1, height, width, c)
+        view: list[tuple[ir.Op, ir.Shape]] = [(ir.Transpose((0, 2, 3, 1)), (1, height, width, c))] if turned else []
+        ops = [random_op(rng, 4, c, rising) for _ in range(int(rng.integers(0, 4)))]
+        first = Mul(np.full((1, 1, 1, 1), 1.5, np.float32))
+        model = chain_of(start, first, *view, (ir.Pool(ir.Reduction.MAX, window), size), *ops, random_quant(rng, 4, c))
+        made = move_maxpool_past_quant.behind_quantizers(model)
+        moved += [s.name for s in made.steps] != [s.name for s in model.steps] or made.steps[-1].op is not model.steps[
+            -1
+        ].op
+        x = frames(model, seed)
+        assert (evaluate(made, x) == evaluate(model, x)).all(), seed
+    assert moved > 30 if rising else 5 < moved < 35

@@ -46,6 +46,7 @@ from hlsgen.ir.ops import (
     Where,
 )
 from hlsgen.ir.verify.violations import Place
+from hlsgen.ir.verify.window import fits
 from hlsgen.numerics import activations
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -91,8 +92,8 @@ def _verify_ways(place: Place, op: BinaryOf | Where, shape: Shape, dtype: str | 
 
 def _verify_constant(place: Place, field: str, value: Array, lead: int, shape: Shape) -> None:
     own = value.shape[lead:]
-    fits = len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
-    place.require(fits and value.ndim >= lead and value.size > 0, field, f"of shape {value.shape}", f"to fit {shape}")
+    legal = value.ndim >= lead and value.size > 0 and fits(own, shape)
+    place.require(legal, field, f"of shape {value.shape}", f"to fit {shape}")
     place.require(value.dtype.kind != "f" or not np.isnan(value).any(), field, "NaN", "a number")
 
 

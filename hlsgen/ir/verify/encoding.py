@@ -21,7 +21,7 @@ from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, I
 from hlsgen.ir.evaluate import KEY_POS_INF, decode
 from hlsgen.ir.graph import Value
 from hlsgen.ir.verify.violations import Place
-from hlsgen.ir.verify.window import verify_shape
+from hlsgen.ir.verify.window import fits, verify_shape
 from hlsgen.numerics.fixed import Array
 
 #: Integers below this are exact in float64.
@@ -37,10 +37,12 @@ def verify_value(place: Place, value: Value) -> None:
         constant = np.asarray(getattr(item, field.name))
         if constant.dtype.kind in "iuf":
             own = constant.shape
-            fits = len(own) <= len(value.shape) and all(
-                a in (1, b) for a, b in zip(own[::-1], value.shape[::-1], strict=False)
+            place.require(
+                fits(own, value.shape),
+                f"{type(item).__name__}.{field.name}",
+                f"of shape {own}",
+                f"to fit {value.shape}",
             )
-            place.require(fits, f"{type(item).__name__}.{field.name}", f"of shape {own}", f"to fit {value.shape}")
             place.require(np.isfinite(constant).all(), f"{type(item).__name__}.{field.name}", constant, "finite")
     if len(place.violations) > before:
         return

@@ -37,7 +37,7 @@ from hlsgen.ir.model import (
 from hlsgen.ir.ops import Pair
 from hlsgen.ir.verify.elementwise import DTYPES, verify_op
 from hlsgen.ir.verify.violations import Place, Violation
-from hlsgen.ir.verify.window import concatenated, rearranged, verify_pool, verify_shape, viewed, windowed
+from hlsgen.ir.verify.window import concatenated, fits, rearranged, verify_pool, verify_shape, viewed, windowed
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
@@ -81,8 +81,8 @@ def _numbers_are_earlier(place: Place, model: Model) -> bool:
         earlier = all(0 <= i < number for i in step.inputs)
         legal &= at.require(earlier, "inputs", step.inputs, f"values before {number}")
         count = _operands(step.op)
-        fits = len(step.inputs) == count if count else len(step.inputs) > 0
-        legal &= at.require(fits, "inputs", step.inputs, f"{count or 'some'} values")
+        enough = len(step.inputs) == count if count else len(step.inputs) > 0
+        legal &= at.require(enough, "inputs", step.inputs, f"{count or 'some'} values")
     return legal
 
 
@@ -234,8 +234,7 @@ def _select(place: Place, op: Select, given: list[Tensor]) -> tuple[Shape | None
     for name, part in zip(("condition", "yes", "no"), op.fixed, strict=True):
         dtypes.append(next(rest)[1] if part is None else part.dtype.name)
         if part is not None and shape is not None:
-            fits = len(part.shape) <= len(shape) and np.broadcast_shapes(part.shape, shape) == shape
-            place.require(fits, f"Select {name}", f"of shape {part.shape}", f"to fit {shape}")
+            place.require(fits(part.shape, shape), f"Select {name}", f"of shape {part.shape}", f"to fit {shape}")
     place.require(dtypes[0] in (None, "bool"), "Select condition", dtypes[0], "bool")
     yes, no = dtypes[1:]
     place.require(None in (yes, no) or yes == no, "dtypes of a Select", f"{yes}, {no}", "one dtype")

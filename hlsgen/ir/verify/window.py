@@ -18,6 +18,11 @@ from hlsgen.ir.verify.violations import Place
 from hlsgen.ir.window import Window
 
 
+def fits(own: Shape, shape: Shape) -> bool:
+    """Whether a constant broadcasts to a tensor without making it larger."""
+    return len(own) <= len(shape) and all(a in (1, b) for a, b in zip(own[::-1], shape[::-1], strict=False))
+
+
 def verify_shape(place: Place, shape: Shape, expected: Shape | None) -> None:
     """Checks the shape of a result; None if a violation hides what it must be."""
     legal = all(isinstance(n, int) and n > 0 for n in shape)
