@@ -376,3 +376,8 @@ def with_constants(item: T, new: dict[str, Array]) -> T:
 def lead_axes(item: Elementwise | Encoding) -> int:
     """Axes of the constants that come before the tensor's own."""
     return 1 if isinstance(item, MultiThreshold) else 0
+
+
+def own_shapes(item: Elementwise | Encoding) -> list[tuple[int, ...]]:
+    """The shapes of the constants, without the axes that come before the tensor's own."""
+    return [value.shape[lead_axes(item) :] for value in constants(item).values()]

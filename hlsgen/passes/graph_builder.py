@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -44,7 +45,7 @@ from hlsgen.ir.ops import (
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, term
 from hlsgen.passes.hoist_views import relabel
-from hlsgen.passes.quantization import code_interval, grid, grid_of_pair
+from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -171,7 +172,8 @@ class GraphBuilder:
         """The tensor as codes alone, for a layer of that name.
 
         Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
-        integer function; anything else is an error.
+        integer function; anything else is an error. Codes mean float32 or integers: where the tensor is of another
+        float type, a Cast to that is still to be done.
         """
         held = self.flushed(held)
         if held.branches is not None:
@@ -187,7 +189,8 @@ class GraphBuilder:
                 )  # fmt: skip
             self.problems.finish()
             raise AssertionError
-        return self.fold_into_producer(held.pending[-1][0], held, held.ops, quantizer)
+        made = self.fold_into_producer(held.pending[-1][0], held, held.ops, quantizer)
+        return _typed(made, held.pending[-1][0], type_behind(held.value, held.ops))
 
     def fold_into_producer(
         self, name: str, held: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
@@ -212,7 +215,8 @@ class GraphBuilder:
                 "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
                 "Its result is no multiple of one scale: quantize it before the layer.",
             )  # fmt: skip
-        return self._merge(both.name, held, both, held.ops, quantizer)
+        made = self._merge(both.name, held, both, held.ops, quantizer)
+        return _typed(made, both.name, type_behind(both.left.value, [*both.left.ops, *held.ops]))
 
     def joined(self, name: str, op: Binary, left: PendingValue, right: PendingValue) -> PendingValue:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
@@ -296,6 +300,11 @@ def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
         assert isinstance(op, QuantizeLinear | Requantize | Pair)
         op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
     return op, len(following)
+
+
+def _typed(held: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
+    """With a Cast to float16 or float64 behind it, if it is of that type."""
+    return held.then(name, Cast(dtype.name)) if dtype.kind == "f" and dtype != np.float32 else held
 
 
 def _between(made: Value, read: Value) -> list[Elementwise] | None:

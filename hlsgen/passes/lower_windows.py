@@ -30,13 +30,13 @@ from hlsgen.ir import (
     ThresholdCount,
     Value,
 )
-from hlsgen.ir.evaluate import constants, decode, lead_axes, with_constants
+from hlsgen.ir.evaluate import constants, decode, lead_axes, own_shapes, with_constants
+from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
 from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder, Pending, PendingValue
 from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
-from hlsgen.passes.move_maxpool_past_quant import never_falls
 from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
 
 T = TypeVar("T", bound=Elementwise | Encoding)
@@ -128,10 +128,10 @@ def pooling(layers: GraphBuilder, name: str, op: Pool, held: PendingValue, shape
     """
     if op.kind is Reduction.MAX:
         held = layers.flushed(held)
-        if held.branches or not all(never_falls(p, held.value.shape) for p in held.ops):
+        if held.branches or not _may_follow_maximum(held):
             held = layers.to_codes(name, held)
         value = held.value
-        _rising(name, value)
+        check_order(name, value)
         result = Value(shape, value.type, _spatial(name, value.encoding))
         pending = tuple((n, _spatial(name, p)) for n, p in held.pending)
         made = layers.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (held.index,)))
@@ -146,16 +146,25 @@ def pooling(layers: GraphBuilder, name: str, op: Pool, held: PendingValue, shape
     return layers.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
 
 
-def _rising(name: str, value: Value) -> None:
-    scale = getattr(value.encoding, "scale", 1.0)
-    if (np.asarray(scale) < 0).any():
-        raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
+def _may_follow_maximum(held: PendingValue) -> bool:
+    """Whether the operations never fall on the values of the codes, and are the same for all pixels."""
+    if any(size > 1 for op in held.ops for own in own_shapes(op) for size in own[:-1]):
+        return False
+    return bool(chain_direction(held.ops, decoded(held.value.encoding, held.value.type)).never_falls.all())
+
+
+def check_order(name: str, value: Value) -> None:
+    """Refuses codes of which the largest is not that of the largest value. Raises HG022, HG033."""
+    if decoding_direction(value.encoding, value.type).never_falls.all():
+        return
+    if isinstance(value.encoding, IntegerEncoding):
+        raise fail("HG033", name, f"its input can leave {value.encoding.dtype}.", "Use narrower weights in front of it.")
+    raise fail("HG022", name, "the maximum of codes with a negative scale.", "Use a positive scale.")
 
 
 def _spatial(name: str, item: T) -> T:
     """The item, whose constants must not differ between pixels. Raises HG034."""
-    for value in constants(item).values():
-        own = value.shape[lead_axes(item) :]
+    for own in own_shapes(item):
         if any(size > 1 for size in own[:-1]):
             raise fail("HG034", name, "its input's scale or zero point differs between pixels.", "Use one per channel.")
     return item
@@ -163,10 +172,12 @@ def _spatial(name: str, item: T) -> T:
 
 def padding(layers: GraphBuilder, name: str, op: Pad, held: PendingValue, shape: Shape) -> PendingValue:
     """A border of the code that means the value."""
+    pending = held.pending
     if op.value == 0:
         held, code = _with_zero(layers, name, held, op.pads)
         result = Value(shape, held.value.type, _spatial(name, held.value.encoding))
-        return layers.add(Rearrange(name, op, code, held.value, result, (held.index,)))
+        made = layers.add(Rearrange(name, op, code, held.value, result, (held.index,)))
+        return replace(made, pending=pending)
     value = held.value
     _, zero = column_meaning(name, value)
     scale = np.asarray(getattr(value.encoding, "scale", 1.0), np.float64).ravel()[0]
@@ -175,7 +186,7 @@ def padding(layers: GraphBuilder, name: str, op: Pad, held: PendingValue, shape:
     if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
         raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
     result = Value(shape, value.type, _spatial(name, value.encoding))
-    return layers.add(Rearrange(name, op, code, value, result, (held.index,)))
+    return replace(layers.add(Rearrange(name, op, code, value, result, (held.index,))), pending=pending)
 
 
 def rearrangement(
@@ -217,7 +228,8 @@ def concatenation(layers: GraphBuilder, name: str, op: Concat, held: list[Pendin
     held = [layers.flushed(h) for h in held]
     pending = None if any(h.branches for h in held) else _alike([h.pending for h in held], [h.value for h in held], op)
     if pending is None:
-        held, pending = [layers.to_codes(name, h) for h in held], ()
+        held = [layers.to_codes(name, h) for h in held]
+        pending = held[0].pending  # a Cast to the float type of all of them, or nothing
     values = [h.value for h in held]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
     result = Value(shape, type_, _together(name, values, op.axis))
@@ -252,9 +264,8 @@ def _one(items: list[T], values: list[Value], axis: int) -> T | None:
         if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
             return None
         same = all(a.size == 1 and a.ravel()[0] == value.ravel()[0] for a in arrays)
-        parts[key] = value if same else np.concatenate(
-            [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)], lead + axis
-        )  # fmt: skip
+        long = [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)]
+        parts[key] = value if same else _joined(long, lead + axis)
     return with_constants(first, parts)
 
 
@@ -265,6 +276,13 @@ def _together(name: str, values: list[Value], axis: int) -> Encoding:
     if found is None:
         raise fail("HG034", name, "it joins codes of different kinds.", "Quantize all inputs in the same way.")
     return found
+
+
+def _joined(arrays: list[Array], axis: int) -> Array:
+    """One behind the other along an axis; along the others each may have one value for all."""
+    wanted = np.broadcast_shapes(*(a.take([0], axis).shape for a in arrays))
+    full = [np.broadcast_to(a, (*wanted[:axis], a.shape[axis], *wanted[axis + 1 :])) for a in arrays]
+    return np.concatenate(full, axis)
 
 
 def _along(array: Array, shape: Shape, axis: int, lead: int) -> Array:

@@ -7,41 +7,44 @@ operations in front of the pool join those behind it in one integer function.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import cast
 
 import numpy as np
 
-from hlsgen.ir import Binary, Model, Pool, Reshape, Shape, Step, Transpose
-from hlsgen.ir.evaluate import constants, lead_axes
+from hlsgen.ir import (
+    ArgMax,
+    Binary,
+    Conv,
+    ConvInteger,
+    HostOp,
+    MatMul,
+    MatMulInteger,
+    Model,
+    Pack,
+    Pool,
+    Repeat,
+    Reshape,
+    Slice,
+    Step,
+    Transpose,
+)
+from hlsgen.ir.evaluate import own_shapes
+from hlsgen.ir.op_facts import Interval, all_numbers, chain_direction, range_of
 from hlsgen.ir.ops import (
     FLOATS,
-    Activation,
-    Add,
-    BinaryOf,
+    QUANTIZERS,
     Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    Div,
     Elementwise,
-    Fma,
     IntQuant,
-    Max,
-    Min,
-    Mul,
     MultiThreshold,
     QuantizeLinear,
     SignedBit,
-    Slope,
     Trunc,
-    Where,
 )
 from hlsgen.ir.window import Reduction
+from hlsgen.passes.hoist_views import relabel
 
-#: Quantizers that never fall, scales being positive.
-_RISING = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear)
-_RISING_ACTIVATIONS = frozenset(["Sigmoid", "Tanh", "HardSigmoid", "Softsign", "Softplus", "Erf", "Atan"])
+#: Quantizers whose codes are fewer than the values in front of them: behind them a pool is smaller.
+_NARROWING = (IntQuant, Bipolar, SignedBit, Trunc, MultiThreshold, QuantizeLinear)
 
 
 def behind_quantizers(model: Model) -> Model:
@@ -50,11 +53,11 @@ def behind_quantizers(model: Model) -> Model:
     for at in range(len(steps)):
         op = steps[at].op
         if isinstance(op, Pool) and op.kind is Reduction.MAX:
-            steps = _moved(steps, at)
+            steps = _moved(steps, at, model.input_dtype)
     return replace(model, steps=tuple(steps))
 
 
-def _moved(steps: list[Step], at: int) -> list[Step]:
+def _moved(steps: list[Step], at: int, input_dtype: str) -> list[Step]:
     users = [0] * (len(steps) + 1)
     taken: dict[int, int] = {}
     for i, step in enumerate(steps):
@@ -77,21 +80,32 @@ def _moved(steps: list[Step], at: int) -> list[Step]:
     shape = steps[source - 1].shape
     while (after := following(pool[-1])) >= 0 and _relabels(steps[after]):
         pool.append(after)
+    if len(shape) != len(steps[pool[-1]].shape):
+        return steps
     run: list[int] = []
+    ops: list[Elementwise] = []
     after = following(pool[-1])
-    while after >= 0 and never_falls(steps[after].op, shape):
+    while after >= 0 and isinstance(steps[after].op, (*FLOATS, *_NARROWING)):
+        op = _in_front(steps[after].op, steps, pool)  # type: ignore[arg-type]
+        if op is None:
+            return steps
         run.append(after)
-        if isinstance(steps[after].op, _RISING):
+        ops.append(op)
+        if isinstance(op, _NARROWING):
             break
         after = following(after)
-    if not run or not isinstance(steps[run[-1]].op, _RISING) or len(shape) != len(steps[pool[-1]].shape):
+    if not run or not isinstance(ops[-1], _NARROWING):
+        return steps
+    if not chain_direction(ops, _values(steps, source, input_dtype)).never_falls.all():
         return steps
     # The run first, then the pool, in the places that both had.
     order = [*run, *pool]
     places = sorted(order)
     new, value = list(steps), source
+    moved = dict(zip(run, ops, strict=True))
     for place, i in zip(places, order, strict=True):
-        new[place] = replace(steps[i], inputs=(value,), shape=shape if i in run else steps[i].shape)
+        step = replace(steps[i], op=moved[i], shape=shape) if i in moved else steps[i]
+        new[place] = replace(step, inputs=(value,))
         value = place + 1
     last = run[-1] + 1
     return [
@@ -104,29 +118,47 @@ def _relabels(step: Step) -> bool:
     return isinstance(step.op, Reshape | Transpose)
 
 
-def never_falls(op: object, shape: Shape) -> bool:
-    """Whether the operation rises with x, with constants that fit a tensor of that shape."""
-    if not isinstance(op, (*FLOATS, *_RISING)):
-        return False
-    item = cast("Elementwise", op)
-    for value in constants(item).values():
-        own = value.shape[lead_axes(item) :]
-        if any(size not in (1, length) for size, length in zip(own[::-1], shape[::-1], strict=False)):
-            return False
-        if sum(size > 1 for size in own) > 1:
-            return False
-    match item:
-        case Mul(value) | Div(value) | Fma(value, _):
-            return bool((np.asarray(value) > 0).all())
-        case Slope(value):
-            return bool((value >= 0).all())
-        case Activation(kind):
-            return kind in _RISING_ACTIVATIONS
-        case Add() | Max() | Min() | Cast() | Dequantize():
-            return not isinstance(item, Cast) or item.dtype.startswith("float")
-        case IntQuant(scale, _) | Bipolar(scale, _) | SignedBit(scale, _) | QuantizeLinear(scale, _) | Trunc(scale, _):
-            return bool((np.asarray(scale) > 0).all())
-        case BinaryOf() | Where() | Compare() | Constant():
-            return False
-        case _:
-            return True
+def _in_front(item: Elementwise, steps: list[Step], pool: list[int]) -> Elementwise | None:
+    """The operation behind a pool as one in front of it, both with the reshapes and transposes around the pool.
+
+    None if the constants are not the same for all pixels.
+    """
+    for i in reversed(pool):
+        op, shape = steps[i].op, steps[i].shape
+        before = steps[steps[i].inputs[0] - 1].shape
+        if isinstance(op, Pool):
+            if any(size > 1 for own in own_shapes(item) for size in own[:-1]):
+                return None
+        elif isinstance(op, Transpose):
+            back = Transpose(tuple(int(axis) for axis in np.argsort(op.perm)))
+            item = relabel(item, back, shape, before)
+        else:
+            item = relabel(item, Reshape(), shape, before)
+    return item
+
+
+def _values(steps: list[Step], value: int, input_dtype: str) -> Interval:
+    """All numbers that a value can hold, as far as the operations in front of it say."""
+    path: list[Step] = []
+    while value:
+        path.append(steps[value - 1])
+        value = path[-1].inputs[0]
+    x = all_numbers(input_dtype)
+    for step in reversed(path):
+        match step.op:
+            case op if isinstance(op, (*FLOATS, *QUANTIZERS)):
+                found = range_of(op, x)  # type: ignore[arg-type]
+                x = Interval(found.low.min(), found.high.max())
+            case Reshape() | Transpose() | Slice() | Repeat() | Pool(Reduction.MAX):
+                pass
+            case MatMulInteger() | ConvInteger():
+                x = all_numbers("int32")
+            case MatMul() | Conv() | HostOp():
+                x = all_numbers("float32")
+            case Pack():
+                x = all_numbers("uint16")
+            case ArgMax():
+                x = all_numbers("int64")
+            case _:
+                x = all_numbers(x.dtype)
+    return x

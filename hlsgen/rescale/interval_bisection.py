@@ -14,34 +14,10 @@ from typing_extensions import assert_never
 
 from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, apply, decode, join, quantize
-from hlsgen.ir.ops import (
-    Activation,
-    Add,
-    BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    Div,
-    Elementwise,
-    Fma,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    QuantizeLinear,
-    Relation,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
+from hlsgen.ir.op_facts import Interval, all_numbers, decoding_direction, tells_zeros_apart, turning
+from hlsgen.ir.ops import Activation, Add, BinaryKind, BinaryOf, Compare, Elementwise, Max, Min, Mul, Relation, Where
 from hlsgen.ir.step_function import StepFunction
-from hlsgen.numerics.activations import turning_points
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 
 #: Most stretches at one time, and all together.
 _MAX_OPEN, _MAX_ALL = 1 << 20, 1 << 22
@@ -110,14 +86,10 @@ def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Arr
 
 def _plain(f: StepFunction) -> bool:
     """Whether all operations have intervals: floats, or integers that do not wrap."""
-    if isinstance(f.source, IntegerEncoding):
-        info = np.iinfo(f.source.dtype) if np.dtype(f.source.dtype).kind in "iu" else None
-        if info is None or (f.lo + f.source.offset < info.min).any() or (f.hi + f.source.offset > info.max).any():
-            return False
-    dtype = decode(f.source, f.lo).dtype
-    return isinstance(f.quantizer, IntQuant | Bipolar | SignedBit | MultiThreshold | QuantizeLinear | Trunc) and (
-        _all_plain(f.ops, dtype)
-    )
+    type_ = IntType(int(f.lo.min()), int(f.hi.max()))
+    if isinstance(f.source, IntegerEncoding) and not decoding_direction(f.source, type_).monotone.all():
+        return False
+    return _all_plain((*f.ops, f.quantizer), decode(f.source, f.lo).dtype)
 
 
 def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
@@ -125,24 +97,14 @@ def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> boo
     for op in ops:
         after = apply(op, x)
         match op:
-            case Mul(value) | Add(value) | Max(value) | Min(value) | Slope(value) | Div(value) | Fma(_, value):
-                own = bool(np.isfinite(value).all() and (not isinstance(op, Div) or value.all()))
-                own = own and (not isinstance(op, Fma) or bool(np.isfinite(op.factor).all()))
-                own = own and (x.dtype.kind == "f" or (x.dtype.kind == "b" and isinstance(op, Max | Min)))
-            case Cast():
-                own = after.dtype.kind == "f"
-            case Dequantize() | Constant() | Compare():
+            case Activation("HardSwish"):
+                own = x.dtype.kind == "f"
+            case Compare():
                 own = True
-            case Activation(kind, alpha, beta):
-                own = x.dtype.kind == "f" and (
-                    kind == "HardSwish" or turning_points(kind, alpha, beta, x.dtype) is not None
-                )
             case BinaryOf(_, ways) | Where(ways):
                 own = all(_all_plain(way, x.dtype) for way in ways) and after.dtype.kind in "fb"
-            case IntQuant() | Bipolar() | SignedBit() | MultiThreshold() | QuantizeLinear() | Trunc():
-                own = x.dtype.kind == "f"
             case _:
-                own = False
+                own = bool(turning(op, all_numbers(x.dtype)).known.all())
         if not own:
             return False
         x = after[..., :1].ravel()
@@ -160,13 +122,6 @@ def _after(op: Elementwise, x: _Range) -> _Range:
         case Activation("HardSwish"):
             sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
             return _after(BinaryOf(BinaryKind.MUL, ((), (Mul(sixth), Add(half), Max(zero), Min(one)))), x)
-        case Activation(kind, alpha, beta):
-            for turn in turning_points(kind, alpha, beta, x.low.dtype) or ():
-                x = x.where((x.low >= turn) == (x.high >= turn))
-            if kind in ("Pow", "Reciprocal"):  # the two zeros may give two infinities
-                x = x.where((x.low > 0) | (x.high < 0))
-        case Slope(value):
-            x = x.where((value >= 0) | ((x.low >= 0) == (x.high >= 0)))
         case Compare(Relation.EQUAL, value) if x.low.dtype != np.bool_:
             return _Range((x.low == value) & (x.high == value), (x.low <= value) & (value <= x.high), x.known)
         case BinaryOf(kind, (left, right)):
@@ -174,10 +129,14 @@ def _after(op: Elementwise, x: _Range) -> _Range:
         case Where((condition, yes, no)):
             return _chosen(_chain(condition, x), _chain(yes, x), _chain(no, x))
         case _:
-            pass
-    a, b = apply(op, x.low), apply(op, x.high)
-    known = x.known if a.dtype.kind != "f" else x.known & ~(np.isnan(a) | np.isnan(b))
-    return _Range(np.minimum(a, b), np.maximum(a, b), known)
+            own = Interval(x.low, x.high)
+            turns = turning(op, own)
+            x = x.where(turns.known & ~turns.inside(own))
+            if tells_zeros_apart(op):
+                x = x.where((x.low > 0) | (x.high < 0))
+            a, b = apply(op, x.low), apply(op, x.high)
+            known = x.known if a.dtype.kind != "f" else x.known & ~(np.isnan(a) | np.isnan(b))
+            return _Range(np.minimum(a, b), np.maximum(a, b), known)
 
 
 def _joined(kind: BinaryKind, x: _Range, y: _Range) -> _Range:

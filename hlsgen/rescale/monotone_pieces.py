@@ -6,49 +6,17 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-from typing_extensions import assert_never
 
 from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, minifloat_argument, minifloat_exponent
-from hlsgen.ir.ops import (
-    Activation,
-    Add,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
-    Dequantize,
-    Div,
-    Elementwise,
-    FixedAdd,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Pair,
-    QuantizeLinear,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
-)
+from hlsgen.ir.op_facts import Interval, decoding_direction, turning, wrapping_sum
+from hlsgen.ir.ops import Elementwise, FloatQuant
 from hlsgen.ir.step_function import StepFunction
-from hlsgen.numerics.activations import turning_points
-from hlsgen.numerics.fixed import Array, Rounding
+from hlsgen.numerics.fixed import Array, IntType
 
 #: Pieces of one function, before it is given up.
 MAX_PIECES = 64
 _MAX_WRAPS = 256
-
-#: Smallest finite number of all float types, and what is not reached by the others.
-_LOWEST, _INF = float(np.finfo(np.float64).min), float("inf")
-#: Minifloats of at most so many mantissa bits are monotone when rounded to nearest, see `_binades`.
-_SAFE_MANTISSA = 16
 
 #: A condition on codes (n, sets) that changes at most once within a monotone piece.
 Side = Callable[[Array], Array]
@@ -68,8 +36,10 @@ def edges(f: StepFunction) -> Array | None:
         inner = np.array([KEY_NEG_INF, KEY_POS_INF + 1])[:, None]
         found = _without_empty(np.concatenate([found[:1], np.clip(inner, f.lo, f.hi + 1), found[1:]]))
     parts: list[Callable[[Array], Iterator[Side] | None]] = []
-    if isinstance(f.source, IntegerEncoding) and np.dtype(f.source.dtype).kind in "iu":
-        parts.append(partial(_wraps, lambda codes: codes, f.source.offset, np.dtype(f.source.dtype)))
+    if isinstance(f.source, IntegerEncoding):
+        type_ = IntType(int(f.lo.min()), int(f.hi.max()))
+        if not decoding_direction(f.source, type_).monotone.all():
+            parts.append(partial(_wraps, lambda codes: codes, f.source.offset, np.dtype(f.source.dtype)))
     parts += [partial(_sides, op, partial(f.before, position)) for position, op in enumerate((*f.ops, f.quantizer))]
     for part in parts:
         sides = part(found)
@@ -84,56 +54,35 @@ def edges(f: StepFunction) -> Array | None:
 
 def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None:
     """Where to split because of one operation on `values`; None: it is not known."""
-    dtype = values(found[0]).dtype
-    match op:
-        case Activation(kind, alpha, beta):
-            turns = turning_points(kind, alpha, beta, dtype)
-            return None if turns is None else _crossings(values, turns)
-        case Mul(value):
-            return _factor(values, value) if value.dtype.kind == "f" else None
-        case Slope(value):
-            return _slope(values, value) if np.isfinite(value).all() else None
-        case Fma(factor, value):
-            return _factor(values, factor) if np.isfinite(value).all() else None
-        case Add(value):
-            if value.dtype.kind != "f":
-                return _wraps(values, value, value.dtype, found)
-            return iter(()) if np.isfinite(value).all() else None
-        case Div(value):
-            return iter(()) if value.dtype.kind == "f" and np.isfinite(value).all() and value.all() else None
-        case Cast(kind):
-            if np.dtype(kind).kind == "f":
-                return iter(())
-            return None if dtype.kind == "f" else _wraps(values, np.zeros(1, np.int64), np.dtype(kind), found)
-        case FloatQuant():
-            return _binades(op, values)
-        case Pair() | FixedAdd() | BinaryOf() | Where() | Compare():
-            return None
-        case Constant():
-            return iter(())
-        case Max() | Min() | Dequantize():
-            return iter(())
-        case IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear() | Requantize():
-            return iter(())
-        case _:
-            assert_never(op)
+    x = _reached(values, found)
+    turns = turning(op, x)
+    if turns.known.all():
+        return _crossings(values, turns.points)
+    if isinstance(op, FloatQuant):
+        return _binades(op, values)
+    total = wrapping_sum(op, x.dtype)
+    return None if total is None else _wraps(values, *total, found)
 
 
-def _factor(values: Side, factor: Array) -> Iterator[Side] | None:
-    if not np.isfinite(factor).all():
-        return None
-    return _crossings(values, (_LOWEST, _INF) if (factor == 0).any() else ())
+def _reached(values: Side, found: Array) -> Interval:
+    """The values between the edges of each set. Those of a piece are between those at its ends."""
+    ends = values(_ends(found))
+    if ends.dtype.kind != "f":
+        return Interval(ends.min(axis=0), ends.max(axis=0))
+    infinity = ends.dtype.type(np.inf)
+    low, high = (np.where(np.isnan(ends), limit, ends) for limit in (-infinity, infinity))
+    return Interval(low.min(axis=0), high.max(axis=0))
 
 
-def _slope(values: Side, value: Array) -> Iterator[Side]:
-    """A slope of 0 makes NaN of an infinity; a negative one turns at 0."""
-    turns = (*((_LOWEST,) if (value == 0).any() else ()), *((0.0,) if (value < 0).any() else ()))
-    return _crossings(values, turns)
+def _ends(found: Array) -> Array:
+    """The first and the last input of every piece; of an empty one, an input of another."""
+    used = found[1:] > found[:-1]
+    return np.concatenate([np.where(used, end, found[0]) for end in (found[:-1], found[1:] - 1)])
 
 
-def _crossings(values: Side, turns: tuple[float, ...]) -> Iterator[Side]:
-    def above(turn: float, codes: Array) -> Array:
-        return np.asarray(values(codes) >= np.float64(turn))
+def _crossings(values: Side, turns: tuple[Array, ...]) -> Iterator[Side]:
+    def above(turn: Array, codes: Array) -> Array:
+        return np.asarray(values(codes) >= turn)
 
     return (partial(above, turn) for turn in turns)
 
@@ -160,12 +109,10 @@ def _without_empty(found: Array) -> Array:
 
 
 def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array) -> Iterator[Side] | None:
-    """Where values + value wraps around in that integer type; None if it does so too often, or may at all in 64 bits."""
+    """Where values + value wraps around in that integer type; None if it does so too often, or in 64 bits."""
     info = np.iinfo(dtype)
     if info.bits > 32:
-        ends = values(np.where(found[1:] > found[:-1], found[1:] - 1, found[0])), values(found[:-1])
-        widest = max(int(np.abs(x.astype(np.float64)).max()) for x in (*ends, value))
-        return iter(()) if widest < 1 << 52 else None
+        return None
 
     def number(codes: Array) -> Array:
         """How often the sum has wrapped."""
@@ -174,8 +121,7 @@ def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array
     def reached(crossing: int, codes: Array) -> Array:
         return number(codes) >= crossing
 
-    used = found[1:] > found[:-1]
-    both = np.concatenate([number(np.where(used, end, found[0])) for end in (found[:-1], found[1:] - 1)])
+    both = number(_ends(found))
     first, last = int(both.min()), int(both.max())
     return (
         (partial(reached, crossing) for crossing in range(first + 1, last + 1)) if last - first < _MAX_WRAPS else None
@@ -185,15 +131,8 @@ def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array
 def _binades(op: FloatQuant, values: Side) -> Iterator[Side] | None:
     """Where the sign or the step of a minifloat changes, if that can make it fall.
 
-    A number just below 2^k may have the step of the binade above, see `minifloat_exponent`: its
-    distance to 2^k is then below 2^(k - 17), since the logarithm is k - d with d at most half a unit in
-    the last place of |k| < 2^8 (2^11 in float64). Nearest rounding to 16 bits or fewer gives 2^k for it.
-    Rounding away from zero is safe with any steps: a coarse grid is part of the fine one. Rounding
-    towards zero gives 2^k - 2^(k - mantissa), without mantissa bits 0 in every binade: not worth pieces.
+    Without mantissa bits it can fall in every binade: not worth pieces.
     """
-    nearest = op.mode in (Rounding.ROUND, Rounding.HALF_UP, Rounding.HALF_DOWN) and op.mantissa <= _SAFE_MANTISSA
-    if nearest or op.mode == Rounding.UP:
-        return iter(())
     if not op.mantissa:
         return None
     top = max(int(np.frexp(op.largest)[1]) - op.minimum_exponent, 1) + 1
