@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo quick test test-all lint bench docs clean
+.PHONY: setup setup-test demo quick test test-all fuzz lint bench docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -42,6 +42,12 @@ test: setup-test
 # And the long sweeps.
 test-all: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow"
+
+# Random graphs against numpy, qonnx and onnxruntime; what differs is kept, shrunk, in findings/.
+MINUTES ?= 10
+SEED    ?= $(shell date +%s)
+fuzz: setup-test
+	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 60)) --seed $(SEED)
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""MaxPool and AveragePool for onnx's reference evaluator, whose own are wrong where padding is not the same all around.
+"""Pools for onnx's reference evaluator, whose own are wrong where padding is not the same all around; of whole signals too.
 
 Pass `OPERATORS` to it as `new_ops`. Any number of spatial axes; NaN and infinities as numpy has them.
 """
@@ -50,7 +50,16 @@ class AveragePool(OpRun):
         return ((_windows(x, 0, *geometry).sum(axis=-1) / counts).astype(x.dtype),)
 
 
-OPERATORS = [MaxPool, AveragePool]
+class GlobalMaxPool(OpRun):
+    """The largest element of every channel."""
+
+    op_domain = ""
+
+    def _run(self, x: Array) -> tuple[Array]:
+        return (x.max(axis=tuple(range(2, x.ndim)), keepdims=True),)
+
+
+OPERATORS = [MaxPool, AveragePool, GlobalMaxPool]
 
 
 def _windows(

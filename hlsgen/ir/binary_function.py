@@ -46,7 +46,8 @@ class BinaryFunction:
     @property
     def pairs(self) -> int:
         """Pairs of codes of all sets."""
-        return int((self.hi - self.lo + 1).prod(axis=0).sum())
+        first, second = (self.hi - self.lo + 1).astype(object)  # two times 32 bits are too many for int64
+        return int((first * second).sum())
 
     def codes(self, side: int) -> Array:
         """int64 (codes, sets): all of one operand; behind the last one of a set, copies of it."""

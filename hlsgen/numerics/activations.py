@@ -229,13 +229,13 @@ def evaluate(kind: str, x: Array, alpha: float, beta: float) -> Array:
         return _literal(kind, x, alpha, beta)
     function = SMOOTH[kind]
     wide = function.fast(x.astype(np.float64), alpha, beta)
-    result = wide.astype(x.dtype)
+    result = np.asarray(wide.astype(x.dtype))
     unsure = np.isfinite(wide) & np.isfinite(x) & (wide != 0) & _near_boundary(wide, x.dtype)
     if unsure.any():
         values, where = np.unique(x[unsure], return_inverse=True)
         exact = np.asarray([_rounded(function, float(v), alpha, beta, x.dtype) for v in values], x.dtype)
         result[unsure] = exact[where]
-    return np.asarray(result)
+    return result
 
 
 def turning_points(kind: str, alpha: float, beta: float, dtype: np.dtype[Any]) -> tuple[float, ...] | None:

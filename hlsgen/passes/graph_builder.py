@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +29,7 @@ from hlsgen.ir import (
     Value,
     View,
 )
-from hlsgen.ir.evaluate import chain, code_type, decoding
-from hlsgen.ir.op_facts import decoded
+from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Activation,
@@ -50,7 +50,7 @@ from hlsgen.ir.ops import (
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, term
 from hlsgen.passes.hoist_views import relabel
-from hlsgen.passes.quantization import code_interval, grid, grid_of_pair
+from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -190,8 +190,8 @@ class GraphBuilder:
         """The tensor as codes alone, for a layer of that name.
 
         Relu, Clip, and arithmetic that gives exact multiples of one scale for every code become an
-        integer function; anything else is an error. With `integers`, integer tensors stay what they are,
-        for a layer that passes values on: what follows may wrap.
+        integer function; anything else is an error. Codes mean float32 or integers: where the tensor is of another
+        float type, a Cast to that is still to be done.
         """
         tensor = self.flushed(tensor)
         if tensor.branches is not None:
@@ -207,14 +207,8 @@ class GraphBuilder:
                 )  # fmt: skip
             self.problems.finish()
             raise AssertionError
-        ends = chain(tuple(tensor.ops), decoded(tensor.value.encoding, tensor.value.type).low)
-        if integers and ends.dtype.kind in "iu":
-            one = np.ones((1,) * len(tensor.value.shape), np.float32)
-            unit = float(quantizer.scale.ravel()[0])
-            type_ = IntType(round(quantizer.type.lo * unit), round(quantizer.type.hi * unit))
-            whole = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, ends.dtype.name)
-            return self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, whole)
-        return self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, quantizer)
+        made = self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, quantizer)
+        return _typed(made, tensor.named_ops[-1][0], type_behind(tensor.value, tensor.ops))
 
     def fold_into_producer(
         self, name: str, tensor: PendingValue, ops: Sequence[Elementwise], quantizer: Quantizer
@@ -239,7 +233,8 @@ class GraphBuilder:
                 "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
                 "Its result is no multiple of one scale: quantize it before the layer.",
             )  # fmt: skip
-        return self._merge(both.name, tensor, both, tensor.ops, quantizer)
+        made = self._merge(both.name, tensor, both, tensor.ops, quantizer)
+        return _typed(made, both.name, type_behind(both.left.value, [*both.left.ops, *tensor.ops]))
 
     def joined(self, name: str, op: Binary, left: PendingValue, right: PendingValue) -> PendingValue:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
@@ -328,6 +323,11 @@ def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
         assert isinstance(op, QuantizeLinear | Requantize | Pair)
         op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
     return op, len(following)
+
+
+def _typed(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
+    """With a Cast to float16 or float64 behind it, if it is of that type."""
+    return tensor.then(name, Cast(dtype.name)) if dtype.kind == "f" and dtype != np.float32 else tensor
 
 
 def _between(made: Value, read: Value) -> list[Elementwise] | None:

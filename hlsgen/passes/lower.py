@@ -64,7 +64,8 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
     first = steps[parts.first].op if parts.first >= 0 else None
-    mode = mode or default_mode(model, first, isinstance(first, LINEAR), problems)
+    typed = model if parts.input_type_holds(steps) else replace(model, input_type=None)
+    mode = mode or default_mode(typed, first, isinstance(first, LINEAR), problems)
     check_mode(model, mode, parts, problems)
     problems.finish()
     port = input_port(model, mode, parts)

@@ -141,7 +141,7 @@ def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, sh
     if op.kind is Reduction.MAX:
         tensor = builder.flushed(tensor)
         if tensor.branches or not _may_follow_maximum(tensor):
-            tensor = builder.to_codes(name, tensor, integers=True)
+            tensor = builder.to_codes(name, tensor)
         value = tensor.value
         check_order(name, value)
         result = Value(shape, value.type, _spatial(name, value.encoding))
@@ -186,10 +186,12 @@ def _spatial(name: str, item: T) -> T:
 
 def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
     """A border of the code that means the value."""
+    named_ops = tensor.named_ops
     if op.value == 0:
         tensor, code = _with_zero(builder, name, tensor, op.pads)
         result = Value(shape, tensor.value.type, _spatial(name, tensor.value.encoding))
-        return builder.add(Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
+        made = builder.add(Rearrange(name, op, code, tensor.value, result, (tensor.index,)))
+        return replace(made, named_ops=named_ops)
     value = tensor.value
     _, zero = column_meaning(name, value)
     scale = np.asarray(getattr(value.encoding, "scale", 1.0), np.float64).ravel()[0]
@@ -198,7 +200,7 @@ def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, sha
     if (real != op.value).any() or not value.type.lo <= code <= value.type.hi:
         raise fail("HG034", name, f"no code means {op.value}, the value of the border.", "Pad with a quantized value.")
     result = Value(shape, value.type, _spatial(name, value.encoding))
-    return builder.add(Rearrange(name, op, code, value, result, (tensor.index,)))
+    return replace(builder.add(Rearrange(name, op, code, value, result, (tensor.index,))), named_ops=named_ops)
 
 
 def rearrangement(
@@ -248,7 +250,8 @@ def concatenation(
         else _alike([h.named_ops for h in tensor], [h.value for h in tensor], op)
     )
     if named_ops is None:
-        tensor, named_ops = [builder.to_codes(name, h) for h in tensor], ()
+        tensor = [builder.to_codes(name, h) for h in tensor]
+        named_ops = tensor[0].named_ops  # a Cast to the float type of all of them, or nothing
     values = [h.value for h in tensor]
     type_ = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
     result = Value(shape, type_, _together(name, values, op.axis))
@@ -283,9 +286,8 @@ def _one(items: list[T], values: list[Value], axis: int) -> T | None:
         if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
             return None
         same = all(a.size == 1 and a.ravel()[0] == value.ravel()[0] for a in arrays)
-        parts[key] = value if same else np.concatenate(
-            [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)], lead + axis
-        )  # fmt: skip
+        long = [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)]
+        parts[key] = value if same else _joined(long, lead + axis)
     return with_constants(first, parts)
 
 
@@ -296,6 +298,13 @@ def _together(name: str, values: list[Value], axis: int) -> Encoding:
     if found is None:
         raise fail("HG034", name, "it joins codes of different kinds.", "Quantize all inputs in the same way.")
     return found
+
+
+def _joined(arrays: list[Array], axis: int) -> Array:
+    """One behind the other along an axis; along the others each may have one value for all."""
+    wanted = np.broadcast_shapes(*(a.take([0], axis).shape for a in arrays))
+    full = [np.broadcast_to(a, (*wanted[:axis], a.shape[axis], *wanted[axis + 1 :])) for a in arrays]
+    return np.concatenate(full, axis)
 
 
 def _along(array: Array, shape: Shape, axis: int, lead: int) -> Array:

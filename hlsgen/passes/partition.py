@@ -20,7 +20,7 @@ from hlsgen.ir import (
     Step,
     Transpose,
 )
-from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
 from hlsgen.passes.graph_builder import bounded
 
 LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
@@ -59,6 +59,15 @@ class Partition:
         self.tail = self.tail[moved + bounds if bounds else 0 :]
         outside = {*self.head, *self.tail}
         self.core = [i for i in range(len(steps)) if i not in outside]
+
+    def input_type_holds(self, steps: tuple[Step, ...]) -> bool:
+        """Whether what the host hands over may still have the type that the model's input is declared with.
+
+        Not if it computes something else in front of a layer that only the host does.
+        """
+        host = [n for n, i in enumerate(self.head) if isinstance(steps[i].op, HostOp | ArgMax)]
+        kept = Cast | Reshape | Transpose | HostOp | ArgMax
+        return not host or all(isinstance(steps[i].op, kept) for i in self.head[: host[-1]])
 
     def _end(self, steps: tuple[Step, ...]) -> int:
         """The step before which hardware ends: the last, or the first behind all layers that only the host does.

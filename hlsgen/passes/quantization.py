@@ -7,6 +7,7 @@ reproduces the values behind float operations: all codes are tried, and each val
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,12 +15,14 @@ from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, quantize
 from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
-from hlsgen.ir.ops import BinaryKind, Dequantize, Elementwise, IntQuant, Quantizer, Trunc
+from hlsgen.ir.ops import BinaryKind, Dequantize, Elementwise, IntQuant, QuantizeLinear, Quantizer, Trunc
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 #: Most codes for which a function is checked by trying them all.
 EXHAUSTIVE = 1 << 20
 MAX_ACCUMULATOR_BITS = 48
+#: What reproduces values exactly: floats as multiples of a scale, integers as themselves.
+Grid = IntQuant | QuantizeLinear
 
 
 def too_wide(name: str, bits: int) -> HlsgenError:
@@ -38,14 +41,11 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
             if (np.asarray(scale, np.float32) != scale).any():
                 raise fail("HG022", name, "the input's scale is no float32 value.", "Store it as float32.")
             for part, what in ((scale, "scale"), (zero, "zero point")):
-                array = np.asarray(part, np.float64)
-                if array.size > 1 and array.shape[-1] != array.size:
-                    raise fail("HG034", name, f"the input's {what} differs between rows.", "Use one per tensor.")
-                parts.append(np.broadcast_to(array.reshape(-1), (columns,)))
+                parts.append(_by_column(name, np.asarray(part, np.float64), what, columns))
             scales, zeros = parts
         case IntegerEncoding(_, offset):
             scales = np.ones(columns)
-            zeros = np.broadcast_to(-offset.reshape(-1).astype(np.float64), (columns,))
+            zeros = _by_column(name, -offset.astype(np.float64), "offset", columns)
         case Fixed(fraction):
             scales, zeros = np.full(columns, 2.0**-fraction), np.zeros(columns)
         case ThresholdCount(scale_, bias):
@@ -64,7 +64,7 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
                     "Put a quantizer between two linear layers.",
                 )  # fmt: skip
             scales = np.full(columns, float(exact.ravel()[0]) * value.encoding.factor)
-            zeros = np.broadcast_to(-value.encoding.offset.reshape(-1) / value.encoding.factor, (columns,))
+            zeros = _by_column(name, -value.encoding.offset / value.encoding.factor, "offset", columns)
         case _:
             raise fail("HG032", name, "the layer's input is not quantized.", "Put a quantizer in front of it.")
     if value.type.bits > 25 and not isinstance(value.encoding, Accumulator):
@@ -73,6 +73,13 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
             "At most 24 keep their value in float32: use a narrower quantizer.",
         )  # fmt: skip
     return scales, zeros
+
+
+def _by_column(name: str, array: Array, what: str, columns: int) -> Array:
+    """(columns,) of what may differ along the last axis only. Raises HG034."""
+    if array.size > 1 and array.shape[-1] != array.size:
+        raise fail("HG034", name, f"the input's {what} differs between rows.", "Use one per tensor.")
+    return np.broadcast_to(array.reshape(-1), (columns,))
 
 
 def whole_zero(name: str, value: Value) -> Array:
@@ -128,7 +135,7 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
     return IntType(int(found.min()), int(found.max()))
 
 
-def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
+def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
     codes = _all_codes(value)
     if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
@@ -141,7 +148,15 @@ def grid(value: Value, ops: list[Elementwise]) -> IntQuant | None:
     return _grid(real, value, [np.full((1,) * rank, scale.ravel()[0]) for scale in scales])
 
 
-def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:
+def type_behind(value: Value, ops: Sequence[Elementwise]) -> np.dtype[Any]:
+    """The numpy type of a tensor behind operations on its codes."""
+    x = decode(value.encoding, np.full((1,) * len(value.shape), value.type.lo))
+    for op in ops:
+        x = apply(op, x)
+    return x.dtype
+
+
+def grid_of_channels(value: Value, one_scale: bool) -> Grid | None:
     """The same for values whose scale and zero point may differ; code 0 means 0 everywhere.
 
     Scales stay what they are, or become one.
@@ -160,7 +175,7 @@ def grid_of_channels(value: Value, one_scale: bool) -> IntQuant | None:
 
 def grid_of_pair(
     kind: BinaryKind, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]], ops: list[Elementwise]
-) -> IntQuant | None:  # fmt: skip
+) -> Grid | None:  # fmt: skip
     """The same for what two tensors give together, tried on all pairs of codes."""
     values = []
     for (value, own), axis in ((left, 0), (right, 1)):
@@ -180,9 +195,15 @@ def grid_of_pair(
     return _grid(real, left[0])
 
 
-def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> IntQuant | None:
+def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> Grid | None:
     """A quantizer with which nothing changes; scales that are tried are `first`, the value's, a power of two, the
-    smallest number."""
+    smallest number. Integers stay integers of their type: what follows may wrap."""
+    if real.dtype.kind in "iu":
+        type_ = IntType(int(real.min()), int(real.max()))
+        if max(abs(type_.lo), abs(type_.hi)) > 1 << 24:
+            return None
+        one = np.ones((1,) * len(value.shape), np.float32)
+        return QuantizeLinear(one, np.zeros_like(one, np.int64), type_, real.dtype.name)
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None

@@ -1,0 +1,263 @@
+"""Random small graphs that aim at frontend fusion and passes, held against an executor that shares no code with hlsgen.
+
+    python tests/fuzz/fuzz_graphs.py --seconds 600 --seed 1 --keep findings
+
+A graph is made node by node together with its values for some hundred frames, so constants fit the data, nothing is NaN,
+and sums are exact in float. Model and values are the test: frontend, passes and integer reference must give the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import itertools
+import signal
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import fuzz_oracle
+import numpy as np
+import onnx
+from fuzz_compose import random_sketch
+from fuzz_confirm import differing
+from fuzz_qdq import executed, random_groups
+from numpy.typing import NDArray
+
+import hlsgen
+from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.driver.options import parse_input
+from hlsgen.frontend import import_model
+from hlsgen.interpreter import graph as reference
+from hlsgen.passes import lower
+
+Array = NDArray[Any]
+#: Seconds for a whole build, and for its simulation; longer ones count as slow.
+LIMIT, SIMULATION_LIMIT = 30, 240
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A model, frames of its input, and how its input port is declared (--input).
+
+    `fused`: the oracle is onnxruntime, which fuses QDQ groups, instead of single nodes.
+    """
+
+    model: onnx.ModelProto
+    x: Array
+    input: str | None
+    fused: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """`kind`: equal, refused, differs, crash, uncertified, unproven, slow, or invalid.
+
+    Unproven: beyond what the checker can prove. Invalid: the oracle cannot execute it.
+
+    `text`: the codes of a refusal, or what went wrong; `why`: the message of a refusal.
+    """
+
+    kind: str
+    text: str = ""
+    why: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return self.kind in ("differs", "crash", "uncertified")
+
+
+def case(seed: int) -> Case:
+    """The same for the same seed: the first graph of it that the oracle can execute; a tenth are QDQ groups."""
+    if seed % 10 == 7:
+        groups = random_groups(seed)
+        return Case(groups.model(), groups.x, None, fused=True)
+    for attempt in itertools.count():
+        sketch = random_sketch(seed, attempt)
+        given = Case(sketch.model(), sketch.x, sketch.port)
+        with suppress(ValueError):
+            wanted(given)
+            return given
+    raise AssertionError
+
+
+def wanted(given: Case) -> Array:
+    """The model's output by the oracle, (frames, elements)."""
+    if given.fused:
+        return executed(given.model, given.x).reshape(len(given.x), -1)
+    result = fuzz_oracle.values(given.model, given.x)[given.model.graph.output[0].name]
+    return np.asarray(result.reshape(len(given.x), -1))
+
+
+def judged(given: Case, whole: bool = False, simulate: bool = False) -> Outcome:
+    """What becomes of a case; `whole`: also built and certified; `simulate`: and verified in Verilator.
+
+    Runs the reference on the integers of the Graph.
+    """
+    try:
+        want = wanted(given)
+    except Exception:
+        return Outcome("invalid", traceback.format_exc())
+    try:
+        with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
+            path = Path(folder) / "fuzz.onnx"
+            path.write_bytes(given.model.SerializeToString())
+            got = _ours(path, given)
+            outcome = _compared(got, want)
+            if (whole or simulate) and outcome.kind == "equal":
+                outcome = _built(path, given, simulate)
+    except HlsgenError as error:
+        codes = sorted({d.code for d in error.diagnostics if d.severity == "error"})
+        return Outcome("crash" if "HG099" in codes else "refused", " ".join(codes), str(error))
+    except TimeoutError:
+        return Outcome("slow")
+    except Exception:
+        return Outcome("crash", traceback.format_exc())
+    return outcome
+
+
+def _ours(path: Path, given: Case) -> Array:
+    """Frontend, passes, integer reference: (frames, elements)."""
+    problems = Collector()
+    model = import_model(path, problems)
+    if model is None:
+        problems.finish()
+    assert model is not None
+    graph = lower(model, parse_input(given.input), problems)
+    problems.finish()
+    codes = reference.encode_input(
+        graph, reference.frames_of(graph, given.x if graph.model.batched else given.x[:, None])
+    )
+    result = reference.decode_output(graph, [codes, *reference.run_layers(graph, codes)][-1])
+    return np.asarray(result.reshape(len(given.x), -1))
+
+
+def _compared(got: Array, want: Array) -> Outcome:
+    if got.shape != want.shape:
+        return Outcome("differs", f"shape {got.shape[1:]}, wanted {want.shape[1:]}")
+    wrong = (got != want) & ~(np.isnan(got.astype(np.float64)) & np.isnan(want.astype(np.float64)))
+    if not wrong.any():
+        return Outcome("equal")
+    at = tuple(np.argwhere(wrong)[0])
+    text = (
+        f"{int(wrong.sum())} of {wrong.size} values; frame {at[0]}, element {at[1]}: {got[at]!r}, wanted {want[at]!r}"
+    )
+    return Outcome("differs", text)
+
+
+def _built(path: Path, given: Case, simulate: bool) -> Outcome:
+    with _time_limit(LIMIT):
+        directory = path.parent / "build"
+        hlsgen.build(path, directory, hlsgen.Options(input=given.input))
+        found = hlsgen.certify(directory)
+    if simulate:
+        with _time_limit(SIMULATION_LIMIT):
+            verdict = hlsgen.verify(directory, ["verilator"], 8)
+        if not verdict.ok:
+            return Outcome("differs", f"in simulation: {verdict}"[:2000])
+    if found.ok:
+        return Outcome("equal", "simulated" if simulate else "built")
+    text = "\n".join(map(str, found.problems))
+    return Outcome("unproven" if all("cannot be certified" in str(p) for p in found.problems) else "uncertified", text)
+
+
+@contextmanager
+def _time_limit(seconds: int) -> Iterator[None]:
+    def stop(_signal: int, _frame: Any) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# --------------------------------------------------------------------------- the command line
+
+
+def keep(folder: Path, seed: int, given: Case, outcome: Outcome) -> None:
+    """Writes a finding, shrunk: model, input, and what it is."""
+    from fuzz_shrink import shrunk
+
+    folder.mkdir(parents=True, exist_ok=True)
+    small = given
+    whole = judged(given).kind != outcome.kind
+    if not outcome.text.startswith("in simulation"):
+        small = shrunk(given, lambda c: judged(c, whole).kind == outcome.kind)
+    onnx.save(small.model, folder / f"{seed}.onnx")
+    np.save(folder / f"{seed}.npy", small.x)
+    again = judged(small, whole)
+    text = f"seed {seed}, {outcome.kind}, --input {given.input}\nfirst: {outcome.text}\nnow: {again.text}\n"
+    (folder / f"{seed}.txt").write_text(text + onnx.printer.to_text(small.model))
+    print(f"seed {seed}: {again.kind} {again.text.strip().splitlines()[-1] if again.text else ''}", flush=True)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Random graphs against numpy, qonnx and onnx's evaluator.")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first graph; the next ones follow")
+    parser.add_argument("--keep", type=Path, default=Path("findings"), help="folder for models that differ")
+    parser.add_argument("--build", type=float, default=0.1, help="share of graphs that are built and certified")
+    parser.add_argument("--simulate", type=float, default=0.001, help="share of graphs that are simulated as well")
+    parser.add_argument("--confirm", type=float, default=0.03, help="share of graphs whose oracle onnxruntime confirms")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    importlib.import_module("fuzz_shrink")  # needs this module; now, as the code may change while it runs
+    counts: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    operators: Counter[str] = Counter()
+    start = shown = time.monotonic()
+    seed = args.seed
+    while time.monotonic() - start < args.seconds:
+        given = case(seed)
+        whole = np.random.default_rng([seed, 1]).random() < args.build
+        simulate = np.random.default_rng([seed, 3]).random() < args.simulate
+        outcome = judged(given, whole, simulate)
+        counts["graphs"] += 1
+        if not given.fused and np.random.default_rng([seed, 2]).random() < args.confirm:
+            counts["confirmed"] += 1
+            for text in differing(given.model, given.x):
+                counts["doubts"] += 1
+                print(f"seed {seed}: onnxruntime differs from the oracle: {text}", flush=True)
+        counts[outcome.kind] += 1
+        counts["built"] += outcome.text in ("built", "simulated")
+        counts["simulated"] += outcome.text == "simulated"
+        if outcome.kind == "refused":
+            codes.update(outcome.text.split())
+        else:
+            operators.update({n.op_type for n in given.model.graph.node})
+        if outcome.is_finding:
+            keep(args.keep, seed, given, outcome)
+        seed += 1
+        if time.monotonic() - shown > 30:
+            shown = time.monotonic()
+            print(f"{seed}: {_line(counts)}", flush=True)
+    print("operators: " + ", ".join(f"{k} {v}" for k, v in operators.most_common()))
+    print("refused: " + ", ".join(f"{k} {v}" for k, v in codes.most_common()))
+    print(f"seeds {args.seed} to {seed - 1}: {_line(counts)}")
+    return int(any(counts[kind] for kind in ("differs", "crash", "uncertified")))
+
+
+def _line(counts: Counter[str]) -> str:
+    return (
+        f"{counts['graphs']} graphs, {counts['equal']} equal ({counts['built']} of them built and certified, "
+        f"{counts['simulated']} simulated), "
+        f"{counts['refused']} refused, {counts['differs']} differing, {counts['crash']} crashes, "
+        f"{counts['uncertified']} not certified, {counts['unproven']} beyond the checker, {counts['slow']} slow; "
+        f"onnxruntime held against the oracle in {counts['confirmed']}, {counts['doubts']} nodes differ"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,92 @@
+"""Random graphs equal the oracle: a fixed sample in the normal suite, many more with the marker slow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fuzz_confirm import differing
+from fuzz_graphs import Case, case, judged, main
+from fuzz_shrink import shrunk
+from models import Net
+from onnx import TensorProto, helper
+
+#: Seeds of graphs in one test.
+CHUNK = 25
+
+
+def sample(first: int, build: int) -> Counter[str]:
+    """What became of CHUNK graphs; every `build`-th is also built and certified."""
+    found: Counter[str] = Counter()
+    for seed in range(first, first + CHUNK):
+        outcome = judged(case(seed), whole=seed % build == 0)
+        assert not outcome.is_finding, f"seed {seed}: {outcome.kind}: {outcome.text}"
+        assert outcome.kind != "invalid", f"seed {seed}: {outcome.text}"
+        found[outcome.kind] += 1
+    return found
+
+
+@pytest.mark.parametrize("first", range(0, 150, CHUNK))
+def test_random_graphs(first: int) -> None:
+    assert sample(first, build=25)["equal"] >= CHUNK * 0.4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 6000, CHUNK))
+def test_many_random_graphs(first: int) -> None:
+    sample(first, build=10)
+
+
+def test_onnxruntime_confirms_the_oracle() -> None:
+    """Every operator of a sample that both compute by the same rules."""
+    for seed in range(200, 230):
+        given = case(seed)
+        assert given.fused or differing(given.model, given.x[:16]) == [], seed
+
+
+def test_the_same_for_the_same_seed() -> None:
+    first, again = case(5), case(5)
+    assert first.model == again.model
+    assert (first.x == again.x).all()
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "sys.argv", ["fuzz_graphs.py", "--seconds", "1", "--seed", "3", "--keep", str(tmp_path / "kept")]
+    )
+    assert main() == 0
+    assert "seeds 3 to" in capsys.readouterr().out
+    assert not (tmp_path / "kept").exists()
+
+
+def wrong() -> Case:
+    """A model of five nodes of which the oracle is told another constant than hlsgen."""
+    net = Net((1, 4)).quant(1.0, bits=4.0).then("Add", 1.0).then("Relu").then("Mul", 2.0).quant(1.0, bits=6.0)
+    model = net.model()
+    model.graph.output[0].CopyFrom(helper.make_tensor_value_info(net.last, TensorProto.FLOAT, [1, 4]))
+    return Case(model, np.arange(-8, 8, dtype=np.float32).reshape(4, 4), None)
+
+
+def test_a_difference_is_seen_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a Mul that is wrong for 6 times 2 alone, it and its quantizer and one frame are left."""
+    from hlsgen.ir import evaluate
+    from hlsgen.ir.ops import Mul
+
+    right = evaluate.apply
+
+    def apply(op: object, x: object) -> object:
+        y = right(op, x)  # type: ignore[arg-type]
+        return np.where(x == 6, y + 1, y).astype(y.dtype) if isinstance(op, Mul) else y  # type: ignore[operator]
+
+    given = wrong()
+    assert judged(given).kind == "equal"
+    monkeypatch.setattr("hlsgen.reference.apply", apply)
+    monkeypatch.setattr("hlsgen.passes.meaning.apply", apply)
+    found = judged(given)
+    assert (found.kind, found.is_finding) == ("differs", True)
+    small = shrunk(given, lambda c: judged(c).kind == "differs")
+    assert "Mul" in [n.op_type for n in small.model.graph.node]
+    assert len(small.model.graph.node) <= 3
+    assert len(small.x) == 1
