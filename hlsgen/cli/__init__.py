@@ -133,7 +133,7 @@ def build(
     for warning in result.warnings:
         _say(warning)
     print_summary(summary)
-    out.print(f"wrote {escape(printable(str(output)))}: {len(result.files)} files, top module {result.design.top}")
+    out.print(f"wrote {escape(printable(str(output)))}: {len(result.files)} files, top module {result.options.top}")
 
 
 @app.command()

@@ -50,10 +50,9 @@ def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Loa
     file that differs from the build's in the weights alone. Gives the layers named, or all of them.
     Raises HG040, HG056, and what the model file gives.
     """
-    if not build.options.loadable:
-        raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
     pieces = next(iter(backends_of(build.options.target).values())).load_pieces
-    assert pieces is not None
+    if not build.options.loadable or pieces is None:
+        raise fail("HG040", "--loadable-weights", "the build's weights are constant.", "Build with this option.")
     graph = reweighted(build, weights)
     found = []
     for node in build.network.nodes:
