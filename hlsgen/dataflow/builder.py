@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter, stream_of
-from hlsgen.dataflow.workload import divisors
+from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Graph, View
+from hlsgen.ir import Convolution, Graph, Linear, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest
 from hlsgen.numerics.fixed import Array
+from hlsgen.rescale import Choice
 
 
 @dataclass(frozen=True)
@@ -27,58 +29,76 @@ class NamedStream:
         return self.stream.groups * self.stream.group
 
 
-class Streams:
-    """The units so far. `flows` has what still can be taken of each value of the graph."""
+class NetworkBuilder:
+    """The nodes so far, and the streams that carry the values of the graph.
 
-    def __init__(self, graph: Graph, layout: StreamOrder) -> None:
-        self.graph, self.layout = graph, layout
+    `target`: cycles that a frame may take. `choices`: the realization of every quantizer so far.
+    """
+
+    def __init__(self, graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets) -> None:
+        self.graph, self.layout, self.folding, self.targets = graph, layout, folding, targets
+        works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
+        least = targets.cycles or pixels_moved(graph)
+        self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])
         self.nodes: list[Node] = []
-        self.flows: dict[int, list[NamedStream]] = {}
-        self.root = list(range(len(graph.layers) + 1))
+        self.choices: dict[str, Choice] = {}
+        self._root = list(range(len(graph.layers) + 1))
         for i, layer in enumerate(graph.layers):
             if isinstance(layer, View):
-                self.root[i + 1] = self.root[layer.inputs[0]]
-        self.users = [0] * len(self.root)
-        for layer in graph.layers:
-            for j in layer.inputs if not isinstance(layer, View) else ():
-                self.users[self.root[j]] += 1
-        self.users[self.root[-1]] += 1
+                self._root[i + 1] = self._root[layer.inputs[0]]
+        # Who takes a value, by number of the layer and of its input, each from a stream of its own.
+        self._takers: list[list[tuple[int, int]]] = [[] for _ in self._root]
+        for i, layer in enumerate(graph.layers):
+            for n, value in enumerate(layer.inputs if not isinstance(layer, View) else ()):
+                self._takers[self._root[value]].append((i, n))
+        self._takers[self._root[-1]].append((len(graph.layers), 0))
+        self._streams: dict[int, tuple[NamedStream, ...]] = {}
 
-    def _append(
+    def append(
         self, name: str, unit: Unit, sources: list[NamedStream], result: Stream, layer: str = "", position: int = -1
-    ) -> NamedStream:  # fmt: skip
+    ) -> NamedStream:
+        """The stream of a new node; `position`: the layer whose result it is, -1 if none."""
         inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
         self.nodes.append(Node(name, unit, inputs, streams, (name,), result, layer, position))
         return NamedStream(name, result)
 
-    def _deliver(self, value: int, flow: NamedStream) -> None:
+    def deliver(self, value: int, flow: NamedStream) -> None:
         """The value is on that stream: forked, if several take it."""
-        count = self.users[value]
+        count = len(self._takers[value])
         if count <= 1:
-            self.flows[value] = [flow]
+            self._streams[value] = (flow,)
             return
         name = f"{flow.wire}_fork"
         outputs = tuple(f"{name}_{k}" for k in range(count))
         self.nodes.append(Node(name, Fork(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
-        self.flows[value] = [NamedStream(wire, flow.stream) for wire in outputs]
+        self._streams[value] = tuple(NamedStream(wire, flow.stream) for wire in outputs)
 
-    def _take(self, i: int, n: int, name: str) -> NamedStream:
+    def take(self, i: int, n: int, name: str) -> NamedStream:
         """The n-th input of layer i, in the order in which it wants it."""
         value = self.graph.layers[i].inputs[n]
-        flow = self.flows[self.root[value]].pop(0)
+        flow = self._taken(value, i, n)
         wanted = self.layout.wanted.get((i, n))
         if wanted is None:
             return flow
         layer = self.graph.layers[i].name
-        return self._reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}", layer)
+        return self.reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}", layer)
 
-    def _reordered(self, flow: NamedStream, given: Array, wanted: Array, name: str, layer: str) -> NamedStream:
+    def take_output(self) -> NamedStream:
+        """The graph's output, for the port."""
+        last = len(self.graph.layers)
+        return self._taken(last, last, 0)
+
+    def _taken(self, value: int, i: int, n: int) -> NamedStream:
+        value = self._root[value]
+        return self._streams[value][self._takers[value].index((i, n))]
+
+    def reordered(self, flow: NamedStream, given: Array, wanted: Array, name: str, layer: str) -> NamedStream:
         """The stream in another order, through a buffer. Raises HG035."""
         position: Array = np.empty_like(given)
         position[given] = np.arange(len(given))
         address = position[wanted]
         lanes = max(x for x in divisors(math.gcd(flow.stream.lanes, len(given))) if _together(address, x))
-        flow = self._converted(flow, lanes, len(given), f"{name}_width")
+        flow = self.converted(flow, lanes, len(given), f"{name}_width")
         beats = address[::lanes] // lanes
         length = block(beats, len(beats))
         loops = nest(beats[:length])
@@ -87,24 +107,24 @@ class Streams:
                 "HG035", layer, "a Transpose or Reshape puts the elements of a layer's input in an order that no "
                 "buffer can make.", "Move the Transpose out of the network.",
             )  # fmt: skip
-        return self._append(name, Reorder(length, loops), [flow], flow.stream)
+        return self.append(name, Reorder(length, loops), [flow], flow.stream)
 
-    def _converted(self, flow: NamedStream, lanes: int, group: int, name: str, *, zeros: bool = False) -> NamedStream:
+    def converted(self, flow: NamedStream, lanes: int, group: int, name: str, *, zeros: bool = False) -> NamedStream:
         """The stream with so many lanes and groups of so many elements; `zeros`: its pad lanes must be 0."""
         own = flow.stream
         dense = own.group % lanes == 0 and group % lanes == 0
         if own.lanes == lanes and (dense or own.group == group) and not (zeros and group % lanes):
             return NamedStream(flow.wire, replace(own, group=group))
         result = stream_of(own.type, lanes, flow.elements, group)
-        return self._append(name, WidthConverter(), [flow], result)
+        return self.append(name, WidthConverter(), [flow], result)
 
-    def _dense(self, flow: NamedStream, lanes: int, group: int, name: str) -> NamedStream:
+    def dense(self, flow: NamedStream, lanes: int, group: int, name: str) -> NamedStream:
         """With no more than so many lanes, and none of them empty."""
-        return self._converted(flow, max(d for d in divisors(group) if d <= lanes), group, name)
+        return self.converted(flow, max(d for d in divisors(group) if d <= lanes), group, name)
 
-    def _waiting(self, flow: NamedStream, name: str) -> NamedStream:
+    def waiting(self, flow: NamedStream, name: str) -> NamedStream:
         """Behind a FIFO, for a stream that waits for another one; its depth comes later."""
-        return self._append(name, Fifo(2), [flow], flow.stream)
+        return self.append(name, Fifo(2), [flow], flow.stream)
 
 
 def _together(address: Array, lanes: int) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hlsgen.dataflow.builder import NamedStream, Streams
-from hlsgen.dataflow.folding import Targets, at_once, pixels_moved
+from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
+from hlsgen.dataflow.folding import at_once
 from hlsgen.dataflow.units import (
     ConvUnit,
     GroupedMatVec,
@@ -20,149 +20,147 @@ from hlsgen.dataflow.units import (
     stream_of,
 )
 from hlsgen.dataflow.weighted_units import product_of
-from hlsgen.dataflow.workload import Folding, divisors, is_depthwise, pixels_at_once, work_of
-from hlsgen.ir import Convolution, Graph, Linear, Pooling
-from hlsgen.ir.stream_order import StreamOrder, vectors
+from hlsgen.dataflow.workload import divisors, is_depthwise, pixels_at_once, work_of
+from hlsgen.ir import Convolution, Pooling
+from hlsgen.ir.stream_order import vectors
 from hlsgen.numerics.fixed import Array
 
 
-class Images(Streams):
-    """Layers on windows. `target`: cycles that a frame may take."""
+def convolution(b: NetworkBuilder, i: int, layer: Convolution, name: str) -> NamedStream:
+    """Tap by tap, or with all taps at once if the folding says so."""
+    pe, simd = b.folding[layer.name]
+    height, width, channels = layer.source.shape[-3:]
+    rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
+    found = vectors(b.layout.of_input(b.graph, i), layer.source.shape)
+    assert found is not None
+    flow = b.take(i, 0, name)
+    if work_of(layer).at_once(pe, simd):
+        return _unrolled(b, i, layer, name, flow, found[1])
+    depthwise = is_depthwise(layer)
+    if depthwise:
+        product, simd, rows = product_of(layer), pe, channels
+        flow = b.converted(flow, pe, channels, f"{name}_width")
+    else:
+        # Outside of the image every lane has the pad's code, those without an element too.
+        product = product_of(layer, empty_zero=not (layer.pad and columns % simd))
+        flow = b.converted(flow, simd, columns, f"{name}_width", zeros=product is not Product.INTEGER)
+    unit = ConvUnit(
+        weight=_by_taps(layer),
+        order=found[1] if layer.groups == 1 else np.arange(columns),
+        product=product,
+        window=layer.window,
+        height=height,
+        width=width,
+        groups=-(-channels // pe) if depthwise else layer.groups,
+        folds=1 if depthwise else -(-columns // simd),
+        repeat=1 if depthwise else -(-rows // pe),
+        pe=pe,
+        simd=simd,
+        depthwise=depthwise,
+        pad=layer.pad,
+        depth=0,
+    )
+    result = stream_of(layer.result.type, pe, layer.result.size, rows)
+    return b.append(name, unit, [flow], result, layer.name, i)
 
-    def __init__(self, graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets) -> None:
-        super().__init__(graph, layout)
-        self.folding, self.targets = folding, targets
-        works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
-        least = targets.cycles or pixels_moved(graph)
-        self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])
 
-    def _convolution(self, i: int, layer: Convolution, name: str) -> NamedStream:
-        pe, simd = self.folding[layer.name]
-        height, width, channels = layer.source.shape[-3:]
-        rows, columns = len(layer.weight) // layer.groups, layer.weight.shape[3]
-        found = vectors(self.layout.of_input(self.graph, i), layer.source.shape)
-        assert found is not None
-        flow = self._take(i, 0, name)
-        if work_of(layer).at_once(pe, simd):
-            return self._unrolled(i, layer, name, flow, found[1])
-        depthwise = is_depthwise(layer)
-        if depthwise:
-            product, simd, rows = product_of(layer), pe, channels
-            flow = self._converted(flow, pe, channels, f"{name}_width")
-        else:
-            # Outside of the image every lane has the pad's code, those without an element too.
-            product = product_of(layer, empty_zero=not (layer.pad and columns % simd))
-            flow = self._converted(flow, simd, columns, f"{name}_width", zeros=product is not Product.INTEGER)
-        unit = ConvUnit(
+def _unrolled(b: NetworkBuilder, i: int, layer: Convolution, name: str, flow: NamedStream, order: Array) -> NamedStream:
+    """All taps of a window at once, or of several windows; `order`: of the channels in a pixel."""
+    (pe, simd), work = b.folding[layer.name], work_of(layer)
+    channels, own, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
+    grouped = layer.groups > 1
+    product = product_of(layer, empty_zero=grouped or not (layer.pad and channels % own))
+    zeros = product is not Product.INTEGER and not grouped
+    flow = _unfolded(b, name, layer, flow, own, windows, pixels_in_a_beat(b, layer), zeros=zeros)
+    if grouped:
+        rows = len(layer.weight) // layer.groups
+        unit: Unit = GroupedMatVec(weight=_by_taps(layer), product=product, pe=pe, rows=rows)
+    else:
+        unit = MatVec(
             weight=_by_taps(layer),
-            order=found[1] if layer.groups == 1 else np.arange(columns),
+            order=order,
             product=product,
-            window=layer.window,
-            height=height,
-            width=width,
-            groups=-(-channels // pe) if depthwise else layer.groups,
-            folds=1 if depthwise else -(-columns // simd),
-            repeat=1 if depthwise else -(-rows // pe),
-            pe=pe,
+            pe=pe // windows,
             simd=simd,
-            depthwise=depthwise,
-            pad=layer.pad,
-            depth=0,
+            vectors=layer.result.size // work.rows,
+            windows=windows,
         )
-        result = stream_of(layer.result.type, pe, layer.result.size, rows)
-        return self._append(name, unit, [flow], result, layer.name, i)
+    return b.append(name, unit, [flow], _side_by_side(layer, pe, windows), layer.name, i)
 
-    def _unrolled(self, i: int, layer: Convolution, name: str, flow: NamedStream, order: Array) -> NamedStream:
-        """All taps of a window at once, or of several windows; `order`: of the channels in a pixel."""
-        (pe, simd), work = self.folding[layer.name], work_of(layer)
-        channels, own, windows = layer.source.shape[-1], work.elements(pe, simd), work.windows(pe)
-        grouped = layer.groups > 1
-        product = product_of(layer, empty_zero=grouped or not (layer.pad and channels % own))
-        zeros = product is not Product.INTEGER and not grouped
-        flow = self._unfolded(name, layer, flow, own, windows, self._pixels(layer), zeros=zeros)
-        if grouped:
-            rows = len(layer.weight) // layer.groups
-            unit: Unit = GroupedMatVec(weight=_by_taps(layer), product=product, pe=pe, rows=rows)
-        else:
-            unit = MatVec(
-                weight=_by_taps(layer),
-                order=order,
-                product=product,
-                pe=pe // windows,
-                simd=simd,
-                vectors=layer.result.size // work.rows,
-                windows=windows,
-            )
-        return self._append(name, unit, [flow], self._side_by_side(layer, pe, windows), layer.name, i)
 
-    def _pixels(self, layer: Convolution) -> int:
-        """Pixels of a row in a beat: those that the target needs."""
-        pe, simd = self.folding[layer.name]
-        work = work_of(layer)
-        if not (work.at_once(pe, simd) and work.whole(pe, simd)):
-            return 1
-        return self._fitting(layer, work.side_by_side(work.windows(pe)))
+def pixels_in_a_beat(b: NetworkBuilder, layer: Convolution) -> int:
+    """Pixels of a row in a beat: those that the target needs."""
+    pe, simd = b.folding[layer.name]
+    work = work_of(layer)
+    if not (work.at_once(pe, simd) and work.whole(pe, simd)):
+        return 1
+    return _fitting(b, layer, work.side_by_side(work.windows(pe)))
 
-    def _fitting(self, layer: Convolution | Pooling, pixels: list[int]) -> int:
-        """The fewest with which an image comes in fast enough, or else the most."""
-        height, width, _ = layer.source.shape[-3:]
-        return next((p for p in pixels if height * -(-width // p) <= self.target), pixels[-1])
 
-    @staticmethod
-    def _side_by_side(layer: Convolution | Pooling, lanes: int, windows: int) -> Stream:
-        """Results with so many windows of a row in a beat."""
-        across, channels = layer.result.shape[-2:]
-        group = channels * (windows if across % windows == 0 else across)
-        return stream_of(layer.result.type, lanes, layer.result.size, group)
+def _fitting(b: NetworkBuilder, layer: Convolution | Pooling, pixels: list[int]) -> int:
+    """The fewest with which an image comes in fast enough, or else the most."""
+    height, width, _ = layer.source.shape[-3:]
+    return next((p for p in pixels if height * -(-width // p) <= b.target), pixels[-1])
 
-    def _unfolded(
-        self, name: str, layer: Convolution | Pooling, flow: NamedStream, lanes: int, windows: int, pixels: int, *,
-        zeros: bool = False,
-    ) -> NamedStream:  # fmt: skip
-        """Beats of all taps of a word of so many elements; or of several windows, whose channels come in one beat."""
-        height, width, channels = layer.source.shape[-3:]
-        group = channels * (pixels if width % pixels == 0 else width)
-        flow = self._converted(flow, pixels * lanes, group, f"{name}_width", zeros=zeros)
-        folds = -(-channels // lanes)
-        unit = SlidingWindow(layer.window, height, width, folds, layer.pad, 0, 0, pixels, windows)
-        down, across = layer.result.shape[-3:-1]
-        beat = layer.window.taps * windows * lanes
-        result = Stream(flow.stream.type, beat, down * -(-across // windows) * folds, beat * folds)
-        return self._append(f"{name}_windows", unit, [flow], result)
 
-    def _pooling(self, i: int, layer: Pooling, name: str) -> NamedStream:
-        height, width, channels = layer.source.shape[-3:]
-        flow = self._take(i, 0, name)
-        simple = layer.window.side_by_side(height, width)
-        places = height * width if simple else layer.result.size // channels * layer.window.taps
-        lanes = [flow.stream.lanes, *divisors(channels)]
-        fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
-        if not fits and (counts := at_once(layer)):
-            return self._pooled_at_once(i, layer, name, flow, lanes, counts)
-        flow = self._converted(flow, fits[0] if fits else channels, channels, f"{name}_width")
-        folds = flow.stream.group_beats
-        if simple:
-            unit: Unit = TiledPool(layer.kind, layer.window.kernel, height, width, folds)
-        else:
-            unit = PoolUnit(layer.kind, layer.window, height, width, folds, layer.pad, 0)
-        result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
-        return self._append(name, unit, [flow], result, layer.name, i)
+def _side_by_side(layer: Convolution | Pooling, lanes: int, windows: int) -> Stream:
+    """Results with so many windows of a row in a beat."""
+    across, channels = layer.result.shape[-2:]
+    group = channels * (windows if across % windows == 0 else across)
+    return stream_of(layer.result.type, lanes, layer.result.size, group)
 
-    def _pooled_at_once(
-        self, i: int, layer: Pooling, name: str, flow: NamedStream, lanes: list[int], counts: list[int]
-    ) -> NamedStream:  # fmt: skip
-        """All taps of a window at once; of several windows, if the target needs them."""
-        (height, width, channels), (down, across, _) = layer.source.shape[-3:], layer.result.shape[-3:]
-        places = max(down * across, height * width)
-        fits = [x for x in lanes if places * -(-channels // x) <= self.target and x <= channels]
-        lane, windows, pixels = fits[0] if fits else channels, 1, 1
-        for windows in counts if not fits else ():
-            pixels = self._fitting(layer, pixels_at_once(layer.window, height, width, windows))
-            if max(down * -(-across // windows), height * -(-width // pixels)) <= self.target:
-                break
-        flow = self._unfolded(name, layer, flow, lane, windows, pixels)
-        result = self._side_by_side(layer, lane * windows, windows)
-        return self._append(name, ReduceTree(layer.kind, layer.window.taps), [flow], result, layer.name, i)
+
+def _unfolded(
+    b: NetworkBuilder, name: str, layer: Convolution | Pooling, flow: NamedStream, lanes: int, windows: int, pixels: int, *,
+    zeros: bool = False,
+) -> NamedStream:  # fmt: skip
+    """Beats of all taps of a word of so many elements; or of several windows, whose channels come in one beat."""
+    height, width, channels = layer.source.shape[-3:]
+    group = channels * (pixels if width % pixels == 0 else width)
+    flow = b.converted(flow, pixels * lanes, group, f"{name}_width", zeros=zeros)
+    folds = -(-channels // lanes)
+    unit = SlidingWindow(layer.window, height, width, folds, layer.pad, 0, 0, pixels, windows)
+    down, across = layer.result.shape[-3:-1]
+    beat = layer.window.taps * windows * lanes
+    result = Stream(flow.stream.type, beat, down * -(-across // windows) * folds, beat * folds)
+    return b.append(f"{name}_windows", unit, [flow], result)
+
+
+def pooling(b: NetworkBuilder, i: int, layer: Pooling, name: str) -> NamedStream:
+    """In the way that takes the fewest lanes and is fast enough."""
+    height, width, channels = layer.source.shape[-3:]
+    flow = b.take(i, 0, name)
+    simple = layer.window.side_by_side(height, width)
+    places = height * width if simple else layer.result.size // channels * layer.window.taps
+    lanes = [flow.stream.lanes, *divisors(channels)]
+    fits = [x for x in lanes if places * -(-channels // x) <= b.target and x <= channels]
+    if not fits and (counts := at_once(layer)):
+        return _pooled_at_once(b, i, layer, name, flow, lanes, counts)
+    flow = b.converted(flow, fits[0] if fits else channels, channels, f"{name}_width")
+    folds = flow.stream.group_beats
+    if simple:
+        unit: Unit = TiledPool(layer.kind, layer.window.kernel, height, width, folds)
+    else:
+        unit = PoolUnit(layer.kind, layer.window, height, width, folds, layer.pad, 0)
+    result = stream_of(layer.result.type, flow.stream.lanes, layer.result.size, channels)
+    return b.append(name, unit, [flow], result, layer.name, i)
+
+
+def _pooled_at_once(
+    b: NetworkBuilder, i: int, layer: Pooling, name: str, flow: NamedStream, lanes: list[int], counts: list[int]
+) -> NamedStream:  # fmt: skip
+    """All taps of a window at once; of several windows, if the target needs them."""
+    (height, width, channels), (down, across, _) = layer.source.shape[-3:], layer.result.shape[-3:]
+    places = max(down * across, height * width)
+    fits = [x for x in lanes if places * -(-channels // x) <= b.target and x <= channels]
+    lane, windows, pixels = fits[0] if fits else channels, 1, 1
+    for windows in counts if not fits else ():
+        pixels = _fitting(b, layer, pixels_at_once(layer.window, height, width, windows))
+        if max(down * -(-across // windows), height * -(-width // pixels)) <= b.target:
+            break
+    flow = _unfolded(b, name, layer, flow, lane, windows, pixels)
+    result = _side_by_side(layer, lane * windows, windows)
+    return b.append(name, ReduceTree(layer.kind, layer.window.taps), [flow], result, layer.name, i)
 
 
 def _by_taps(layer: Convolution) -> Array:

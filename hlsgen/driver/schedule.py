@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from hlsgen.dataflow.backend import Backend
+from hlsgen.dataflow.builder import NetworkBuilder
 from hlsgen.dataflow.folding import Targets, choose_folding
-from hlsgen.dataflow.lower import Planner
+from hlsgen.dataflow.lower import finish, lower_layer, start
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.workload import Folding, Workload, works_of
 from hlsgen.ir import Graph
@@ -24,19 +25,19 @@ Progress = Callable[[int, int, str], None]
 def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | None = None) -> tuple[Network, Timing]:
     """Chooses folding, realizations, and the sizes of buffers. Raises HG035, HG037, HG040."""
     layout = lay_out(graph)
-    planner, folding = _planned(graph, layout, targets, backend, progress)
-    nodes = planner.finish()
+    builder, folding = _planned(graph, layout, targets, backend, progress)
+    nodes = finish(builder)
     if progress:
         progress(len(graph.layers), len(graph.layers) + 1, "buffers")
     sized, timing = backend.size_buffers(nodes)
     written = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in folding.items()}
     lanes = nodes[0].result.lanes
-    return Network(graph, sized, layout, {"layers": written, "lanes": lanes}, planner.choices), timing
+    return Network(graph, sized, layout, {"layers": written, "lanes": lanes}, builder.choices), timing
 
 
 def _planned(
     graph: Graph, layout: StreamOrder, targets: Targets, backend: Backend, progress: Progress | None
-) -> tuple[Planner, Folding]:
+) -> tuple[NetworkBuilder, Folding]:
     """All nodes of the network: the one asked for, or the fastest within the budget."""
     if not targets.budget.given or targets.cycles is not None:
         folding = choose_folding(graph, targets, backend.folding_price)
@@ -45,12 +46,12 @@ def _planned(
     scale = 1.0
     for _ in range(ATTEMPTS):
         folding = _fastest(graph, works, targets, backend, scale)
-        planner = _laid(graph, layout, folding, replace(targets, cycles=None), progress)
-        excess = targets.budget.excess(backend.network_cost(planner.nodes, planner.choices, targets))
+        builder = _laid(graph, layout, folding, replace(targets, cycles=None), progress)
+        excess = targets.budget.excess(backend.network_cost(builder.nodes, builder.choices, targets))
         if excess <= 1:
             break
         scale *= excess * 1.05
-    return planner, folding
+    return builder, folding
 
 
 def _fastest(graph: Graph, works: dict[str, Workload], targets: Targets, backend: Backend, scale: float) -> Folding:
@@ -67,10 +68,13 @@ def _fastest(graph: Graph, works: dict[str, Workload], targets: Targets, backend
     return best
 
 
-def _laid(graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, progress: Progress | None) -> Planner:
-    planner = Planner(graph, layout, folding, targets)
+def _laid(
+    graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, progress: Progress | None
+) -> NetworkBuilder:
+    builder = NetworkBuilder(graph, layout, folding, targets)
+    start(builder)
     for i, layer in enumerate(graph.layers):
         if progress:
             progress(i, len(graph.layers) + 1, layer.name)
-        planner.add(i)
-    return planner
+        lower_layer(builder, i)
+    return builder
