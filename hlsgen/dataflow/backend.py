@@ -12,7 +12,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node, WeightedUnit
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale import Choice
+from hlsgen.rescale import Choice, Prices
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Backend:
     """A target. All functions give the same for the same arguments.
 
     `memories`: kinds of weight memories that can be asked for.
-    `folding_price`: compares foldings of one layer. `folded_cost`: what the multiplying layers of a folding cost,
+    `prices`: by which realizations of quantizers are chosen. `folding_price`: compares foldings of one layer. `folded_cost`: what the multiplying layers of a folding cost,
     roughly, before there are nodes. `network_cost`: what nodes and realizations cost.
     `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
     `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
@@ -58,6 +58,7 @@ class Backend:
     """
 
     memories: tuple[str, ...]
+    prices: Prices
     folding_price: Price
     folded_cost: Callable[[Mapping[str, Workload], Folding, Targets], Cost]
     network_cost: Callable[[Iterable[Node], Mapping[str, Choice], Targets], Cost]

@@ -14,7 +14,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Graph, Linear, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale import Choice
+from hlsgen.rescale import Choice, Prices
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,12 @@ class NamedStream:
 class NetworkBuilder:
     """The nodes so far, and the streams that carry the values of the graph.
 
-    `target`: cycles that a frame may take. `choices`: the realization of every quantizer so far.
+    `target`: cycles that a frame may take. `prices`: those by which realizations are chosen. `choices`: the realization of every quantizer so far.
     """
 
-    def __init__(self, graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets) -> None:
-        self.graph, self.layout, self.folding, self.targets = graph, layout, folding, targets
+    def __init__(self, graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, prices: Prices) -> None:
+        self.graph, self.layout, self.folding = graph, layout, folding
+        self.targets, self.prices = targets, prices
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
         least = targets.cycles or pixels_moved(graph)
         self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])

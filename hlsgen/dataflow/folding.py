@@ -9,7 +9,7 @@ from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange
-from hlsgen.rescale import Preference
+from hlsgen.rescale import Preference, Prices
 
 #: Multiplications a cycle that the default folding aims at.
 DEFAULT_PARALLELISM = 1024
@@ -35,9 +35,9 @@ class Targets:
     weights: str = "auto"
     budget: Budget = field(default_factory=Budget)
 
-    def preference(self, layer: str) -> Preference:
+    def preference(self, layer: str, prices: Prices) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""
-        return Preference(self.prefer, self.realize.get(layer, self.realize.get("")))
+        return Preference(self.prefer, self.realize.get(layer, self.realize.get("")), prices)
 
 
 def choose_folding(graph: Graph, targets: Targets, price: Price) -> Folding:

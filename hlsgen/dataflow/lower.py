@@ -153,7 +153,7 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
     f = specialize(layer, b.layout.orders[i + 1], *interval)
     table = fold_table(f.index, flow.stream)
-    choice = realize(f, table, b.targets.preference(layer.name))
+    choice = realize(f, table, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
@@ -246,7 +246,7 @@ def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStrea
             "Quantize both tensors to fewer bits before they are joined.",
         )  # fmt: skip
     table = fold_table(found.index, flows[0].stream)
-    choice = realize_join(found, table, b.targets.preference(layer.name))
+    choice = realize_join(found, table, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     way = choice.way
     assert way is not None

@@ -41,12 +41,12 @@ def _planned(
     """All nodes of the network: the one asked for, or the fastest within the budget."""
     if not targets.budget.given or targets.cycles is not None:
         folding = choose_folding(graph, targets, backend.folding_price)
-        return _laid(graph, layout, folding, targets, progress), folding
+        return _laid(graph, layout, folding, targets, backend, progress), folding
     works = works_of(graph)
     scale = 1.0
     for _ in range(ATTEMPTS):
         folding = _fastest(graph, works, targets, backend, scale)
-        builder = _laid(graph, layout, folding, replace(targets, cycles=None), progress)
+        builder = _laid(graph, layout, folding, replace(targets, cycles=None), backend, progress)
         excess = targets.budget.excess(backend.network_cost(builder.nodes, builder.choices, targets))
         if excess <= 1:
             break
@@ -69,9 +69,9 @@ def _fastest(graph: Graph, works: dict[str, Workload], targets: Targets, backend
 
 
 def _laid(
-    graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, progress: Progress | None
+    graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, backend: Backend, progress: Progress | None
 ) -> NetworkBuilder:
-    builder = NetworkBuilder(graph, layout, folding, targets)
+    builder = NetworkBuilder(graph, layout, folding, targets, backend.prices)
     start(builder)
     for i, layer in enumerate(graph.layers):
         if progress:

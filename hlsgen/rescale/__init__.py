@@ -3,6 +3,7 @@
 from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.rescale.binary.join_plan import JoinPlan
 from hlsgen.rescale.binary.search import JoinSearch
+from hlsgen.rescale.prices import LIBRARY, Prices, Realization, Single
 from hlsgen.rescale.realize.compare import Comparators
 from hlsgen.rescale.realize.correct import Correct
 from hlsgen.rescale.realize.float_ops import FloatUnits
@@ -14,11 +15,12 @@ from hlsgen.rescale.realize.scale import Scale
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.rescale.select import KINDS, Choice, Preference, Realization, Single, Trial, realize, realize_join
+from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, realize, realize_join
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 __all__ = [
     "KINDS",
+    "LIBRARY",
     "Choice",
     "Comparators",
     "Correct",
@@ -30,6 +32,7 @@ __all__ = [
     "PairAdd",
     "PairScale",
     "Preference",
+    "Prices",
     "Rank",
     "Realization",
     "Scale",

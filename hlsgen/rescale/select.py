@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir.ops import Pair
@@ -14,10 +13,10 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.binary.join_plan import JoinPlan
 from hlsgen.rescale.binary.search import JoinSearch
 from hlsgen.rescale.extract import MAX_STEPS, trace
+from hlsgen.rescale.prices import LIBRARY, Prices, Realization
 from hlsgen.rescale.realize import (
     compare,
     correct,
-    float_scale,
     float_scale_match,
     float_units,
     indexed,
@@ -28,22 +27,9 @@ from hlsgen.rescale.realize import (
     thresholds,
 )
 from hlsgen.rescale.realize import table as table_
-from hlsgen.rescale.realize.compare import Comparators
-from hlsgen.rescale.realize.correct import Correct
-from hlsgen.rescale.realize.float_ops import FloatUnits
-from hlsgen.rescale.realize.float_scale import FloatScale
-from hlsgen.rescale.realize.indexed import Indexed
-from hlsgen.rescale.realize.pair import PairAdd, PairScale
 from hlsgen.rescale.realize.rank import Rank
-from hlsgen.rescale.realize.scale import Scale
-from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
-from hlsgen.rescale.realize.thresholds import Thresholds
 from hlsgen.rescale.threshold_table import ThresholdTable
-
-#: Realizations that are one module.
-Single = Shift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
-Realization = Single | Indexed | FloatUnits
 
 #: Names of realizations, as options and reports have them, and what each is.
 KINDS = {
@@ -59,23 +45,18 @@ KINDS = {
     "pair": "sum or product of two operands",
     "float-units": "the float32 operations themselves",
 }
-#: What a DSP block and a block memory of 18 Kbit count in LUT, by preference.
-_WEIGHTS = {"lut": (200.0, 150.0), "dsp": (20.0, 100.0)}
 BLOCK_BITS = 18 * 1024
 #: Most thresholds of all channels together that are written into memories.
 MAX_WIDE = 1 << 20
 
 
-#: LUT, DSP blocks, bits of block memory.
-Price = tuple[float, int, int]
-
-
 @dataclass(frozen=True)
 class Preference:
-    """What the user asks for: `prefer` "lut" or "dsp"; `forced` a name of KINDS, or None."""
+    """What the user asks for: `prefer` "lut" or "dsp"; `forced` a name of KINDS, or None. `prices`: the target's."""
 
     prefer: str = "lut"
     forced: str | None = None
+    prices: Prices = LIBRARY
 
 
 @dataclass(frozen=True)
@@ -126,17 +107,20 @@ def realize_join(found: JoinSearch, table: Array, preference: Preference = Prefe
 def _chosen(name: str, tasks: list[_Task], preference: Preference) -> Choice:
     trials: list[Trial] = []
     best: tuple[float, str, Realization, _Task] | None = None
-    per_dsp, per_block = _WEIGHTS[preference.prefer]
+    prices = preference.prices
+    per_dsp, per_block = prices.counts[preference.prefer]
     for task in tasks:
-        before, of = ((0.0, 0, 0), "") if task.way is None else (task.way.cost(task.table, task.dsp), f" of {task.way}")
+        before, of = (
+            ((0.0, 0, 0), "") if task.way is None else (prices.join(task.way, task.table, task.dsp), f" of {task.way}")
+        )
         for kind, attempt in task.candidates():
             if preference.forced not in (None, kind):
                 continue
-            result = attempt()
-            if isinstance(result, str):
-                trials.append(Trial(kind + of, result))
+            found = attempt()
+            if isinstance(found, str):
+                trials.append(Trial(kind + of, found))
                 continue
-            found, price = result
+            price = prices.realization(found, task.table, task.source, task.result, task.dsp)
             lut, dsp, memory = (x + y for x, y in zip(price, before, strict=True))
             trials.append(Trial(kind + of, "", round(float(lut), 1), int(dsp), int(memory)))
             score = lut + per_dsp * dsp + per_block * memory / BLOCK_BITS
@@ -166,9 +150,8 @@ def _changing(_: ThresholdTable) -> Rank | str:
     return "its tables would change from beat to beat"
 
 
-R = TypeVar("R", bound=Realization)
-#: A realization and its price, or why there is none.
-Attempt = Callable[[], "tuple[Realization, Price] | str"]
+#: A realization, or why there is none.
+Attempt = Callable[[], "Realization | str"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,68 +185,50 @@ class _Task:
     def listed(self) -> ThresholdTable | None:
         return self.steps if isinstance(self.steps, ThresholdTable) else None
 
-    def priced(self, find: Callable[[], R | str], price: Callable[[R, Array, IntType, IntType], Price]) -> Attempt:
-        def run() -> tuple[Realization, Price] | str:
-            found = find()
-            return found if isinstance(found, str) else (found, price(found, self.table, self.source, self.result))
-
-        return run
-
-    def on_steps(
-        self,
-        find: Callable[[ThresholdTable], R | str],
-        price: Callable[[R, Array, IntType, IntType], Price],
-        wide: bool = False,
-    ) -> Attempt:
+    def on_steps(self, find: Callable[[ThresholdTable], Realization | str], wide: bool = False) -> Attempt:
         """A realization of the steps; with `wide` it may have very many."""
 
-        def found() -> R | str:
+        def found() -> Realization | str:
             steps = self.wide or self.steps if wide else self.steps
             if isinstance(steps, ThresholdTable):
                 return find(steps)
             return steps if isinstance(steps, str) else "only a table of all codes is known"
 
-        return self.priced(found, price)
-
-    def both(self, f: StepFunction) -> tuple[Realization, Price] | str:
-        found = pair.find(f)
-        return found if isinstance(found, str) else (found, pair.cost(found, self.table, self.source, self.result))
+        return found
 
     def candidates(self) -> list[tuple[str, Attempt]]:
         """All that may be tried, by name."""
         f, folds, dsp = self.f, len(self.table), self.dsp
         if isinstance(self.steps, Table):
             known = self.steps
-            return [("table", self.priced(lambda: known, table_.cost))]
+            return [("table", lambda: known)]
         if f is not None and isinstance(f.quantizer, Pair):
-            return [("pair", partial(self.both, f))]
+            return [("pair", partial(pair.find, f))]
         found: list[tuple[str, Attempt]] = [
-            ("scale", self.on_steps(partial(scale.find, dsp=dsp), partial(scale.cost, dsp=dsp))),
-            ("correct", self.on_steps(partial(correct.find, folded=folds > 1), correct.cost)),
-            ("compare", self.on_steps(compare.find, compare.cost)),
-            ("thresholds", self.on_steps(thresholds.find, thresholds.cost, wide=True)),
-            ("rank", self.on_steps(rank.find if folds == 1 else _changing, rank.cost)),
-            ("table", self.on_steps(partial(table_.find, folds=folds), table_.cost)),
-            ("indexed", self.on_steps(partial(indexed.find, folds=folds), indexed.cost)),
+            ("scale", self.on_steps(partial(scale.find, dsp=dsp))),
+            ("correct", self.on_steps(partial(correct.find, folded=folds > 1))),
+            ("compare", self.on_steps(compare.find)),
+            ("thresholds", self.on_steps(thresholds.find, wide=True)),
+            ("rank", self.on_steps(rank.find if folds == 1 else _changing)),
+            ("table", self.on_steps(partial(table_.find, folds=folds))),
+            ("indexed", self.on_steps(partial(indexed.find, folds=folds))),
         ]
         if f is None:
             return found
         known_ = self.wide or self.listed
-        product_ = self.priced(partial(float_scale_match.find, f, known_, dsp=dsp), partial(float_scale.cost, dsp=dsp))
         found = [
-            ("shift", self.priced(partial(shift.find, f), shift.cost)),
+            ("shift", partial(shift.find, f)),
             found[0],
-            ("float-scale", product_),
+            ("float-scale", partial(float_scale_match.find, f, known_, dsp=dsp)),
             *found[1:],
         ]
         if isinstance(self.steps, str) or self.preference.forced == "float-units":
-            found.append(("float-units", partial(_units, f, self.table)))
+            found.append(("float-units", partial(_units, f)))
         return found
 
 
-def _units(f: StepFunction, table: Array) -> tuple[Realization, Price] | str:
+def _units(f: StepFunction) -> Realization | str:
     try:
-        found = float_units.build(f)
+        return float_units.build(f)
     except HlsgenError as error:
         return error.diagnostics[0].message
-    return found, float_units.cost(found, table)

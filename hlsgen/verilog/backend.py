@@ -13,7 +13,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.library import library_text
-from hlsgen.rescale import Choice
+from hlsgen.rescale import LIBRARY, Choice
 from hlsgen.verilog import certificate, emit
 from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.latency import latency
@@ -59,6 +59,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
 
 VERILOG = Backend(
     memories=tuple(STYLES),
+    prices=LIBRARY,
     folding_price=folding_price,
     folded_cost=_folded_cost,
     network_cost=_network_cost,

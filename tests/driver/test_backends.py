@@ -21,6 +21,7 @@ from hlsgen.dataflow.units import ConvUnit, Node, Unit, WeightedUnit
 from hlsgen.driver.backends import BACKENDS
 from hlsgen.driver.build_directory import changed_files, reopen
 from hlsgen.driver.weight_update import load_sequence
+from hlsgen.rescale import LIBRARY, Realization, Table
 
 
 def draw(network: Network, timing: Timing, request: Request) -> Emitted:
@@ -48,6 +49,7 @@ def sized(nodes: Sequence[Node], cycles: int = 3) -> tuple[tuple[Node, ...], Tim
 #: A multiplication costs nothing here; a DSP block for every unit.
 DOT = Backend(
     memories=("auto",),
+    prices=LIBRARY,
     folding_price=lambda work, pe, simd: -pe * simd,
     folded_cost=lambda works, folding, targets: Cost(dsp=len(folding)),
     network_cost=lambda nodes, choices, targets: Cost(dsp=len(list(nodes))),
@@ -109,6 +111,18 @@ def test_prices_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyP
     (warning,) = checked(model, target="dot", max_lut=10**6).warnings
     assert warning.code == "HG090"
     assert "1000000000 LUT" in warning.message
+
+
+def test_realizations_are_chosen_by_the_prices_of_the_target(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target on which only tables cost nothing takes tables."""
+
+    def price(found: Realization, *_: object) -> tuple[float, int, int]:
+        return (0.0 if isinstance(found, Table) else 1e6), 0, 0
+
+    monkeypatch.setitem(BACKENDS, "dot", replace(DOT, prices=replace(LIBRARY, realization=price)))
+    names = {choice.name for choice in checked(model, target="dot").network.choices.values()}
+    assert names == {"table"}
+    assert "table" not in {choice.name for choice in checked(model).network.choices.values()}
 
 
 def test_latencies_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,88 @@
+"""What realizations cost: the choice between them is by prices that a target sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from typing_extensions import assert_never
+
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.binary.join_plan import JoinPlan
+from hlsgen.rescale.realize import (
+    compare,
+    correct,
+    float_scale,
+    float_units,
+    indexed,
+    pair,
+    rank,
+    scale,
+    shift,
+    thresholds,
+)
+from hlsgen.rescale.realize import table as table_
+from hlsgen.rescale.realize.compare import Comparators
+from hlsgen.rescale.realize.correct import Correct
+from hlsgen.rescale.realize.float_ops import FloatUnits
+from hlsgen.rescale.realize.float_scale import FloatScale
+from hlsgen.rescale.realize.indexed import Indexed
+from hlsgen.rescale.realize.pair import PairAdd, PairScale
+from hlsgen.rescale.realize.rank import Rank
+from hlsgen.rescale.realize.scale import Scale
+from hlsgen.rescale.realize.shift import Shift
+from hlsgen.rescale.realize.table import Table
+from hlsgen.rescale.realize.thresholds import Thresholds
+
+#: Realizations that are one module.
+Single = Shift | Thresholds | Comparators | Rank | Table | Scale | FloatScale | Correct | PairAdd | PairScale
+Realization = Single | Indexed | FloatUnits
+
+#: LUT, DSP blocks, bits of block memory.
+Price = tuple[float, int, int]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a target asks.
+
+    `realization`: of a realization in a stream: table (folds, lanes) of the sets of its lanes, types of the codes
+    that come and go, whether DSP blocks are preferred. `join`: of what joins two streams in front of one.
+    `counts`: by preference ("lut", "dsp") what a DSP block and a block memory of 18 Kbit count in LUT.
+    """
+
+    realization: Callable[[Realization, Array, IntType, IntType, bool], Price]
+    join: Callable[[JoinPlan, Array, bool], Price]
+    counts: Mapping[str, tuple[float, float]]
+
+
+def library_price(found: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
+    """Of the modules of the Verilog library, fitted to synthesis for 7 series."""
+    match found:
+        case Shift():
+            return shift.cost(found, table, source, result)
+        case Scale():
+            return scale.cost(found, table, source, result, dsp)
+        case FloatScale():
+            return float_scale.cost(found, table, source, result, dsp)
+        case Correct():
+            return correct.cost(found, table, source, result)
+        case Comparators():
+            return compare.cost(found, table, source, result)
+        case Thresholds():
+            return thresholds.cost(found, table, source, result)
+        case Rank():
+            return rank.cost(found, table, source, result)
+        case Table():
+            return table_.cost(found, table, source, result)
+        case Indexed():
+            return indexed.cost(found, table, source, result)
+        case PairAdd() | PairScale():
+            return pair.cost(found, table, source, result)
+        case FloatUnits():
+            return float_units.cost(found, table)
+        case _:
+            assert_never(found)
+
+
+LIBRARY = Prices(library_price, JoinPlan.cost, {"lut": (200.0, 150.0), "dsp": (20.0, 100.0)})
