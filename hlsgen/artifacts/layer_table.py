@@ -12,14 +12,10 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import (
     ConvUnit,
     Fifo,
-    GroupedMatVec,
     MatVec,
     Node,
-    PoolUnit,
-    Reorder,
-    SlidingWindow,
-    TiledPool,
     WeightedUnit,
+    buffer_bits,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.dataflow.workload import work_of
@@ -124,20 +120,11 @@ def _memories(nodes: list[Node]) -> dict[str, int]:
     found = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
     for node in nodes:
         unit = node.unit
-        match unit:
-            case MatVec() | ConvUnit() | GroupedMatVec():
-                found["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
-            case Fifo(depth):
-                found["fifo_depth"] = max(found["fifo_depth"], depth)
-                found["buffer_bits"] += depth * node.source.bits
-            case Reorder(block):
-                found["buffer_bits"] += 2 * block * node.source.bits
-            case TiledPool():
-                found["buffer_bits"] += unit.words * node.result.bits
-            case _:
-                pass
-        if isinstance(unit, ConvUnit | PoolUnit | SlidingWindow):
-            found["buffer_bits"] += unit.depth * node.source.bits
+        if isinstance(unit, WeightedUnit):
+            found["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
+        if isinstance(unit, Fifo):
+            found["fifo_depth"] = max(found["fifo_depth"], unit.depth)
+        found["buffer_bits"] += buffer_bits(node)
     return found
 
 

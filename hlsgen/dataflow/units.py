@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from typing_extensions import assert_never
+
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
@@ -324,3 +326,22 @@ class Node:
     def source(self) -> Stream:
         """The stream that it takes, the first one of several."""
         return self.sources[0]
+
+
+def buffer_bits(node: Node) -> int:
+    """Bits of the elements that a unit keeps for later, with its depth; beats on their way through are not counted."""
+    match unit := node.unit:
+        case Fifo() | ConvUnit() | PoolUnit() | SlidingWindow():
+            return unit.depth * node.source.bits
+        case Reorder():
+            return 2 * unit.block * node.source.bits
+        case TiledPool():
+            return unit.words * node.result.bits
+        case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():
+            return 0
+        case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
+            return 0
+        case SelectLanes() | Crop() | PadBorder():
+            return 0
+        case _:
+            assert_never(unit)

@@ -163,3 +163,11 @@ def test_the_network_knows_no_target() -> None:
     for path in (ROOT / "hlsgen" / "dataflow").glob("*.py"):
         found = re.search(r"\bhg_\w+|verilog|\bMODE\b|\bSTYLE\b", path.read_text(), re.IGNORECASE)
         assert found is None, (path, found)
+
+
+def test_only_the_driver_and_simulations_know_verilog() -> None:
+    packages = set()
+    for path in (ROOT / "hlsgen").rglob("*.py"):
+        if re.search(r"^(from|import) hlsgen\.verilog", path.read_text(), re.MULTILINE):
+            packages.add(path.relative_to(ROOT / "hlsgen").parts[0])
+    assert packages == {"verilog", "driver", "simulation"}

@@ -1,0 +1,34 @@
+"""The kinds of units: a new one cannot be forgotten anywhere."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+
+
+@pytest.mark.slow
+def test_a_new_unit_needs_all_its_decisions(tmp_path: Path) -> None:
+    """mypy names every file in which it has to be handled."""
+    shutil.copytree(ROOT / "hlsgen", tmp_path / "hlsgen", ignore=shutil.ignore_patterns("__pycache__"))
+    units = tmp_path / "hlsgen" / "dataflow" / "units.py"
+    text = units.read_text()
+    assert text.count("Unit = (\n    Port\n") == 1
+    new = "@dataclass(frozen=True)\nclass Stranger:\n    pass\n\n\nUnit = (\n    Port\n    | Stranger\n"
+    units.write_text(text.replace("Unit = (\n    Port\n", new))
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "-p", "hlsgen"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    found = re.findall(r"^hlsgen/(\S+):\d+: error: .*\"Stranger\"; expected \"Never\"", done.stdout, re.MULTILINE)
+    assert set(found) == {
+        "dataflow/units.py",
+        "cycle_model/units.py",
+        "verilog/latency.py",
+        "verilog/resource_model.py",
+        "verilog/binding/units.py",
+    }, done.stdout + done.stderr
+    assert found.count("cycle_model/units.py") == 4
