@@ -221,6 +221,8 @@ LITERAL: dict[str, tuple[float, ...] | None] = {
 }  # fmt: skip
 
 KINDS = frozenset(SMOOTH) | frozenset(LITERAL)
+#: Those that integers have as well.
+OF_INTEGERS = frozenset(["Abs", "Sign"])
 
 
 def evaluate(kind: str, x: Array, alpha: float, beta: float) -> Array:

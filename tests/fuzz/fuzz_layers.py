@@ -36,7 +36,9 @@ def codes_of(s: Sketch, t: str) -> str:
         float(np.quantile(np.abs(s.values[t][np.isfinite(s.values[t])]), 0.9)) if np.isfinite(s.values[t]).any() else 1
     )
     scale = max(spread, 2.0**-10) / s.pick(20, 100)
-    return s.add("QuantizeLinear", t, *_part(s, kind, 2.0 ** np.round(np.log2(scale)) if s.powers else scale))
+    scale = 2.0 ** np.round(np.log2(scale)) if s.powers else scale
+    even = _zero(s, kind) // 2 * 2  # onnxruntime's fused average pools add it before rounding
+    return s.add("QuantizeLinear", t, *_part(s, kind, scale, even))
 
 
 def qlinear(s: Sketch, t: str) -> str:

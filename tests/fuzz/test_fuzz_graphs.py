@@ -82,8 +82,8 @@ def test_a_difference_is_seen_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> Non
 
     given = wrong()
     assert judged(given).kind == "equal"
-    monkeypatch.setattr("hlsgen.reference.apply", apply)
-    monkeypatch.setattr("hlsgen.passes.meaning.apply", apply)
+    monkeypatch.setattr("hlsgen.interpreter.graph.apply", apply)
+    monkeypatch.setattr("hlsgen.passes.quantization.apply", apply)
     found = judged(given)
     assert (found.kind, found.is_finding) == ("differs", True)
     small = shrunk(given, lambda c: judged(c).kind == "differs")

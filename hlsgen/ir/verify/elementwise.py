@@ -3,7 +3,7 @@
 1. Every constant broadcasts to the tensor without making it larger, and is not NaN.
 2. Arithmetic has constants of the tensor's own dtype: numpy's promotion never decides.
 3. Scales and divisors are finite and greater than 0; zero points are finite.
-4. Codes that have an integer dtype fit it. Integer parameters are int64.
+4. Codes that are numbers of a dtype are exact in it (some files carry integers in float32 tensors). Integer parameters are int64.
 5. Both chains of a BinaryOf give one dtype; a Where has a boolean condition and two chains of one dtype.
 6. A Pair takes 16-bit pairs; a FixedAdd takes int8 data.
 """
@@ -113,7 +113,8 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
         case Activation(kind, alpha, beta):
             place.require(kind in activations.KINDS, "Activation.kind", kind, "a known function")
             place.require(bool(np.isfinite([alpha, beta]).all()), "Activation", (alpha, beta), "finite parameters")
-            _is_float(place, op, dtype)
+            if kind not in activations.OF_INTEGERS:
+                _is_float(place, op, dtype)
         case Dequantize(scale, zero_point):
             place.require(dtype is None or np.dtype(dtype).kind in "iu", "Dequantize input", dtype, "an integer dtype")
             _positive(place, op, scale=scale)
@@ -207,7 +208,12 @@ def _int64(place: Place, op: Elementwise, **values: Array) -> None:
 
 
 def _codes_fit(place: Place, type_: IntType, dtype: str) -> None:
-    legal = dtype in DTYPES and np.dtype(dtype).kind in "iu"
-    if place.require(legal, "dtype of codes", dtype, "an integer dtype"):
-        info = np.iinfo(dtype)
-        place.require(info.min <= type_.lo and type_.hi <= info.max, "type of codes", type_, f"within {dtype}")
+    if not place.require(dtype in DTYPES - {"bool"}, "dtype of codes", dtype, "a dtype of numbers"):
+        return
+    if np.dtype(dtype).kind == "f":
+        least, most = -(2 << np.finfo(dtype).nmant), 2 << np.finfo(dtype).nmant
+    else:
+        least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    place.require(
+        least <= type_.lo and type_.hi <= most, "type of codes", type_, f"integers that {dtype} holds exactly"
+    )

@@ -62,7 +62,7 @@ def verify_value(place: Place, value: Value) -> None:
         case FloatKey():
             place.require(type_.lo >= 0 and type_.hi <= KEY_POS_INF, "type", type_, f"keys of 0 to {KEY_POS_INF}")
         case IntegerEncoding(dtype, offset):
-            place.require(np.dtype(dtype).kind in "iu", "IntegerEncoding.dtype", dtype, "an integer dtype")
+            place.require(np.dtype(dtype).kind in "iuf", "IntegerEncoding.dtype", dtype, "a dtype of numbers")
             place.require(offset.dtype == np.int64, "IntegerEncoding.offset", offset.dtype, "int64")
         case _:
             assert_never(item)
