@@ -22,7 +22,7 @@ WIDTH, HEIGHT, ACROSS, DOWN = 250, 74, 290, 118
 def sentence(path: Path) -> str:
     """The first paragraph of a module's docstring."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split())
+    return " ".join(text.split("\n\n")[0].split()).replace("|", "\\|")
 
 
 def packages() -> dict[str, Path]:
@@ -107,11 +107,10 @@ def draw(folder: Path) -> None:
         svg.line([(x + WIDTH / 2 + shift, y + HEIGHT), (u + WIDTH / 2 - shift, v)], "#9aa0a6", 1.2, arrow=True)
     for name, (x, y) in place.items():
         files = modules(name, all_[name])
-        lines = sum(file.read_text(encoding="utf-8").count("\n") for file in files)
         svg.box(x, y, WIDTH, HEIGHT, PALE)
         svg.text(x + 8, y + 18, name, size=14)
-        svg.text(x + WIDTH - 8, y + 18, f"{round(lines, -2) or 100} lines", "end", 11, "#777")
-        for n, line in enumerate(textwrap.wrap(sentence(all_[name]), 42)[:3]):
+        svg.text(x + WIDTH - 8, y + 18, f"{len(files)} module{'s' * (len(files) > 1)}", "end", 11, "#777")
+        for n, line in enumerate(textwrap.wrap(sentence(all_[name]), 39)[:3]):
             svg.text(x + 8, y + 36 + 14 * n, line, size=11)
     svg.save("house.svg", folder)
 

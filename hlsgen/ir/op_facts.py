@@ -354,10 +354,19 @@ def _holds(type_: IntType, dtype: np.dtype[Any], *constants: Array) -> bool:
     return max(abs(type_.lo), abs(type_.hi)) + 1 <= most
 
 
+def integers_of(dtype: Any) -> IntType:
+    """The integers that a dtype holds one by one: all of an integer dtype, those below 2^p of a float dtype."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "f":
+        most = 2 << np.finfo(dtype).nmant
+        return IntType(-most, most)
+    return IntType(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+
+
 def _within(type_: IntType, dtype: str) -> bool:
-    """Whether codes of that type keep their values in an integer dtype."""
-    info = np.iinfo(dtype)
-    return bool(info.min <= type_.lo and type_.hi <= info.max)
+    """Whether codes of that type keep their values as numbers of a dtype."""
+    held = integers_of(dtype)
+    return held.lo <= type_.lo and type_.hi <= held.hi
 
 
 def _exact(values: Array) -> Array:
@@ -366,8 +375,8 @@ def _exact(values: Array) -> Array:
 
 
 def _fits(values: Array, dtype: np.dtype[Any]) -> Array:
-    info = np.iinfo(dtype)
-    return np.asarray((values >= int(info.min)) & (values <= int(info.max))).astype(np.bool_)
+    held = integers_of(dtype)
+    return np.asarray((values >= held.lo) & (values <= held.hi)).astype(np.bool_)
 
 
 def _difference_fits(x: Interval, zero: Array) -> Array:
