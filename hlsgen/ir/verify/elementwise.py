@@ -104,8 +104,9 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
             _same_dtype(place, op, value, dtype)
         case Fma(factor, value):
             _is_float(place, op, dtype, ("float32",))
-            _same_dtype(place, op, factor, "float32")
-            _same_dtype(place, op, value, "float32")
+            for constant in (factor, value):
+                legal = constant.dtype.name in ("float32", "float64")
+                place.require(legal, "dtype of Fma", constant.dtype, "float32, or float64 where one product is exact")
         case Cast(target):
             place.require(target in DTYPES, "Cast.dtype", target, "a dtype of tensors")
         case Constant(value):
