@@ -15,7 +15,7 @@ from hlsgen.rescale.realize.scale import Scale
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, realize, realize_join
+from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, choose_join, choose_realization
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "ThresholdTable",
     "Thresholds",
     "Trial",
-    "realize",
-    "realize_join",
+    "choose_join",
+    "choose_realization",
     "specialize",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 from hlsgen.ir.evaluate import constants, lead_axes
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale.interval_bisection import stretches
+from hlsgen.rescale.interval_bisection import constant_intervals
 from hlsgen.rescale.monotone_pieces import edges
 from hlsgen.rescale.threshold_table import ThresholdTable
 
@@ -33,25 +33,25 @@ def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> ThresholdTab
     every = length <= SHORT
     known: Runs | None = None
     if cuts is None and not every:
-        halved = stretches(f)
-        every = not isinstance(halved, str) or length * f.sets <= MAX_EVALUATIONS
+        intervals = constant_intervals(f)
+        every = not isinstance(intervals, str) or length * f.sets <= MAX_EVALUATIONS
         if not every:
             return (
-                f"it is not known where the function is monotone ({halved}), and {length} inputs of {f.sets} channels "
+                f"it is not known where the function is monotone ({intervals}), and {length} inputs of {f.sets} channels "
                 f"are too many to try ({MAX_EVALUATIONS})"
             )
-        known = None if isinstance(halved, str) else _in_order(f, *halved)
+        known = None if isinstance(intervals, str) else _runs_by_set(f, *intervals)
     for limit in limits:
         dense = _dense(f, limit) if cuts is not None and len(cuts) == 2 else None
         if dense is not None:
             return dense
         if every:
             known = known or _exhaustive(f)
-            found = _steps(f, known, limit)
+            found = _to_table(f, known, limit)
         else:
             assert cuts is not None
-            runs = _more(limit) if _surely_more(f, limit) else _bisected(f, cuts, limit)
-            found = runs if isinstance(runs, str) else _steps(f, runs, limit)
+            runs = _too_many(limit) if _surely_too_many(f, limit) else _bisected(f, cuts, limit)
+            found = runs if isinstance(runs, str) else _to_table(f, runs, limit)
         if not isinstance(found, str):
             break
     return found
@@ -129,18 +129,18 @@ def _exhaustive(f: StepFunction) -> Runs:
 def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
     """The same for a function that is monotone between cuts.
 
-    Stretches of monotone pieces are halved until their ends have one code, or are neighbours.
+    Stretches of monotone pieces are intervals until their ends have one code, or are neighbours.
     """
     piece, column = np.nonzero(cuts[1:] > cuts[:-1])
     low, high = cuts[piece, column], cuts[piece + 1, column] - 1
-    first, last = _at(f, column, low), _at(f, column, high)
+    first, last = _evaluate_sets(f, column, low), _evaluate_sets(f, column, high)
     found, count = [(column, low, first)], 0
     while True:
         # Every stretch that is left has a step of its own.
         left = first != last
         column, low, high, first, last = (a[left] for a in (column, low, high, first, last))
         if count + len(column) > most * f.sets:
-            return _more(most)
+            return _too_many(most)
         near = high - low == 1
         found.append((column[near], high[near], last[near]))
         count += int(near.sum())
@@ -148,23 +148,23 @@ def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
         if not len(column):
             break
         middle = (low + high) >> 1
-        code = _at(f, column, middle)
+        code = _evaluate_sets(f, column, middle)
         column, low, high = np.tile(column, 2), np.append(low, middle), np.append(middle, high)
         first, last = np.append(first, code), np.append(code, last)
-    return _in_order(f, *(np.concatenate(part) for part in zip(*found, strict=True)))
+    return _runs_by_set(f, *(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
-def _in_order(f: StepFunction, sets: Array, starts: Array, codes: Array) -> Runs:
+def _runs_by_set(f: StepFunction, sets: Array, starts: Array, codes: Array) -> Runs:
     order = np.lexsort((starts, sets))
     ends = np.searchsorted(sets[order], np.arange(1, f.sets))
     return list(zip(np.split(starts[order], ends), np.split(codes[order], ends), strict=True))
 
 
-def _more(most: int) -> str:
+def _too_many(most: int) -> str:
     return f"it has more than {most} steps"
 
 
-def _surely_more(f: StepFunction, most: int) -> bool:
+def _surely_too_many(f: StepFunction, most: int) -> bool:
     """Whether the set with the longest interval changes more often between inputs that lie evenly."""
     s = int((f.hi - f.lo).argmax())
     lo, hi = int(f.lo[s]), int(f.hi[s])
@@ -173,7 +173,7 @@ def _surely_more(f: StepFunction, most: int) -> bool:
     return int((np.diff(one.evaluate(x[x <= hi, None])[:, 0]) != 0).sum()) > most
 
 
-def _at(f: StepFunction, column: Array, x: Array) -> Array:
+def _evaluate_sets(f: StepFunction, column: Array, x: Array) -> Array:
     """f of set column[i] at x[i]."""
     if f.sets == 1:
         return f.evaluate(x[:, None])[:, 0]
@@ -184,7 +184,7 @@ def _at(f: StepFunction, column: Array, x: Array) -> Array:
     return np.concatenate(results) if results else np.zeros(0, np.int64)
 
 
-def _steps(f: StepFunction, runs: Runs, most: int) -> ThresholdTable | str:
+def _to_table(f: StepFunction, runs: Runs, most: int) -> ThresholdTable | str:
     """Steps from runs: neighbours of the same code joined, all sets of one length."""
     joined = []
     for starts, codes in runs:

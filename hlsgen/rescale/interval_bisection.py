@@ -37,9 +37,9 @@ class _Range:
         return _Range(self.low, self.high, self.known & known)
 
 
-def stretches(f: StepFunction) -> tuple[Array, Array, Array] | str:
+def constant_intervals(f: StepFunction) -> tuple[Array, Array, Array] | str:
     """(set, first input, code) of stretches of one code each, in no order, which cover all inputs; or why not."""
-    if not _plain(f):
+    if not _has_intervals(f):
         return "an operation of it has no intervals"
     ends = [(f.lo, f.hi)]
     if isinstance(f.source, FloatKey):
@@ -84,15 +84,15 @@ def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Arr
     return np.concatenate(done), np.concatenate(codes)
 
 
-def _plain(f: StepFunction) -> bool:
+def _has_intervals(f: StepFunction) -> bool:
     """Whether all operations have intervals: floats, or integers that do not wrap."""
     type_ = IntType(int(f.lo.min()), int(f.hi.max()))
     if isinstance(f.source, IntegerEncoding) and not decoding_direction(f.source, type_).monotone.all():
         return False
-    return _all_plain((*f.ops, f.quantizer), decode(f.source, f.lo).dtype)
+    return _all_have_intervals((*f.ops, f.quantizer), decode(f.source, f.lo).dtype)
 
 
-def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
+def _all_have_intervals(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
     x = np.zeros(1, dtype)
     for op in ops:
         after = apply(op, x)
@@ -101,8 +101,8 @@ def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> boo
                 own = x.dtype.kind == "f"
             case Compare():
                 own = True
-            case BinaryOf(_, ways) | Where(ways):
-                own = all(_all_plain(way, x.dtype) for way in ways) and after.dtype.kind in "fb"
+            case BinaryOf(_, chains) | Where(chains):
+                own = all(_all_have_intervals(chain, x.dtype) for chain in chains) and after.dtype.kind in "fb"
             case _:
                 own = bool(turning(op, all_numbers(x.dtype)).known.all())
         if not own:
@@ -125,9 +125,9 @@ def _after(op: Elementwise, x: _Range) -> _Range:
         case Compare(Relation.EQUAL, value) if x.low.dtype != np.bool_:
             return _Range((x.low == value) & (x.high == value), (x.low <= value) & (value <= x.high), x.known)
         case BinaryOf(kind, (left, right)):
-            return _joined(kind, _chain(left, x), _chain(right, x))
+            return _binary(kind, _chain(left, x), _chain(right, x))
         case Where((condition, yes, no)):
-            return _chosen(_chain(condition, x), _chain(yes, x), _chain(no, x))
+            return _where(_chain(condition, x), _chain(yes, x), _chain(no, x))
         case _:
             own = Interval(x.low, x.high)
             turns = turning(op, own)
@@ -139,7 +139,7 @@ def _after(op: Elementwise, x: _Range) -> _Range:
             return _Range(np.minimum(a, b), np.maximum(a, b), known)
 
 
-def _joined(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
+def _binary(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
     known = x.known & y.known
     if kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         for end in (x.low, x.high, y.low, y.high):
@@ -156,7 +156,7 @@ def _joined(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
             assert_never(kind)
 
 
-def _chosen(condition: _Range, yes: _Range, no: _Range) -> _Range:
+def _where(condition: _Range, yes: _Range, no: _Range) -> _Range:
     always, never = condition.low, ~condition.high
     low = np.where(always, yes.low, np.where(never, no.low, np.minimum(yes.low, no.low)))
     high = np.where(always, yes.high, np.where(never, no.high, np.maximum(yes.high, no.high)))

@@ -74,44 +74,46 @@ class Trial:
 class Choice:
     """What was taken, the steps it was proven on (None: too many to list), and all that was tried.
 
-    For two streams `way` says how they are joined, and the realization is of what follows.
+    For two streams `plan` says how they are joined, and the realization is of what follows.
     """
 
     name: str
     realization: Realization
     steps: ThresholdTable | None
     trials: tuple[Trial, ...]
-    way: JoinPlan | None = None
+    plan: JoinPlan | None = None
 
 
-def realize(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
+def choose_realization(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
     """The cheapest hardware proven equal to f. `table` (folds, lanes) as in dataflow.builder.fold_table.
 
     Each finder gives a realization that it has proven, or the reason why there is none. Raises HG037.
     """
-    return _chosen(f.name, [_Task.of(f, table, preference)], preference)
+    return _cheapest(f.name, [_Task.of(f, table, preference)], preference)
 
 
-def realize_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
-    """The cheapest way of two streams and what follows it; `table` from found.index. Raises HG037."""
+def choose_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
+    """The cheapest plan of two streams and what follows it; `table` from found.index. Raises HG037."""
     tasks = []
-    for way in found.ways:
-        if isinstance(way.function, StepFunction):
-            task = _Task.of(way.function, table, preference)
+    for plan in found.plans:
+        if isinstance(plan.function, StepFunction):
+            task = _Task.of(plan.function, table, preference)
         else:
-            task = _Task(None, way.function, None, way.type, found.result, table, preference)
-        tasks.append(replace(task, way=way))
-    return _chosen(found.name, tasks, preference)
+            task = _Task(None, plan.function, None, plan.type, found.result, table, preference)
+        tasks.append(replace(task, plan=plan))
+    return _cheapest(found.name, tasks, preference)
 
 
-def _chosen(name: str, tasks: list[_Task], preference: Preference) -> Choice:
+def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
     trials: list[Trial] = []
     best: tuple[float, str, Realization, _Task] | None = None
     prices = preference.prices
     per_dsp, per_block = prices.counts[preference.prefer]
     for task in tasks:
         before, of = (
-            ((0.0, 0, 0), "") if task.way is None else (prices.join(task.way, task.table, task.dsp), f" of {task.way}")
+            ((0.0, 0, 0), "")
+            if task.plan is None
+            else (prices.join(task.plan, task.table, task.dsp), f" of {task.plan}")
         )
         for kind, attempt in task.candidates():
             if preference.forced not in (None, kind):
@@ -129,7 +131,7 @@ def _chosen(name: str, tasks: list[_Task], preference: Preference) -> Choice:
     if best is None:
         raise _impossible(name, trials, preference)
     _, kind, realization, task = best
-    return Choice(kind, realization, task.listed, tuple(trials), task.way)
+    return Choice(kind, realization, task.listed, tuple(trials), task.plan)
 
 
 def _impossible(name: str, trials: list[Trial], preference: Preference) -> HlsgenError:
@@ -146,7 +148,7 @@ def _impossible(name: str, trials: list[Trial], preference: Preference) -> Hlsge
     )  # fmt: skip
 
 
-def _changing(_: ThresholdTable) -> Rank | str:
+def _no_rank_for_folded_sets(_: ThresholdTable) -> Rank | str:
     return "its tables would change from beat to beat"
 
 
@@ -166,7 +168,7 @@ class _Task:
     result: IntType
     table: Array
     preference: Preference
-    way: JoinPlan | None = None
+    plan: JoinPlan | None = None
 
     @staticmethod
     def of(f: StepFunction, table: Array, preference: Preference) -> _Task:
@@ -209,7 +211,7 @@ class _Task:
             ("correct", self.on_steps(partial(correct.find, folded=folds > 1))),
             ("compare", self.on_steps(compare.find)),
             ("thresholds", self.on_steps(thresholds.find, wide=True)),
-            ("rank", self.on_steps(rank.find if folds == 1 else _changing)),
+            ("rank", self.on_steps(rank.find if folds == 1 else _no_rank_for_folded_sets)),
             ("table", self.on_steps(partial(table_.find, folds=folds))),
             ("indexed", self.on_steps(partial(indexed.find, folds=folds))),
         ]
@@ -223,11 +225,11 @@ class _Task:
             *found[1:],
         ]
         if isinstance(self.steps, str) or self.preference.forced == "float-units":
-            found.append(("float-units", partial(_units, f)))
+            found.append(("float-units", partial(_float_units, f)))
         return found
 
 
-def _units(f: StepFunction) -> Realization | str:
+def _float_units(f: StepFunction) -> Realization | str:
     try:
         return float_units.build(f)
     except HlsgenError as error:

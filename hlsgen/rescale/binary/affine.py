@@ -23,7 +23,7 @@ from hlsgen.rescale.binary import factor_ratio
 
 #: Significant bits of a scale, and bits of a sum, that `product_to_float32` takes.
 _SCALE_BITS, _SUM_BITS = 48, 53
-_SINGLE = np.dtype(np.float32)
+_FLOAT32 = np.dtype(np.float32)
 #: A line, and the type that has to hold it.
 TypedAffine = tuple["AffineFunction", "np.dtype[Any]"]
 
@@ -60,7 +60,7 @@ class AffineFunction:
         return largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
 
 
-def line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
+def exact_line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
     """What a chain of one set (constants (lead..., 1)) computes and its type, if every operation is exact."""
     every = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in every):
@@ -68,20 +68,20 @@ def line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> Ty
     decoded = list(_decoded(source, AffineFunction(Fraction(1), Fraction(0), lo, hi)))
     if not decoded or not all(one.fits(dtype) for one, dtype in decoded):
         return None
-    held = decoded[-1]
+    current = decoded[-1]
     x = decode(source, np.full(1, lo))
     for op in ops:
         x = apply(op, x)
-        after = list(_applied(op, *held))
+        after = list(_applied(op, *current))
         if not after or not all(one.fits(dtype) for one, dtype in after):
             return None
-        held = after[-1]
-        assert held[1] == x.dtype
-        assert held[0].slope * lo + held[0].start == Fraction(x[0].item())
-    return held
+        current = after[-1]
+        assert current[1] == x.dtype
+        assert current[0].slope * lo + current[0].start == Fraction(x[0].item())
+    return current
 
 
-def _number(value: Any) -> Fraction:
+def _fraction(value: Any) -> Fraction:
     """A constant of one set."""
     return Fraction(np.asarray(value).reshape(-1)[0].item())
 
@@ -90,42 +90,42 @@ def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
     """The values that a decoding makes, one after the other; none where it is no line."""
     match source:
         case Affine(scale, zero):
-            yield x, _SINGLE
-            yield x.plus(-_number(zero)), _SINGLE
-            yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
+            yield x, _FLOAT32
+            yield x.plus(-_fraction(zero)), _FLOAT32
+            yield x.plus(-_fraction(zero)).times(_fraction(scale)), _FLOAT32
         case ThresholdCount(scale_, bias):
-            yield x, _SINGLE
-            scaled = x.times(_number(np.float32(scale_)))
-            yield scaled, _SINGLE
-            yield scaled.plus(_number(np.float32(bias))), _SINGLE
+            yield x, _FLOAT32
+            scaled = x.times(_fraction(np.float32(scale_)))
+            yield scaled, _FLOAT32
+            yield scaled.plus(_fraction(np.float32(bias))), _FLOAT32
         case Accumulator(factor, offset, scale):
-            yield x.times(Fraction(factor)).plus(_number(offset)).times(_number(scale)), _SINGLE
+            yield x.times(Fraction(factor)).plus(_fraction(offset)).times(_fraction(scale)), _FLOAT32
         case Fixed(fraction):
-            yield x.times(Fraction(1, 1 << fraction) if fraction >= 0 else Fraction(1 << -fraction)), _SINGLE
+            yield x.times(Fraction(1, 1 << fraction) if fraction >= 0 else Fraction(1 << -fraction)), _FLOAT32
         case IntegerEncoding(dtype, offset):
-            yield x.plus(_number(offset)), np.dtype(dtype)
+            yield x.plus(_fraction(offset)), np.dtype(dtype)
 
 
 def _applied(op: Elementwise, x: AffineFunction, dtype: np.dtype[Any]) -> Iterator[TypedAffine]:
     """The values that an operation makes; none where it makes no line of another."""
     match op:
         case Mul(value) if value.dtype == dtype:
-            yield x.times(_number(value)), dtype
+            yield x.times(_fraction(value)), dtype
         case Add(value) if value.dtype == dtype:
-            yield x.plus(_number(value)), dtype
+            yield x.plus(_fraction(value)), dtype
         case Div(value) if value.dtype == dtype and dtype.kind == "f" and value.all():
-            yield x.times(1 / _number(value)), dtype
+            yield x.times(1 / _fraction(value)), dtype
         case Fma(factor, value):
-            yield x.times(_number(factor)).plus(_number(value)), dtype
+            yield x.times(_fraction(factor)).plus(_fraction(value)), dtype
         case Cast(kind):
             yield x, np.dtype(kind)
         case Dequantize(scale, zero):
-            yield x.plus(-_number(zero)), _SINGLE
-            yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
-            yield x.plus(-_number(zero)).times(_number(scale)), scale.dtype
+            yield x.plus(-_fraction(zero)), _FLOAT32
+            yield x.plus(-_fraction(zero)).times(_fraction(scale)), _FLOAT32
+            yield x.plus(-_fraction(zero)).times(_fraction(scale)), scale.dtype
         case Max(value) | Min(value) if value.dtype == dtype:
             low, high = x.ends
-            if (_number(value) <= low) if isinstance(op, Max) else (_number(value) >= high):
+            if (_fraction(value) <= low) if isinstance(op, Max) else (_fraction(value) >= high):
                 yield x, dtype
 
 
@@ -147,18 +147,18 @@ def find(f: BinaryFunction) -> AffineJoin | str:
     pairs, dtypes = [], set()
     for s in range(f.sets):
         one = f.take(np.array([s]))
-        both = [line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
+        both = [exact_line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
         if both[0] is None or both[1] is None:
             return f"operand {'ab'[both[0] is not None]} is no line, or rounded, in front of the joint"
         (a, kind), (b, other) = both[0], both[1]
-        if kind != other or (kind.kind == "f" and kind != _SINGLE):
+        if kind != other or (kind.kind == "f" and kind != _FLOAT32):
             return f"operands of {kind} and {other}"
         dtypes.add(kind)
         pairs.append((a, b.times(Fraction(-1)) if f.kind == BinaryKind.SUB else b))
     (dtype,) = dtypes
     if f.kind == BinaryKind.MUL:
-        return _product(f, pairs, dtype)
-    return _sum(f, pairs, dtype)
+        return _product_join(f, pairs, dtype)
+    return _sum_join(f, pairs, dtype)
 
 
 def _tells_zeros_apart(op: Activation) -> bool:
@@ -166,7 +166,7 @@ def _tells_zeros_apart(op: Activation) -> bool:
     return bool(plus != minus)
 
 
-def _sum(
+def _sum_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
     first, second = pairs[0]
@@ -175,25 +175,25 @@ def _sum(
             return "the factors differ between channels"
         factors = int(first.slope), int(second.slope)
         source: Encoding = IntegerEncoding(dtype.name, np.array([int(a.start + b.start) for a, b in pairs]))
-        return _function(f, factors, (0, 0), source, [_interval(factors, a, b) for a, b in pairs])
+        return _join_of(f, factors, (0, 0), source, [_interval(factors, a, b) for a, b in pairs])
     if any(not a.slope or b.slope / a.slope != second.slope / first.slope for a, b in pairs):
         return "the ratio of the scales differs between channels"
     relation = second.slope / first.slope
     factors = relation.denominator, relation.numerator
     units = [a.slope / factors[0] for a, _ in pairs]
     starts = [(a.start + b.start) / unit for (a, b), unit in zip(pairs, units, strict=True)]
-    fine = max(start.denominator for start in starts)
-    if fine & (fine - 1):
+    denominator = max(start.denominator for start in starts)
+    if denominator & (denominator - 1):
         return "a constant is no binary fraction of the unit"
-    offsets = [int(start * fine) for start in starts]
+    offsets = [int(start * denominator) for start in starts]
     intervals = [_interval(factors, a, b) for a, b in pairs]
-    widest = max(abs(x) for low, high in intervals for x in (low, high)) * fine + max(map(abs, offsets))
+    widest = max(abs(x) for low, high in intervals for x in (low, high)) * denominator + max(map(abs, offsets))
     if widest >> _SUM_BITS:
         return f"a sum of more than {_SUM_BITS} bits"
-    return _scaled(f, factors, (0, 0), fine, offsets, [unit / fine for unit in units], intervals)
+    return _scaled_join(f, factors, (0, 0), denominator, offsets, [unit / denominator for unit in units], intervals)
 
 
-def _product(
+def _product_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
     if any(not x.slope for pair in pairs for x in pair):
@@ -212,8 +212,8 @@ def _product(
         if any(unit != 1 for unit in units):
             return "a factor in integers"
         source = IntegerEncoding(dtype.name, np.zeros(f.sets, np.int64))
-        return _function(f, None, (za, zb), source, intervals)
-    return _scaled(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
+        return _join_of(f, None, (za, zb), source, intervals)
+    return _scaled_join(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
 
 
 def _interval(factors: tuple[int, int], a: AffineFunction, b: AffineFunction) -> tuple[int, int]:
@@ -221,20 +221,20 @@ def _interval(factors: tuple[int, int], a: AffineFunction, b: AffineFunction) ->
     return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
 
 
-def _scaled(
-    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], fine: int, offsets: list[int],
+def _scaled_join(
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], denominator: int, offsets: list[int],
     units: list[Fraction], intervals: list[tuple[int, int]],
 ) -> AffineJoin | str:  # fmt: skip
-    """The float32 value (t * fine + offset) * unit, rounded once."""
+    """The float32 value (t * denominator + offset) * unit, rounded once."""
     scale = np.array([float(unit) for unit in units])
     if not (np.abs(scale) > 2.0**-500).all() or any(
         Fraction(float(s)) != unit or unit.numerator >> _SCALE_BITS for s, unit in zip(scale, units, strict=True)
     ):
         return f"a scale of more than {_SCALE_BITS} bits"
-    return _function(f, factors, zeros, Accumulator(fine, np.array(offsets, np.int64), scale), intervals)
+    return _join_of(f, factors, zeros, Accumulator(denominator, np.array(offsets, np.int64), scale), intervals)
 
 
-def _function(
+def _join_of(
     f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding, intervals: list[tuple[int, int]]
 ) -> AffineJoin | str:  # fmt: skip
     if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:
