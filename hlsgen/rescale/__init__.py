@@ -1,4 +1,4 @@
-"""Float chains between integers as exact step functions, and the hardware that realizes them."""
+"""Turns each chain of operations between integer codes into an exact step function, and picks hardware proven equal to it."""
 
 from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.rescale.binary.join_plan import JoinPlan

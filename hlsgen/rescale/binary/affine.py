@@ -1,6 +1,12 @@
-"""Chains of operations that their dtype computes exactly: code * slope + start, proven by arithmetic.
+"""Join plans that are proven by arithmetic, for operands whose float operations are all exact.
 
-The sum or product of two such lines has one rounding, and is a function of one integer.
+An operand whose every intermediate value is a number of its dtype is rounded nowhere: it is exactly
+slope * code + start. The sum or product of two such lines is rounded once, in the operation that joins them. So it is
+a function of one integer, the weighted sum or the product of the codes. No pair of codes has to be evaluated, so this
+works for operands of any width.
+
+Example: 0.5 * a + 0.25 * b in float32, for codes of eight bits. Both products are exact. The slopes are 2 and 1 times
+the unit 0.25, so the sum is (2 * a + b) * 0.25, rounded once: t = 2 * a + b.
 """
 
 from __future__ import annotations
@@ -21,7 +27,7 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.binary import factor_ratio
 
-#: Significant bits of a scale, and bits of a sum, that `product_to_float32` takes.
+#: `product_to_float32` takes scales of at most so many significant bits, and sums of at most so many bits.
 _SCALE_BITS, _SUM_BITS = 48, 53
 _FLOAT32 = np.dtype(np.float32)
 #: A line, and the type that has to hold it.
@@ -30,7 +36,7 @@ TypedAffine = tuple["AffineFunction", "np.dtype[Any]"]
 
 @dataclass(frozen=True)
 class AffineFunction:
-    """slope * code + start for lo <= code <= hi."""
+    """The exact values slope * code + start for lo <= code <= hi."""
 
     slope: Fraction
     start: Fraction
@@ -38,18 +44,21 @@ class AffineFunction:
     hi: int
 
     def times(self, factor: Fraction) -> AffineFunction:
+        """All values, multiplied by `factor`."""
         return AffineFunction(self.slope * factor, self.start * factor, self.lo, self.hi)
 
     def plus(self, value: Fraction) -> AffineFunction:
+        """All values, with `value` added."""
         return AffineFunction(self.slope, self.start + value, self.lo, self.hi)
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest value."""
         low, high = sorted((self.slope * self.lo + self.start, self.slope * self.hi + self.start))
         return low, high
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
-        """Whether all values are numbers of that type."""
+        """Whether that type represents all values exactly. It may say no where the exact answer is yes."""
         (low, high), units = self.ends, (self.slope.denominator, self.start.denominator)
         if dtype.kind in "iu":
             info = np.iinfo(dtype)
@@ -61,7 +70,10 @@ class AffineFunction:
 
 
 def exact_line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
-    """What a chain of one set (constants (lead..., 1)) computes and its type, if every operation is exact."""
+    """The line that a decoding and a chain compute for codes lo..hi, and its dtype; None if any value is rounded.
+
+    The constants are those of one set, shape (lead..., 1). An assertion compares the line at `lo` with `evaluate`.
+    """
     every = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in every):
         return None
@@ -82,12 +94,12 @@ def exact_line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int)
 
 
 def _fraction(value: Any) -> Fraction:
-    """A constant of one set."""
+    """A constant of one set as an exact fraction."""
     return Fraction(np.asarray(value).reshape(-1)[0].item())
 
 
 def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
-    """The values that a decoding makes, one after the other; none where it is no line."""
+    """Every value that a decoding computes, in order, the last one its result. None at all if it is no line."""
     match source:
         case Affine(scale, zero):
             yield x, _FLOAT32
@@ -107,7 +119,7 @@ def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
 
 
 def _applied(op: Elementwise, x: AffineFunction, dtype: np.dtype[Any]) -> Iterator[TypedAffine]:
-    """The values that an operation makes; none where it makes no line of another."""
+    """Every value that an operation computes from a line, in order. None at all if its result is no line."""
     match op:
         case Mul(value) if value.dtype == dtype:
             yield x.times(_fraction(value)), dtype
@@ -131,7 +143,10 @@ def _applied(op: Elementwise, x: AffineFunction, dtype: np.dtype[Any]) -> Iterat
 
 @dataclass(frozen=True, eq=False)
 class AffineJoin:
-    """t = factors[0] * a + factors[1] * b, or the product (a - zeros[0]) * (b - zeros[1]), and what follows."""
+    """One integer t of both codes, and `function`, the model's own operations on it.
+
+    t = factors[0] * a + factors[1] * b, or, if `factors` is None, (a - zeros[0]) * (b - zeros[1]).
+    """
 
     factors: tuple[int, int] | None
     zeros: tuple[int, int]
@@ -139,7 +154,10 @@ class AffineJoin:
 
 
 def find(f: BinaryFunction) -> AffineJoin | str:
-    """The sum or product as one integer, if both branches are exact: what comes in front of its own rounding."""
+    """The join of a sum, difference or product of two exact lines; else the reason, as text, why it is none.
+
+    All sets must have the same dtype and the same factors or zero points, as one module joins the streams of all.
+    """
     if f.kind not in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         return f"{f.kind.value} is no sum or product"
     if any(isinstance(op, Activation) and _tells_zeros_apart(op) for op in f.ops):
@@ -162,6 +180,7 @@ def find(f: BinaryFunction) -> AffineJoin | str:
 
 
 def _tells_zeros_apart(op: Activation) -> bool:
+    """Whether it maps 0.0 and -0.0 to different values: an integer t = 0 cannot say which of both it was."""
     plus, minus = apply(op, np.array([0.0, -0.0], np.float32))
     return bool(plus != minus)
 
@@ -169,6 +188,7 @@ def _tells_zeros_apart(op: Activation) -> bool:
 def _sum_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
+    """The join of a sum of lines. Floats: t times a unit, plus a constant that is a binary fraction of that unit."""
     first, second = pairs[0]
     if dtype.kind in "iu":
         if any((a.slope, b.slope) != (first.slope, second.slope) for a, b in pairs):
@@ -196,6 +216,7 @@ def _sum_join(
 def _product_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
+    """The join of a product of lines, which must have integer zero points: codes at which they are 0."""
     if any(not x.slope for pair in pairs for x in pair):
         return "an operand is constant"
     zeros = {tuple(-x.start / x.slope for x in pair) for pair in pairs}
@@ -217,6 +238,7 @@ def _product_join(
 
 
 def _interval(factors: tuple[int, int], a: AffineFunction, b: AffineFunction) -> tuple[int, int]:
+    """The least and the greatest weighted sum of the codes of both lines."""
     ends = [sorted((factor * x.lo, factor * x.hi)) for factor, x in zip(factors, (a, b), strict=True)]
     return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
 
@@ -225,7 +247,7 @@ def _scaled_join(
     f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], denominator: int, offsets: list[int],
     units: list[Fraction], intervals: list[tuple[int, int]],
 ) -> AffineJoin | str:  # fmt: skip
-    """The float32 value (t * denominator + offset) * unit, rounded once."""
+    """The join whose value is (t * denominator + offset) * unit, rounded once to float32; one offset and unit a set."""
     scale = np.array([float(unit) for unit in units])
     if not (np.abs(scale) > 2.0**-500).all() or any(
         Fraction(float(s)) != unit or unit.numerator >> _SCALE_BITS for s, unit in zip(scale, units, strict=True)
@@ -237,6 +259,7 @@ def _scaled_join(
 def _join_of(
     f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding, intervals: list[tuple[int, int]]
 ) -> AffineJoin | str:  # fmt: skip
+    """The join with t in `intervals`, one a set, decoded by `source`; text if its numbers are too large."""
     if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:
         return f"a factor or zero point above {factor_ratio.MAX_FACTOR}"
     if max(abs(x) for ends in intervals for x in ends) >> _SUM_BITS:

@@ -4,8 +4,8 @@ Only some t occur, so a threshold may lie anywhere between the last t with a low
 one. The code is right at every t that occurs wherever it lies, so the choice is free: thresholds on one straight
 line, which need a multiplication only, or thresholds with many trailing zeros, which need less logic.
 
-Example: t is 0, 2, 4 or 6 with the codes 0, 0, 1, 1. The threshold of code 1 may be 3 or 4. It becomes 4: then
-the code is t >> 2.
+Example: t is 0, 2, 4 or 6 with the codes 0, 0, 1, 1. The threshold of code 1 may be 3 or 4. Of these, 4 has two
+trailing zeros: a comparison with it does not look at the two lowest bits of t.
 """
 
 from __future__ import annotations

@@ -88,14 +88,14 @@ def every_pair(layer: BinaryMap, reach: Any = (None, None)) -> tuple[Array, Arra
     return np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1))
 
 
-def function(way: JoinPlan, t: Array) -> Array:
-    return way.function.evaluate(t) if isinstance(way.function, StepFunction) else way.function.apply(t)
+def function(plan: JoinPlan, t: Array) -> Array:
+    return plan.function.evaluate(t) if isinstance(plan.function, StepFunction) else plan.function.apply(t)
 
 
 def proven(
     layer: BinaryMap, a: Array, b: Array, reach: Any = (None, None), preference: Preference = PLAIN
 ) -> tuple[JoinSearch, Choice]:
-    """All ways and the chosen hardware, in a stream order of its own, are what the model computes."""
+    """All plans and the chosen hardware, in a stream order of its own, are what the model computes."""
     channels = layer.result.shape[-1]
     assert (a == a[:, :1]).all() or reach != (None, None)
     order = np.random.default_rng(channels).permutation(channels)
@@ -106,18 +106,18 @@ def proven(
     wanted = literal(layer, a, b)[:, order]
     first = np.unique(found.index, return_index=True)[1]
     a, b = a[:, order], b[:, order]
-    for way in found.plans:
-        t = way.joined(a[:, first], b[:, first])
-        assert t.min() >= way.type.lo
-        assert t.max() <= way.type.hi
-        assert (function(way, t)[:, found.index] == wanted).all(), str(way)
-        operands = [x if table is None else table.apply(x) for x, table in zip((a[:, first], b[:, first]), way.tables, strict=True)]  # fmt: skip
-        for x, type_ in zip(operands, way.operands, strict=True):
+    for plan in found.plans:
+        t = plan.joined(a[:, first], b[:, first])
+        assert t.min() >= plan.type.lo
+        assert t.max() <= plan.type.hi
+        assert (function(plan, t)[:, found.index] == wanted).all(), str(plan)
+        operands = [x if table is None else table.apply(x) for x, table in zip((a[:, first], b[:, first]), plan.tables, strict=True)]  # fmt: skip
+        for x, type_ in zip(operands, plan.operands, strict=True):
             assert x.min() >= type_.lo
             assert x.max() <= type_.hi
             assert type_.bits <= 32
-    assert choice.way is not None
-    t = choice.way.joined(a[:, first], b[:, first])
+    assert choice.plan is not None
+    t = choice.plan.joined(a[:, first], b[:, first])
     assert (choice.realization.apply(t)[:, found.index] == wanted).all(), choice.name  # type: ignore[union-attr]
     return found, choice
 
@@ -219,7 +219,7 @@ def test_bytes_of_any_scale() -> None:
         simple, shifted = found.plans
         assert max(simple.factors or ()) < 1 << 10
         assert max(shifted.factors or ()) > 1 << 14
-        assert choice.way in found.plans
+        assert choice.plan in found.plans
         alone = choose_join(replace(found, plans=(shifted,)), found.index[None], Preference(forced="scale")).realization
         assert isinstance(alone, Scale)
         assert (alone.multiplier == 1).all()
@@ -236,9 +236,9 @@ def test_sums_that_float32_ties_both_ways() -> None:
         first = 0.1 if end == 0.2 else 0.013
         layer = merge(kind, (byte, byte), (affine(first), affine(operand)), quant(end, BYTE), channels=1)
         found, choice = proven(layer, *every_pair(layer))
-        assert [way.packed for way in found.plans] == [True, False]
+        assert [plan.packed for plan in found.plans] == [True, False]
         assert all(isinstance(table, Table) for table in found.plans[1].tables)
-        assert choice.way is found.plans[1]
+        assert choice.plan is found.plans[1]
         _, forced = proven(layer, *every_pair(layer), preference=Preference(forced="table"))
         assert forced.name == "table of {b, a}"
         assert forced.steps is None
@@ -340,7 +340,7 @@ def test_wide_sums_by_arithmetic() -> None:
         corners = np.array([[x, y] for x in (layer.sources[0].type.lo, layer.sources[0].type.hi) for y in (layer.sources[1].type.lo, layer.sources[1].type.hi)])  # fmt: skip
         a, b = (np.concatenate([x, corners[:, [k]] + np.zeros(3, np.int64)]) for k, x in enumerate((a, b)))
         found, _ = proven(layer, a, b)
-        assert [way.factors for way in found.plans] == [wanted]
+        assert [plan.factors for plan in found.plans] == [wanted]
     # Not exact: 2^24 is exceeded, a decimal scale, an operation that knows the sign of zero.
     rounded = Accumulator(1, offset << 22, scale)
     for layer, reason in (
@@ -453,6 +453,6 @@ def test_trials_name_the_sum() -> None:
     layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
     found, choice = proven(layer, *every_pair(layer))
     assert choice.name in {t.name for t in choice.trials if t.lut is not None}
-    assert {str(way) for way in found.plans} >= {"a + 3 b", "{b, a}"}
+    assert {str(plan) for plan in found.plans} >= {"a + 3 b", "{b, a}"}
     assert str(replace(found.plans[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
     assert str(replace(found.plans[0], factors=(-1, 0))) == "- a"
