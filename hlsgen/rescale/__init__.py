@@ -1,4 +1,4 @@
-"""Turns each chain of operations between integer codes into an exact step function, and picks hardware proven equal to it."""
+"""Turns chains of operations between integer codes into exact step functions, and picks hardware proven equal."""
 
 from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.rescale.binary.join_plan import JoinPlan

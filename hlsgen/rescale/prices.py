@@ -49,7 +49,7 @@ class Prices:
     `realization(found, table, source, result, dsp)` prices a realization in a stream. `table` int64 (folds, lanes)
     gives the sets of its lanes, `source` and `result` the types of the codes that come and go, and `dsp` says whether
     DSP blocks are preferred. `join(plan, table, dsp)` prices what joins two streams in front of a realization.
-    `counts` says, for each preference "lut" and "dsp", how many LUT one DSP block and one block memory of 18 Kbit count.
+    `counts` says, for each preference "lut" and "dsp", what one DSP block and one block memory of 18 Kbit count in LUT.
     """
 
     realization: Callable[[Realization, Array, IntType, IntType, bool], Price]

@@ -62,7 +62,7 @@ class JoinPlan:
         return text.removeprefix("+ ") or "0"
 
     def cost(self, table: Array, dsp: bool) -> tuple[float, int, int]:
-        """(LUT, DSP blocks, bits of block memory) of tables and join. `table` int64 (folds, lanes): the lanes' sets."""
+        """(LUT, DSP blocks, bits of block memory) of tables and join. `table` int64 (folds, lanes): sets of lanes."""
         lanes = table.shape[1]
         lut, blocks, memory = 0.0, 0, 0
         for found, type_ in zip(self.tables, self.operands, strict=True):

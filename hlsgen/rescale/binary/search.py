@@ -75,7 +75,7 @@ def find(layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None
 
 
 def _is_sum_itself(f: StepFunction) -> bool:
-    """Whether the function passes t on as it is: integers in, no operations, a quantizer of scale 1 and zero point 0."""
+    """Whether the code is t itself: integers in, no operations, a quantizer of scale 1 and zero point 0."""
     end = f.quantizer
     if not isinstance(f.source, IntegerEncoding) or not isinstance(end, QuantizeLinear) or f.ops:
         return False

@@ -22,7 +22,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """The function of one set. `t` int64 (samples,): every sum that occurs, ascending. `code` int64: the code at each."""
+    """The function of one set. `t` int64 (samples,): every sum that occurs, ascending. `code`: the code at each."""
 
     t: Array
     code: Array
@@ -87,7 +87,7 @@ class ThresholdRanges:
 
     @property
     def stairs(self) -> StaircasePoints:
-        """The points that a line must pass: a threshold at `most` or below it, and at `least` or above it."""
+        """The points that a line must pass so that its thresholds lie in least..most."""
         steps = len(self.most)
         found = StaircasePoints.of(self.most, self.base, self.lo, self.hi, self.base, self.base + steps)
         return StaircasePoints(
@@ -124,7 +124,7 @@ class ThresholdRanges:
         return np.clip(table, self.least, self.most)
 
     def thresholds(self, line: tuple[Array, int] | None) -> Array:
-        """Thresholds (steps, sets): those of the line if it is given and fits, else those with the most trailing zeros."""
+        """Thresholds (steps, sets): those of the line if one is given and fits, else those with most trailing zeros."""
         table = None if line is None else self.thresholds_on_line(*line)
         return roundest(self.least, self.most) if table is None else table
 

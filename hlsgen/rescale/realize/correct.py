@@ -6,8 +6,8 @@ shorter than the distance of thresholds, so it holds at most one, and one compar
 no multiplier.
 
 Example: thresholds 10, 20, 30 and so on, buckets of 32 inputs. Bucket 1 (32..63) has the thresholds 40, 50 and 60.
-With start 30 they are y = 10, 20, 30, the same as in bucket 0 with start 0. In cells of 8, y = 21 is in cell 2 (16..23),
-which holds the threshold 20 only.
+With start 30 they are y = 10, 20, 30, the same as in bucket 0 with start 0. In cells of 8, y = 21 is in cell 2
+(16..23), which holds the threshold 20 only.
 """
 
 from __future__ import annotations

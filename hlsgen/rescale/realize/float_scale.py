@@ -129,8 +129,8 @@ def find(
 ) -> FloatScale | str:  # fmt: skip
     """The product with these parameters, if it is proven equal to `wanted`; else the reason, as text.
 
-    `scale` float32 (sets,); `offset`, `zero_point` int64 (sets,). `dsp` builds it from DSP blocks. The proof: every step
-    of the product is monotone, and so is `wanted`, so agreement at the points of `wanted` decides.
+    `scale` float32 (sets,); `offset`, `zero_point` int64 (sets,). `dsp` builds it from DSP blocks. The proof: every
+    step of the product is monotone, and so is `wanted`, so agreement at the points of `wanted` decides.
     """
     wanted = Wanted.of(wanted) if isinstance(wanted, ThresholdTable) else wanted
     if scale.dtype != np.float32 or not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
