@@ -41,8 +41,8 @@ def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> ThresholdTab
         every = not isinstance(intervals, str) or length * f.sets <= MAX_EVALUATIONS
         if not every:
             return (
-                f"it is not known where the function is monotone ({intervals}), and {length} inputs of {f.sets} channels "
-                f"are too many to try ({MAX_EVALUATIONS})"
+                f"it is not known where the function is monotone ({intervals}), and {length} inputs of "
+                f"{f.sets} channels are too many to try ({MAX_EVALUATIONS})"
             )
         known = None if isinstance(intervals, str) else _runs_by_set(f, *intervals)
     for limit in limits:

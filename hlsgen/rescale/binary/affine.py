@@ -257,7 +257,8 @@ def _scaled_join(
 
 
 def _join_of(
-    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding, intervals: list[tuple[int, int]]
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding,
+    intervals: list[tuple[int, int]],
 ) -> AffineJoin | str:  # fmt: skip
     """The join with t in `intervals`, one a set, decoded by `source`; text if its numbers are too large."""
     if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:

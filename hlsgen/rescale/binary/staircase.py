@@ -91,7 +91,8 @@ class ThresholdRanges:
         steps = len(self.most)
         found = StaircasePoints.of(self.most, self.base, self.lo, self.hi, self.base, self.base + steps)
         return StaircasePoints(
-            found.x, found.k, found.at, np.concatenate([self.least - 1, found.y[-1:]]), found.l, found.under, found.origin
+            found.x, found.k, found.at,
+            np.concatenate([self.least - 1, found.y[-1:]]), found.l, found.under, found.origin,
         )  # fmt: skip
 
     def fit_line(self) -> tuple[Array, int] | None:

@@ -124,7 +124,7 @@ def _next(starts: Array, targets: Array, k: int, chunk: int, bits: int, flip: in
 
 
 def _chunks(low: int, state_bits: list[int]) -> tuple[int, ...]:
-    """How many bits of x each level takes, for the fewest LUTs. state_bits[k]: bits of the result behind k bits of x."""
+    """How many bits of x each level takes, for the fewest LUTs. state_bits[k]: of the result behind k bits of x."""
     top = len(state_bits) - 1
 
     @cache
