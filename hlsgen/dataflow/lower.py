@@ -42,7 +42,7 @@ from hlsgen.ir import (
 from hlsgen.ir.stream_order import vectors
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Choice, FloatUnits, Indexed, realize, realize_join, specialize
+from hlsgen.rescale import Choice, FloatUnits, Indexed, choose_join, choose_realization, specialize
 from hlsgen.rescale.binary import search
 from hlsgen.rescale.realize.float_ops import FloatCompare, ToCode
 
@@ -153,7 +153,7 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
     f = specialize(layer, b.layout.orders[i + 1], *interval)
     table = fold_table(f.index, flow.stream)
-    choice = realize(f, table, b.targets.preference(layer.name, b.prices))
+    choice = choose_realization(f, table, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
@@ -246,15 +246,15 @@ def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStrea
             "Quantize both tensors to fewer bits before they are joined.",
         )  # fmt: skip
     table = fold_table(found.index, flows[0].stream)
-    choice = realize_join(found, table, b.targets.preference(layer.name, b.prices))
+    choice = choose_join(found, table, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
-    way = choice.way
-    assert way is not None
-    for n, own in enumerate(way.tables):
+    plan = choice.plan
+    assert plan is not None
+    for n, own in enumerate(plan.tables):
         if own is not None:
-            result = replace(flows[n].stream, type=way.operands[n])
+            result = replace(flows[n].stream, type=plan.operands[n])
             flows[n] = b.append(f"{name}_table{n}", RescaleUnit(own, table), [flows[n]], result, layer.name)
-    joined = replace(flows[0].stream, type=way.type)
-    unit = JoinStreams(way.factors, way.zeros, way.packed)
+    joined = replace(flows[0].stream, type=plan.type)
+    unit = JoinStreams(plan.factors, plan.zeros, plan.packed)
     flow = b.append(f"{name}_join", unit, flows, joined, layer.name)
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)

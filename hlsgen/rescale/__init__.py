@@ -1,4 +1,4 @@
-"""Float chains between integers as exact step functions, and the hardware that realizes them."""
+"""Turns chains of operations between integer codes into exact step functions, and picks hardware proven equal."""
 
 from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.rescale.binary.join_plan import JoinPlan
@@ -15,7 +15,7 @@ from hlsgen.rescale.realize.scale import Scale
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, realize, realize_join
+from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, choose_join, choose_realization
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "ThresholdTable",
     "Thresholds",
     "Trial",
-    "realize",
-    "realize_join",
+    "choose_join",
+    "choose_realization",
     "specialize",
 ]

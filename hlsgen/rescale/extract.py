@@ -1,4 +1,9 @@
-"""A function of integers as steps, found by evaluating the model's own operations."""
+"""Finds the exact steps of a function by evaluating the model's own operations.
+
+Where the function is monotone, bisection finds each step with a few evaluations. Where nothing is known of it,
+intervals may still bound its values (`interval_bisection`). Otherwise every input is evaluated, if there are not too
+many. All three give the same steps, as each evaluates the same operations.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +12,24 @@ import numpy as np
 from hlsgen.ir.evaluate import constants, lead_axes
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
-from hlsgen.rescale.interval_bisection import stretches
+from hlsgen.rescale.interval_bisection import constant_intervals
 from hlsgen.rescale.monotone_pieces import edges
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Lanes of one vectorized evaluation.
+#: Inputs of one vectorized evaluation, over all sets.
 _CHUNK = 1 << 21
-#: Most steps of a function that is written down as steps.
+#: A function with more steps than this is not listed in certificates.
 MAX_STEPS = 4095
-#: Most evaluations to write down a function that cannot be bisected.
+#: At most so many inputs, of all sets, are evaluated where nothing else finds the steps.
 MAX_EVALUATIONS = 1 << 25
-#: Intervals up to this length are written down input by input.
+#: On intervals up to this length, every input of a function that turns is evaluated.
 SHORT = 1 << 12
 
 
 def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> ThresholdTable | str:
-    """The steps of f, exactly, at most `most`, or, where these are too few, `wide`; or why they cannot be
-    written down.
+    """The exact steps of f, or the reason, as text, why they cannot be listed.
 
-    Monotone pieces are bisected. What is not known to be monotone is evaluated on every input.
+    It accepts at most `most` steps a set. Where that is too few and `wide` is greater, it tries again with `wide`.
     """
     cuts = edges(f)
     limits = [most] if wide <= most else [most, wide]
@@ -33,34 +37,34 @@ def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> ThresholdTab
     every = length <= SHORT
     known: Runs | None = None
     if cuts is None and not every:
-        halved = stretches(f)
-        every = not isinstance(halved, str) or length * f.sets <= MAX_EVALUATIONS
+        intervals = constant_intervals(f)
+        every = not isinstance(intervals, str) or length * f.sets <= MAX_EVALUATIONS
         if not every:
             return (
-                f"it is not known where the function is monotone ({halved}), and {length} inputs of {f.sets} channels "
-                f"are too many to try ({MAX_EVALUATIONS})"
+                f"it is not known where the function is monotone ({intervals}), and {length} inputs of "
+                f"{f.sets} channels are too many to try ({MAX_EVALUATIONS})"
             )
-        known = None if isinstance(halved, str) else _in_order(f, *halved)
+        known = None if isinstance(intervals, str) else _runs_by_set(f, *intervals)
     for limit in limits:
         dense = _dense(f, limit) if cuts is not None and len(cuts) == 2 else None
         if dense is not None:
             return dense
         if every:
             known = known or _exhaustive(f)
-            found = _steps(f, known, limit)
+            found = _to_table(f, known, limit)
         else:
             assert cuts is not None
-            runs = _more(limit) if _surely_more(f, limit) else _bisected(f, cuts, limit)
-            found = runs if isinstance(runs, str) else _steps(f, runs, limit)
+            runs = _too_many(limit) if _surely_too_many(f, limit) else _bisected(f, cuts, limit)
+            found = runs if isinstance(runs, str) else _to_table(f, runs, limit)
         if not isinstance(found, str):
             break
     return found
 
 
 def bisect(f: StepFunction, codes: Array) -> Array:
-    """Least x of lo..hi + 1 with f(x) >= code (rising) or f(x) < code (falling), (len(codes), sets).
+    """The threshold of each code: the least x of lo..hi with f(x) >= code, or, if f falls, with f(x) < code.
 
-    hi + 1 means never. f must be monotone.
+    `codes` int64 (n,). Returns int64 (n, sets), hi + 1 where there is no such x. f must be monotone in every set.
     """
     falling = f.evaluate(f.lo) > f.evaluate(f.hi)
     rows = max(1, _CHUNK // f.sets)
@@ -69,7 +73,10 @@ def bisect(f: StepFunction, codes: Array) -> Array:
 
 
 def bisect_near(f: StepFunction, codes: Array, guess: Array, width: Array) -> Array:
-    """The same for functions that rise, codes (n, sets), quickly where it is within guess +- width."""
+    """The thresholds of a function that rises, quickly where they lie within guess +- width.
+
+    `codes`, `guess`, `width` int64 (n, sets) -> int64 (n, sets). A wrong guess costs time, but changes no result.
+    """
     low, high = np.clip(guess - width, f.lo, f.hi + 1), np.clip(guess + width, f.lo, f.hi + 1)
     right = (low == f.lo) | (f.evaluate(np.maximum(low - 1, f.lo)) < codes)
     right &= (high > f.hi) | (f.evaluate(np.minimum(high, f.hi)) >= codes)
@@ -79,6 +86,7 @@ def bisect_near(f: StepFunction, codes: Array, guess: Array, width: Array) -> Ar
 def _bisect(
     f: StepFunction, codes: Array, falling: Array, lowest: Array | None = None, highest: Array | None = None
 ) -> Array:
+    """`bisect` for one chunk: thresholds between `lowest` and `highest`, by default lo and hi + 1."""
     shape = len(codes), f.sets
     low: Array = np.broadcast_to(f.lo if lowest is None else lowest, shape).copy()
     high: Array = np.broadcast_to(f.hi + 1 if highest is None else highest, shape).copy()
@@ -93,7 +101,7 @@ def _bisect(
 
 
 def _dense(f: StepFunction, most: int) -> ThresholdTable | None:
-    """Steps of a monotone function, one for every code in between."""
+    """The steps of a monotone function, one for each code between its ends; None if these are more than `most`."""
     first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(min(first.min(), last.min())), int(max(first.max(), last.max()))
     if high - low > most:
@@ -106,11 +114,12 @@ def _dense(f: StepFunction, most: int) -> ThresholdTable | None:
     return ThresholdTable(f.name, f.lo, f.hi, table, values)
 
 
+#: For each set, the first inputs of its runs of one code, ascending, and the code of each run.
 Runs = list[tuple[Array, Array]]
 
 
 def _exhaustive(f: StepFunction) -> Runs:
-    """(where runs start, their codes) of each set, from every input."""
+    """The runs of each set, from an evaluation of every input."""
     runs = []
     length = f.hi - f.lo + 1
     for s in range(f.sets):
@@ -127,20 +136,21 @@ def _exhaustive(f: StepFunction) -> Runs:
 
 
 def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
-    """The same for a function that is monotone between cuts.
+    """The runs of a function that is monotone between neighbouring `cuts`, int64 (pieces + 1, sets).
 
-    Stretches of monotone pieces are halved until their ends have one code, or are neighbours.
+    Where both ends of a monotone stretch have one code, so has all of it. Any other stretch is halved, until its ends
+    are neighbours. Text if there are more than `most` steps a set on average.
     """
     piece, column = np.nonzero(cuts[1:] > cuts[:-1])
     low, high = cuts[piece, column], cuts[piece + 1, column] - 1
-    first, last = _at(f, column, low), _at(f, column, high)
+    first, last = _evaluate_sets(f, column, low), _evaluate_sets(f, column, high)
     found, count = [(column, low, first)], 0
     while True:
         # Every stretch that is left has a step of its own.
         left = first != last
         column, low, high, first, last = (a[left] for a in (column, low, high, first, last))
         if count + len(column) > most * f.sets:
-            return _more(most)
+            return _too_many(most)
         near = high - low == 1
         found.append((column[near], high[near], last[near]))
         count += int(near.sum())
@@ -148,24 +158,25 @@ def _bisected(f: StepFunction, cuts: Array, most: int) -> Runs | str:
         if not len(column):
             break
         middle = (low + high) >> 1
-        code = _at(f, column, middle)
+        code = _evaluate_sets(f, column, middle)
         column, low, high = np.tile(column, 2), np.append(low, middle), np.append(middle, high)
         first, last = np.append(first, code), np.append(code, last)
-    return _in_order(f, *(np.concatenate(part) for part in zip(*found, strict=True)))
+    return _runs_by_set(f, *(np.concatenate(part) for part in zip(*found, strict=True)))
 
 
-def _in_order(f: StepFunction, sets: Array, starts: Array, codes: Array) -> Runs:
+def _runs_by_set(f: StepFunction, sets: Array, starts: Array, codes: Array) -> Runs:
+    """Runs in any order, each with its set, sorted into a list for each set."""
     order = np.lexsort((starts, sets))
     ends = np.searchsorted(sets[order], np.arange(1, f.sets))
     return list(zip(np.split(starts[order], ends), np.split(codes[order], ends), strict=True))
 
 
-def _more(most: int) -> str:
+def _too_many(most: int) -> str:
     return f"it has more than {most} steps"
 
 
-def _surely_more(f: StepFunction, most: int) -> bool:
-    """Whether the set with the longest interval changes more often between inputs that lie evenly."""
+def _surely_too_many(f: StepFunction, most: int) -> bool:
+    """Whether evenly spaced inputs of the set with the longest interval already show more than `most` changes."""
     s = int((f.hi - f.lo).argmax())
     lo, hi = int(f.lo[s]), int(f.hi[s])
     x = lo + (np.arange(2 * most + 2) * np.int64(max(1, (hi - lo) // (2 * most + 1))))
@@ -173,8 +184,8 @@ def _surely_more(f: StepFunction, most: int) -> bool:
     return int((np.diff(one.evaluate(x[x <= hi, None])[:, 0]) != 0).sum()) > most
 
 
-def _at(f: StepFunction, column: Array, x: Array) -> Array:
-    """f of set column[i] at x[i]."""
+def _evaluate_sets(f: StepFunction, column: Array, x: Array) -> Array:
+    """f of set column[i] at input x[i], for all i; int64 (n,)."""
     if f.sets == 1:
         return f.evaluate(x[:, None])[:, 0]
     lead = max([1, *(v.shape[0] for op in (*f.ops, f.quantizer) if lead_axes(op) for v in constants(op).values())])
@@ -184,8 +195,11 @@ def _at(f: StepFunction, column: Array, x: Array) -> Array:
     return np.concatenate(results) if results else np.zeros(0, np.int64)
 
 
-def _steps(f: StepFunction, runs: Runs, most: int) -> ThresholdTable | str:
-    """Steps from runs: neighbours of the same code joined, all sets of one length."""
+def _to_table(f: StepFunction, runs: Runs, most: int) -> ThresholdTable | str:
+    """The steps of these runs. Neighbours with one code become one run, and all sets get the same number of steps.
+
+    Monotone functions get one step for each code if `most` allows that. Text if there are more than `most` steps.
+    """
     joined = []
     for starts, codes in runs:
         keep = np.diff(codes, prepend=codes[0] + 1) != 0
@@ -212,7 +226,7 @@ def _steps(f: StepFunction, runs: Runs, most: int) -> ThresholdTable | str:
 
 
 def _every_code(starts: Array, codes: Array, low: int, high: int, hi: int) -> tuple[Array, Array]:
-    """Runs of a monotone function as dense steps: a start for every code from low to high."""
+    """The runs of a monotone function, with an empty run for every code of low..high that it jumps over."""
     if codes[0] > codes[-1]:
         # From high down: code c starts where the function first is <= c.
         wanted = np.arange(high, low - 1, -1)

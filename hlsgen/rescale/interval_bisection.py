@@ -1,7 +1,11 @@
-"""Steps of functions that are not known to be monotone, such as x * Sigmoid(x): by intervals.
+"""Finds the steps of functions that are not known to be monotone, such as x * Sigmoid(x), by interval arithmetic.
 
-An interval of inputs gives an interval of values behind every operation. Where the code of both its ends
-is the same, it is that of all inputs; else the interval is halved. Nothing is assumed of where it turns.
+An interval of inputs gives an interval of values behind every operation. Where the codes of both ends of the last
+interval are the same, all inputs have that code. Otherwise the inputs are halved (branch and bound). A single input
+is evaluated exactly, so this ends, whatever the function does.
+
+Example: code = round(x * x / 8) for x in -3..3. The inputs 1..3 give products in 1..9, quotients in 1/8..9/8
+and codes 0..1, so they are halved. The inputs 1..2 give quotients in 1/8..1/2 and one code, 0.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from hlsgen.ir.ops import Activation, Add, BinaryKind, BinaryOf, Compare, Elemen
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Most stretches at one time, and all together.
+#: At most so many intervals at one time, and all together.
 _MAX_OPEN, _MAX_ALL = 1 << 20, 1 << 22
 #: Inputs of one evaluation.
 _CHUNK = 1 << 18
@@ -27,19 +31,27 @@ _CHUNK = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class _Range:
-    """Values from `low` to `high` of each stretch, if it is `known`: none of them is NaN then."""
+    """Bounds of the values of each interval of inputs, arrays (intervals,).
+
+    Where `known`, all values lie in low..high and none is NaN. Elsewhere the bounds say nothing.
+    """
 
     low: Array
     high: Array
     known: Array
 
     def where(self, known: Array) -> _Range:
+        """The same bounds, no longer known where `known` is false."""
         return _Range(self.low, self.high, self.known & known)
 
 
-def stretches(f: StepFunction) -> tuple[Array, Array, Array] | str:
-    """(set, first input, code) of stretches of one code each, in no order, which cover all inputs; or why not."""
-    if not _plain(f):
+def constant_intervals(f: StepFunction) -> tuple[Array, Array, Array] | str:
+    """Intervals with one code each that together cover all inputs of all sets, in no order.
+
+    Returns int64 (intervals,) each: the set, the first input, and the code. Text if an operation has no interval
+    arithmetic here, or there are too many intervals.
+    """
+    if not _has_intervals(f):
         return "an operation of it has no intervals"
     ends = [(f.lo, f.hi)]
     if isinstance(f.source, FloatKey):
@@ -66,7 +78,7 @@ def stretches(f: StepFunction) -> tuple[Array, Array, Array] | str:
 
 
 def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Array, Array]:
-    """Whether each stretch has one code, and that of its low end."""
+    """bool (intervals,): whether the interval is proven to have one code; int64 (intervals,): that code."""
     done, codes = [], []
     for at in range(0, len(column), _CHUNK):
         part = slice(at, at + _CHUNK)
@@ -84,15 +96,16 @@ def _codes(f: StepFunction, column: Array, low: Array, high: Array) -> tuple[Arr
     return np.concatenate(done), np.concatenate(codes)
 
 
-def _plain(f: StepFunction) -> bool:
-    """Whether all operations have intervals: floats, or integers that do not wrap."""
+def _has_intervals(f: StepFunction) -> bool:
+    """Whether all operations of f have interval arithmetic: those on floats, and on integers that do not wrap."""
     type_ = IntType(int(f.lo.min()), int(f.hi.max()))
     if isinstance(f.source, IntegerEncoding) and not decoding_direction(f.source, type_).monotone.all():
         return False
-    return _all_plain((*f.ops, f.quantizer), decode(f.source, f.lo).dtype)
+    return _all_have_intervals((*f.ops, f.quantizer), decode(f.source, f.lo).dtype)
 
 
-def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
+def _all_have_intervals(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> bool:
+    """The same for a chain on values of that dtype."""
     x = np.zeros(1, dtype)
     for op in ops:
         after = apply(op, x)
@@ -101,8 +114,8 @@ def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> boo
                 own = x.dtype.kind == "f"
             case Compare():
                 own = True
-            case BinaryOf(_, ways) | Where(ways):
-                own = all(_all_plain(way, x.dtype) for way in ways) and after.dtype.kind in "fb"
+            case BinaryOf(_, chains) | Where(chains):
+                own = all(_all_have_intervals(chain, x.dtype) for chain in chains) and after.dtype.kind in "fb"
             case _:
                 own = bool(turning(op, all_numbers(x.dtype)).known.all())
         if not own:
@@ -112,12 +125,14 @@ def _all_plain(ops: tuple[Elementwise, ...], dtype: np.dtype[np.generic]) -> boo
 
 
 def _chain(ops: tuple[Elementwise, ...], x: _Range) -> _Range:
+    """Bounds behind a chain of operations."""
     for op in ops:
         x = _after(op, x)
     return x
 
 
 def _after(op: Elementwise, x: _Range) -> _Range:
+    """Bounds behind one operation. A monotone one has its bounds at the ends; where it may turn, they are unknown."""
     match op:
         case Activation("HardSwish"):
             sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
@@ -125,9 +140,9 @@ def _after(op: Elementwise, x: _Range) -> _Range:
         case Compare(Relation.EQUAL, value) if x.low.dtype != np.bool_:
             return _Range((x.low == value) & (x.high == value), (x.low <= value) & (value <= x.high), x.known)
         case BinaryOf(kind, (left, right)):
-            return _joined(kind, _chain(left, x), _chain(right, x))
+            return _binary(kind, _chain(left, x), _chain(right, x))
         case Where((condition, yes, no)):
-            return _chosen(_chain(condition, x), _chain(yes, x), _chain(no, x))
+            return _where(_chain(condition, x), _chain(yes, x), _chain(no, x))
         case _:
             own = Interval(x.low, x.high)
             turns = turning(op, own)
@@ -139,7 +154,8 @@ def _after(op: Elementwise, x: _Range) -> _Range:
             return _Range(np.minimum(a, b), np.maximum(a, b), known)
 
 
-def _joined(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
+def _binary(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
+    """Bounds of a sum, difference, product, maximum or minimum of two values."""
     known = x.known & y.known
     if kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         for end in (x.low, x.high, y.low, y.high):
@@ -156,7 +172,8 @@ def _joined(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
             assert_never(kind)
 
 
-def _chosen(condition: _Range, yes: _Range, no: _Range) -> _Range:
+def _where(condition: _Range, yes: _Range, no: _Range) -> _Range:
+    """Bounds of a selection: of one operand where the condition is certain, else of both together."""
     always, never = condition.low, ~condition.high
     low = np.where(always, yes.low, np.where(never, no.low, np.minimum(yes.low, no.low)))
     high = np.where(always, yes.high, np.where(never, no.high, np.maximum(yes.high, no.high)))

@@ -1,4 +1,12 @@
-"""Where a chain of operations is monotone: proven by what is known of each operation."""
+"""Cuts the inputs of a chain into pieces on which it is proven monotone, from what is known of each operation.
+
+A composition of monotone functions is monotone. So only the operations that turn, jump or wrap matter: a piece is cut
+where the value in front of such an operation passes the point at which it does. Up to that operation the piece is
+monotone, so bisection finds the place.
+
+Example: |x - 3| for codes x in 0..9. The value in front of Abs is x - 3, which is monotone, and Abs turns at 0. So the
+pieces are 0..2 and 3..9.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +22,21 @@ from hlsgen.ir.ops import Elementwise, FloatQuant
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Pieces of one function, before it is given up.
+#: A function with more pieces than this is given up.
 MAX_PIECES = 64
+#: An integer sum that wraps more often than this is given up.
 _MAX_WRAPS = 256
 
-#: A condition on codes (n, sets) that changes at most once within a monotone piece.
+#: A condition on codes (n, sets), such as "the value is at least 0". It changes at most once in a monotone piece.
 Side = Callable[[Array], Array]
 
 
 def edges(f: StepFunction) -> Array | None:
-    """Ascending int64 (pieces + 1, sets): f is monotone on edge[i] <= x < edge[i + 1], or None.
+    """The edges of pieces, int64 (pieces + 1, sets), ascending: f is monotone on edge[i] <= x < edge[i + 1].
 
-    Rounding, and each float operation by a finite constant, is monotone, so their composition is. What
-    can change direction or make a NaN (activations with turning points, products with 0 of infinity) or
-    wrap (integers) splits a piece where the value in front of it crosses that point; the piece is
-    monotone up to there, so the crossing is found by bisection. A piece is NaN everywhere or nowhere.
-    Pieces may be empty.
+    None if an operation is not known well enough, or there are more than MAX_PIECES pieces. A piece may be empty.
+    Rounding and float operations with a finite constant are monotone. Pieces are cut where an activation turns, a
+    value becomes NaN (0 times infinity), or an integer wraps. So a piece is NaN everywhere or nowhere.
     """
     found = np.stack([f.lo, f.hi + 1])
     if isinstance(f.source, FloatKey):
@@ -53,7 +60,7 @@ def edges(f: StepFunction) -> Array | None:
 
 
 def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None:
-    """Where to split because of one operation on `values`; None: it is not known."""
+    """The conditions at whose changes one operation on `values` cuts the pieces; None if these are not known."""
     x = _reached(values, found)
     turns = turning(op, x)
     if turns.known.all():
@@ -65,7 +72,7 @@ def _sides(op: Elementwise, values: Side, found: Array) -> Iterator[Side] | None
 
 
 def _reached(values: Side, found: Array) -> Interval:
-    """The values between the edges of each set. Those of a piece are between those at its ends."""
+    """The range of the values in each set. In a monotone piece, all values lie between those at its ends."""
     ends = values(_ends(found))
     if ends.dtype.kind != "f":
         return Interval(ends.min(axis=0), ends.max(axis=0))
@@ -75,12 +82,14 @@ def _reached(values: Side, found: Array) -> Interval:
 
 
 def _ends(found: Array) -> Array:
-    """The first and the last input of every piece; of an empty one, an input of another."""
+    """The first and the last input of every piece. An empty piece gives an input of another one."""
     used = found[1:] > found[:-1]
     return np.concatenate([np.where(used, end, found[0]) for end in (found[:-1], found[1:] - 1)])
 
 
 def _crossings(values: Side, turns: tuple[Array, ...]) -> Iterator[Side]:
+    """The conditions that `values` are at or above each of the points `turns`."""
+
     def above(turn: Array, codes: Array) -> Array:
         return np.asarray(values(codes) >= turn)
 
@@ -88,7 +97,7 @@ def _crossings(values: Side, turns: tuple[Array, ...]) -> Iterator[Side]:
 
 
 def _insert(f: StepFunction, found: Array, side: Side) -> Array:
-    """A new edge in every piece where `side` changes."""
+    """The edges with a new one, found by bisection, in every piece where `side` changes."""
     low, high = found[:-1].copy(), found[1:].copy()
     start = side(np.minimum(low, f.hi))
     while (low < high).any():
@@ -103,13 +112,13 @@ def _insert(f: StepFunction, found: Array, side: Side) -> Array:
 
 
 def _without_empty(found: Array) -> Array:
-    """Without pieces that are empty in all sets."""
+    """The edges without pieces that are empty in all sets."""
     used = (np.diff(found, axis=0) > 0).any(axis=1)
     return np.concatenate([found[:1], found[1:][used]])
 
 
 def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array) -> Iterator[Side] | None:
-    """Where values + value wraps around in that integer type; None if it does so too often, or in 64 bits."""
+    """The conditions that values + value has wrapped n times in that type; None if too often, or in 64 bits."""
     info = np.iinfo(dtype)
     if info.bits > 32:
         return None
@@ -129,9 +138,9 @@ def _wraps(values: Side, value: Array, dtype: np.dtype[np.integer], found: Array
 
 
 def _binades(op: FloatQuant, values: Side) -> Iterator[Side] | None:
-    """Where the sign or the step of a minifloat changes, if that can make it fall.
+    """The conditions that change where a minifloat changes its sign or its step, as only there it can fall.
 
-    Without mantissa bits it can fall in every binade: not worth pieces.
+    None without mantissa bits: then it can fall inside of every binade.
     """
     if not op.mantissa:
         return None

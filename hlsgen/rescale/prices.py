@@ -1,4 +1,4 @@
-"""What realizations cost: the choice between them is by prices that a target sets."""
+"""The prices by which realizations are compared: a target sets its own, and the Verilog library's stand here."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ Price = tuple[float, int, int]
 
 @dataclass(frozen=True)
 class Prices:
-    """What a target asks.
+    """What hardware costs on a target.
 
-    `realization`: of a realization in a stream: table (folds, lanes) of the sets of its lanes, types of the codes
-    that come and go, whether DSP blocks are preferred. `join`: of what joins two streams in front of one.
-    `counts`: by preference ("lut", "dsp") what a DSP block and a block memory of 18 Kbit count in LUT.
+    `realization(found, table, source, result, dsp)` prices a realization in a stream. `table` int64 (folds, lanes)
+    gives the sets of its lanes, `source` and `result` the types of the codes that come and go, and `dsp` says whether
+    DSP blocks are preferred. `join(plan, table, dsp)` prices what joins two streams in front of a realization.
+    `counts` says, for each preference "lut" and "dsp", what one DSP block and one block memory of 18 Kbit count in LUT.
     """
 
     realization: Callable[[Realization, Array, IntType, IntType, bool], Price]
@@ -57,7 +58,7 @@ class Prices:
 
 
 def library_price(found: Realization, table: Array, source: IntType, result: IntType, dsp: bool) -> Price:
-    """Of the modules of the Verilog library, fitted to synthesis for 7 series."""
+    """The price of a module of the Verilog library, fitted to synthesis for 7 series. Arguments as in `Prices`."""
     match found:
         case Shift():
             return shift.cost(found, table, source, result)
@@ -85,4 +86,5 @@ def library_price(found: Realization, table: Array, source: IntType, result: Int
             assert_never(found)
 
 
+#: The prices of the Verilog library.
 LIBRARY = Prices(library_price, JoinPlan.cost, {"lut": (200.0, 150.0), "dsp": (20.0, 100.0)})

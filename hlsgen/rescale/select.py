@@ -1,4 +1,8 @@
-"""Which hardware realizes a step function: the one place of that decision."""
+"""Chooses the hardware for a step function: the cheapest of all realizations that are proven equal to it.
+
+Each module of `realize` has a `find` that returns a realization with its proof done, or the reason, as text, why
+there is none. This module asks all that apply, prices what they return, and takes the cheapest.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +49,19 @@ KINDS = {
     "pair": "sum or product of two operands",
     "float-units": "the float32 operations themselves",
 }
+#: Bits of one block memory.
 BLOCK_BITS = 18 * 1024
-#: Most thresholds of all channels together that are written into memories.
+#: At most so many thresholds, of all sets together, are written into memories.
 MAX_WIDE = 1 << 20
 
 
 @dataclass(frozen=True)
 class Preference:
-    """What the user asks for: `prefer` "lut" or "dsp"; `forced` a name of KINDS, or None. `prices`: the target's."""
+    """What the user asks for.
+
+    `prefer`: "lut" or "dsp", which of both to spend. `forced`: a name of KINDS, the only realization allowed, or None.
+    `prices`: those of the target.
+    """
 
     prefer: str = "lut"
     forced: str | None = None
@@ -61,7 +70,7 @@ class Preference:
 
 @dataclass(frozen=True)
 class Trial:
-    """A realization that was tried: its cost, or why there is none."""
+    """A realization that was tried. `why` is empty if it was found, and then the cost is given; else the reason."""
 
     name: str
     why: str
@@ -72,46 +81,55 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """What was taken, the steps it was proven on (None: too many to list), and all that was tried.
+    """The realization that was chosen, and everything that was tried.
 
-    For two streams `way` says how they are joined, and the realization is of what follows.
+    `steps` are the steps that it was proven on, or None if these are too many to list. For two streams, `plan` says
+    how they are joined, and the realization is that of the function behind the join.
     """
 
     name: str
     realization: Realization
     steps: ThresholdTable | None
     trials: tuple[Trial, ...]
-    way: JoinPlan | None = None
+    plan: JoinPlan | None = None
 
 
-def realize(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
-    """The cheapest hardware proven equal to f. `table` (folds, lanes) as in dataflow.builder.fold_table.
+def choose_realization(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
+    """The cheapest hardware that is proven equal to f.
 
-    Each finder gives a realization that it has proven, or the reason why there is none. Raises HG037.
+    `table` int64 (folds, lanes): which set of f each lane computes in each fold, as `dataflow.builder.fold_table`
+    gives it. Raises HG037 if no realization is possible, or the forced one is not.
     """
-    return _chosen(f.name, [_Task.of(f, table, preference)], preference)
+    return _cheapest(f.name, [_Task.of(f, table, preference)], preference)
 
 
-def realize_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
-    """The cheapest way of two streams and what follows it; `table` from found.index. Raises HG037."""
+def choose_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
+    """The cheapest join plan together with the hardware for the function behind it.
+
+    `table` int64 (folds, lanes): which set of `found.index` each lane computes in each fold. Raises HG037 if no
+    realization is possible, or the forced one is not.
+    """
     tasks = []
-    for way in found.ways:
-        if isinstance(way.function, StepFunction):
-            task = _Task.of(way.function, table, preference)
+    for plan in found.plans:
+        if isinstance(plan.function, StepFunction):
+            task = _Task.of(plan.function, table, preference)
         else:
-            task = _Task(None, way.function, None, way.type, found.result, table, preference)
-        tasks.append(replace(task, way=way))
-    return _chosen(found.name, tasks, preference)
+            task = _Task(None, plan.function, None, plan.type, found.result, table, preference)
+        tasks.append(replace(task, plan=plan))
+    return _cheapest(found.name, tasks, preference)
 
 
-def _chosen(name: str, tasks: list[_Task], preference: Preference) -> Choice:
+def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
+    """The candidate of all tasks with the lowest price, its DSP blocks and memory counted in LUT. Raises HG037."""
     trials: list[Trial] = []
     best: tuple[float, str, Realization, _Task] | None = None
     prices = preference.prices
     per_dsp, per_block = prices.counts[preference.prefer]
     for task in tasks:
         before, of = (
-            ((0.0, 0, 0), "") if task.way is None else (prices.join(task.way, task.table, task.dsp), f" of {task.way}")
+            ((0.0, 0, 0), "")
+            if task.plan is None
+            else (prices.join(task.plan, task.table, task.dsp), f" of {task.plan}")
         )
         for kind, attempt in task.candidates():
             if preference.forced not in (None, kind):
@@ -129,10 +147,11 @@ def _chosen(name: str, tasks: list[_Task], preference: Preference) -> Choice:
     if best is None:
         raise _impossible(name, trials, preference)
     _, kind, realization, task = best
-    return Choice(kind, realization, task.listed, tuple(trials), task.way)
+    return Choice(kind, realization, task.listed, tuple(trials), task.plan)
 
 
 def _impossible(name: str, trials: list[Trial], preference: Preference) -> HlsgenError:
+    """HG037 with the reason of every trial."""
     reasons = "; ".join(f"{t.name}: {t.why}" for t in trials)
     if preference.forced is not None:
         reasons = reasons or "it is none for functions of this kind"
@@ -146,7 +165,8 @@ def _impossible(name: str, trials: list[Trial], preference: Preference) -> Hlsge
     )  # fmt: skip
 
 
-def _changing(_: ThresholdTable) -> Rank | str:
+def _no_rank_for_folded_sets(_: ThresholdTable) -> Rank | str:
+    """Why `rank` is not tried with several folds."""
     return "its tables would change from beat to beat"
 
 
@@ -156,8 +176,13 @@ Attempt = Callable[[], "Realization | str"]
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """Functions that want hardware: f itself, unless only its steps are known; the steps, a table of all
-    codes, or why there are too many steps to list; then the `wide` ones, unless they are too many even so."""
+    """One function that needs hardware, in every form that is known of it.
+
+    `f`: the model's own operations, or None if only the steps are known. `steps`: the steps, a table of all codes, or
+    the reason why the steps cannot be listed. `wide`: the steps where they are too many for a certificate but few
+    enough for memories, else None. `source`, `result`: types of the codes that come and go. `table` int64 (folds,
+    lanes). `plan`: how two streams are joined in front of it, or None.
+    """
 
     f: StepFunction | None
     steps: ThresholdTable | Table | str
@@ -166,11 +191,11 @@ class _Task:
     result: IntType
     table: Array
     preference: Preference
-    way: JoinPlan | None = None
+    plan: JoinPlan | None = None
 
     @staticmethod
     def of(f: StepFunction, table: Array, preference: Preference) -> _Task:
-        """Of more steps than a certificate lists, with 16-bit codes, a few channels are looked at."""
+        """The task of f. It accepts up to 65535 steps a set for memories, fewer with many sets (MAX_WIDE)."""
         steps = trace(f, MAX_STEPS, min((1 << 16) - 1, MAX_WIDE // f.sets))
         if isinstance(steps, ThresholdTable) and steps.steps > MAX_STEPS:
             reason = f"it has {steps.steps} steps; at most {MAX_STEPS}"
@@ -179,14 +204,16 @@ class _Task:
 
     @property
     def dsp(self) -> bool:
+        """Whether multiplications take DSP blocks."""
         return self.preference.prefer == "dsp"
 
     @property
     def listed(self) -> ThresholdTable | None:
+        """The steps that the certificate lists, if they are few enough."""
         return self.steps if isinstance(self.steps, ThresholdTable) else None
 
     def on_steps(self, find: Callable[[ThresholdTable], Realization | str], wide: bool = False) -> Attempt:
-        """A realization of the steps; with `wide` it may have very many."""
+        """The attempt to realize the steps by `find`. With `wide`, `find` takes any number of steps."""
 
         def found() -> Realization | str:
             steps = self.wide or self.steps if wide else self.steps
@@ -197,7 +224,7 @@ class _Task:
         return found
 
     def candidates(self) -> list[tuple[str, Attempt]]:
-        """All that may be tried, by name."""
+        """Every realization that applies to this function, as its name and an attempt that is not yet made."""
         f, folds, dsp = self.f, len(self.table), self.dsp
         if isinstance(self.steps, Table):
             known = self.steps
@@ -209,7 +236,7 @@ class _Task:
             ("correct", self.on_steps(partial(correct.find, folded=folds > 1))),
             ("compare", self.on_steps(compare.find)),
             ("thresholds", self.on_steps(thresholds.find, wide=True)),
-            ("rank", self.on_steps(rank.find if folds == 1 else _changing)),
+            ("rank", self.on_steps(rank.find if folds == 1 else _no_rank_for_folded_sets)),
             ("table", self.on_steps(partial(table_.find, folds=folds))),
             ("indexed", self.on_steps(partial(indexed.find, folds=folds))),
         ]
@@ -223,11 +250,12 @@ class _Task:
             *found[1:],
         ]
         if isinstance(self.steps, str) or self.preference.forced == "float-units":
-            found.append(("float-units", partial(_units, f)))
+            found.append(("float-units", partial(_float_units, f)))
         return found
 
 
-def _units(f: StepFunction) -> Realization | str:
+def _float_units(f: StepFunction) -> Realization | str:
+    """The float32 units of f, or the message of the error why there are none."""
     try:
         return float_units.build(f)
     except HlsgenError as error:

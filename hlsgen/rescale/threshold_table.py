@@ -1,4 +1,7 @@
-"""A bundle of integer step functions: where they change and to which code. What all realizations start from."""
+"""A table of thresholds and codes: the explicit form of step functions, from which realizations start.
+
+Example: thresholds 3 and 6 with values 0, 1, 2 are the function that is 0 below 3, 1 from 3 on, and 2 from 6 on.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,14 @@ from hlsgen.numerics.fixed import Array
 
 @dataclass(frozen=True, eq=False)
 class ThresholdTable:
-    """f(x) = values[number of k with x >= table[k]] for lo <= x <= hi, in every set.
+    """`sets` step functions: f(x) = values[number of thresholds that x reaches] for lo <= x <= hi.
 
-    `lo`, `hi` int64 (sets,). `table` int64 (steps, sets), ascending in every column (equal entries
-    are jumps over several values), lo <= table <= hi + 1: entries of lo are always reached, entries
-    of hi + 1 never. `values` int64 (steps + 1, sets).
+    `lo`, `hi` int64 (sets,). `table` int64 (steps, sets): the thresholds, ascending in every column. x reaches a
+    threshold T if x >= T. All lie in lo..hi + 1: a threshold lo is always reached, hi + 1 never. Equal thresholds
+    jump over several values. `values` int64 (steps + 1, sets): the code for each number of thresholds reached.
 
-    Dense form of monotone functions: values are base + k where all sets rise, base + steps - k where
-    a set falls. Anything else is a list of runs.
+    Monotone functions have the dense form where possible, with one threshold for each code: values are base + k in
+    sets that rise, and base + steps - k in sets that fall. All other functions are lists of runs.
     """
 
     name: str
@@ -38,31 +41,31 @@ class ThresholdTable:
 
     @cached_property
     def rising(self) -> bool:
-        """Whether every set is base + number of thresholds reached, with one base."""
+        """Whether every set is base + number of thresholds reached, with one base for all sets."""
         return bool((self.values == self.values.min() + np.arange(self.steps + 1)[:, None]).all())
 
     @property
     def base(self) -> int:
-        """The code below all thresholds, of functions that are `rising`."""
+        """The code below all thresholds. Only meaningful if `rising`."""
         return int(self.values[0, 0])
 
     @cached_property
     def first(self) -> Array:
-        """f(lo), (sets,)."""
+        """f(lo), int64 (sets,)."""
         return self.apply(self.lo)
 
     @cached_property
     def last(self) -> Array:
-        """f(hi), (sets,)."""
+        """f(hi), int64 (sets,)."""
         return self.apply(self.hi)
 
     def inner(self, s: int) -> Array:
-        """Thresholds of set s at which it does change inside its interval: lo < T <= hi, ascending."""
+        """The thresholds of set s inside of its interval, lo < T <= hi, ascending; int64 (thresholds,)."""
         column = self.table[:, s]
         return np.asarray(column[(column > self.lo[s]) & (column <= self.hi[s])])
 
     def index(self, codes: Array) -> Array:
-        """int64 inputs (..., sets) -> number of thresholds reached."""
+        """int64 inputs (..., sets) -> number of thresholds reached, int64 (..., sets)."""
         flat = np.broadcast_to(codes, (*codes.shape[:-1], self.sets)).reshape(-1, self.sets)
         found = np.empty(flat.shape, np.int64)
         for s in range(self.sets):
@@ -70,13 +73,16 @@ class ThresholdTable:
         return found.reshape(*codes.shape[:-1], self.sets)
 
     def apply(self, codes: Array) -> Array:
-        """int64 inputs (..., sets) -> codes."""
+        """int64 inputs (..., sets) -> codes, int64 (..., sets)."""
         index = self.index(codes)
         return np.asarray(self.values[index, np.arange(self.sets)])
 
     def corners(self) -> Array:
-        """Inputs (points, sets) that decide equality with any function that is monotone between
-        neighbouring thresholds: both ends, and both sides of every threshold."""
+        """Inputs, int64 (points, sets), that decide whether another function is equal to this one.
+
+        They are both ends and both sides of every threshold. If the other function is monotone between neighbouring
+        thresholds and agrees at these inputs, it agrees everywhere: this one is constant in between.
+        """
         inside = np.clip(self.table, self.lo, self.hi)
         below = np.clip(self.table - 1, self.lo, self.hi)
         return np.concatenate([self.lo[None], self.hi[None], inside, below])

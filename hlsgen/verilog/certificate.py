@@ -112,8 +112,8 @@ def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
             first, second = (value_range(network.graph, j) for j in layer.inputs)
             both = binary_function.specialize(layer, network.orders[i + 1], (first, second))
             choice = network.choices[layer.name]
-            assert choice.way is not None
-            way = "packed" if choice.way.packed else "product" if choice.way.factors is None else "sum"
+            assert choice.plan is not None
+            way = "packed" if choice.plan.packed else "product" if choice.plan.factors is None else "sum"
             ends = {"a": np.stack([both.lo[0], both.hi[0]], axis=1), "b": np.stack([both.lo[1], both.hi[1]], axis=1)}
             steps = choice.steps
             if steps is not None:

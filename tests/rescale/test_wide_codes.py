@@ -18,7 +18,7 @@ from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, IntegerEncoding
 from hlsgen.ir.ops import Add, Cast, IntQuant, Mul, Pair, PairOp, QuantizeLinear
 from hlsgen.numerics.fixed import IntType, Rounding
-from hlsgen.rescale import FloatScale, Preference, StepFunction, Thresholds, realize, select
+from hlsgen.rescale import FloatScale, Preference, StepFunction, Thresholds, choose_realization, select
 from hlsgen.rescale import extract as tracing
 from hlsgen.rescale.extract import MAX_STEPS, trace
 from hlsgen.rescale.realize import float_scale_match
@@ -209,7 +209,7 @@ def test_traced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     end = Pair(PairOp.ADD, IntType(-128, 127), "int8", scales, zeros)
     none, bytes_ = np.zeros(1, np.int64), IntType(0, (1 << 16) - 1)
     f = StepFunction("f", IntegerEncoding("uint16", none), (), end, none, none, none + bytes_.hi, bytes_, end.type)
-    assert realize(f, np.zeros((1, 1), np.int64)).name == "pair"
+    assert choose_realization(f, np.zeros((1, 1), np.int64)).name == "pair"
     assert calls == ["every", "pair"]
 
 
@@ -222,11 +222,11 @@ def test_few_steps_over_many_codes() -> None:
         "f", Accumulator(1, zero, np.full(1, 4096.0)), (), IntQuant(one, 0 * one, codes, Rounding.ROUND), zero, zero,
         zero + 12, IntType(0, 12), codes,
     )  # fmt: skip
-    choice = realize(few, np.zeros((1, 1), np.int64))
+    choice = choose_realization(few, np.zeros((1, 1), np.int64))
     assert choice.steps is not None
     assert choice.steps.steps == 12
     many = wide(2)
-    chosen = realize(many, np.array([[0, 1]]), Preference(forced="thresholds"))
+    chosen = choose_realization(many, np.array([[0, 1]]), Preference(forced="thresholds"))
     assert chosen.steps is None
     assert isinstance(chosen.realization, Thresholds)
     assert len(chosen.realization.table) > MAX_STEPS
@@ -238,7 +238,7 @@ def test_forced_where_it_is_impossible() -> None:
     f = wide(2)
     for kind, reason in (("pair", "it is none for functions of this kind"), ("scale", "scale: it has ")):
         with pytest.raises(HlsgenError) as error:
-            realize(f, np.array([[0, 1]]), Preference(forced=kind))
+            choose_realization(f, np.array([[0, 1]]), Preference(forced=kind))
         (found,) = error.value.diagnostics
         assert found.code == "HG037"
         assert found.message.startswith(f"the realization {kind!r} is impossible here. {reason}")

@@ -1,1 +1,1 @@
-"""Functions of two operands: every way to join two streams into one step function."""
+"""Functions of two operands: proven plans that join both streams into one integer, and the steps over it."""

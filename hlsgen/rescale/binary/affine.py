@@ -1,6 +1,12 @@
-"""Chains of operations that their dtype computes exactly: code * slope + start, proven by arithmetic.
+"""Join plans that are proven by arithmetic, for operands whose float operations are all exact.
 
-The sum or product of two such lines has one rounding, and is a function of one integer.
+An operand whose every intermediate value is a number of its dtype is rounded nowhere: it is exactly
+slope * code + start. The sum or product of two such lines is rounded once, in the operation that joins them. So it is
+a function of one integer, the weighted sum or the product of the codes. No pair of codes has to be evaluated, so this
+works for operands of any width.
+
+Example: 0.5 * a + 0.25 * b in float32, for codes of eight bits. Both products are exact. The slopes are 2 and 1 times
+the unit 0.25, so the sum is (2 * a + b) * 0.25, rounded once: t = 2 * a + b.
 """
 
 from __future__ import annotations
@@ -21,16 +27,16 @@ from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale.binary import factor_ratio
 
-#: Significant bits of a scale, and bits of a sum, that `product_to_float32` takes.
+#: `product_to_float32` takes scales of at most so many significant bits, and sums of at most so many bits.
 _SCALE_BITS, _SUM_BITS = 48, 53
-_SINGLE = np.dtype(np.float32)
+_FLOAT32 = np.dtype(np.float32)
 #: A line, and the type that has to hold it.
 TypedAffine = tuple["AffineFunction", "np.dtype[Any]"]
 
 
 @dataclass(frozen=True)
 class AffineFunction:
-    """slope * code + start for lo <= code <= hi."""
+    """The exact values slope * code + start for lo <= code <= hi."""
 
     slope: Fraction
     start: Fraction
@@ -38,18 +44,21 @@ class AffineFunction:
     hi: int
 
     def times(self, factor: Fraction) -> AffineFunction:
+        """All values, multiplied by `factor`."""
         return AffineFunction(self.slope * factor, self.start * factor, self.lo, self.hi)
 
     def plus(self, value: Fraction) -> AffineFunction:
+        """All values, with `value` added."""
         return AffineFunction(self.slope, self.start + value, self.lo, self.hi)
 
     @property
     def ends(self) -> tuple[Fraction, Fraction]:
+        """The least and the greatest value."""
         low, high = sorted((self.slope * self.lo + self.start, self.slope * self.hi + self.start))
         return low, high
 
     def fits(self, dtype: np.dtype[Any]) -> bool:
-        """Whether all values are numbers of that type."""
+        """Whether that type represents all values exactly. It may say no where the exact answer is yes."""
         (low, high), units = self.ends, (self.slope.denominator, self.start.denominator)
         if dtype.kind in "iu":
             info = np.iinfo(dtype)
@@ -60,78 +69,84 @@ class AffineFunction:
         return largest * unit <= 1 << (form.nmant + 1) and largest <= int(form.max)
 
 
-def line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
-    """What a chain of one set (constants (lead..., 1)) computes and its type, if every operation is exact."""
+def exact_line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> TypedAffine | None:
+    """The line that a decoding and a chain compute for codes lo..hi, and its dtype; None if any value is rounded.
+
+    The constants are those of one set, shape (lead..., 1). An assertion compares the line at `lo` with `evaluate`.
+    """
     every = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in every):
         return None
     decoded = list(_decoded(source, AffineFunction(Fraction(1), Fraction(0), lo, hi)))
     if not decoded or not all(one.fits(dtype) for one, dtype in decoded):
         return None
-    held = decoded[-1]
+    current = decoded[-1]
     x = decode(source, np.full(1, lo))
     for op in ops:
         x = apply(op, x)
-        after = list(_applied(op, *held))
+        after = list(_applied(op, *current))
         if not after or not all(one.fits(dtype) for one, dtype in after):
             return None
-        held = after[-1]
-        assert held[1] == x.dtype
-        assert held[0].slope * lo + held[0].start == Fraction(x[0].item())
-    return held
+        current = after[-1]
+        assert current[1] == x.dtype
+        assert current[0].slope * lo + current[0].start == Fraction(x[0].item())
+    return current
 
 
-def _number(value: Any) -> Fraction:
-    """A constant of one set."""
+def _fraction(value: Any) -> Fraction:
+    """A constant of one set as an exact fraction."""
     return Fraction(np.asarray(value).reshape(-1)[0].item())
 
 
 def _decoded(source: Encoding, x: AffineFunction) -> Iterator[TypedAffine]:
-    """The values that a decoding makes, one after the other; none where it is no line."""
+    """Every value that a decoding computes, in order, the last one its result. None at all if it is no line."""
     match source:
         case Affine(scale, zero):
-            yield x, _SINGLE
-            yield x.plus(-_number(zero)), _SINGLE
-            yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
+            yield x, _FLOAT32
+            yield x.plus(-_fraction(zero)), _FLOAT32
+            yield x.plus(-_fraction(zero)).times(_fraction(scale)), _FLOAT32
         case ThresholdCount(scale_, bias):
-            yield x, _SINGLE
-            scaled = x.times(_number(np.float32(scale_)))
-            yield scaled, _SINGLE
-            yield scaled.plus(_number(np.float32(bias))), _SINGLE
+            yield x, _FLOAT32
+            scaled = x.times(_fraction(np.float32(scale_)))
+            yield scaled, _FLOAT32
+            yield scaled.plus(_fraction(np.float32(bias))), _FLOAT32
         case Accumulator(factor, offset, scale):
-            yield x.times(Fraction(factor)).plus(_number(offset)).times(_number(scale)), _SINGLE
+            yield x.times(Fraction(factor)).plus(_fraction(offset)).times(_fraction(scale)), _FLOAT32
         case Fixed(fraction):
-            yield x.times(Fraction(1, 1 << fraction) if fraction >= 0 else Fraction(1 << -fraction)), _SINGLE
+            yield x.times(Fraction(1, 1 << fraction) if fraction >= 0 else Fraction(1 << -fraction)), _FLOAT32
         case IntegerEncoding(dtype, offset):
-            yield x.plus(_number(offset)), np.dtype(dtype)
+            yield x.plus(_fraction(offset)), np.dtype(dtype)
 
 
 def _applied(op: Elementwise, x: AffineFunction, dtype: np.dtype[Any]) -> Iterator[TypedAffine]:
-    """The values that an operation makes; none where it makes no line of another."""
+    """Every value that an operation computes from a line, in order. None at all if its result is no line."""
     match op:
         case Mul(value) if value.dtype == dtype:
-            yield x.times(_number(value)), dtype
+            yield x.times(_fraction(value)), dtype
         case Add(value) if value.dtype == dtype:
-            yield x.plus(_number(value)), dtype
+            yield x.plus(_fraction(value)), dtype
         case Div(value) if value.dtype == dtype and dtype.kind == "f" and value.all():
-            yield x.times(1 / _number(value)), dtype
+            yield x.times(1 / _fraction(value)), dtype
         case Fma(factor, value):
-            yield x.times(_number(factor)).plus(_number(value)), dtype
+            yield x.times(_fraction(factor)).plus(_fraction(value)), dtype
         case Cast(kind):
             yield x, np.dtype(kind)
         case Dequantize(scale, zero):
-            yield x.plus(-_number(zero)), _SINGLE
-            yield x.plus(-_number(zero)).times(_number(scale)), _SINGLE
-            yield x.plus(-_number(zero)).times(_number(scale)), scale.dtype
+            yield x.plus(-_fraction(zero)), _FLOAT32
+            yield x.plus(-_fraction(zero)).times(_fraction(scale)), _FLOAT32
+            yield x.plus(-_fraction(zero)).times(_fraction(scale)), scale.dtype
         case Max(value) | Min(value) if value.dtype == dtype:
             low, high = x.ends
-            if (_number(value) <= low) if isinstance(op, Max) else (_number(value) >= high):
+            if (_fraction(value) <= low) if isinstance(op, Max) else (_fraction(value) >= high):
                 yield x, dtype
 
 
 @dataclass(frozen=True, eq=False)
 class AffineJoin:
-    """t = factors[0] * a + factors[1] * b, or the product (a - zeros[0]) * (b - zeros[1]), and what follows."""
+    """One integer t of both codes, and `function`, the model's own operations on it.
+
+    t = factors[0] * a + factors[1] * b, or, if `factors` is None, (a - zeros[0]) * (b - zeros[1]).
+    """
 
     factors: tuple[int, int] | None
     zeros: tuple[int, int]
@@ -139,7 +154,10 @@ class AffineJoin:
 
 
 def find(f: BinaryFunction) -> AffineJoin | str:
-    """The sum or product as one integer, if both branches are exact: what comes in front of its own rounding."""
+    """The join of a sum, difference or product of two exact lines; else the reason, as text, why it is none.
+
+    All sets must have the same dtype and the same factors or zero points, as one module joins the streams of all.
+    """
     if f.kind not in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
         return f"{f.kind.value} is no sum or product"
     if any(isinstance(op, Activation) and _tells_zeros_apart(op) for op in f.ops):
@@ -147,55 +165,58 @@ def find(f: BinaryFunction) -> AffineJoin | str:
     pairs, dtypes = [], set()
     for s in range(f.sets):
         one = f.take(np.array([s]))
-        both = [line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
+        both = [exact_line(one.sources[i], one.branches[i], int(one.lo[i, 0]), int(one.hi[i, 0])) for i in (0, 1)]
         if both[0] is None or both[1] is None:
             return f"operand {'ab'[both[0] is not None]} is no line, or rounded, in front of the joint"
         (a, kind), (b, other) = both[0], both[1]
-        if kind != other or (kind.kind == "f" and kind != _SINGLE):
+        if kind != other or (kind.kind == "f" and kind != _FLOAT32):
             return f"operands of {kind} and {other}"
         dtypes.add(kind)
         pairs.append((a, b.times(Fraction(-1)) if f.kind == BinaryKind.SUB else b))
     (dtype,) = dtypes
     if f.kind == BinaryKind.MUL:
-        return _product(f, pairs, dtype)
-    return _sum(f, pairs, dtype)
+        return _product_join(f, pairs, dtype)
+    return _sum_join(f, pairs, dtype)
 
 
 def _tells_zeros_apart(op: Activation) -> bool:
+    """Whether it maps 0.0 and -0.0 to different values: an integer t = 0 cannot say which of both it was."""
     plus, minus = apply(op, np.array([0.0, -0.0], np.float32))
     return bool(plus != minus)
 
 
-def _sum(
+def _sum_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
+    """The join of a sum of lines. Floats: t times a unit, plus a constant that is a binary fraction of that unit."""
     first, second = pairs[0]
     if dtype.kind in "iu":
         if any((a.slope, b.slope) != (first.slope, second.slope) for a, b in pairs):
             return "the factors differ between channels"
         factors = int(first.slope), int(second.slope)
         source: Encoding = IntegerEncoding(dtype.name, np.array([int(a.start + b.start) for a, b in pairs]))
-        return _function(f, factors, (0, 0), source, [_interval(factors, a, b) for a, b in pairs])
+        return _join_of(f, factors, (0, 0), source, [_interval(factors, a, b) for a, b in pairs])
     if any(not a.slope or b.slope / a.slope != second.slope / first.slope for a, b in pairs):
         return "the ratio of the scales differs between channels"
     relation = second.slope / first.slope
     factors = relation.denominator, relation.numerator
     units = [a.slope / factors[0] for a, _ in pairs]
     starts = [(a.start + b.start) / unit for (a, b), unit in zip(pairs, units, strict=True)]
-    fine = max(start.denominator for start in starts)
-    if fine & (fine - 1):
+    denominator = max(start.denominator for start in starts)
+    if denominator & (denominator - 1):
         return "a constant is no binary fraction of the unit"
-    offsets = [int(start * fine) for start in starts]
+    offsets = [int(start * denominator) for start in starts]
     intervals = [_interval(factors, a, b) for a, b in pairs]
-    widest = max(abs(x) for low, high in intervals for x in (low, high)) * fine + max(map(abs, offsets))
+    widest = max(abs(x) for low, high in intervals for x in (low, high)) * denominator + max(map(abs, offsets))
     if widest >> _SUM_BITS:
         return f"a sum of more than {_SUM_BITS} bits"
-    return _scaled(f, factors, (0, 0), fine, offsets, [unit / fine for unit in units], intervals)
+    return _scaled_join(f, factors, (0, 0), denominator, offsets, [unit / denominator for unit in units], intervals)
 
 
-def _product(
+def _product_join(
     f: BinaryFunction, pairs: list[tuple[AffineFunction, AffineFunction]], dtype: np.dtype[Any]
 ) -> AffineJoin | str:
+    """The join of a product of lines, which must have integer zero points: codes at which they are 0."""
     if any(not x.slope for pair in pairs for x in pair):
         return "an operand is constant"
     zeros = {tuple(-x.start / x.slope for x in pair) for pair in pairs}
@@ -212,31 +233,34 @@ def _product(
         if any(unit != 1 for unit in units):
             return "a factor in integers"
         source = IntegerEncoding(dtype.name, np.zeros(f.sets, np.int64))
-        return _function(f, None, (za, zb), source, intervals)
-    return _scaled(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
+        return _join_of(f, None, (za, zb), source, intervals)
+    return _scaled_join(f, None, (za, zb), 1, [0] * f.sets, units, intervals)
 
 
 def _interval(factors: tuple[int, int], a: AffineFunction, b: AffineFunction) -> tuple[int, int]:
+    """The least and the greatest weighted sum of the codes of both lines."""
     ends = [sorted((factor * x.lo, factor * x.hi)) for factor, x in zip(factors, (a, b), strict=True)]
     return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
 
 
-def _scaled(
-    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], fine: int, offsets: list[int],
+def _scaled_join(
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], denominator: int, offsets: list[int],
     units: list[Fraction], intervals: list[tuple[int, int]],
 ) -> AffineJoin | str:  # fmt: skip
-    """The float32 value (t * fine + offset) * unit, rounded once."""
+    """The join whose value is (t * denominator + offset) * unit, rounded once to float32; one offset and unit a set."""
     scale = np.array([float(unit) for unit in units])
     if not (np.abs(scale) > 2.0**-500).all() or any(
         Fraction(float(s)) != unit or unit.numerator >> _SCALE_BITS for s, unit in zip(scale, units, strict=True)
     ):
         return f"a scale of more than {_SCALE_BITS} bits"
-    return _function(f, factors, zeros, Accumulator(fine, np.array(offsets, np.int64), scale), intervals)
+    return _join_of(f, factors, zeros, Accumulator(denominator, np.array(offsets, np.int64), scale), intervals)
 
 
-def _function(
-    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding, intervals: list[tuple[int, int]]
+def _join_of(
+    f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], source: Encoding,
+    intervals: list[tuple[int, int]],
 ) -> AffineJoin | str:  # fmt: skip
+    """The join with t in `intervals`, one a set, decoded by `source`; text if its numbers are too large."""
     if max(abs(x) for x in (*(factors or ()), *zeros)) > factor_ratio.MAX_FACTOR:
         return f"a factor or zero point above {factor_ratio.MAX_FACTOR}"
     if max(abs(x) for ends in intervals for x in ends) >> _SUM_BITS:

@@ -1,4 +1,15 @@
-"""The simplest weights of two integers whose sum puts pairs with different codes in the order of these."""
+"""The simplest weights of a sum of two codes that orders all pairs of codes as the function does.
+
+The sum fa * a + fb * b can be followed by steps if every pair with a lower code has a lower sum. Only the ratio
+r = fb / fa matters. Two pairs that the sum misplaces at some ratio exclude that ratio, and all others on one side of
+it: a bound. So the search starts at the ratio 1 or -1, lets the pairs that are misplaced most set bounds, and goes on
+with the simplest fraction between the bounds, until nothing is misplaced or no ratio is left. No ratio is excluded
+without two pairs that prove it, so "no weighted sum" is a proof.
+
+Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2, ties to even. At r = 1 the pairs (0, 2) with code 0 and
+(1, 1) with code 1 have the same sum, and so r < 1. At r = -1 the pair (1, 0) with code 0 is above (1, 1) with code 1,
+and so r > 0. The simplest fraction between 0 and 1 is 1/2: t = 2 * a + b, which misplaces no pair.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +20,16 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: Largest weight.
+#: Largest weight of a sum, and largest factor of any join.
 MAX_FACTOR = 1 << 24
 _MAX_ROUNDS = 2000
-#: Beyond every sum.
+#: More than any sum: stands for a pair that does not exist.
 _FAR = 1 << 60
 
 
 @dataclass
 class Bounds:
-    """Ratios that are not excluded: those between both bounds; None: no bound."""
+    """The ratios that are not excluded: above < ratio < below. None is no bound."""
 
     above: Fraction | None = None
     below: Fraction | None = None
@@ -42,7 +53,7 @@ class Bounds:
 
 
 def _simplest(above: Fraction, below: Fraction | None) -> Fraction:
-    """Of the positive fractions, by continued fractions."""
+    """The same for above >= 0 and no integer shortcut: one step of the continued fraction a call."""
     whole = above.numerator // above.denominator
     if below is None or whole + 1 < below:
         return Fraction(whole + 1)
@@ -52,8 +63,11 @@ def _simplest(above: Fraction, below: Fraction | None) -> Fraction:
 
 @dataclass(frozen=True, eq=False)
 class RatioStaircase:
-    """One set. `reached` int64 (thresholds, b): least place of a from which on the code is at least the
-    threshold's, `places` if none. The codes do not fall with a."""
+    """The border of each code in the plane of a and b, for one set whose codes do not fall with a.
+
+    `reached` int64 (thresholds, codes of b): the first place in a at which the code is at least the threshold's.
+    `places`, the number of codes of a, where it never is. `across` int64 (codes of b,): the places in b.
+    """
 
     reached: Array
     places: int
@@ -64,8 +78,10 @@ class RatioStaircase:
 
     @staticmethod
     def of(codes: Array, rising: bool) -> RatioStaircase | None:
-        """Of codes (a, b), or their negatives, so that they rise with a; None: they do neither. Where a does
-        not matter, they rise with b, or, if not `rising`, fall."""
+        """Of the codes (a, b) of every pair, negated where they fall with a; None if they neither rise nor fall.
+
+        Where a does not matter, they are negated so that they rise with b, or, if not `rising`, fall with b.
+        """
         difference = np.diff(codes, axis=0)
         rises, falls = bool((difference >= 0).all()), bool((difference <= 0).all())
         if not rises and not falls:
@@ -86,8 +102,10 @@ class RatioStaircase:
         return RatioStaircase(low, len(codes))
 
     def tighten(self, ratio: Fraction, bounds: Bounds) -> bool:
-        """Whether a + ratio * b separates the pairs below every threshold from those that reach it; else
-        `bounds` excludes the ratio and others, by the pairs that it misplaces most."""
+        """Whether a + ratio * b separates the pairs below each threshold from those that reach it.
+
+        Where it does not, the two pairs that are misplaced most narrow `bounds`, so that the ratio lies outside.
+        """
         a, b = ratio.denominator, ratio.numerator
         shifted = b * self.across
         at = np.where(self.reached < self.places, a * self.reached + shifted, _FAR)
@@ -106,11 +124,11 @@ class RatioStaircase:
 
 
 def factors(codes: list[Array], falling: bool) -> tuple[int, int] | str:
-    """The simplest (fa, fb), fa > 0, with which fa * a + fb * b separates the codes (a, b) of every set; or why
-    there is none. `falling`: where the codes do not depend on a, they are to fall with b as a rises.
+    """The simplest (fa, fb) with fa > 0 whose sum fa * a + fb * b separates the codes of every set.
 
-    Exact: every pair of pairs in the wrong order excludes all ratios to one side, and the pair that is
-    misplaced most at the simplest ratio that is left is the next one to do so.
+    `codes`: one array (codes of a, codes of b) of integers for each set. `falling`: b is subtracted, so that the first
+    ratio tried is -1, and codes that do not depend on a are taken to fall with b. Returns the reason, as text, if
+    there are no such factors, if they exceed MAX_FACTOR, or if _MAX_ROUNDS did not find them.
     """
     sets = []
     for number, table in enumerate(codes):

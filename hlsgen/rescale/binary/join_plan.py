@@ -1,4 +1,8 @@
-"""How two streams become one integer, and the function of it that follows."""
+"""A join plan: how the codes of two streams become one integer t, and the function of t that follows.
+
+Example: factors (2, 1) and a table with thresholds 3 and 6 say t = 2 * a + b, and the code counts the thresholds
+that t reaches. The codes a = 1 and b = 2 give t = 4 and the code 1.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +18,17 @@ from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.table import cost as table_cost
 from hlsgen.rescale.threshold_table import ThresholdTable
 
+#: What follows the join: its steps, the model's own operations on t, or a table of all t.
 Function = ThresholdTable | StepFunction | Table
 
 
 @dataclass(frozen=True, eq=False)
 class JoinPlan:
-    """t of module hg_join and what follows it.
+    """Parameters of module hg_join, and the function that follows it.
 
-    t = a * factors[0] + b * factors[1]; without factors (a - zeros[0]) * (b - zeros[1]); where `packed`, a
-    in the low and b in the high bits, as unsigned numbers. Operands with a table go through it first;
-    `operands` are the types that the join takes. `type`: all t that occur.
+    A stream with a table in `tables` goes through it first. `operands` are the types of what then enters the join.
+    The join computes t = a * factors[0] + b * factors[1], or, if `factors` is None, (a - zeros[0]) * (b - zeros[1]).
+    If `packed`, t has the bits of a in its low bits and those of b above them. `type` holds every t.
     """
 
     factors: tuple[int, int] | None
@@ -35,7 +40,7 @@ class JoinPlan:
     function: Function
 
     def joined(self, a: Array, b: Array) -> Array:
-        """What the hardware computes in front of the function: codes (..., sets) -> t."""
+        """t as the hardware computes it; int64 codes (..., sets) of both operands -> int64 (..., sets)."""
         first, second = self.tables
         a, b = a if first is None else first.apply(a), b if second is None else second.apply(b)
         if self.packed:
@@ -46,6 +51,7 @@ class JoinPlan:
         return np.asarray(a * self.factors[0] + b * self.factors[1])
 
     def __str__(self) -> str:
+        """t as a formula, such as `2 a + b`."""
         if self.packed:
             return "{b, a}"
         a, b = ("a" if self.tables[0] is None else "A(a)"), ("b" if self.tables[1] is None else "B(b)")
@@ -56,7 +62,7 @@ class JoinPlan:
         return text.removeprefix("+ ") or "0"
 
     def cost(self, table: Array, dsp: bool) -> tuple[float, int, int]:
-        """(LUT, DSP blocks, bits of block memory) of tables and join. `table` (folds, lanes): sets of the lanes."""
+        """(LUT, DSP blocks, bits of block memory) of tables and join. `table` int64 (folds, lanes): sets of lanes."""
         lanes = table.shape[1]
         lut, blocks, memory = 0.0, 0, 0
         for found, type_ in zip(self.tables, self.operands, strict=True):
@@ -74,8 +80,8 @@ class JoinPlan:
         return lut + lanes * (rows + self.type.bits * all(self.factors)), blocks, memory
 
 
-def plain(
+def direct_plan(
     f: BinaryFunction, factors: tuple[int, int] | None, zeros: tuple[int, int], type_: IntType, function: Function
 ) -> JoinPlan:
-    """Without tables in front."""
+    """The plan that joins the codes themselves, without tables in front."""
     return JoinPlan(factors, zeros, False, (None, None), f.input_types, type_, function)

@@ -1,7 +1,15 @@
-"""Functions of two streams: one integer of both codes, and the steps over it that follow.
+"""Functions of two streams: every proven plan that reduces both codes to one integer, and the steps over it.
 
-That integer is a weighted sum, a product, the sum or product of two tables, or both codes side by
-side. Each way is proven by trying all pairs of codes, or, where these are too many, by arithmetic.
+A function of two codes a and b would need a table of all pairs. A join plan is cheaper: it computes one integer t from
+both codes, and then t goes through a step function as the codes of any other layer do. t is a weighted sum, a
+product, the sum or product of two tables, or both codes side by side.
+
+Two modules find plans, and each proves its own: `affine` by exact arithmetic on the operations, however many pairs
+there are, and `exhaustive` by evaluating all pairs, where there are not too many. `select.choose_join` takes the
+cheapest plan.
+
+Example: code = round(0.5 * a + 0.25 * b) for a and b in 0..2. With t = 2 * a + b it is round(t / 4), so steps at
+t = 3 and t = 6 give the code of each of the nine pairs.
 """
 
 from __future__ import annotations
@@ -14,57 +22,60 @@ from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.binary import affine
-from hlsgen.rescale.binary.exhaustive import Pairs
-from hlsgen.rescale.binary.join_plan import JoinPlan, plain
+from hlsgen.rescale.binary.exhaustive import AllPairs
+from hlsgen.rescale.binary.join_plan import JoinPlan, direct_plan
 
-#: Most pairs of codes, of all sets, that are tried.
+#: At most this many pairs of codes, of all sets together, are evaluated.
 MAX_PAIRS = 1 << 25
-
-
-#: Pairs of codes that are tried where nothing better can come of it.
-_FEW = 1 << 12
+#: At most this many are evaluated where the sum itself is the code, so that no plan can be better.
+_FEW_PAIRS = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
 class JoinSearch:
-    """`index` (elements,): function set of each element of the stream. `ways`: at least one."""
+    """The plans for one layer.
+
+    `index` int64 (elements,): which set of constants each element of the stream uses. `sources`: types of both
+    operands' codes. `result`: type of the resulting codes. `plans`: at least one, each proven.
+    """
 
     name: str
     index: Array
     sources: tuple[IntType, IntType]
     result: IntType
-    ways: tuple[JoinPlan, ...]
+    plans: tuple[JoinPlan, ...]
 
 
 def find(layer: BinaryMap, order: Array, reach: tuple[Reach | None, Reach | None] = (None, None)) -> JoinSearch | str:
-    """All ways that are worth a try, or why there is none.
+    """All plans that are worth a comparison of their cost, or, as text, the reasons why there is none.
 
-    `order` as of the stream of the result, `reach` as in `operands.specialize`.
+    `order` int64 (elements,) is the order of the stream of the result. `reach` gives the least and the greatest code
+    of each operand's elements, as in `ir.binary_function.specialize`.
     """
     f = specialize(layer, order, reach)
-    ways, reasons = [], []
+    plans, reasons = [], []
     arithmetic = affine.find(f)
     if isinstance(arithmetic, str):
         reasons.append(arithmetic)
     else:
         function = arithmetic.function
-        ways.append(plain(f, arithmetic.factors, arithmetic.zeros, function.input_type, function))
-        if f.pairs > _FEW and _is_sum_itself(function):
-            return JoinSearch(f.name, f.index, f.input_types, f.output_type, tuple(ways))
+        plans.append(direct_plan(f, arithmetic.factors, arithmetic.zeros, function.input_type, function))
+        if f.pairs > _FEW_PAIRS and _is_sum_itself(function):
+            return JoinSearch(f.name, f.index, f.input_types, f.output_type, tuple(plans))
     if f.pairs <= MAX_PAIRS:
-        pairs = Pairs(f)
-        for way in pairs.ways(ways[0] if ways else None):
-            if isinstance(way, str):
-                reasons.append(way)
+        pairs = AllPairs(f)
+        for plan in pairs.plans(plans[0] if plans else None):
+            if isinstance(plan, str):
+                reasons.append(plan)
             else:
-                ways.append(way)
+                plans.append(plan)
     else:
         reasons.append(f"{f.pairs} pairs of codes are too many to try; at most {MAX_PAIRS}")
-    return JoinSearch(f.name, f.index, f.input_types, f.output_type, tuple(ways)) if ways else "; ".join(reasons)
+    return JoinSearch(f.name, f.index, f.input_types, f.output_type, tuple(plans)) if plans else "; ".join(reasons)
 
 
 def _is_sum_itself(f: StepFunction) -> bool:
-    """Whether the code is the integer that the join gives."""
+    """Whether the code is t itself: integers in, no operations, a quantizer of scale 1 and zero point 0."""
     end = f.quantizer
     if not isinstance(f.source, IntegerEncoding) or not isinstance(end, QuantizeLinear) or f.ops:
         return False

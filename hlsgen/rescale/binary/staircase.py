@@ -1,4 +1,12 @@
-"""A function of two integers as steps of one: of their weighted sum or product."""
+"""Steps over the sum or product t of two codes: where the thresholds may lie, and which place is the cheapest.
+
+Only some t occur, so a threshold may lie anywhere between the last t with a lower code and the first t with a higher
+one. The code is right at every t that occurs wherever it lies, so the choice is free: thresholds on one straight
+line, which need a multiplication only, or thresholds with many trailing zeros, which need less logic.
+
+Example: t is 0, 2, 4 or 6 with the codes 0, 0, 1, 1. The threshold of code 1 may be 3 or 4. Of these, 4 has two
+trailing zeros: a comparison with it does not look at the two lowest bits of t.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +21,15 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """One set: all sums t that occur, ascending, and the code at each."""
+class Samples:
+    """The function of one set. `t` int64 (samples,): every sum that occurs, ascending. `code`: the code at each."""
 
     t: Array
     code: Array
 
     @staticmethod
-    def of(t: Array, codes: Array) -> Points | None:
-        """Of pairs in any shape; None: equal sums have different codes."""
+    def of(t: Array, codes: Array) -> Samples | None:
+        """From the sum and the code of every pair, in any one shape; None if equal sums have different codes."""
         t, codes = t.ravel(), codes.ravel()
         low, span = int(t.min()), int(t.max()) - int(t.min()) + 1
         if span <= 4 * len(t) + 1024:
@@ -31,29 +39,32 @@ class Points:
             if (table[t - low] != codes).any():
                 return None
             found = np.flatnonzero(occurs)
-            return Points(found + low, table[found].astype(np.int64))
+            return Samples(found + low, table[found].astype(np.int64))
         order = np.argsort(t, kind="stable")
         t, codes = t[order], codes[order]
         first = np.append(True, t[1:] != t[:-1])
         if (codes[1:] != codes[:-1])[~first[1:]].any():
             return None
-        return Points(t[first], codes[first].astype(np.int64))
+        return Samples(t[first], codes[first].astype(np.int64))
 
     @property
     def direction(self) -> int:
-        """1: the codes rise, -1: they fall, 0: neither."""
+        """1 if the codes rise or are constant, -1 if they fall, 0 otherwise."""
         difference = np.diff(self.code)
         return 1 if (difference >= 0).all() else -1 if (difference <= 0).all() else 0
 
-    def turned(self) -> Points:
+    def mirrored(self) -> Samples:
         """The function of -t."""
-        return Points(-self.t[::-1], self.code[::-1])
+        return Samples(-self.t[::-1], self.code[::-1])
 
 
 @dataclass(frozen=True, eq=False)
-class Gaps:
-    """Dense steps of sets that all rise, in the order of their codes, (steps, sets): any threshold of
-    least..most will do. least = most = lo if it is always reached, hi + 1 if never."""
+class ThresholdRanges:
+    """Where the thresholds of rising functions may lie. Row k belongs to code base + 1 + k, column s to set s.
+
+    `lo`, `hi` int64 (sets,): least and greatest t. `least`, `most` int64 (steps, sets): every threshold of
+    least..most gives the right codes. Both are lo where the code is always reached, and hi + 1 where it never is.
+    """
 
     lo: Array
     hi: Array
@@ -62,36 +73,44 @@ class Gaps:
     most: Array
 
     @staticmethod
-    def of(points: list[Points], low: int, high: int) -> Gaps:
+    def of(samples: list[Samples], low: int, high: int) -> ThresholdRanges:
+        """Of functions that rise, with one row for each code of low + 1..high."""
         wanted = np.arange(low + 1, max(high, low + 1) + 1)
-        lo, hi = (np.array([int(p.t[end]) for p in points]) for end in (0, -1))
-        least, most = np.empty((2, len(wanted), len(points)), np.int64)
-        for s, p in enumerate(points):
+        lo, hi = (np.array([int(p.t[end]) for p in samples]) for end in (0, -1))
+        least, most = np.empty((2, len(wanted), len(samples)), np.int64)
+        for s, p in enumerate(samples):
             first = np.searchsorted(p.code, wanted)
             most[:, s] = np.append(p.t, hi[s] + 1)[first]
             least[:, s] = np.where(first == 0, lo[s], p.t[first - 1] + 1)
             least[:, s] = np.where(first == len(p.t), hi[s] + 1, least[:, s])
-        return Gaps(lo, hi, low, least, most)
+        return ThresholdRanges(lo, hi, low, least, most)
 
     @property
     def stairs(self) -> StaircasePoints:
-        """What a line has to pass."""
+        """The points that a line must pass so that its thresholds lie in least..most."""
         steps = len(self.most)
         found = StaircasePoints.of(self.most, self.base, self.lo, self.hi, self.base, self.base + steps)
         return StaircasePoints(
-            found.x, found.k, found.at, np.concatenate([self.least - 1, found.y[-1:]]), found.l, found.under, found.origin
+            found.x, found.k, found.at,
+            np.concatenate([self.least - 1, found.y[-1:]]), found.l, found.under, found.origin,
         )  # fmt: skip
 
-    def line(self) -> tuple[Array, int] | None:
-        """Slopes and their fraction bits of lines that are the function, rounded down, if there are any."""
+    def fit_line(self) -> tuple[Array, int] | None:
+        """(slopes (sets,), shift) with which floor((slope * t + r) / 2^shift) is the function for some r.
+
+        None if a set has no such line, or its arithmetic exceeds 64 bits.
+        """
         span = int((self.hi - self.lo).max()) + 2
         if span * (len(self.most) + 2) >= 1 << MAX_PRODUCT:
             return None
         found = multipliers(slopes(self.stairs))
         return None if isinstance(found, str) else found
 
-    def on_line(self, slope: Array, shift: int) -> Array | None:
-        """Thresholds, inside of the gaps, of floor((slope * t + r) / 2^shift) with some r, if it has them."""
+    def thresholds_on_line(self, slope: Array, shift: int) -> Array | None:
+        """The thresholds (steps, sets) of floor((slope * t + r) / 2^shift), with an r that keeps them in least..most.
+
+        None if no r does, or the arithmetic exceeds 64 bits.
+        """
         top = max(abs(self.base), abs(self.base + len(self.most))) + 2
         reach = int(np.maximum(np.abs(self.lo), np.abs(self.hi)).max()) + 1
         if top << shift >= 1 << MAX_PRODUCT or reach * int(slope.max()) >= 1 << MAX_PRODUCT:
@@ -106,12 +125,12 @@ class Gaps:
         return np.clip(table, self.least, self.most)
 
     def thresholds(self, line: tuple[Array, int] | None) -> Array:
-        """Those of a line if there is one, else the ones with the most trailing zeros."""
-        table = None if line is None else self.on_line(*line)
+        """Thresholds (steps, sets): those of the line if one is given and fits, else those with most trailing zeros."""
+        table = None if line is None else self.thresholds_on_line(*line)
         return roundest(self.least, self.most) if table is None else table
 
-    def steps(self, name: str, table: Array, falling: Array) -> ThresholdTable:
-        """The steps with these thresholds; `falling`: sets that were turned around."""
+    def to_table(self, name: str, table: Array, falling: Array) -> ThresholdTable:
+        """The steps with the thresholds `table`. `falling` bool (sets,): these sets are functions of -t here."""
         count = np.arange(len(table) + 1)[:, None]
         values = self.base + np.where(falling, count[::-1], count)
         lo, hi = np.where(falling, -self.hi, self.lo), np.where(falling, -self.lo, self.hi)
@@ -119,7 +138,7 @@ class Gaps:
 
 
 def roundest(least: Array, most: Array) -> Array:
-    """The numbers of least..most with the most trailing zeros, nearest to 0."""
+    """Elementwise, the number of least..most with the most trailing zeros. Of several, the one nearest to 0."""
     found = np.where((least <= 0) & (most >= 0), 0, np.where(least > 0, least, most))
     done = found == 0
     for zeros in range(62, 0, -1):
@@ -130,28 +149,31 @@ def roundest(least: Array, most: Array) -> Array:
     return found
 
 
-def gaps_of(points: list[Points]) -> tuple[Gaps, Array] | str:
-    """The steps of sets that rise or fall, and which of them were turned around to rise."""
-    directions = np.array([p.direction for p in points])
+def threshold_ranges(samples: list[Samples]) -> tuple[ThresholdRanges, Array] | str:
+    """The freedom of every threshold, and bool (sets,): which sets fall, and so are given as functions of -t.
+
+    Returns the reason as text if a set neither rises nor falls, or there are more than MAX_STEPS steps.
+    """
+    directions = np.array([p.direction for p in samples])
     if not directions.all():
         return f"the codes of set {int(np.argmin(np.abs(directions)))} neither rise nor fall with the sum"
-    low, high = min(int(p.code.min()) for p in points), max(int(p.code.max()) for p in points)
+    low, high = min(int(p.code.min()) for p in samples), max(int(p.code.max()) for p in samples)
     if high - low > MAX_STEPS:
         return f"it has {high - low} steps; at most {MAX_STEPS}"
-    turned = [p if d > 0 else p.turned() for p, d in zip(points, directions, strict=True)]
-    return Gaps.of(turned, low, high), directions < 0
+    turned = [p if d > 0 else p.mirrored() for p, d in zip(samples, directions, strict=True)]
+    return ThresholdRanges.of(turned, low, high), directions < 0
 
 
-def runs(name: str, points: list[Points]) -> ThresholdTable | str:
-    """Any function, as a list of runs."""
-    places = [np.flatnonzero(np.diff(p.code)) + 1 for p in points]
+def runs(name: str, samples: list[Samples]) -> ThresholdTable | str:
+    """The steps of functions in any order of codes: a threshold wherever the code changes. Text: too many steps."""
+    places = [np.flatnonzero(np.diff(p.code)) + 1 for p in samples]
     size = max(1, *map(len, places)) if places else 1
     if size > MAX_STEPS:
         return f"it has {size} steps; at most {MAX_STEPS}"
-    lo, hi = (np.array([int(p.t[end]) for p in points]) for end in (0, -1))
+    lo, hi = (np.array([int(p.t[end]) for p in samples]) for end in (0, -1))
     table = np.repeat(hi[None] + 1, size, axis=0)
-    values = np.empty((size + 1, len(points)), np.int64)
-    for s, (p, at) in enumerate(zip(points, places, strict=True)):
+    values = np.empty((size + 1, len(samples)), np.int64)
+    for s, (p, at) in enumerate(zip(samples, places, strict=True)):
         table[: len(at), s] = roundest(p.t[at - 1] + 1, p.t[at])
         values[:, s] = p.code[-1]
         values[: len(at) + 1, s] = p.code[np.append(0, at)]

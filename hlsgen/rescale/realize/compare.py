@@ -1,4 +1,4 @@
-"""Monotone step functions with few thresholds: a comparison with each of them."""
+"""Realization `compare`: a comparator for each threshold of a monotone function that has few of them."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ MAX_STEPS = 31
 
 @dataclass(frozen=True, eq=False)
 class Comparators:
-    """code = base + count of (x >= table[k]) where rising, of (x < table[k]) where falling.
+    """code = base + the number of comparators that hold: x >= table[k] in rising sets, x < table[k] in falling ones.
 
-    `table` int64 (steps, sets) in the order of the codes: ascending where rising, descending where
-    falling. `falling` bool (sets,).
+    `table` int64 (steps, sets) in the order of the codes: ascending in rising sets, descending in falling ones.
+    `falling` bool (sets,).
     """
 
     table: Array
@@ -35,9 +35,9 @@ class Comparators:
 
 
 def find(steps: ThresholdTable) -> Comparators | str:
-    """The comparisons, if every set rises or falls by one at each of few thresholds, or why not.
+    """The comparators, if every set rises or falls by one at each threshold; else the reason, as text, why not.
 
-    Proof: such a function is its thresholds. Rows that all sets reach at lo, or never, are left out.
+    Such a function is its thresholds, so the construction is the proof. Rows that no set changes at are left out.
     """
     base, places = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
     falling = np.asarray(steps.values[0] > steps.values[-1])
@@ -58,12 +58,12 @@ def find(steps: ThresholdTable) -> Comparators | str:
 
 
 def threshold_bits(found: Comparators, source: IntType) -> int:
-    """Bits of a threshold: those of x, and one more if one lies above all that x could be."""
+    """Bits of a threshold: those of x, and one more if a threshold lies above the type of x."""
     return source.bits + (int(found.table.max()) >= 1 << (source.bits - source.signed))
 
 
 def cost(found: Comparators, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """LUT sites, DSP blocks, bits of block RAM: comparisons, the exclusive or of each bit, the memory."""
+    """(LUT, DSP blocks, bits of block memory): comparators, the exclusive or of each code bit, the memory."""
     folds, lanes = table.shape
     width = threshold_bits(found, source)
     codes = (found.base + np.arange(len(found.table) + 1)) & ((1 << result.bits) - 1)

@@ -1,8 +1,13 @@
-"""Rising step functions by a coarse guess of the code, corrected by one comparison.
+"""Realization `correct`: guesses the code of a rising function from high bits, and corrects it by one comparison.
 
-The high bits of x are its bucket. Thresholds that lie evenly look the same in all buckets, seen from
-a start that each bucket has: y = x - start. The high bits of y are its cell, which is shorter than
-the distance of thresholds, so that one comparison inside of it gives the code. No multiplier.
+The high bits of x are its bucket, and a table gives each bucket a start and a first code. Evenly spaced thresholds
+look the same in all buckets, seen from the right start: y = x - start. The high bits of y are its cell. A cell is
+shorter than the distance of thresholds, so it holds at most one, and one comparison in it gives the code. This needs
+no multiplier.
+
+Example: thresholds 10, 20, 30 and so on, buckets of 32 inputs. Bucket 1 (32..63) has the thresholds 40, 50 and 60.
+With start 30 they are y = 10, 20, 30, the same as in bucket 0 with start 0. In cells of 8, y = 21 is in cell 2
+(16..23), which holds the threshold 20 only.
 """
 
 from __future__ import annotations
@@ -15,11 +20,11 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.correct_fit import Fit, candidates, fit_buckets, fit_constant
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Bits of a bucket's number in memories, that are tried, and of a cell's number at most.
+#: Widths of a bucket's number that are tried with memories, and the most bits of a cell's number.
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
 _MAX_CELL = 9
 _MAX_STEPS = 1023
-#: Memories of fewer words or bits become logic.
+#: Memories of fewer words or fewer bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
 
@@ -28,11 +33,14 @@ _BLOCK_BITS = 4096
 class Correct:
     """Parameters of module hg_correct.
 
-    (sets,) int64: bucket, cell, coarse, fine (bits of the bucket's and of the cell's number, its lowest
-    bit), first, last, above; bool: whether inputs below first, beyond last occur. Tables (2^bucket, sets):
-    start, code; (2^cell, sets): count, level, and bool sure: this cell's threshold is always reached;
-    the longest set gives their size. rest (codes, sets): finer part of the threshold, by the code
-    below it, from `low` on.
+    int64 (sets,): `bucket` and `cell` are the bits of a bucket's and of a cell's number. `coarse` and `fine` are the
+    lowest bits of x and of y that belong to them. Inputs below `first` count no threshold of their bucket, those
+    beyond `last` count `above` of it. bool (sets,): `below` and `beyond` say whether such inputs occur.
+
+    Tables by bucket, int64 (2^bucket, sets): `start` and `code`. Tables by cell (2^cell, sets): `count` int64 codes to
+    add, `level` int64 the threshold inside of the cell, and `sure` bool whether that is always reached. The largest
+    set gives the sizes. `rest` int64 (codes, sets): the low bits of the threshold, by the code below it, from `low` on.
+    y has `fraction` bits behind the point; `rest_bits` is the width of `rest`; if `folded`, all sets have one shape.
     """
 
     fraction: int
@@ -61,15 +69,16 @@ class Correct:
 
     @property
     def size(self) -> Array:
-        """Bits of the places in a cell, (sets,)."""
+        """Bits of the position inside of a cell, int64 (sets,)."""
         return self.fine + self.fraction
 
     @property
     def count_bits(self) -> int:
+        """Bits of the number of codes that a cell adds."""
         return max(1, int(max(self.count.max(), self.above.max())).bit_length())
 
     def number(self, codes: Array) -> Array:
-        """The bucket of each input (..., sets)."""
+        """The bucket of each input, int64 (..., sets)."""
         inside = np.clip(codes, self.first, self.last)
         return np.asarray((inside >> self.coarse) & ((1 << self.bucket) - 1))
 
@@ -88,8 +97,11 @@ class Correct:
         return np.asarray(code + reached)
 
     def jumps(self, steps: ThresholdTable) -> Array | None:
-        """Inputs (points, sets) of the intervals, on both sides of everywhere that this may jump besides
-        inside of cells: between them it compares y with one threshold. None if cells could repeat."""
+        """Inputs, int64 (points, sets), on both sides of every border of a bucket or of a cell.
+
+        Elsewhere the realization can jump only where y passes the one threshold of its cell. None if the numbers of
+        cells could repeat within a bucket.
+        """
         lo, hi = np.maximum(self.first, steps.lo), np.minimum(self.last, steps.hi)
         size, sets = self.size, np.arange(steps.sets)
         number = (lo >> self.coarse) + np.arange(len(self.start))[:, None]
@@ -107,7 +119,10 @@ class Correct:
 
 
 def equal(found: Correct, steps: ThresholdTable) -> bool:
-    """Proof: both are monotone between neighbouring points of `jumps`, and agree there and at the corners."""
+    """Whether `found` is proven equal to the steps.
+
+    Both are monotone between neighbouring points of `jumps`, so agreement there and at the corners decides.
+    """
     jumps = found.jumps(steps)
     if jumps is None:
         return False
@@ -116,7 +131,7 @@ def equal(found: Correct, steps: ThresholdTable) -> bool:
 
 
 def _build(steps: ThresholdTable, fits: list[Fit], folded: bool) -> Correct:
-    """The tables of all sets in one shape."""
+    """The tables of all sets, from the fit of each."""
     fine = np.array([fit.fine for fit in fits])
     if folded:
         fine[:] = fine.min()
@@ -159,7 +174,7 @@ def _bits(most: int) -> int:
 
 
 def _single(steps: ThresholdTable, s: int) -> Fit | None:
-    """The cheapest of the candidates that are equal."""
+    """The cheapest fit of set s that is proven equal, or None."""
     lo, hi = int(steps.lo[s]), int(steps.hi[s])
     one = ThresholdTable(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
     best: tuple[float, Fit] | None = None
@@ -175,9 +190,9 @@ def _single(steps: ThresholdTable, s: int) -> Fit | None:
 
 
 def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
-    """A realization proven equal to `steps` on all intervals, or why there is none.
+    """A realization proven equal to `steps` on lo..hi of all sets, or the reason, as text, why there is none.
 
-    `folded`: all sets in one shape, for lanes that change between sets.
+    `folded` gives all sets tables of one shape, for lanes that change between sets.
     """
     if not steps.rising:
         return "the codes do not rise by one from threshold to threshold"
@@ -201,7 +216,7 @@ def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
 
 
 def _find_folded(steps: ThresholdTable) -> Correct | str:
-    """The least memory."""
+    """The realization with tables of one shape that takes the least memory; or the reason why there is none."""
     inner = [steps.inner(s) for s in range(steps.sets)]
     lowest = min((int(column[0]) for column in inner if len(column)), default=int(steps.lo.min()))
     highest = max((int(column[-1]) for column in inner if len(column)), default=lowest)
@@ -234,7 +249,7 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
 
 
 def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:
-    """Words and their bits, of the tables of a set that has the shape of all: buckets, cells, finer parts."""
+    """(words, bits of a word) of the tables by bucket, by cell and by code, if all sets have one shape."""
     size, cell = int(found.size[0]), int(found.cell[0])
     return (
         (1 << int(found.bucket[0]), code_bits + size + cell),
@@ -244,7 +259,7 @@ def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:
 
 
 def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """LUT sites, DSP blocks, bits of block memory of hg_correct."""
+    """(LUT, DSP blocks, bits of block memory) of hg_correct."""
     folds, lanes = table.shape
     luts = 10.0 + sum(_luts(found, s, source.bits, result.bits) for s in table[0].tolist())
     block = 0
@@ -257,7 +272,7 @@ def cost(found: Correct, table: Array, source: IntType, result: IntType) -> tupl
 
 
 def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
-    """Of a lane, without memories. As logic its tables are in the adders."""
+    """LUT of a lane of set s, without memories. Tables that are logic share the LUT of the adders behind them."""
     bucket, cell = (0, 0) if found.folded else (int(found.bucket[s]), int(found.cell[s]))
     size, every = int(found.size[s]), int(found.size[s] + found.cell[s])
     starts = int(np.bitwise_or.reduce(found.start[:, s]))

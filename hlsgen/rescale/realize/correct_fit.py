@@ -1,4 +1,9 @@
-"""Thresholds that look the same from every bucket of the input: what hlsgen.rescale.correct is made of."""
+"""Finds starts of the buckets from which the thresholds of a set look the same, for the realization `correct`.
+
+Each bucket may have a start of its own, and all buckets share one list of thresholds `level`. start + level must give
+every threshold of the function, up to the bits that are stored apart. These are difference constraints, which
+relaxation solves as in the algorithm of Bellman and Ford.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +14,25 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: Fraction bits of starts and thresholds, and bits of the finer part, that are tried.
+#: Fraction bits of starts and thresholds, and bits of the finer part `rest`, in the order in which they are tried.
 _FRACTIONS = range(9)
 _RESTS = range(1, 15)
-#: Bits of a bucket's number in logic, and the cells without buckets, that are tried.
+#: Widths of a bucket's number that are tried with logic, and the most cells of a fit with a single bucket.
 _BUCKETS = (5, 4, 3, 6, 7)
 _MAX_CELLS = 512
-#: More than any input, and no threshold.
+#: More than any input: stands for a threshold that does not exist.
 _NONE = 1 << 58
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """One set. Bucket b has start[b - bottom] and counts before[b - bottom] codes; y has thresholds
-    `level`, ascending, all in units of 2^-fraction; rest by the threshold's number from the interval's low end."""
+    """Buckets and thresholds of one set.
+
+    Buckets are numbered from that of input `first` on, 2^coarse inputs each. `start` int64 (buckets,) is what x is
+    seen from, `before` int64 (buckets,) how many thresholds lie below. `level` int64 (columns,): the shared
+    thresholds of y = x - start, ascending. start and level are in units of 2^-fraction. `rest` int64 (thresholds,):
+    low bits of each threshold, `rest_bits` wide. Inputs beyond `last` reach `above` thresholds of the last bucket.
+    """
 
     first: int
     last: int
@@ -37,12 +47,12 @@ class Fit:
 
     @property
     def fine(self) -> int:
-        """The longest cells with at most one threshold each."""
+        """Lowest bit of a cell's number: the longest cells that hold at most one threshold each."""
         gap = int(np.diff(self.level).min()) if len(self.level) > 1 else 1 << 62
         return max(0, min(self.coarse + self.fraction, gap.bit_length() - 1) - self.fraction)
 
     def cells(self, fine: int) -> tuple[int, int]:
-        """The cell of the least and of the largest y."""
+        """The numbers of the cells of the least and of the greatest y."""
         number = (self.first >> self.coarse) + np.arange(len(self.start))
         low = np.maximum(number << self.coarse, self.first) << self.fraction
         high = np.minimum(((number + 1) << self.coarse) - 1, self.last) << self.fraction
@@ -51,10 +61,11 @@ class Fit:
 
 
 def _solve(table: Array, step: int, grain: int, slack: int) -> tuple[Array, Array] | None:
-    """start (buckets,), multiples of `grain`, level (columns,), multiples of `step`, with
-    table - slack < start + level <= table wherever there is a threshold, or None if there are none.
+    """start (buckets,) and level (columns,) with table - slack < start + level <= table; None if there are none.
 
-    Relaxation of difference constraints from above: the greatest solution with start[widest] >= 0.
+    `table` int64 (buckets, columns), _NONE where there is no threshold, and no constraint. Starts are multiples of
+    `grain`, levels of `step`. Relaxation goes from above to the greatest solution whose start is at least 0 in the
+    bucket with the most thresholds.
     """
     known = table < _NONE
     widest = int(known.sum(axis=1).argmax())
@@ -79,8 +90,11 @@ def _roundest(low: int, high: int) -> int:
 
 
 def _spread(inner: Array, numbers: Array, coarse: int, folded: bool) -> tuple[Array, Array, Array]:
-    """Thresholds (buckets, columns), _NONE where there is none; (buckets,): thresholds below the bucket,
-    column of its first one. The last bucket in use is aligned at its end if nothing cuts it off."""
+    """The thresholds `inner` by bucket: (buckets, columns), _NONE where there is none.
+
+    Also (buckets,) each: how many thresholds lie below the bucket, and the column of its first one. That is 0, but
+    if `folded` the thresholds of the last bucket with any are aligned at the last column.
+    """
     begin = np.searchsorted(inner, numbers << coarse)
     end = np.searchsorted(inner, (numbers + 1) << coarse)
     columns = int((end - begin).max())
@@ -91,7 +105,7 @@ def _spread(inner: Array, numbers: Array, coarse: int, folded: bool) -> tuple[Ar
 
 
 def fit_buckets(inner: Array, first: int, last: int, coarse: int, folded: bool) -> Fit | None:
-    """Starts and thresholds of one set for buckets of 2^coarse inputs."""
+    """The fit of one set for buckets of 2^coarse inputs, with the cheapest grid that has one; None if none has."""
     numbers = np.arange(first >> coarse, (last >> coarse) + 1)
     table, begin, shift = _spread(inner, numbers, coarse, folded)
     known = table < _NONE
@@ -119,13 +133,13 @@ def fit_buckets(inner: Array, first: int, last: int, coarse: int, folded: bool) 
 
 
 def _grids() -> Iterator[tuple[int, int, int]]:
-    """Fraction bits, bits of the finer part and grain of the starts, the cheapest first."""
+    """Grids to try, the cheapest first: fraction bits, bits of the finer part, grain of the starts."""
     yield from ((fraction, 0, 1) for fraction in _FRACTIONS)
     yield from ((0, rest, 1 << grain) for rest in _RESTS for grain in range(rest, -1, -1))
 
 
 def fit_flat(inner: Array, first: int, last: int) -> Fit:
-    """One bucket: the cells are those of x."""
+    """The fit with a start of 0 everywhere: the cells are those of x itself."""
     coarse = max(first.bit_length(), last.bit_length(), 1)
     zero = np.zeros((last >> coarse) - (first >> coarse) + 1, np.int64)
     none = np.zeros(len(inner), np.int64)
@@ -133,14 +147,14 @@ def fit_flat(inner: Array, first: int, last: int) -> Fit:
 
 
 def fit_constant(first: int, last: int, coarse: int) -> Fit:
-    """A set without a step: every y is in front of the only threshold."""
+    """The fit of a set without a step: every y lies in front of the only threshold."""
     start = np.arange(first >> coarse, (last >> coarse) + 1) << coarse
     zero = np.zeros(1, np.int64)
     return Fit(first, last, coarse, 0, 0, 0, start, np.zeros(len(start), np.int64), zero + (1 << coarse), zero)
 
 
 def candidates(inner: Array, lo: int, hi: int) -> Iterator[Fit]:
-    """For one set with tables of its own, thresholds `inner` between lo and hi."""
+    """Fits for one set on lo..hi with tables of its own; `inner` int64: its thresholds, ascending."""
     if len(inner) == 0:
         yield fit_constant(lo, hi, max(lo.bit_length(), hi.bit_length(), 1))
         return

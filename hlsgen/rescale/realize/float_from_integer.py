@@ -1,4 +1,4 @@
-"""Integer operations in front of float32 units: sums with constants, up to the conversion."""
+"""Turns the integer operations in front of a conversion to float32 into float32 units, where that is exact."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlsgen.ir.ops import Add, Cast, Dequantize, Elementwise, Max, Min, Mul
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatOp, to_float
 
-#: Integers of float32.
+#: float32 represents all integers up to here.
 _EXACT = 1 << 24
 _UNITS = {Add: "ADD", Max: "MAX", Min: "MIN", Mul: "MUL"}
 
@@ -17,10 +17,10 @@ _UNITS = {Add: "ADD", Max: "MAX", Min: "MIN", Mul: "MUL"}
 def convert(
     source: IntegerEncoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
 ) -> tuple[list[FloatOp], int] | None:
-    """Codes lo..hi, int64 (sets,), to float32: the units, and how many of `ops` they do.
+    """The units that turn codes lo..hi, int64 (sets,), into float32, and how many of `ops` they do.
 
-    None where integers wrap, are not converted, or exceed 2^24 in an operation that float32 has to do.
-    Constants that come first join the conversion, which rounds once.
+    None if an integer wraps, if the chain has no conversion, or if an operation that float32 has to do exceeds 2^24.
+    Constants that are added first join the conversion, which rounds once.
     """
     sets, dtype = len(lo), source.dtype
     offset: Array = np.zeros(sets, np.int64) + source.offset
@@ -58,12 +58,13 @@ def convert(
 
 
 def _within(ends: Array, dtype: str) -> bool:
+    """Whether the type holds both ends of all sets."""
     info = np.iinfo(dtype)
     return bool(ends.min() >= info.min and ends.max() <= info.max)
 
 
 def _ends(op: Elementwise, ends: Array, value: Array) -> Array:
-    """What an operation makes of the least and the largest number, (2, sets)."""
+    """The least and the greatest number behind an operation, int64 (2, sets)."""
     match op:
         case Add():
             return ends + value

@@ -1,4 +1,4 @@
-"""Units of float32 pipelines, as data."""
+"""The hardware units that a pipeline of float32 operations consists of, as data."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlsgen.rescale.realize.thresholds import Thresholds
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
-    """hg_f32_unit: op "ADD", "MUL", "DIV", "MAX" or "MIN" with a float32 constant (sets,)."""
+    """Module hg_f32_unit: `op` "ADD", "MUL", "DIV", "MAX" or "MIN" with a constant, `value` float32 (sets,)."""
 
     op: str
     value: Array
@@ -20,14 +20,14 @@ class Arithmetic:
 
 @dataclass(frozen=True)
 class RoundToFloat:
-    """hg_f32_round_unit."""
+    """Module hg_f32_round_unit: rounds a float32 to an integer that stays a float32."""
 
     mode: Rounding
 
 
 @dataclass(frozen=True, eq=False)
 class ToFloat:
-    """hg_f32_decode: round((x * 2^shift + offset) * mantissa * 2^exponent), (sets,) each."""
+    """Module hg_f32_decode: (x * 2^shift + offset) * mantissa * 2^exponent, rounded once; arrays int64 (sets,)."""
 
     input: IntType
     shift: int
@@ -38,7 +38,10 @@ class ToFloat:
 
 @dataclass(frozen=True, eq=False)
 class ToCode:
-    """hg_f32_encode: clamped to low..high (float32, (sets,)), rounded (7: sign bit), saturated."""
+    """Module hg_f32_encode: clamps a float32 to low..high, float32 (sets,), rounds it, and saturates it to `output`.
+
+    `mode`: a `Rounding`, or 7 to take the sign bit.
+    """
 
     mode: int
     output: IntType
@@ -48,7 +51,7 @@ class ToCode:
 
 @dataclass(frozen=True, eq=False)
 class FloatCompare:
-    """hg_float_key and hg_threshold: the code counts the thresholds (keys) that x reaches."""
+    """Modules hg_float_key and hg_threshold: the code is the number of thresholds, as order keys, that x reaches."""
 
     thresholds: Thresholds
 
@@ -58,12 +61,12 @@ FloatOp = Arithmetic | RoundToFloat | ToFloat | ToCode | FloatCompare
 
 @dataclass(frozen=True, eq=False)
 class FloatUnits:
-    """A pipeline of float32 units; input are codes, or float32 bits, output codes."""
+    """A pipeline of float32 units. It takes codes, or the bits of float32 numbers, and gives codes."""
 
     units: tuple[FloatOp, ...]
 
 
 def to_float(type_: IntType, offset: Array) -> ToFloat:
-    """code + offset, rounded once; offset int64 (sets,)."""
+    """The unit that converts code + offset to float32, rounded once; `offset` int64 (sets,)."""
     one = np.ones_like(offset)
     return ToFloat(type_, 0, offset, one, one - 1)

@@ -1,4 +1,8 @@
-"""One float32 product: code = clamp(zero_point + rne(fl32(fl32(x + offset) * scale))), in integers."""
+"""Realization `float-scale`: one float32 product between integers, computed in integers with the same roundings.
+
+code = clamp(zero_point + rne(fl32(fl32(x + offset) * scale))). fl32 rounds to float32, rne to the nearest integer,
+ties to even. Rounding twice differs from rounding once only near ties, and the hardware treats those apart.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +25,9 @@ _MAX_SHIFT = 80
 
 @dataclass(frozen=True, eq=False)
 class FloatScale:
-    """Parameters of hg_scale_f32; arrays int64 (sets,). The scale is mantissa * 2^(left - shift).
+    """Parameters of module hg_scale_f32; arrays int64 (sets,).
 
-    |x + offset| * 2^left saturates at 2^bits - 1.
+    The scale is mantissa * 2^(left - shift). |x + offset| * 2^left saturates at 2^bits - 1, which changes no code.
     """
 
     mantissa: Array
@@ -43,7 +47,7 @@ class FloatScale:
 
     @property
     def nodes(self) -> int:
-        """Registers of the product: one for every two rows of adders, two for several blocks."""
+        """Pipeline registers of the product: one for two rows of adders; with DSP blocks one, or two for several."""
         return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // 4)
 
     @property
@@ -53,9 +57,9 @@ class FloatScale:
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes.
 
-        The product of the significands, rounded to float32 and then to an integer q or q + 1, is
-        rounded once, but for the ties that the first rounding makes: all within d = half a unit in
-        the last place of q + 1/2, on the side from which they round to the even neighbour.
+        It rounds the product once, straight to an integer q or q + 1. Rounding to float32 first would turn products
+        within d of q + 1/2 into ties, where d is half a unit in the last place of float32 at q + 1/2. Ties go to the
+        even neighbour, so these products do too.
         """
         wide = max(self.bits + max(_KEEP + 1, int(self.left.max())), self.shift) > 60
         total = (codes + self.offset).astype(object if wide else np.int64)
@@ -75,7 +79,7 @@ class FloatScale:
 
 
 def _significant(size: Array, bits: int) -> Array:
-    """Integers of `bits` bits rounded to 24 significant bits, ties to even."""
+    """Integers of at most `bits` bits, rounded to 24 significant bits, ties to even: as the conversion to float32."""
     drop = np.zeros(size.shape, np.int64)
     for length in range(_KEEP, bits):
         drop += (size >> length != 0).astype(np.int64)
@@ -89,11 +93,11 @@ def _significant(size: Array, bits: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Wanted:
-    """What a product has to be: a monotone function on lo..hi, with its codes at both ends.
+    """The monotone function on lo..hi that a product must equal; arrays int64 (sets,).
 
-    `bottom`, `top`: the input in front of the first change, and that of the last one; lo if nothing
-    changes. `points`: inputs (n, sets) and their codes; all together decide equality with any function
-    that is monotone. Arrays int64 (sets,).
+    `first`, `last`: the codes at lo and hi. `bottom`: the input in front of the first change; `top`: the input of the
+    last change; both are lo if nothing changes. `points()` gives inputs (n, sets) with their codes, in chunks. A
+    monotone function that agrees at all of them is equal.
     """
 
     lo: Array
@@ -106,6 +110,7 @@ class Wanted:
 
     @staticmethod
     def of(steps: ThresholdTable) -> Wanted:
+        """The function of these steps, which must be monotone."""
         inside = (steps.table > steps.lo) & (steps.table <= steps.hi)
         some = inside.any(axis=0)
         lowest = np.where(inside, steps.table, steps.hi + 1).min(axis=0, initial=int(steps.hi.max()) + 1) - 1
@@ -122,10 +127,10 @@ class Wanted:
 def find(
     wanted: ThresholdTable | Wanted, scale: Array, offset: Array, zero_point: Array, dsp: bool = False
 ) -> FloatScale | str:  # fmt: skip
-    """The product with `scale` float32 (sets,), if the steps are that function; else why not.
-    With `dsp` it is one for multiplier blocks.
+    """The product with these parameters, if it is proven equal to `wanted`; else the reason, as text.
 
-    Both are monotone, the product as every step of its computation is, so the corners decide.
+    `scale` float32 (sets,); `offset`, `zero_point` int64 (sets,). `dsp` builds it from DSP blocks. The proof: every
+    step of the product is monotone, and so is `wanted`, so agreement at the points of `wanted` decides.
     """
     wanted = Wanted.of(wanted) if isinstance(wanted, ThresholdTable) else wanted
     if scale.dtype != np.float32 or not (np.isfinite(scale) & (scale >= np.finfo(np.float32).tiny)).all():
@@ -160,13 +165,16 @@ def find(
 
 
 def digits_below(value: int) -> int:
-    """Zeros below the lowest bit of a positive number."""
+    """Trailing zero bits of a positive number."""
     return (value & -value).bit_length() - 1
 
 
 def _reach(wanted: Wanted, offset: Array, left: Array) -> int:
-    """Bits that hold |x + offset| << left from the last input below the first threshold to the first
-    one above the last: all others may saturate. Without thresholds, those of the input nearest to 0."""
+    """Bits that hold |x + offset| << left for all inputs from `bottom` to `top`.
+
+    The code is constant beyond these, so that all other inputs may saturate. A set without changes needs the bits of
+    its input nearest to 0.
+    """
     nearest = np.clip(0, wanted.lo + offset, wanted.hi + offset)
     ends = np.where(wanted.top > wanted.lo, np.stack([wanted.bottom, wanted.top]) + offset, nearest)
     sizes = np.abs(ends).max(axis=0)
@@ -174,7 +182,7 @@ def _reach(wanted: Wanted, offset: Array, left: Array) -> int:
 
 
 def cost(found: FloatScale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
-    """(LUT sites, DSP blocks, bits of block RAM): the sum and shift before the product, the product, the ties."""
+    """(LUT, DSP blocks, bits of block memory): the sum and shift in front of the product, the product, the ties."""
     folds, lanes = table.shape
     u_bits, bits, left = found.bits + 1 + (found.bits > _KEEP), found.mantissa_bits + 1, int(found.left.max())
     constants = found.mantissa[table[0]] if folds == 1 else None

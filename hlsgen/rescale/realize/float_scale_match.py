@@ -1,4 +1,4 @@
-"""The one product that a chain may consist of: the candidate for `float_scale`, which proves or refuses it."""
+"""Reads the parameters of one float32 product off a chain of operations, for `float_scale` to prove or refuse."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from hlsgen.rescale.realize.float_scale import FloatScale, Wanted
 from hlsgen.rescale.realize.float_scale import find as prove
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Inputs of one evaluation.
+#: Inputs of one vectorized evaluation, over all sets.
 _CHUNK = 1 << 18
-#: Most thresholds of all sets together.
+#: A proof compares at most so many thresholds, of all sets together.
 _MAX_THRESHOLDS = 1 << 27
 
 
 def find(f: StepFunction, steps: ThresholdTable | None, dsp: bool = False) -> FloatScale | str:
-    """A product with a float32 scale, a sum before and a zero point behind it, proven equal to f.
+    """A float32 product that is proven equal to f, or the reason, as text, why there is none.
 
-    By its steps, or, where these are too many to list, a few thousand at a time.
+    It is compared with `steps`, or, if these are None as they are too many to list, with f itself in chunks.
     """
     parts = candidate(f)
     if parts is None:
@@ -37,7 +37,11 @@ def find(f: StepFunction, steps: ThresholdTable | None, dsp: bool = False) -> Fl
 
 
 def unlisted(f: StepFunction, scale: Array, offset: Array, zero: Array) -> Wanted | str:
-    """f without a list of its steps, which are where the product suggests them, or near that."""
+    """f as a function to compare with, without a list of its steps.
+
+    The product suggests where each step is, so that bisection near that place finds it quickly. Text if f is not known
+    to rise, or has too many steps.
+    """
     cuts = edges(f)
     if cuts is None or len(cuts) > 2:
         return "it is not known to be monotone"
@@ -49,7 +53,7 @@ def unlisted(f: StepFunction, scale: Array, offset: Array, zero: Array) -> Wante
         return f"{high - low} thresholds of {f.sets} channels are too many to check"
 
     def near(codes: Array) -> Array:
-        """Least x with f(x) >= code; codes (n, sets)."""
+        """The least x with f(x) >= code; int64 (n, sets) -> int64 (n, sets)."""
         middle = np.clip((codes - zero - 0.5) / scale.astype(np.float64), -(2.0**60), 2.0**60)
         width = 3 + (np.abs(middle) * 2.0**-22).astype(np.int64)
         return bisect_near(f, codes, np.rint(middle).astype(np.int64) - offset, width)
@@ -70,7 +74,10 @@ def unlisted(f: StepFunction, scale: Array, offset: Array, zero: Array) -> Wante
 
 
 def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:
-    """(scale float32, offset int64, zero point int64) that the operations of f suggest; a guess."""
+    """(scale float32, offset int64, zero point int64) that the operations of f suggest, or None.
+
+    It is a guess: only the proof that follows makes it count.
+    """
     end = f.quantizer
     whole = (
         isinstance(end, IntQuant) and end.mode == Rounding.ROUND and (end.zero_point == np.round(end.zero_point)).all()

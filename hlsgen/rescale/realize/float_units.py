@@ -1,4 +1,8 @@
-"""The universal realization: the float32 operations themselves, one hardware unit each."""
+"""Realization `float-units`: the float32 operations of the chain themselves, a hardware unit each.
+
+It is large, but needs neither steps nor a search: each unit computes what the model's operation computes. So it is the
+last resort for functions with too many steps.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +58,16 @@ from hlsgen.rescale.realize.thresholds import Thresholds
 
 __all__ = ["Arithmetic", "FloatCompare", "FloatOp", "FloatUnits", "RoundToFloat", "ToCode", "ToFloat", "build", "cost"]
 
+#: Mode of `ToCode` that takes the sign.
 BIPOLAR_MODE = 7
+#: Most thresholds of a MultiThreshold.
 MAX_COMPARE = 4095
-#: Codes and zero points together, where a zero point is added to a rounded number.
+#: Bound of codes and zero points together, where a zero point is added to a rounded number.
 _MAX_CODE = 1 << 22
 
 
 def build(f: StepFunction) -> FloatUnits:
-    """The literal chain of f. Raises HG037 for what float32 units cannot do."""
+    """The units of f, one operation after the other. Raises HG037 for an operation that float32 units cannot do."""
     units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
     while at < len(f.ops):
         op, at = f.ops[at], at + 1
@@ -79,7 +85,7 @@ def build(f: StepFunction) -> FloatUnits:
 def _enter(
     f: StepFunction, meaning: Encoding, type_: IntType, lo: Array, hi: Array, ops: tuple[Elementwise, ...]
 ) -> tuple[list[FloatOp], int]:
-    """From codes lo..hi to float32: the units, and how many of `ops` they do."""
+    """The units that turn codes lo..hi, int64 (sets,), into float32, and how many of `ops` they do as well."""
     if not isinstance(meaning, IntegerEncoding):
         return _decode(f, meaning, type_), 0
     found = float_from_integer.convert(meaning, type_, lo, hi, ops)
@@ -88,24 +94,26 @@ def _enter(
     return found
 
 
-#: LUT of a lane of each arithmetic unit, and of the others, from Yosys.
+#: LUT of a lane of each arithmetic unit, and of any other unit, from synthesis by Yosys.
 _LUT = {"ADD": 450.0, "MUL": 900.0, "DIV": 1100.0, "MAX": 60.0, "MIN": 60.0}
 _OTHER_LUT = 350.0
 
 
 def cost(found: FloatUnits, table: Array) -> tuple[float, int, int]:
-    """(LUT without DSP blocks, DSP blocks, bits of block memory)."""
+    """(LUT, DSP blocks, bits of block memory), of hardware without DSP blocks."""
     each = [_LUT[unit.op] if isinstance(unit, Arithmetic) else _OTHER_LUT for unit in found.units]
     return sum(each) * table.shape[1], 0, 0
 
 
 def _for_all_sets(unit: FloatOp, sets: int) -> FloatOp:
+    """The unit with a constant for each set."""
     if isinstance(unit, Arithmetic):
         return Arithmetic(unit.op, np.broadcast_to(unit.value, (sets,)))
     return unit
 
 
 def _operation(f: StepFunction, op: Float) -> list[FloatOp]:
+    """The units of one operation on float32. Raises HG037 if there are none."""
     match op:
         case Mul(value):
             return [Arithmetic("MUL", value)]
@@ -126,7 +134,7 @@ def _operation(f: StepFunction, op: Float) -> list[FloatOp]:
 
 
 def _divide(f: StepFunction, value: Array) -> list[FloatOp]:
-    """x / value; by a power of two it is the same as a product with its reciprocal."""
+    """The units of x / value. For powers of two, a product with the reciprocal is exactly the same, and smaller."""
     _only_float32(f, value)
     if (value == 1).all():
         return []
@@ -137,6 +145,7 @@ def _divide(f: StepFunction, value: Array) -> list[FloatOp]:
 
 
 def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
+    """The units that turn float32 into codes. Raises HG037 if there are none."""
     match op:
         case IntQuant():
             _only_float32(f, op.zero_point)
@@ -171,7 +180,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
 
 
 def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[FloatOp]:
-    """The zero point comes behind the rounding: up to 2^22 that sum is exact, beyond it saturates."""
+    """The units of QuantizeLinear, which adds its zero point behind the rounding. Below 2^22 that sum is exact."""
     _only_float32(f, op.scale)
     zero = np.broadcast_to(op.zero_point, f.sets)
     if max(abs(op.type.lo), abs(op.type.hi)) + int(np.abs(zero).max()) >= _MAX_CODE:
@@ -183,7 +192,10 @@ def _quantize_linear(f: StepFunction, op: QuantizeLinear) -> list[FloatOp]:
 
 
 def _compare(f: StepFunction, thresholds: Array, base: int) -> FloatCompare:
-    """x >= T on order keys. T may be wider than float32: the next float32 above decides alike."""
+    """The unit that counts the thresholds that x reaches, by order keys.
+
+    A threshold may be wider than float32. The next float32 at or above it decides alike for every float32 x.
+    """
     with np.errstate(over="ignore"):
         single = thresholds.astype(np.float32)
     single = np.where(single < thresholds, np.nextafter(single, np.float32(np.inf)), single)
@@ -194,15 +206,18 @@ def _compare(f: StepFunction, thresholds: Array, base: int) -> FloatCompare:
 
 
 def _to_code(f: StepFunction, mode: Rounding, type_: IntType) -> ToCode:
+    """The unit that rounds float32 to codes of that type, and saturates."""
     low, high = (np.full(f.sets, bound, np.float32) for bound in (type_.lo, type_.hi))
     return ToCode(int(mode), type_, low, high)
 
 
 def _add(value: Array) -> list[FloatOp]:
+    """The unit that adds `value`, or none if that is 0."""
     return [Arithmetic("ADD", value)] if value.any() else []
 
 
 def _decode(f: StepFunction, meaning: Encoding, type_: IntType) -> list[FloatOp]:
+    """The units that turn codes into the float32 numbers for which they stand."""
     zero_ = np.zeros(f.sets, np.int64)
     plain = to_float(type_, zero_)
     match meaning:
@@ -231,6 +246,7 @@ def _decode(f: StepFunction, meaning: Encoding, type_: IntType) -> list[FloatOp]
 
 
 def _only_float32(f: StepFunction, value: Array) -> None:
+    """Raises HG037 if a parameter is not float32."""
     if value.dtype == np.float32:
         return
     raise fail(

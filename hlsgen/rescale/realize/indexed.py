@@ -1,4 +1,4 @@
-"""Any step function: binary search for the run that x is in, then a table of the runs' codes."""
+"""Realization `indexed`: a binary search for the run of inputs that holds x, then a table with the code of each run."""
 
 from __future__ import annotations
 
@@ -16,23 +16,26 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 @dataclass(frozen=True, eq=False)
 class Indexed:
-    """`search` gives the number of thresholds reached, `codes` the code of each."""
+    """`search` gives the number of thresholds that x reaches, and `codes` the code for each number."""
 
     search: Thresholds
     codes: Table
 
     @property
     def index(self) -> IntType:
-        """What travels between the two modules."""
+        """The type of what goes from the search to the table."""
         return IntType(0, len(self.search.table))
 
     def apply(self, codes: Array) -> Array:
-        """What the hardware computes."""
+        """What the hardware computes: codes (..., sets) -> codes."""
         return self.codes.apply(self.search.apply(codes))
 
 
 def find(steps: ThresholdTable, folds: int = 1) -> Indexed | str:
-    """The steps themselves, in two memories; no proof is needed."""
+    """The steps themselves in two memories, or the reason, as text, why not. `folds`: number of sets a lane stores.
+
+    Thresholds and codes are stored as they are, so there is nothing to prove.
+    """
     if not isinstance(thresholds.find(steps), str):
         return "it rises or falls through all codes: thresholds alone do it"
     search = Thresholds(steps.table, np.zeros(steps.sets, np.bool_), 0)
@@ -43,7 +46,7 @@ def find(steps: ThresholdTable, folds: int = 1) -> Indexed | str:
 
 
 def cost(found: Indexed, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory) of both."""
+    """(LUT, DSP blocks, bits of block memory) of the search and the table together."""
     first = thresholds.cost(found.search, table, source, found.index)
     second = table_.cost(found.codes, table, found.index, result)
     return first[0] + second[0], first[1] + second[1], first[2] + second[2]

@@ -1,4 +1,4 @@
-"""What a product costs: module hg_multiply, and the memory of its constants. Fitted to synthesis for 7 series."""
+"""The cost of a multiplication (module hg_multiply) and of its constants, fitted to synthesis for 7 series."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: Bits of memory from which on it becomes block RAM.
+#: A memory of this many bits or more becomes block memory.
 _BLOCK = 1 << 14
 
 
 def digits(value: int) -> int:
-    """Nonzero digits of the canonical signed-digit form."""
+    """The number of nonzero digits in the canonical signed-digit form: 7 = 8 - 1 has two."""
     return ((3 * value) ^ value).bit_count() if value >= 0 else digits(-value)
 
 
 def low_zeros(*values: Array) -> int:
-    """Low bits that are zero in all values."""
+    """The number of low bits that are zero in all values."""
     together = int(np.bitwise_or.reduce(np.concatenate([v.ravel() for v in values])))
     return (together & -together).bit_length() - 1 if together else 0
 
 
 def rows(bits: int) -> int:
-    """Rows of adders for a multiplier of that width, sign included."""
+    """Rows of adders of a multiplication by a number of `bits` bits, sign included."""
     return -(-bits // 2)
 
 
 def blocks(x_bits: int, bits: int) -> int:
-    """DSP48 blocks of a signed product."""
+    """DSP48 blocks of a signed product of numbers of these widths."""
     small, great = sorted((x_bits, bits))
     return 1 if small <= 18 and great <= 25 else -(-small // 17) * -(-great // 24)
 
 
 def cost(x_bits: int, bits: int, lanes: int, constants: Array | None, dsp: bool) -> tuple[float, int]:
-    """(LUT sites, DSP blocks) of a product a lane; `constants` (lanes,) if they are known."""
+    """(LUT, DSP blocks) of one product in each lane. `constants` int64 (lanes,): the multipliers, if they are fixed."""
     if dsp:
         count = blocks(x_bits, bits)
         return (0.0 if count == 1 else (x_bits + bits) * 1.5) * lanes, count * lanes
@@ -43,7 +43,7 @@ def cost(x_bits: int, bits: int, lanes: int, constants: Array | None, dsp: bool)
 
 
 def memory(folds: int, lanes: int, bits: int) -> tuple[float, int]:
-    """(LUT sites, bits of block RAM) of a table of constants with `bits` bits a lane."""
+    """(LUT, bits of block memory) of a memory of constants, `bits` bits for each lane and fold."""
     if folds == 1:
         return 0.0, 0
     if folds * lanes * bits >= _BLOCK:

@@ -1,4 +1,4 @@
-"""Functions of two operands: quantized addition and multiplication, one module each."""
+"""Realization `pair`: the sum or product of two quantized operands of 8 bits whose codes come in one word."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from hlsgen.numerics.quantized_add import Parameters
 from hlsgen.rescale.realize.table import Table, TableMode
 from hlsgen.rescale.realize.table import cost as table_cost
 
-#: Bits behind the point that are tried for the multipliers.
+#: Fraction bits of the multipliers, in the order in which they are tried.
 _SHIFTS = range(1, 31)
 
 
 @dataclass(frozen=True)
 class PairAdd:
-    """Module hg_pair_add: `hlsgen.quantized_add` of the two operands."""
+    """Parameters of module hg_pair_add: the quantized addition of `numerics.quantized_add`."""
 
     pair: Pair
     parameters: Parameters
@@ -37,10 +37,10 @@ class PairAdd:
 
 @dataclass(frozen=True)
 class PairScale:
-    """Module hg_pair_scale: clamp(round((a * first + b * second + offset) / 2^shift)).
+    """Parameters of module hg_pair_scale: code = clamp(round((total + offset) / 2^shift)).
 
-    With `product`: clamp(round(((a - zero_a) * (b - zero_b) * first + offset) / 2^shift)). Rounded half to
-    even where `even`, else down.
+    total is a * first + b * second, or, with `product`, (a - zero_a) * (b - zero_b) * first. It rounds to nearest with
+    ties to even if `even`, else down.
     """
 
     pair: Pair
@@ -71,9 +71,9 @@ class PairScale:
 
 
 def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
-    """The unit of a `Pair`, proven on all 65536 pairs of operands.
+    """The hardware of a `Pair`, proven on all 65536 pairs of operands; or, as text, that f is no such function.
 
-    Where float rounding near ties follows no line, a table of all pairs is left.
+    Where no multipliers follow the float rounding near ties, it is a table of all pairs.
     """
     if not isinstance(f.quantizer, Pair) or f.ops or not isinstance(f.source, IntegerEncoding):
         return "it is no function of two operands"
@@ -93,7 +93,7 @@ def find(f: StepFunction) -> PairAdd | PairScale | Table | str:
 
 
 def _rounded_down(even: PairScale, codes: Array, wanted: Array) -> PairScale | None:
-    """With the same multipliers, the offset that meets every pair when rounded down, if there is one."""
+    """The same multipliers with rounding down and an offset that is right for every pair; None if there is none."""
     exact = replace(even, offset=0, shift=0, pair=replace(even.pair, type=IntType(-(1 << 62), 1 << 62))).apply(codes)
     low, high, shift = even.pair.type.lo, even.pair.type.hi, even.shift
     least = ((wanted << shift) - exact)[wanted > low].max(initial=-(1 << 50))
@@ -105,6 +105,7 @@ def _rounded_down(even: PairScale, codes: Array, wanted: Array) -> PairScale | N
 
 
 def _candidate(pair: Pair, shift: int) -> PairScale:
+    """The pair's own scales and zero points in fixed point with `shift` fraction bits; not proven yet."""
     sa, sb, sc = (np.float32(s) for s in pair.scales)
     za, zb, zc = pair.zeros
     if pair.kind == PairOp.MUL:
@@ -116,7 +117,7 @@ def _candidate(pair: Pair, shift: int) -> PairScale:
 
 
 def cost(found: PairAdd | PairScale | Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT without DSP blocks, DSP blocks, bits of block memory)."""
+    """(LUT, DSP blocks, bits of block memory), of hardware without DSP blocks."""
     if isinstance(found, Table):
         return table_cost(found, table, source, result)
     if isinstance(found, PairAdd):

@@ -1,4 +1,12 @@
-"""Any step function as a cascade of small tables, from the low bits of the input up."""
+"""Realization `rank`: any step function as a cascade of small tables over the bits of the input, lowest bits first.
+
+The state behind the low k bits is the number of thresholds whose low k bits they reach (equal low parts count once).
+The next bits and this state give the next state, as a comparison of longer numbers needs no more of the lower bits
+than how they compare. The last state gives the code.
+
+Example: thresholds 3 (binary 011) and 6 (110). The low bits 1 and 0 of x compare with 3 and 2 only, so the state is
+0 for 0 and 1, 1 for 2, and 2 for 3. With the top bit 0 the states give the codes 0, 0, 1; with 1 they give 1, 2, 2.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +18,7 @@ import numpy as np
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.threshold_table import ThresholdTable
 
-#: Beyond these the tables are larger than any other realization.
+#: Beyond these, the tables are larger than any other realization.
 MAX_STATE_BITS = 10
 MAX_TABLE_BITS = 1 << 16
 #: A delay of this many cycles takes a LUT as shift register, a shorter one flip-flops only.
@@ -19,10 +27,10 @@ _SHIFT_REGISTER = 3
 
 @dataclass(frozen=True, eq=False)
 class Rank:
-    """Level i maps (state, next chunks[i] bits of x) to the next state, the last level to the code.
+    """Parameters of module hg_rank. Level i maps the state and the next chunks[i] bits of x to the next state.
 
-    Bits of x below `low` do not matter. `states`: bits of the state after every level but the last.
-    tables[i] int64 (2^(state bits + chunks[i]), sets), the state in the low bits of the address.
+    The last level gives the code. Bits of x below `low` do not matter. `states`: bits of the state behind every level
+    but the last. tables[i] int64 (2^(state bits + chunks[i]), sets): the state is in the low bits of the address.
     """
 
     low: int
@@ -46,7 +54,7 @@ class Rank:
 
 
 def changes(steps: ThresholdTable, s: int) -> tuple[Array, Array]:
-    """Where set s changes in its interval, ascending, and its codes: before the first, from each one on."""
+    """The inputs at which set s changes, int64 (changes,), ascending, and its codes, int64 (changes + 1,)."""
     inner = np.unique(steps.inner(s))
     index = np.searchsorted(steps.table[:, s], np.concatenate([steps.lo[[s]], inner]), side="right")
     codes = steps.values[index, s]
@@ -55,11 +63,11 @@ def changes(steps: ThresholdTable, s: int) -> tuple[Array, Array]:
 
 
 def find(steps: ThresholdTable) -> Rank | str:
-    """The cascade of tables, which exists for every step function, or why it is too large.
+    """The cascade of tables, which exists for every step function; or, as text, why it is too large.
 
-    Proof, by induction over the levels: inputs whose low k bits lie between neighbouring low parts
-    of thresholds are in the same state, and `_next` checks at both ends of each such range, with
-    every value of the next bits, that they get the same next state or code.
+    The proof is by induction over the levels. Inputs whose low k bits lie between neighbouring low parts of thresholds
+    are in one state. `_next` checks, at both ends of each such range and for every value of the next bits, that they
+    get the same next state or code.
     """
     domain = IntType(int(steps.lo.min()), int(steps.hi.max()))
     bits = domain.bits
@@ -97,15 +105,15 @@ def find(steps: ThresholdTable) -> Rank | str:
 
 
 def _starts(thresholds: Array, k: int) -> Array:
-    """Least value of the low k bits in each state: zero, and the low parts of the thresholds."""
+    """The least value of the low k bits in each state: zero, and the low parts of the thresholds."""
     return np.unique(np.concatenate([[0], thresholds & ((1 << k) - 1)]))
 
 
 def _next(starts: Array, targets: Array, k: int, chunk: int, bits: int, flip: int) -> Array:
-    """How many `targets` the low k + chunk bits reach, by (chunk, state of the low k bits).
+    """The table of one level: how many `targets` the low k + chunk bits reach, by chunk and state of the low k bits.
 
-    Checked for the least and the greatest value of each state. States that do not occur are filled
-    with the last one. `flip`: bits to invert.
+    An assertion compares the least and the greatest value of each state. States that do not occur repeat the last
+    one. `flip`: bits of the value to invert, for the sign.
     """
     ends = np.append(starts[1:], 1 << k) - 1
     high = (np.arange(1 << chunk)[:, None] << k) ^ flip
@@ -116,7 +124,7 @@ def _next(starts: Array, targets: Array, k: int, chunk: int, bits: int, flip: in
 
 
 def _chunks(low: int, state_bits: list[int]) -> tuple[int, ...]:
-    """Bits of x for each level, of the fewest LUTs; state_bits[k]: of the result after k bits of x."""
+    """How many bits of x each level takes, for the fewest LUTs. state_bits[k]: of the result behind k bits of x."""
     top = len(state_bits) - 1
 
     @cache
@@ -142,7 +150,7 @@ def _luts(inputs: int) -> float:
 
 
 def cost(found: Rank, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """LUT sites, DSP blocks, bits of block RAM: the tables, and shift registers for the bits that wait."""
+    """(LUT, DSP blocks, bits of block memory): the tables, and shift registers for the bits of x that wait."""
     delayed = sum(found.chunks[_SHIFT_REGISTER:])
     mask = (1 << result.bits) - 1
     sites = 1.0
@@ -152,7 +160,7 @@ def cost(found: Rank, table: Array, source: IntType, result: IntType) -> tuple[f
 
 
 def _table_luts(column: Array) -> float:
-    """LUTs of one table: of each bit of its result, by the bits of the address that it depends on."""
+    """LUTs of one table, counting for each result bit the address bits on which it depends."""
     width = len(column).bit_length() - 1
     total = 0.0
     for bit in range(int(column.max()).bit_length()):

@@ -1,4 +1,8 @@
-"""Rescaling by multiplication: code = clamp(round((x * multiplier + addend) / 2^shift))."""
+"""Realization `scale`: rescaling by multiplication, code = clamp(round((x * multiplier + addend) / 2^shift)).
+
+`scale_fit` finds the multipliers and addends with which a rounded line is the staircase. Three kinds of rounding are
+tried: down with one addend, symmetric about a centre with two addends, and to nearest.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,10 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 @dataclass(frozen=True, eq=False)
 class Scale:
-    """Parameters of hg_scale; arrays int64 (sets,).
+    """Parameters of module hg_scale; arrays int64 (sets,).
 
-    Floor, or, where `odd` is given, to nearest with ties to the even code (0) or the odd one (1).
-    Where `centre` is given, `below` takes the place of the addend for x < centre.
+    It rounds down, or, if `odd` is given, to nearest with ties to the even code (0) or the odd one (1). If `centre` is
+    given, `below` is the addend for x < centre. Codes are clamped to low..high.
     """
 
     multiplier: Array
@@ -46,7 +50,7 @@ class Scale:
 
     @property
     def nodes(self) -> int:
-        """Registers of the product: one for every two rows of adders."""
+        """Pipeline registers of the product: one for every two rows of adders."""
         return 1 if self.dsp else -(-self.multiplier_bits // 4)
 
     @property
@@ -77,9 +81,9 @@ class Scale:
 
 
 def find(steps: ThresholdTable, dsp: bool = False) -> Scale | str:
-    """A scale proven equal to the steps, or why there is none: floor, with two addends, to nearest.
+    """A scale proven equal to the steps, or, as text, why none of the three kinds of rounding gives one.
 
-    With `dsp` it is one for multiplier blocks.
+    `dsp` builds it from DSP blocks.
     """
     reasons = []
     for attempt in (find_floor, find_symmetric, find_even):
@@ -91,7 +95,7 @@ def find(steps: ThresholdTable, dsp: bool = False) -> Scale | str:
 
 
 def find_floor(steps: ThresholdTable) -> Scale | str:
-    """One addend, rounded down. There is one iff a line separates the two kinds of points."""
+    """A scale with one addend that rounds down. It exists if and only if a line separates both kinds of points."""
     ready = _Bundle.of(steps)
     if isinstance(ready, str):
         return ready
@@ -106,8 +110,10 @@ def find_floor(steps: ThresholdTable) -> Scale | str:
 
 
 def find_symmetric(steps: ThresholdTable, middle: int | None = None) -> Scale | str:
-    """Two addends, of which x < centre takes the second: rounding of |x - centre| with the sign
-    put back, around the code `middle`, by default 0 or, without negative codes, the middle one."""
+    """A scale with two addends: one for x >= centre, one for x < centre. So it can round |x - centre| symmetrically.
+
+    `middle` is the code at the centre: by default 0, or, if 0 is not between the codes, the middle code.
+    """
     ready = _Bundle.of(steps)
     if isinstance(ready, str):
         return ready
@@ -115,7 +121,7 @@ def find_symmetric(steps: ThresholdTable, middle: int | None = None) -> Scale | 
         middle = 0 if ready.low < 0 <= ready.high else (ready.low + ready.high + 1) // 2
     if not ready.low <= middle <= ready.high:
         return f"no code {middle} to put a sign to"
-    # In the middle of the inputs with the code `middle`, or near 0 where one end of these is unknown.
+    # The centre is amid the inputs with the code `middle`, or near 0 where one end of these is unknown.
     place = middle - ready.base
     from_ = ready.table[place - 1] if place > 0 else ready.lo
     to = ready.table[place] if place < len(ready.table) else ready.hi + 1
@@ -141,10 +147,10 @@ def find_symmetric(steps: ThresholdTable, middle: int | None = None) -> Scale | 
 
 
 def find_even(steps: ThresholdTable) -> Scale | str:
-    """One addend, to nearest with ties to codes of one parity.
+    """A scale with one addend that rounds to nearest, ties to codes of one parity.
 
-    Lines that floor cannot have touch points on both sides, where ties go either way: their slope
-    is exactly that of the bounds. So the bounds are tried with what lies between them.
+    It can do what rounding down cannot only where the line touches points on both sides, and ties go either way.
+    Then the slope is exactly a bound. So multipliers on the bounds are tried, besides those between them.
     """
     ready = _Bundle.of(steps)
     if isinstance(ready, str):
@@ -167,7 +173,7 @@ def find_even(steps: ThresholdTable) -> Scale | str:
 
 
 def _nearest(ready: _Bundle, stairs: StaircasePoints, ranges: Array, shift: int) -> Scale | str | None:
-    """The first of a few multipliers, and of both parities, that has an addend in each set."""
+    """A scale from a few multipliers and both parities, taking the first that has an addend in each set; or None."""
     limit = (1 << MAX_MULTIPLIER) - 1
     few = [ranges[:, 0], ranges[:, 1], (ranges[:, 0] + ranges[:, 1]) // 2]
     candidates = [np.minimum(m, limit).astype(np.int64) for m in few]
@@ -191,7 +197,10 @@ def _nearest(ready: _Bundle, stairs: StaircasePoints, ranges: Array, shift: int)
 
 @dataclass(frozen=True, eq=False)
 class _Bundle:
-    """Steps as rising ones: a set that falls is taken as a function of -x."""
+    """The steps with every set rising: a set that falls is taken as a function of -x.
+
+    `falling` bool (sets,) says which these are. `low`, `high`: least and greatest code that occurs in any set.
+    """
 
     steps: ThresholdTable
     falling: Array
@@ -204,6 +213,7 @@ class _Bundle:
 
     @staticmethod
     def of(steps: ThresholdTable) -> _Bundle | str:
+        """Text if a set does not rise or fall by single codes, or its arithmetic exceeds 64 bits."""
         base, count = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
         rises = (steps.values == base + count).all(axis=0)
         falls = (steps.values == base + count[::-1]).all(axis=0) & ~rises
@@ -220,9 +230,11 @@ class _Bundle:
         )  # fmt: skip
 
     def stairs(self, lo: Array, hi: Array) -> StaircasePoints:
+        """The points that a line must pass on lo..hi."""
         return StaircasePoints.of(self.table, self.base, lo, hi, self.low, self.high)
 
     def too_wide(self, multiplier: Array, shift: int) -> str | None:
+        """The reason if a product or a shifted code exceeds the bits of the hardware, else None."""
         reach = np.maximum(np.abs(self.lo), np.abs(self.hi)).astype(object) + 1
         code = max(abs(self.low), abs(self.high)) + 2
         if int((reach * multiplier).max()) >> MAX_PRODUCT or code << shift >> MAX_PRODUCT:
@@ -233,9 +245,9 @@ class _Bundle:
         self, multiplier: Array, addend: Array, shift: int,
         odd: Array | None = None, centre: Array | None = None, below: Array | None = None,
     ) -> Scale | str:  # fmt: skip
-        """The scale of the steps themselves, compared with them at their corners.
+        """The scale of the original steps, falling sets turned back, if it is proven equal to them; else the reason.
 
-        It is monotone on either side of its centre; with both sides of that, the corners decide.
+        The proof: it is monotone on either side of its centre, so the corners and both sides of the centre decide.
         """
         points = self.steps.corners()
         if centre is not None and below is not None:
@@ -252,7 +264,7 @@ class _Bundle:
 
 
 def cost(found: Scale, table: Array, source: IntType, result: IntType, dsp: bool) -> tuple[float, int, int]:
-    """(LUT sites, DSP blocks, bits of block RAM): the product, the sum, the rounding, the clamp."""
+    """(LUT, DSP blocks, bits of block memory): the product, the sum, the rounding, the clamp."""
     folds, lanes = table.shape
     x_bits, bits = source.bits + (not source.signed), found.multiplier_bits
     constants = found.multiplier[table[0]] if folds == 1 else None

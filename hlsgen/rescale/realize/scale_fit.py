@@ -1,4 +1,14 @@
-"""Straight lines through staircases: the exact slopes and offsets with which a rounded line is a step function."""
+"""Finds, exactly, the slopes and offsets with which a rounded straight line is a given staircase.
+
+The line must be at or above code k at the threshold of k, and below k one input earlier. So every threshold is two
+points, and a line is right if it passes between the points of both kinds. Two points bound the slope. The greatest
+lower bound and the least upper bound are found in fractions: there is a line if and only if the first is below the
+second.
+
+Example: thresholds 3 and 6 for the codes 1 and 2 on 0..6. The line is below 1 at x = 2 and at or above 2 at x = 6, so
+its slope is above 1/4. It is at or above 1 at x = 3 and below 2 at x = 5, so its slope is below 1/2. The slope 3/8
+will do: floor((3 * x + r) / 8) for a fitting r.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +20,20 @@ import numpy as np
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize.multiplier_cost import digits
 
-#: Bits of a multiplier without its sign, of products and sums, and the most places to shift.
+#: Most bits of a multiplier without its sign, of products and sums, and of a shift.
 MAX_MULTIPLIER = 32
 MAX_PRODUCT = 60
 MAX_SHIFT = 59
-#: Beyond every offset that is looked for.
+#: Beyond every offset: stands for a bound that does not exist.
 UNBOUNDED = 1 << 62
 
 
 @dataclass(frozen=True, eq=False)
 class StaircasePoints:
-    """Points (points, columns) that a line passes: at or above k at x, strictly below l at y.
+    """Points that a line must pass: at or above k at x, and strictly below l at y.
 
-    `at` and `under` tell which of them count. Columns are independent of each other.
+    `x`, `k`, `y`, `l` int64 (points, columns). `at` and `under` bool of the same shape tell which points of either kind
+    count. Each column is a staircase of its own. `origin` int64 (columns,): its least input.
     """
 
     x: Array
@@ -35,10 +46,10 @@ class StaircasePoints:
 
     @staticmethod
     def of(table: Array, base: int, lo: Array, hi: Array, low: int, high: int) -> StaircasePoints:
-        """Of clamp(base + number of thresholds reached, low, high) on lo..hi, which may be empty.
+        """The points of clamp(base + number of thresholds reached, low, high) on lo..hi, which may be empty.
 
-        table (steps, columns) ascending. Inside, every threshold is two points. Codes that are not
-        clamped at the ends are one more point each.
+        `table` int64 (steps, columns), ascending. Every threshold inside of lo..hi is two points. The codes at lo and
+        hi are one more point each, unless the clamp makes them.
         """
         codes = np.broadcast_to(base + 1 + np.arange(len(table))[:, None], table.shape)
         first, last = (base + (table <= end).sum(axis=0) for end in (lo, hi))
@@ -52,8 +63,11 @@ class StaircasePoints:
         )  # fmt: skip
 
     def offsets(self, slope: Array, shift: int, odd: Array | None = None) -> tuple[Array, Array]:
-        """Least and greatest integer r, per column, with which floor((slope * x + r) / 2^shift)
-        passes all points; where `odd` is given, rounded to nearest instead, ties to codes of that parity."""
+        """Least and greatest integer r with which floor((slope * x + r) / 2^shift) passes all points.
+
+        Both int64 (columns,); least > greatest if there is none. Where `odd` is given, the quotient is rounded to
+        nearest instead, ties to codes of that parity.
+        """
         half = 0 if odd is None else 1 << (shift - 1)
         # A code that a tie does not go to begins one above the tie.
         above_k, above_l = (0, 0) if odd is None else ((self.k & 1) ^ odd, (self.l & 1) ^ odd)
@@ -67,10 +81,10 @@ class StaircasePoints:
 
 @dataclass(frozen=True)
 class Slopes:
-    """Bounds of one column: a line exists iff its slope is between them, and above < below.
+    """The slopes of all lines through one column: above < slope < below.
 
-    `below` None: no bound. `above` is -1 where no slope is too small. `why_above` and `why_below`
-    are the points that prove the bounds.
+    `below` None is no bound. `above` is -1 where no slope is too small. `why_above` and `why_below` name the points
+    that prove the bounds.
     """
 
     above: Fraction
@@ -80,17 +94,18 @@ class Slopes:
 
     @property
     def exist(self) -> bool:
+        """Whether any slope is between the bounds."""
         return self.below is None or self.above < self.below
 
     def both(self, other: Slopes) -> Slopes:
-        """The slopes of either one that the other one has too."""
+        """The slopes that lie between both pairs of bounds."""
         upper = max(self, other, key=lambda s: s.above)
         bounded = [s for s in (self, other) if s.below is not None]
         lower = min(bounded, key=lambda s: s.below or 0) if bounded else self
         return Slopes(upper.above, lower.below, upper.why_above, lower.why_below)
 
     def multipliers(self, shift: int, closed: bool = False) -> tuple[int, int]:
-        """Least and greatest M >= 0 with M / 2^shift between the bounds, or also on them."""
+        """Least and greatest M >= 0 with M / 2^shift between the bounds, or, if `closed`, also on them."""
         unit = 1 << shift
         least = -((-self.above * unit) // 1) if closed else self.above * unit // 1 + 1
         if self.below is None:
@@ -103,14 +118,15 @@ class Slopes:
 
 
 def slopes(stairs: StaircasePoints) -> list[Slopes]:
-    """The slopes of each column, exactly; codes times the length of an interval are below 2^61.
+    """The exact bounds of the slope, one for each column. Codes times the length of an interval must be below 2^61.
 
-    A point (x, k) and a point (y, l) leave an offset between them iff k - l < slope * (x - y): a
-    lower bound where x > y, an upper one where x < y. The pair that is missed most at a given slope
-    consists of the worst point of either kind, so a bound is found as Newton's method finds the
-    root of a convex piecewise linear function: from one tangent, a pair, to the next. A bound may
-    stop where the pair missed most is of the other kind; then the other bound goes beyond it, as what
-    misses a lower slope less cannot be what misses a greater one most.
+    A point (x, k) and a point (y, l) leave room for an offset if and only if k - l < slope * (x - y). This is a lower
+    bound of the slope where x > y, and an upper one where x < y. At a given slope, the pair that is missed most
+    consists of the worst point of either kind. So a bound is found as Newton's method finds the root of a convex
+    piecewise linear function: each pair is a tangent, and leads to the next.
+
+    A bound may stop early, where the pair that is missed most belongs to the other bound. Then that bound goes beyond
+    this one, and the column has no line.
     """
     x, y = stairs.x - stairs.origin, stairs.y - stairs.origin
     start = min(stairs.k.min(), stairs.l.min())
@@ -118,7 +134,7 @@ def slopes(stairs: StaircasePoints) -> list[Slopes]:
     columns = np.arange(x.shape[1])
 
     def tighten(i: Array, j: Array, sign: int, active: Array) -> tuple[Array, Array]:
-        """From the bound of the pair i, j to the tightest one, or as far as the other bound."""
+        """Moves the bound of the pair i, j to the tightest one. `sign` 1: a lower bound, -1: an upper one."""
         while True:
             p, q = sign * (k[i, columns] - l[j, columns]), sign * (x[i, columns] - y[j, columns])
             worst = np.where(stairs.at, k * q - x * p, -UNBOUNDED).argmax(axis=0)
@@ -156,7 +172,10 @@ def slopes(stairs: StaircasePoints) -> list[Slopes]:
 
 
 def multipliers(bounds: list[Slopes]) -> tuple[Array, int] | str:
-    """Multipliers with the least common shift, and of these the ones with the fewest digits."""
+    """(multipliers int64 (columns,), shift) between the bounds, or the reason, as text, why there are none.
+
+    The shift is the least that all columns can share. Of the multipliers, those with few signed digits are taken.
+    """
     shift = 0
     for s, bound in enumerate(bounds):
         if not bound.exist:
@@ -172,7 +191,7 @@ def multipliers(bounds: list[Slopes]) -> tuple[Array, int] | str:
 
 
 def _fewest(least: int, most: int) -> int:
-    """A number of least..most with few nonzero signed digits: the best of the roundest ones."""
+    """A number of least..most with few nonzero signed digits: the best of those with many trailing zeros."""
     if least == 0:
         return 0
     zeros = most.bit_length()
@@ -183,7 +202,7 @@ def _fewest(least: int, most: int) -> int:
 
 
 def simplest(least: Array, most: Array) -> Array:
-    """The addends least..most that have the most low zeros in common, nearest to 0."""
+    """Addends of least..most with the most trailing zeros that all of them can have, nearest to 0."""
     for zeros in range(MAX_PRODUCT, -1, -1):
         up, down = -((-least) >> zeros) << zeros, most >> zeros << zeros
         if (up <= most).all():
@@ -192,7 +211,10 @@ def simplest(least: Array, most: Array) -> Array:
 
 
 def mirrored(right: tuple[Array, Array], left: tuple[Array, Array], shift: int) -> Array | None:
-    """Addends of `right` that, with their low bits inverted, are addends of `left`."""
+    """Addends within `right` that, with their `shift` low bits inverted, lie within `left`; None if there are none.
+
+    `right` and `left` are pairs (least, greatest) of int64 (columns,), for inputs right and left of the centre.
+    """
     unit = 1 << shift
     for high in (right[0] >> shift, right[1] >> shift, np.zeros_like(right[0])):
         turn = (2 * high + 1) * unit - 1

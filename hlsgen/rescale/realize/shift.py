@@ -1,4 +1,7 @@
-"""Rescaling by a power of two: code = clamp(round((x * 2^left + offset) / 2^shift))."""
+"""Realization `shift`: rescaling by a power of two, code = clamp(round((x * 2^left + offset) / 2^shift)).
+
+Example: left = 0, shift = 2, offset = 1 and rounding down give floor((x + 1) / 4): the thresholds 3, 7, 11 and so on.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,17 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding, round_shift
 from hlsgen.rescale.extract import bisect
 from hlsgen.rescale.monotone_pieces import edges
 
+#: A proof compares at most so many thresholds, of all sets together.
 _MAX_POINTS = 1 << 26
+#: Inputs of one vectorized evaluation, over all sets.
 _CHUNK = 1 << 21
+#: Inputs of each set that refute most wrong candidates before the proof.
 _SAMPLES = 255
 
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """Parameters of module hg_shift; offset int64 (sets,)."""
+    """Parameters of module hg_shift. `offset` int64 (sets,); codes are clamped to low..high."""
 
     left: int
     shift: int
@@ -38,10 +44,10 @@ class Shift:
 
 
 def find(f: StepFunction) -> Shift | str:
-    """A shift that is proven equal to f on the whole reachable interval, if there is one.
+    """A shift that is proven equal to f on lo..hi, or the reason, as text, why none was found.
 
-    Candidates come from a few thresholds; two monotone functions are equal if and only if they
-    agree at both ends and on both sides of every threshold of one of them.
+    A few thresholds suggest candidates. The proof: two monotone functions are equal if and only if they agree at both
+    ends and on both sides of every threshold of one of them.
     """
     if f.is_float or f.input_type.bits > 40:
         return "its input is float32 or wider than 40 bits"
@@ -63,7 +69,7 @@ def find(f: StepFunction) -> Shift | str:
 
 
 def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int) -> list[Shift]:
-    """Shifts that fit some thresholds in the middle of the widest set."""
+    """Shifts that fit a few thresholds in the middle of the set with the most codes: guesses, not yet proven."""
     widest = int(np.argmax(last - first))
     start, stop = int(first[widest]) + 1, int(last[widest])
     middle = (start + stop) // 2
@@ -91,9 +97,9 @@ def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int)
 
 
 def _offset(f: StepFunction, mode: Rounding, shift: int, first: Array, last: Array) -> Array | None:
-    """The offset of each set with which the mode puts one inner threshold where it is.
+    """The offset of each set, int64 (sets,), for which this rounding puts one inner threshold in its place.
 
-    Sets without an inner threshold take the one of an arbitrary code; the proof decides.
+    Sets without an inner threshold take that of an arbitrary code. The proof decides. None: a number is too large.
     """
     if shift > 40:
         return None
@@ -120,7 +126,7 @@ def _offset(f: StepFunction, mode: Rounding, shift: int, first: Array, last: Arr
 
 
 def _equal(f: StepFunction, g: Shift, first: Array, last: Array) -> bool:
-    """Proof: agreement at the ends and around every threshold of g inside the interval."""
+    """Whether f and g agree at both ends and around every threshold of g: the proof that they are equal."""
     if (g.apply(f.lo) != first).any() or (g.apply(f.hi) != last).any():
         return False
     # Most candidates differ nearly everywhere.

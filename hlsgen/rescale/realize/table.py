@@ -1,4 +1,8 @@
-"""Step functions as tables of their values: of all, of a window, or of half a window."""
+"""Realization `table`: a table of the codes of all inputs, of the window in which they change, or of half a window.
+
+Example: a function that is 0 below 1000, 7 from 1030 on, and rises in between. A window of 32 inputs from 999 on holds
+all changes. Inputs outside of it take its first or last entry. If f(2029 - x) = 7 - f(x), half the entries will do.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +16,11 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.rank import changes
 from hlsgen.rescale.threshold_table import ThresholdTable
 
+#: Most address bits of a table.
 MAX_ADDRESS_BITS = 12
+#: Most entries of a table, over all sets.
 _MAX_ENTRIES = 1 << 24
+#: Inputs of one vectorized evaluation, over all sets.
 _CHUNK = 1 << 21
 #: A memory of up to so many bits is made of LUTs.
 _LUT_BITS = 1 << 13
@@ -22,7 +29,7 @@ _BITS_OF_A_LUT = 128
 
 
 class TableMode(IntEnum):
-    """The value is parameter MODE of hg_table."""
+    """What the table holds. The number is parameter MODE of module hg_table."""
 
     DIRECT = 0
     WINDOW = 1
@@ -31,11 +38,10 @@ class TableMode(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """code = entries[index], or total - entries[index] where Mode.HALF and x < center.
+    """Parameters of module hg_table: code = entries[index]. `entries` int64 (2^bits, sets), `center` int64 (sets,).
 
-    DIRECT: index = the low bits of x. WINDOW: index = x - center, clamped. HALF: index = x - center,
-    below the center it is center - x - 1 + even, clamped. `entries` int64 (2^bits, sets); `center`
-    int64 (sets,).
+    DIRECT: the index is the low bits of x. WINDOW: it is x - center, clamped to the table. HALF: it is x - center,
+    clamped. Below the center, HALF has the index center - x - 1 + even, clamped, and the code total - entries[index].
     """
 
     mode: TableMode
@@ -68,11 +74,10 @@ class Table:
 
 
 def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
-    """The cheapest table, or why all are too large. `folds`: sets in the memory of a lane.
+    """The cheapest table, or the reason, as text, why all are too large. `folds`: number of sets that a lane stores.
 
-    Proof: `_equal` compares every x of lo..hi at which the index of the table is not clamped, and one
-    more on either side. Beyond, the table is constant, and so are the steps, by the choice of its
-    size; the corners are compared as well.
+    The proof: `_equal` compares every x of lo..hi whose index is not clamped, and one more on either side. Beyond, the
+    table is constant, and so are the steps, as its size was chosen so. The corners of the steps are compared as well.
     """
     found = [table for table in (_direct(steps), _window(steps), *_halves(steps)) if isinstance(table, Table)]
     if not found:
@@ -95,12 +100,13 @@ def find(steps: ThresholdTable, folds: int = 1) -> Table | str:
 
 
 def _fits(steps: ThresholdTable, largest: int) -> int | None:
-    """Bits of an index 0..largest, if it is not too wide."""
+    """Bits of an index 0..largest, or None if the table would be too large."""
     bits = max(1, largest.bit_length())
     return bits if bits <= MAX_ADDRESS_BITS and steps.sets << bits <= _MAX_ENTRIES else None
 
 
 def _direct(steps: ThresholdTable) -> Table | None:
+    """The table of all inputs, or None if it is too large."""
     bits = _fits(steps, int((steps.hi - steps.lo).max()))
     if bits is None:
         return None
@@ -111,7 +117,7 @@ def _direct(steps: ThresholdTable) -> Table | None:
 
 
 def _window(steps: ThresholdTable) -> Table | None:
-    """Entry 0 is the code before the first change, an entry after the last change the one there."""
+    """The table of the inputs from the one before the first change to that of the last; None if it is too large."""
     first, last = _span(steps)
     bits = _fits(steps, int((last - first).max()))
     if bits is None:
@@ -124,7 +130,7 @@ def _window(steps: ThresholdTable) -> Table | None:
 
 
 def _span(steps: ThresholdTable) -> tuple[Array, Array]:
-    """The input before the first change of each set, and that of its last one; lo if there is none."""
+    """The input before the first change and that of the last change, int64 (sets,) each; lo if there is none."""
     first, last = steps.lo.copy(), steps.lo.copy()
     for s in range(steps.sets):
         thresholds, _ = changes(steps, s)
@@ -134,9 +140,9 @@ def _span(steps: ThresholdTable) -> tuple[Array, Array]:
 
 
 def _halves(steps: ThresholdTable) -> Iterator[Table]:
-    """Tables of f(x) for x >= center, if every set has f(mirror - x) = total - f(x) with its own mirror.
+    """Tables of f(x) for x >= center, if every set is point-symmetric: f(mirror - x) = total - f(x).
 
-    One total for all sets, and mirror = 2 * center - 1 + even, with one `even`.
+    Each set has a mirror of its own, mirror = 2 * center - 1 + even. All sets share `total` and `even`.
     """
     candidates = [_mirrors(steps, s) for s in range(steps.sets)]
     constant = [len(changes(steps, s)[0]) == 0 for s in range(steps.sets)]
@@ -155,14 +161,15 @@ def _halves(steps: ThresholdTable) -> Iterator[Table]:
 
 
 def _first(candidates: list[tuple[int, int]], odd: int, total: int) -> int:
+    """The first mirror with that total and parity."""
     return next(mirror for mirror, each in candidates if mirror & 1 == odd and each == total)
 
 
 def _mirrors(steps: ThresholdTable, s: int) -> list[tuple[int, int]]:
-    """Pairs (mirror, total) with f(mirror - x) = total - f(x) for all x that have a mirror image.
+    """Pairs (mirror, total) with f(mirror - x) = total - f(x) for every x whose mirror image is in the interval.
 
-    f(x) + f(mirror - x) is a symmetric step function: it is constant if it is the same at the ends
-    and at both sides of the jumps of f(x), for those of f(mirror - x) are their images.
+    f(x) + f(mirror - x) is a step function that is symmetric itself. It is constant if it has one value at both ends
+    and on both sides of every jump of f(x), as the jumps of f(mirror - x) are the images of these.
     """
     thresholds, _ = changes(steps, s)
     lo, hi = int(steps.lo[s]), int(steps.hi[s])
@@ -182,11 +189,12 @@ def _mirrors(steps: ThresholdTable, s: int) -> list[tuple[int, int]]:
 
 
 def _column(steps: ThresholdTable, s: int, x: Array) -> Array:
-    """f of one set, x (points,)."""
+    """f of set s at x, int64 (points,) -> int64 (points,)."""
     return np.asarray(steps.values[np.searchsorted(steps.table[:, s], x, side="right"), s])
 
 
 def _half(steps: ThresholdTable, mirror: Array, even: bool, total: int) -> Table | None:
+    """The half table with these mirrors, int64 (sets,), or None if it is too large."""
     center = -(-mirror // 2)
     first, last = _span(steps)
     # Index of the first input and of the last one: beyond them nothing changes.
@@ -202,6 +210,7 @@ def _half(steps: ThresholdTable, mirror: Array, even: bool, total: int) -> Table
 
 
 def _equal(table: Table, steps: ThresholdTable) -> bool:
+    """Whether the table is proven equal to the steps, as `find` says."""
     size = len(table.entries) + 1
     start = np.where(table.mode == TableMode.HALF, table.center - size, table.center - 1)
     start, stop = np.maximum(start, steps.lo), np.minimum(table.center + size, steps.hi)
@@ -218,7 +227,7 @@ def _equal(table: Table, steps: ThresholdTable) -> bool:
 
 
 def cost(found: Table, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """LUT sites, DSP blocks, bits of block RAM: the memory, and the arithmetic of its index."""
+    """(LUT, DSP blocks, bits of block memory): the memory, and the arithmetic of its index."""
     folds, lanes = table.shape
     sites = 0.0
     if found.mode != TableMode.DIRECT:

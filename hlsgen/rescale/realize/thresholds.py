@@ -1,4 +1,4 @@
-"""Thresholds in memory, found by binary search: module hg_threshold."""
+"""Realization `thresholds`: the thresholds of a monotone function in memory, and a binary search over them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
-    """code = base + count of (x >= table[k]) where rising, of (x < table[k]) where falling.
+    """Parameters of module hg_threshold.
 
-    table int64 (steps, sets), ascending where rising, descending where falling, lo <= table <= hi + 1;
-    `falling` bool (sets,).
+    code = base + the number of thresholds with x >= table[k] in rising sets, x < table[k] in falling ones. `table`
+    int64 (steps, sets), lo <= table <= hi + 1, ascending in rising sets, descending in falling ones. `falling` bool
+    (sets,).
     """
 
     table: Array
@@ -24,7 +25,7 @@ class Thresholds:
 
     @property
     def bits(self) -> int:
-        """Comparisons of a binary search."""
+        """Number of comparisons that the binary search makes one after the other."""
         return max(1, len(self.table).bit_length())
 
     @property
@@ -40,7 +41,10 @@ class Thresholds:
 
 
 def find(steps: ThresholdTable) -> Thresholds | str:
-    """The thresholds themselves, if every set rises or falls through all codes; no proof is needed."""
+    """The thresholds themselves, if every set rises or falls through all codes; else the reason, as text.
+
+    The realization stores the function as it is, so there is nothing to prove.
+    """
     low, count = int(steps.values.min()), np.arange(steps.steps + 1)[:, None]
     rising = (steps.values == low + count).all(axis=0)
     falling = (steps.values == low + steps.steps - count).all(axis=0)
@@ -50,7 +54,7 @@ def find(steps: ThresholdTable) -> Thresholds | str:
 
 
 def cost(found: Thresholds, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): a comparison a level, and the levels' memories."""
+    """(LUT, DSP blocks, bits of block memory): for each level of the search, a comparator and a memory."""
     del result
     folds, lanes = table.shape
     width = source.bits + 1

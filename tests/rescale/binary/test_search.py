@@ -41,7 +41,7 @@ from hlsgen.rescale import (
     StepFunction,
     Table,
     ThresholdTable,
-    realize_join,
+    choose_join,
 )
 from hlsgen.rescale.binary import search as module
 from hlsgen.rescale.binary.factor_ratio import Bounds, factors
@@ -88,36 +88,36 @@ def every_pair(layer: BinaryMap, reach: Any = (None, None)) -> tuple[Array, Arra
     return np.repeat(a, len(b), axis=0), np.tile(b, (len(a), 1))
 
 
-def function(way: JoinPlan, t: Array) -> Array:
-    return way.function.evaluate(t) if isinstance(way.function, StepFunction) else way.function.apply(t)
+def function(plan: JoinPlan, t: Array) -> Array:
+    return plan.function.evaluate(t) if isinstance(plan.function, StepFunction) else plan.function.apply(t)
 
 
 def proven(
     layer: BinaryMap, a: Array, b: Array, reach: Any = (None, None), preference: Preference = PLAIN
 ) -> tuple[JoinSearch, Choice]:
-    """All ways and the chosen hardware, in a stream order of its own, are what the model computes."""
+    """All plans and the chosen hardware, in a stream order of its own, are what the model computes."""
     channels = layer.result.shape[-1]
     assert (a == a[:, :1]).all() or reach != (None, None)
     order = np.random.default_rng(channels).permutation(channels)
     found = find(layer, order, reach)
     assert isinstance(found, JoinSearch), found
     assert len(found.index) == channels
-    choice = realize_join(found, found.index[None], preference)
+    choice = choose_join(found, found.index[None], preference)
     wanted = literal(layer, a, b)[:, order]
     first = np.unique(found.index, return_index=True)[1]
     a, b = a[:, order], b[:, order]
-    for way in found.ways:
-        t = way.joined(a[:, first], b[:, first])
-        assert t.min() >= way.type.lo
-        assert t.max() <= way.type.hi
-        assert (function(way, t)[:, found.index] == wanted).all(), str(way)
-        operands = [x if table is None else table.apply(x) for x, table in zip((a[:, first], b[:, first]), way.tables, strict=True)]  # fmt: skip
-        for x, type_ in zip(operands, way.operands, strict=True):
+    for plan in found.plans:
+        t = plan.joined(a[:, first], b[:, first])
+        assert t.min() >= plan.type.lo
+        assert t.max() <= plan.type.hi
+        assert (function(plan, t)[:, found.index] == wanted).all(), str(plan)
+        operands = [x if table is None else table.apply(x) for x, table in zip((a[:, first], b[:, first]), plan.tables, strict=True)]  # fmt: skip
+        for x, type_ in zip(operands, plan.operands, strict=True):
             assert x.min() >= type_.lo
             assert x.max() <= type_.hi
             assert type_.bits <= 32
-    assert choice.way is not None
-    t = choice.way.joined(a[:, first], b[:, first])
+    assert choice.plan is not None
+    t = choice.plan.joined(a[:, first], b[:, first])
     assert (choice.realization.apply(t)[:, found.index] == wanted).all(), choice.name  # type: ignore[union-attr]
     return found, choice
 
@@ -199,11 +199,11 @@ def test_equal_and_power_of_two_scales(kind: BinaryKind, mode: Rounding) -> None
     sign = 1 if kind == BinaryKind.ADD else -1
     same = merge(kind, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3, 2)), quant(0.47, NIBBLE, mode), (RELU,))
     found, _ = proven(same, *every_pair(same))
-    assert found.ways[0].factors == (1, sign)
+    assert found.plans[0].factors == (1, sign)
     powers = merge(kind, (BYTE, BYTE), (affine(0.125, 3), affine(0.5)), quant(2.0, BYTE, mode))
     found, choice = proven(powers, *every_pair(powers), preference=Preference(forced="shift"))
-    assert isinstance(found.ways[0].function, StepFunction)
-    assert found.ways[0].factors == (1, 4 * sign)
+    assert isinstance(found.plans[0].function, StepFunction)
+    assert found.plans[0].factors == (1, 4 * sign)
     assert choice.name == f"shift of a {'+' if sign > 0 else '-'} 4 b"
     assert choice.steps is not None
 
@@ -216,11 +216,11 @@ def test_bytes_of_any_scale() -> None:
         decodes = affine(sa, r.integers(-9, 9)), affine(sb)
         layer = merge(BinaryKind.ADD, (BYTE, int_type(8, False)), decodes, quant((sa + sb) * r.uniform(0.5, 1), BYTE))
         found, choice = proven(layer, *every_pair(layer))
-        simple, shifted = found.ways
+        simple, shifted = found.plans
         assert max(simple.factors or ()) < 1 << 10
         assert max(shifted.factors or ()) > 1 << 14
-        assert choice.way in found.ways
-        alone = realize_join(replace(found, ways=(shifted,)), found.index[None], Preference(forced="scale")).realization
+        assert choice.plan in found.plans
+        alone = choose_join(replace(found, plans=(shifted,)), found.index[None], Preference(forced="scale")).realization
         assert isinstance(alone, Scale)
         assert (alone.multiplier == 1).all()
 
@@ -236,9 +236,9 @@ def test_sums_that_float32_ties_both_ways() -> None:
         first = 0.1 if end == 0.2 else 0.013
         layer = merge(kind, (byte, byte), (affine(first), affine(operand)), quant(end, BYTE), channels=1)
         found, choice = proven(layer, *every_pair(layer))
-        assert [way.packed for way in found.ways] == [True, False]
-        assert all(isinstance(table, Table) for table in found.ways[1].tables)
-        assert choice.way is found.ways[1]
+        assert [plan.packed for plan in found.plans] == [True, False]
+        assert all(isinstance(table, Table) for table in found.plans[1].tables)
+        assert choice.plan is found.plans[1]
         _, forced = proven(layer, *every_pair(layer), preference=Preference(forced="table"))
         assert forced.name == "table of {b, a}"
         assert forced.steps is None
@@ -251,14 +251,14 @@ def test_operands_that_turn() -> None:
         ((Activation("Abs"),), (Activation("Tanh"),)), channels=1,
     )  # fmt: skip
     found, _ = proven(turns, *every_pair(turns))
-    assert found.ways[-1].tables[0] is not None
+    assert found.plans[-1].tables[0] is not None
     behind = merge(BinaryKind.SUB, (NIBBLE, NIBBLE), (affine(1), affine(1)), quant(1, NIBBLE), (Activation("Abs"),))
     found, _ = proven(behind, *every_pair(behind))
-    assert found.ways[0].factors == (1, -1)
+    assert found.plans[0].factors == (1, -1)
     byte = merge(BinaryKind.SUB, (BYTE, BYTE), (affine(0.3), affine(0.3)), quant(0.71, BYTE), (Activation("Abs"),))
     found, _ = proven(byte, *every_pair(byte))
-    assert found.ways[0].factors == (1, -1)
-    assert isinstance(found.ways[0].function, ThresholdTable)
+    assert found.plans[0].factors == (1, -1)
+    assert isinstance(found.plans[0].function, ThresholdTable)
 
 
 def test_products_and_extremes() -> None:
@@ -266,11 +266,11 @@ def test_products_and_extremes() -> None:
         decodes = affine(0.013, 3), affine(0.02, -7)
         layer = merge(BinaryKind.MUL, (BYTE, BYTE), decodes, quant(0.0171, BYTE), channels=channels)
         found, _ = proven(layer, *every_pair(layer))
-        assert found.ways[0].zeros == (3, -7)
-        assert found.ways[0].factors is None
+        assert found.plans[0].zeros == (3, -7)
+        assert found.plans[0].factors is None
     exact = merge(BinaryKind.MUL, (BYTE, BYTE), (affine(0.5, 3), affine(0.25)), quant(0.7, BYTE))
     found, _ = proven(exact, *every_pair(exact))
-    assert isinstance(found.ways[0].function, StepFunction)
+    assert isinstance(found.plans[0].function, StepFunction)
     for kind in (BinaryKind.MAX, BinaryKind.MIN):
         layer = merge(kind, (BYTE, BYTE), (affine(0.1), affine(0.3)), quant(0.2, BYTE))
         found, choice = proven(layer, *every_pair(layer))
@@ -287,12 +287,12 @@ def test_integer_sums(convention: Convention, kind: BinaryKind, dtype: str) -> N
     end = Requantize(convention, 77 * one << (shift - 7), 64 * one, shift * one, one, BYTE, "int8")
     layer = merge(kind, (BYTE, BYTE), (whole(dtype), whole(dtype)), end, channels=1)
     found, _ = proven(layer, *every_pair(layer))
-    assert isinstance(found.ways[0].function, StepFunction)
+    assert isinstance(found.plans[0].function, StepFunction)
     if dtype == "int32":
         casts = ((Cast("int32"),), (Cast("int32"), Add(np.full((1, 1), 5, np.int32))))
         layer = merge(kind, (BYTE, BYTE), (whole("int8"), whole("int8")), end, branches=casts, channels=1)
         found, _ = proven(layer, *every_pair(layer))
-        assert isinstance(found.ways[0].function, StepFunction)
+        assert isinstance(found.plans[0].function, StepFunction)
 
 
 def test_fixed_point_addition() -> None:
@@ -313,7 +313,7 @@ def test_channels_and_reachable_intervals() -> None:
         lo = r.integers(-120, 0, channels)
         reach = ((lo, lo + r.integers(9, 120, channels)), None)
         found, _ = proven(layer, *every_pair(layer, reach), reach)
-        assert len(found.ways[0].tables) == 2
+        assert len(found.plans[0].tables) == 2
         assert specialize(layer, np.arange(channels), reach).sets == channels
 
 
@@ -340,7 +340,7 @@ def test_wide_sums_by_arithmetic() -> None:
         corners = np.array([[x, y] for x in (layer.sources[0].type.lo, layer.sources[0].type.hi) for y in (layer.sources[1].type.lo, layer.sources[1].type.hi)])  # fmt: skip
         a, b = (np.concatenate([x, corners[:, [k]] + np.zeros(3, np.int64)]) for k, x in enumerate((a, b)))
         found, _ = proven(layer, a, b)
-        assert [way.factors for way in found.ways] == [wanted]
+        assert [plan.factors for plan in found.plans] == [wanted]
     # Not exact: 2^24 is exceeded, a decimal scale, an operation that knows the sign of zero.
     rounded = Accumulator(1, offset << 22, scale)
     for layer, reason in (
@@ -445,7 +445,7 @@ def test_forced_realizations() -> None:
     assert isinstance(found, JoinSearch)
     for kind in ("pair", "shift"):
         with pytest.raises(HlsgenError, match=f"'{kind}' is impossible here") as error:
-            realize_join(found, found.index[None], Preference(forced=kind))
+            choose_join(found, found.index[None], Preference(forced=kind))
         assert "--realize" in str(error.value.diagnostics[0].hint)
 
 
@@ -453,6 +453,6 @@ def test_trials_name_the_sum() -> None:
     layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.1), affine(0.3)), quant(0.17, NIBBLE))
     found, choice = proven(layer, *every_pair(layer))
     assert choice.name in {t.name for t in choice.trials if t.lut is not None}
-    assert {str(way) for way in found.ways} >= {"a + 3 b", "{b, a}"}
-    assert str(replace(found.ways[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
-    assert str(replace(found.ways[0], factors=(-1, 0))) == "- a"
+    assert {str(plan) for plan in found.plans} >= {"a + 3 b", "{b, a}"}
+    assert str(replace(found.plans[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
+    assert str(replace(found.plans[0], factors=(-1, 0))) == "- a"
