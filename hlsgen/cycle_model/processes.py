@@ -50,6 +50,17 @@ def offered(wire: Wire, taken: Array) -> Array:
     return due
 
 
+def next_offer(wire: Wire) -> int:
+    """Cycle in which the first beat that is not taken yet is offered."""
+    due, taken = wire.due, wire.taken
+    k = len(taken)
+    if not k:
+        return due[0]
+    if wire.frozen:
+        return due[k] + taken[-1] - due[k - 1]
+    return due[k] if due[k] > taken[-1] else taken[-1] + 1
+
+
 def source(wire: Wire) -> Process:
     """The outside at the input: whoever runs the network fills wire.due."""
     while True:
