@@ -33,7 +33,7 @@ class Search:
     work: int = 0
     firsts: dict[tuple[int, ...], int | None] = field(default_factory=dict)
     known: dict[tuple[int, ...], Cycles | None] = field(default_factory=dict)
-    held: dict[tuple[int, ...], Depths] = field(default_factory=dict)
+    occupied: dict[tuple[int, ...], Depths] = field(default_factory=dict)
     moving: dict[tuple[int, ...], bool] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], Simulation] | None = None
 
@@ -85,7 +85,7 @@ class Search:
             self.begun = None
             fine = network.run(limit[1] if limit else None)
             self.known[key] = network.result() if fine else None
-            self.held[key] = network.held() if fine else {}
+            self.occupied[key] = network.fifo_occupancy() if fine else {}
             self._count(network)
         return self.known[key]
 
@@ -102,9 +102,9 @@ class Search:
     def trimmed(self, depths: Depths) -> Depths:
         """Without the room in FIFOs that was never used in a network that was measured: not a cycle is another."""
         key = tuple(depths.values())
-        fewer = {name: min(depth, self.held[key].get(name, depth)) for name, depth in depths.items()}
+        fewer = {name: min(depth, self.occupied[key].get(name, depth)) for name, depth in depths.items()}
         own = tuple(fewer.values())
-        self.firsts[own], self.known[own], self.held[own] = self.firsts[key], self.known[key], self.held[key]
+        self.firsts[own], self.known[own], self.occupied[own] = self.firsts[key], self.known[key], self.occupied[key]
         return fewer if self.moves(fewer) else depths
 
     def _count(self, network: Simulation) -> None:

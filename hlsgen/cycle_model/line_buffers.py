@@ -200,6 +200,12 @@ class VectorWriter:
         self.depth = 4 if repeat == 1 and length > 2 else 2 * length
         self.clock = EnableClock(result)
 
+    def _read(self, beat: int) -> int:
+        """The last enabled cycle in which the place of a beat must not be overwritten."""
+        if self.repeated:
+            return self.sent[beat] - 1
+        return self.sent[beat - 1] if beat else -1
+
     def store_beats(self) -> bool:
         """Takes all beats whose cycle is known; False if there are none."""
         wire, taken, sent = self.wire, self.wire.taken, self.sent
@@ -211,11 +217,7 @@ class VectorWriter:
                 # Its place is read when the beat before it goes on to the multipliers, or later.
                 if len(sent) < overwritten + self.repeated:
                     break
-                if self.repeated:
-                    read = sent[overwritten] - 1
-                else:
-                    read = sent[overwritten - 1] if overwritten else -1
-                end = self.clock.cycle(read)
+                end = self.clock.cycle(self._read(overwritten))
                 if end is None:
                     break
                 cycle = max(cycle, end + 1)
@@ -239,9 +241,9 @@ def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Pro
 
 
 def window_words(window: Window, height: int, width: int, folds: int) -> tuple[list[int], list[int]]:
-    """(last word that each window of an image needs, first word that is kept while it is sent), see hg_window.
+    """Which words of an image each window needs: the `needs` and `keeps` of a Buffer, one of each a window.
 
-    A pixel is `folds` words.
+    The module hg_window counts the same way. A pixel is `folds` words.
     """
     rows, columns = window.size(height, width)
     (tall, wide), (down, across), (top, left, *_) = window.reach, window.strides, window.pads
@@ -259,7 +261,7 @@ def window_words(window: Window, height: int, width: int, folds: int) -> tuple[l
 
 
 def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
-    """`window_words` of a unit, and the words of an image."""
+    """(needs, keeps, words) of the Buffer of a unit: its `window_words`, and the number of words of an image."""
     if isinstance(unit, SlidingWindow):
         window, width, folds = unit.span, unit.across, unit.folds
     else:
@@ -269,13 +271,16 @@ def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
 
 
 def least_depth(unit: WindowUnit) -> int:
-    """Words that the memory of a unit with windows has to have."""
+    """The least depth, in words, with which the memory of a unit holds every window: less is a deadlock."""
     needs, keeps, _ = words_of(unit)
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1
 
 
 def span(buffer: Buffer, taken: Array, out: Wire) -> int:
-    """Most words from the oldest that is kept to the newest."""
+    """The most words that the memory ever spans, from the oldest that stays to the newest: a depth that is enough.
+
+    taken: int64 (words,), the cycle in which each word was written. out: the wire that the unit sends on.
+    """
     due = np.array(out.due[: len(out.taken)], np.int64)
     lost: Array = np.concatenate([[0], np.array(out.taken, np.int64) - due])
     last = np.array(buffer.starts, np.int64) + buffer.period - 1
