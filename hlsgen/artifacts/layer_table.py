@@ -1,4 +1,4 @@
-"""The table of layers that manifest, report and `hlsgen check` show: realization, folding, cycles and memory of each."""
+"""The table of layers in manifest, report and `hlsgen check`: realization, folding, cycles and memory of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One process (a Python generator) for each kind of unit: it says when the unit moves each beat, and computes no values.
+"""One process (a Python generator) for each kind of unit: when it moves each beat, without the values.
 
 A process takes beats from its wires and offers beats on others. It goes as far as it can with the times that are
 known, and yields when it needs a time that is not known yet. Beats stay in order on every wire, and no unit

@@ -1,4 +1,4 @@
-"""One float32 unit after the other, held against an operation and its constants."""
+"""Proves single float32 units: each is an operation of the model, with its constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Windows of hg_conv, hg_dwconv, hg_pool and hg_reduce: their places, and how many words their buffer must have."""
+"""Proves that hg_conv, hg_dwconv, hg_pool and hg_reduce take the windows of the layer, and have room for them."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:
         raise broken(layer.name, f"SUM of {cell.name} is {cell.parameters['SUM']}, the model has a {layer.kind.value}.")
     if cell.number("ACC_W", 1) != type_.bits or type_.bits < source.bits:
         raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its results are {type_}.")
-    low, high = elements.reach(elements.numbers[layer.inputs[0]].reshape(-1, channels))
+    low, high = elements.code_range(elements.numbers[layer.inputs[0]].reshape(-1, channels))
     low, high = low.min(axis=0), high.max(axis=0)
     nothing = any(outside(*axis).all(axis=1).any() for axis in sizes(layer))
     if total or nothing:

@@ -1,7 +1,7 @@
-"""Units behind hg_unfold, which get all taps of a window at once: hg_mvu, hg_dwmvu, hg_pool_tree.
+"""Proves units behind hg_unfold, which get all taps of a window in one beat: hg_mvu, hg_dwmvu, hg_pool_tree.
 
-hg_unfold only moves elements. What the lanes of its stream carry is held against what the layer's windows
-take, and weights are compared column by column with that.
+hg_unfold only moves elements. The lanes of its stream must carry the elements that the layer's windows take. Then the
+weights are compared column by column with those of the elements in the lanes.
 """
 
 from __future__ import annotations

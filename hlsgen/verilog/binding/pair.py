@@ -1,4 +1,4 @@
-"""Binds the realizations PairAdd and PairScale to hg_pair_add and hg_pair_scale: functions of two operands in one word."""
+"""Binds the realizations PairAdd and PairScale to hg_pair_add and hg_pair_scale: functions of two operands."""
 
 from __future__ import annotations
 
