@@ -22,9 +22,9 @@ Cycles = tuple[int, int]
 
 @dataclass
 class Search:
-    """Simulations of variants of a network; a depth of 0 leaves a FIFO out.
+    """Simulates variants of a network with other depths, each at most once. A depth of 0 leaves a FIFO out.
 
-    `work` counts beats that were simulated, `effort` says how many may be.
+    `work` counts the beats that were simulated, `effort` limits them.
     """
 
     nodes: Sequence[Node]
@@ -65,7 +65,7 @@ class Search:
         return self.firsts[key]
 
     def moves(self, depths: Depths) -> bool:
-        """Whether it moves on whatever pauses the ports make."""
+        """Whether no pauses of the ports can lead to a deadlock."""
         key = tuple(depths.values())
         if not self.forks:
             return True
@@ -134,10 +134,10 @@ def with_depths(nodes: Sequence[Node], depths: Depths) -> list[Node]:
 
 
 def narrow(search: Search, depths: Depths, least: Depths, limit: Cycles) -> tuple[Depths, Cycles, tuple[str, ...]]:
-    """Takes off what costs no cycle: from the memories of windows, then from the FIFOs. Which FIFOs cannot be smaller
-    by one without costing some.
+    """Takes away depth that costs no cycle: from the memories of windows, then from the FIFOs.
 
-    What the first frame needs is found soon; mostly, later ones need no more.
+    (depths, (latency, interval), names of the FIFOs of which one word less would cost cycles).
+    What the first frame needs is found quickly; mostly, later ones need no more.
     """
     depths = search.trimmed(depths)
     fewer = _windows(search, depths, least, limit)

@@ -20,7 +20,7 @@ _REDUCE = "LANES HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS X_W X_SIGNED SUM ACC_W"
 
 
 def sizes(layer: Convolution | Pooling) -> list[tuple[int, int, int, int, int, int]]:
-    """For both axes: size, kernel, stride, dilation, padding in front, windows."""
+    """For each axis: (size, kernel, stride, dilation, padding in front, number of windows)."""
     place = layer.window
     before = layer.source.shape[-3:-1], place.kernel, place.strides, place.dilations, place.pads[:2]
     return list(zip(*before, layer.result.shape[-3:-1], strict=True))
@@ -92,7 +92,7 @@ def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
 def pool(
     cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream behind hg_pool or hg_reduce; sets what its elements can be. Raises HG055."""
+    """The stream that hg_pool or hg_reduce sends. It sets the range of codes of its elements. Raises HG055."""
     simple = cell.module == "hg_reduce"
     only(cell, _REDUCE if simple else _POOL)
     lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if simple else "GROUPS", 1)

@@ -153,7 +153,7 @@ def _group(cell: Cell) -> tuple[int, int]:
 
 
 def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: Elements, memories: Memories) -> None:
-    """The weights of the model meet the elements of the model, and nothing comes from empty lanes. Raises HG055."""
+    """Proves that each weight meets the element of the model, and that empty lanes add nothing. Raises HG055."""
     mode, width, pe = cell.number("MODE"), cell.number("W_W", 1), cell.number("PE", 1)
     grouped, outputs = cell.module == "hg_dwmvu", len(layer.weight)
     wanted = _wanted(layer, elements)
@@ -227,7 +227,7 @@ def _harmless(layer: Convolution, cell: Cell, mode: int, column: Array, weight: 
 def pool(
     cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream behind hg_pool_tree; sets what its elements can be. Raises HG055."""
+    """The stream that hg_pool_tree sends. It sets the range of codes of its elements. Raises HG055."""
     only(cell, _TREE)
     lanes, taps, channels = cell.number("LANES", 1), cell.number("TAPS", 1), layer.source.shape[-1]
     fits(cell, stream, lanes * taps, cell.number("X_W", 1))
