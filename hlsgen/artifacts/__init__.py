@@ -1,1 +1,1 @@
-"""Files of a build besides hardware: manifest, certificate, report."""
+"""The files of a build that every target has: manifest, report, folding, sample vectors."""

@@ -1,4 +1,4 @@
-"""The table of layers: what became of each, in the manifest, the report and `hlsgen check`."""
+"""The table of layers in manifest, report and `hlsgen check`: realization, folding, cycles and memory of each."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from hlsgen.rescale import Choice
 
 
 def layer_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
-    """One row a layer. `utilization`: part of the frame interval in which the multipliers work."""
+    """One row for each layer. `utilization`: the share of the frame interval in which the multipliers work."""
     rows = []
-    own = stages_of(network)
+    own = nodes_of(network)
     for layer in network.graph.layers:
         rows.append(_row(network, timing, layer, own.get(layer.name, []) if not isinstance(layer, View) else []))
     return rows
 
 
 def fifo_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
-    """Each FIFO; with a depth less by one, those that are critical cost latency or interval, or block."""
+    """One row for each FIFO. A `critical` one with a depth less by one costs latency or interval, or blocks."""
     return [
         {"instance": s.name, "depth": s.unit.depth, "bits": s.source.bits, "critical": s.name in timing.critical}
         for s in network.nodes
@@ -54,15 +54,15 @@ def fifo_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
     ]
 
 
-def stages_of(network: Network) -> dict[str, list[Node]]:
-    """The nodes of each layer by its name, with the plumbing in front of them."""
+def nodes_of(network: Network) -> dict[str, list[Node]]:
+    """Name of a layer -> its nodes, with the routing nodes in front of them (FIFOs, forks, width converters)."""
     own: dict[str, list[Node]] = {}
-    plumbing: list[Node] = []
+    routing: list[Node] = []
     for node in network.nodes[1:-1]:
-        plumbing.append(node)
+        routing.append(node)
         if node.layer:
-            own.setdefault(node.layer, []).extend(plumbing)
-            plumbing = []
+            own.setdefault(node.layer, []).extend(routing)
+            routing = []
     return own
 
 
@@ -116,7 +116,7 @@ def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dic
 
 
 def _memories(nodes: list[Node]) -> dict[str, int]:
-    """Bits of weights and buffers, beats of FIFOs."""
+    """Bits of the weights, bits of the buffers, and the depth of the deepest FIFO."""
     found = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
     for node in nodes:
         unit = node.unit
@@ -129,7 +129,7 @@ def _memories(nodes: list[Node]) -> dict[str, int]:
 
 
 def describe_choice(choice: Choice) -> str:
-    """A realization in a few words."""
+    """The name of a realization and, where it has steps, how many."""
     steps = choice.steps
     what = f", {steps.steps} steps x {steps.sets} sets" if steps is not None else ""
     return f"{choice.name}{what}"

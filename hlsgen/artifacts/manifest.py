@@ -1,4 +1,4 @@
-"""manifest.json: the ports, layers, cycles and host operations of a build, for programs."""
+"""manifest.json: what a program has to know of a build, as ports, layers, FIFOs, cycles and host operations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, Hos
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
-#: Constants of host operations that are written out.
+#: Constants of host operations with up to so many elements are written out.
 MAX_HOST_CONSTANTS = 1024
 
 
@@ -29,7 +29,7 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 def manifest(
     network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str
 ) -> dict[str, Any]:
-    """The machine-readable description of a build."""
+    """The content of manifest.json: values that `json` can write."""
     graph = network.graph
     return {
         "hlsgen": version,

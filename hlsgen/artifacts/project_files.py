@@ -1,4 +1,4 @@
-"""The files of a build that every target has: manifest, report, folding file, sample vectors."""
+"""Puts together the files that every target has: manifest.json, report.md, folding.yaml and tb/."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""report.md of a build: what became of every layer, what was tried for its rescaling, and why."""
+"""report.md: for people, what became of every layer and which realizations were tried for its rescaling."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""The independent checker of certificate.json: proves that a build computes its model, file by file.
+"""The independent checker of certificate.json: proves that the files of a build compute what its model says.
 
-It reads the model, the options of the manifest and the emitted files. Of the compiler it uses what says
-what the model means: frontend, lowering, stream orders, and the evaluation of the model's operations.
-It has its own parser of the top level, its own integer model of every module of the library, and its
-own argument about where functions are monotone. docs/certificate.md says what is proven and how.
+It reads the model, the options in the manifest, and the emitted files. Of the compiler it uses only what says what
+the model means: frontend, passes, stream orders, and the evaluation of the model's operations. The rest is its own:
+the parser of the top level, an integer model of every module of the library, and the argument where functions are
+monotone. So an error in rescaling, folding or printing cannot hide here; one in the frontend or the passes can, and
+`interpreter` looks for that. docs/certificate.md says what is proven and how.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["Certified", "Summary", "certify"]
 
 @dataclass
 class Certified:
-    """Whether a certificate holds; what was proven of each layer; why it does not hold."""
+    """The result: what was proven of each layer, and the problems. The certificate holds if there are none."""
 
     layers: list[Summary] = field(default_factory=list)
     problems: list[Diagnostic] = field(default_factory=list)
@@ -42,7 +43,10 @@ class Certified:
 
 
 def certify(directory: Path) -> Certified:
-    """Checks a build directory. Raises HG050 if it is none, or what is wrong with its model."""
+    """Checks a build directory. What does not hold is in `problems` of the result.
+
+    Raises HG050 if the directory is no build, and what the frontend or the passes say of a wrong model.
+    """
     manifest = _json(directory / "manifest.json")
     model = directory / "model.onnx"
     if manifest is None or not isinstance(manifest.get("options"), dict) or not model.is_file():
@@ -65,7 +69,7 @@ def _json(path: Path) -> dict[str, Any] | None:
 
 
 def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, StreamOrder]:
-    """What the model means with the manifest's options."""
+    """The Graph that the model means with the manifest's options, and the orders of its streams."""
     problems = Collector()
     model = import_model(path, problems, options.get("add") == "fixed-point")
     if model is None:
@@ -120,7 +124,7 @@ def _check(
 
 
 def _hashes(directory: Path, certificate: dict[str, Any], collector: Collector) -> None:
-    """Every file below rtl/, the library's against the installed one, and files.f."""
+    """The files are those that the certificate names: every hash, every library module, and the list in files.f."""
     listed: dict[str, str] = certificate["rtl"]
     found = {f"rtl/{path.relative_to(directory / 'rtl').as_posix()}": path for path in (directory / "rtl").rglob("*")}
     found = {name: path for name, path in found.items() if not path.is_dir()}
@@ -148,7 +152,7 @@ def _hashes(directory: Path, certificate: dict[str, Any], collector: Collector) 
 
 
 def _library(path: Path, name: str) -> None:
-    """A module of the library is the installed one, of which this checker has a model, to the letter."""
+    """The module is the installed one, byte for byte. So the checker's model of the module applies to it."""
     try:
         same = path.read_bytes() == library_text("rtl", path.name).encode()
     except (OSError, ValueError):
@@ -165,7 +169,7 @@ def _sha256(path: Path) -> str:
 
 
 def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cells: dict[str, Cell]) -> None:
-    """Layers, types and instances of the certificate are those of the model and of the top level."""
+    """The certificate lists the layers and types of the model, and the instances of the top level."""
     wanted = [(graph.layers[i].name, KINDS[type(graph.layers[i])]) for i in layers]
     said = [(entry["layer"], entry["kind"]) for entry in entries]
     if said != wanted:
@@ -196,7 +200,7 @@ def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cell
 
 
 def _memories(certificate: dict[str, Any], entries: list[dict[str, Any]], memories: Memories) -> None:
-    """Every memory file is read by an instance, the one that the certificate names."""
+    """Every memory file is read by an instance, and by the one that the certificate names."""
     files = {name for name in certificate["rtl"] if name.endswith(".mem")}
     if files != memories.used:
         odd = sorted(files ^ memories.used)

@@ -1,8 +1,9 @@
-"""Chains of operations that are exact: code * slope + start, every value a number of its dtype.
+"""Proves functions of two tensors that have too many pairs of codes to evaluate, if both operands are exact lines.
 
-For functions of two tensors whose pairs of codes are too many to try. If both operands are lines without
-rounding, the joint rounds once: what it gives is a function of one integer, and that function is proven
-as any other. An operation that is not listed, or that may round, is none of a line.
+An operand is an exact line if every value in front of the join is code * slope + start, without rounding: the dtype
+holds each of them. Then the join rounds at most once, and its result is a function of one integer, the number
+that hg_join sends. That function of one integer is proven as any other. Operations that are not listed here, or that
+may round, make no line, and the proof fails.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ class AffineOperand:
     def then(
         self, dtype: np.dtype[Any], factor: Fraction = Fraction(1), add: Fraction = Fraction(0)
     ) -> AffineOperand | None:
-        """(x * factor + add) in a dtype, if that holds all of it."""
+        """x * factor + add in a dtype, or None if the dtype does not hold all of these values exactly."""
         made = AffineOperand(self.slope * factor, self.start * factor + add, self.lo, self.hi, dtype)
-        return made if made._held() else None
+        return made if made._is_exact() else None
 
-    def _held(self) -> bool:
+    def _is_exact(self) -> bool:
+        """Whether the dtype holds every value: the steps are multiples of its unit, and both ends are in range."""
         ends = (self.slope * self.lo + self.start, self.slope * self.hi + self.start)
         unit = math.lcm(self.slope.denominator, self.start.denominator)
         if self.dtype.kind in "iu":
@@ -59,7 +61,10 @@ class AffineOperand:
 
 
 def joined(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFunction:
-    """The function of t = a * FA + b * FB (mode 0) or (a - ZA) * (b - ZB) (mode 1) that a BinaryMap is. Raises HG055."""
+    """A BinaryMap as a function of the one number t that hg_join sends. Raises HG055 if it is none.
+
+    mode 0: t = a * FA + b * FB; mode 1: t = (a - ZA) * (b - ZB). constants_: (FA, FB) or (ZA, ZB).
+    """
     if f.kind not in (BinaryKind.ADD, BinaryKind.SUB) if mode == 0 else f.kind is not BinaryKind.MUL:
         raise _unknown(f, f"a {f.kind.value} is no sum or product as the hardware has it")
     zeros = np.array([0.0, -0.0], np.float32)
@@ -89,7 +94,7 @@ def joined(f: BinaryFunction, mode: int, constants_: tuple[int, int]) -> StepFun
 
 
 def interval(mode: int, constants_: tuple[int, int], a: tuple[int, int], b: tuple[int, int]) -> tuple[int, int]:
-    """Least and greatest t of operands in these intervals."""
+    """(least, greatest) t of operands in these intervals. They are at corners, as t is linear in each operand."""
     first, second = constants_
     if mode == 0:
         corners = [first * x + second * y for x in a for y in b]
@@ -125,7 +130,7 @@ def _product(
 def _meaning(
     f: BinaryFunction, dtype: np.dtype[Any], units: list[Fraction], offsets: list[Fraction], most: int
 ) -> Encoding:
-    """(t + offset) * unit, rounded once, as a decoding of t."""
+    """The Encoding that decodes t to (t + offset) * unit, rounded once."""
     if dtype.kind in "iu":
         if any(unit != 1 for unit in units):
             raise _unknown(f, "its integers have a factor")
@@ -140,7 +145,10 @@ def _meaning(
 
 
 def _line(source: Encoding, ops: tuple[Elementwise, ...], lo: int, hi: int) -> AffineOperand | None:
-    """A chain of one set, if all of it is exact; compared with the chain itself at both ends."""
+    """The line of one operand of one set, None if a value may round.
+
+    The chain of operations itself is evaluated at both ends too, and must agree.
+    """
     values = [value for item in (source, *ops) for value in constants(item).values()]
     if not all(np.isfinite(value).all() for value in values):
         return None

@@ -1,7 +1,8 @@
-"""Functions of two tensors: hg_join, tables in front of it and the units behind it, against the model.
+"""Proves functions of two tensors: the tables in front of hg_join, hg_join itself, and the units behind it.
 
-All pairs of codes are tried, through the hardware's model and through the model's own operations. Where
-they are too many, both operands must be exact lines, and the rest is a function of one integer.
+It evaluates all pairs of codes, with the model of the hardware and with the model's own operations, and compares
+them with ==. If there are too many pairs, both operands must be exact lines (`affine_operands`); what is left is a
+function of one integer.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hlsgen.numerics.fixed import Array, IntType
 
 _COMMON = "LANES A_W A_SIGNED B_W B_SIGNED OUT_W MODE"
 _CONSTANTS = {0: ("FA", "FB"), 1: ("ZA", "ZB"), 2: ()}
-#: What a join is called in the certificate, by MODE.
+#: The certificate's name for each MODE of hg_join.
 WAYS = ("sum", "product", "packed")
 #: Pairs that are evaluated at a time.
 _CHUNK = 1 << 20
@@ -31,7 +32,7 @@ Uses = dict[tuple[int, int], list[int]]
 
 
 class JoinModel:
-    """hg_join, from the contract at the head of its file. Raises HG055 if it does not fit both streams."""
+    """The model of hg_join, written from the contract in its file. Raises HG055 if it does not fit both streams."""
 
     def __init__(self, cell: Cell, streams: tuple[StreamContents, StreamContents]) -> None:
         self.cell, self.mode = cell, cell.number("MODE") if "MODE" in cell.parameters else -1
@@ -53,7 +54,7 @@ class JoinModel:
             raise broken(cell.name, "A_SIGNED, B_SIGNED or OUT_W is beyond its model.")
 
     def apply(self, a: Array, b: Array) -> Array:
-        """What leaves, in front of the cut to OUT_W bits; a and b as integers of any width."""
+        """The result for each pair of integers a and b, int64, before it is cut to OUT_W bits."""
         a, b = (read_as(x, bits, bool(s)) for x, bits, s in zip((a, b), self.bits, self.signed, strict=True))
         if self.mode == 2:
             return np.asarray(read_as(a, self.bits[0], False) | read_as(b, self.bits[1], False) << self.bits[0])
@@ -62,7 +63,7 @@ class JoinModel:
 
 
 class BinaryHardware:
-    """Tables, join and function of a BinaryMap."""
+    """The hardware of a BinaryMap: a table for each operand (or None), hg_join, and the function behind it."""
 
     def __init__(self, q: QuantizerHardware, layer: BinaryMap, memories: Memories) -> None:
         number = next(n for n, cell in enumerate(q.units) if cell.module == "hg_join")
@@ -88,17 +89,17 @@ class BinaryHardware:
         self.folds = int(np.lcm.reduce([x.folds for x in (self.function, *self.tables) if x is not None]))
 
     def key(self, fold: int, lane: int) -> tuple[object, ...]:
-        """What tells the functions of lanes and folds apart."""
+        """Equal for lanes and folds that compute the same: each of these is proven once."""
         parts = [x.constants(fold % x.folds, lane) for x in (self.function, *self.tables) if x is not None]
         return tuple(parts)
 
     def through(self, side: int, fold: int, lane: int, x: Array) -> Array:
-        """One operand, in front of the join."""
+        """The codes x of one operand as hg_join gets them."""
         table = self.tables[side]
         return x if table is None else table.apply(fold % table.folds, lane, x)
 
     def code(self, fold: int, lane: int, t: Array, type_: IntType) -> Array:
-        """The codes of what the join sends."""
+        """The output codes for the numbers t that hg_join sends."""
         t = read_as(t, self.join.out_bits, self.first.signed)
         low, high = int(t.min()), int(t.max())
         few = high - low < t.size  # then each value is computed once
@@ -107,14 +108,14 @@ class BinaryHardware:
         return np.asarray(found[t - low] if few else found.reshape(t.shape))
 
 
-def check_merge(
+def check_binary_map(
     q: QuantizerHardware,
     layer: BinaryMap,
     reach: tuple[ValueRange | None, ValueRange | None],
     elements: Elements,
     memories: Memories,
 ) -> Summary:
-    """A function of two tensors. Raises HG055."""
+    """Proves that the hardware computes a function of two tensors. Raises HG055."""
     f = specialize(layer, q.order, reach)
     places = q.places(f.index, layer.result.shape)
     entries = q.listed(f.sets, f.index)
@@ -143,7 +144,7 @@ def check_merge(
 def _pairs(
     f: BinaryFunction, hardware: BinaryHardware, uses: Uses, places: list[str]
 ) -> tuple[int, list[tuple[int, int]]]:
-    """All pairs of codes of every set; how many, and the interval of what the join sends in each."""
+    """Evaluates all pairs of codes of every set. (How many; for each set the least and greatest number joined)."""
     ends: list[tuple[int, int]] = [(0, 0)] * f.sets
     done: set[tuple[object, ...]] = set()
     evaluated = 0
@@ -180,7 +181,7 @@ def _pairs(
 def _exact(
     f: BinaryFunction, hardware: BinaryHardware, uses: Uses, places: list[str]
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Both operands as lines; the units behind the join as a function of one integer."""
+    """Proves operands that are exact lines: the units behind the join compute a function of one integer."""
     join = hardware.join
     if any(hardware.tables) or join.mode == 2:
         raise broken(f.name, f"cannot be certified: its {f.pairs} pairs of codes are too many to try.")
@@ -195,7 +196,7 @@ def _exact(
 
 
 def _runs(f: BinaryFunction, hardware: BinaryHardware, uses: Uses, ends: list[tuple[int, int]]) -> list[RunLengths]:
-    """What the units behind the join compute on the interval of each set."""
+    """What the units behind hg_join compute, on the interval of each set."""
     found: dict[int, RunLengths] = {}
     module = hardware.function
     for (fold, lane), sets in uses.items():

@@ -1,7 +1,9 @@
-"""Each layer of the model against the instances that stand for it, and against what the certificate says.
+"""Proves each layer of the model: its instances compute what the layer says, and the certificate says the same.
 
-Instances are walked in the order of the certificate, which must be one in which every stream is there
-before it is taken. What a stream carries follows from the modules' contracts and their parameters alone.
+The checker walks through the instances in the order of the certificate. That order is good if every stream is sent
+before it is taken, which the walk checks. What an instance sends follows from the contract of its module, its
+parameters and the streams that it takes, and from nothing else. So if the output port gets the right elements,
+each of them was computed by proven instances.
 """
 
 from __future__ import annotations
@@ -13,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify import weights
-from hlsgen.certify.binary_functions import JoinModel, check_merge
+from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.models import line_buffer, unrolled_windows
-from hlsgen.certify.models.routing import PLUMBING, fits, move, only, whole
+from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_map, same, widths
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, readable, vectors
@@ -52,12 +54,12 @@ _MODULES: dict[type[Layer], tuple[str, ...]] = {
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
-#: What is left to prove of a layer whose stream is known.
+#: Proves the values of a layer. Where its elements are is proven before.
 LayerProof = Callable[[], Summary]
 
 
 class Checker:
-    """Walks the layers; `streams` are those that something has sent and nothing has taken yet."""
+    """Walks through the layers. `streams`: those that an instance has sent and none has taken yet."""
 
     def __init__(
         self, graph: Graph, layout: StreamOrder, network: Netlist, memories: Memories, entries: list[dict[str, Any]]
@@ -67,7 +69,7 @@ class Checker:
         self.streams: dict[str, StreamContents] = {}
 
     def start(self) -> None:
-        """The input port. Raises HG055."""
+        """Proves that the input port sends all elements of the input in order. Raises HG055."""
         value, cell = self.graph.input, self.network.port_in
         bits = 32 if isinstance(value.encoding, FloatKey) else value.type.bits
         width, order = cell.number("WIDTH", 1), self.layout.orders[0]
@@ -81,7 +83,7 @@ class Checker:
         self._send(cell, [self.network.first], stream)
 
     def end(self) -> None:
-        """The output port: all elements of the output, without empty lanes between them. Raises HG055."""
+        """Proves that the output port gets all elements of the output in order, without gaps. Raises HG055."""
         cell, stream = self.network.port_out, self._taken(self.network.port_out, [self.network.last])[0]
         type_ = self.graph.output.type
         readable(cell.name, stream, type_, stream.bits, None)
@@ -114,10 +116,13 @@ class Checker:
     # ----------------------------------------------------------------------- layers
 
     def layer(self, i: int, entry: dict[str, Any]) -> LayerProof:
-        """Follows the units of a layer; what is left to prove of it. Raises HG055."""
+        """Proves where the elements of a layer go, instance by instance. Raises HG055.
+
+        Gives the proof of their values. It runs later: a problem in it does not stop the walk.
+        """
         layer = self.graph.layers[i]
         cells = [self.network.cells[x["instance"]] for x in entry["instances"]]
-        own = [cell for cell in cells if cell.module not in PLUMBING | {"hg_unfold"}]
+        own = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold"}]
         allowed = _MODULES.get(type(layer))
         if allowed and not (len(own) == 1 and own[0].module in allowed):
             raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
@@ -132,7 +137,7 @@ class Checker:
             taken = self._taken(cell, list(self.network.takes[cell.name]))
             if cell.module == "hg_unfold":
                 sent = unrolled_windows.unfold(cell, taken[0])
-            elif cell.module in PLUMBING:
+            elif cell.module in ROUTING:
                 if cell.module == "hg_pad" and isinstance(layer.result.encoding, FloatKey):
                     raise broken(layer.name, "the border of a float32 tensor has no code.")
                 sent = move(cell, taken, layer.result.type.signed)
@@ -148,7 +153,7 @@ class Checker:
         return proof
 
     def _partly(self, layer: Layer, cell: Cell, taken: list[StreamContents]) -> StreamContents:
-        """The stream behind one of several units of a function."""
+        """The stream behind an instance that is one of several that realize a function together."""
         if cell.module == "hg_join":
             join = JoinModel(cell, (taken[0], taken[1]))
             if not isinstance(layer, BinaryMap):
@@ -164,7 +169,7 @@ class Checker:
     def _function(
         self, i: int, layer: Map | BinaryMap, own: tuple[Cell, ...], stream: StreamContents, entry: dict[str, Any]
     ) -> tuple[StreamContents, LayerProof]:
-        """What leaves the last unit of a function."""
+        """The stream behind the last instance of a function, and the proof of the function."""
         name, type_ = layer.name, layer.result.type
         if stream.units != own:
             raise broken(
@@ -187,14 +192,14 @@ class Checker:
             if isinstance(layer, Map):
                 before = replace(stream, bits=widths(own[0])[1])
                 return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
-            return check_merge(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
+            return check_binary_map(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
 
         return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof
 
     def _computed(
         self, i: int, layer: Layer, cell: Cell, taken: list[StreamContents], entry: dict[str, Any]
     ) -> tuple[StreamContents, LayerProof]:
-        """What leaves a unit that is a layer by itself."""
+        """The stream behind an instance that is a whole layer, and the proof of the layer."""
         name, elements, value = layer.name, self.elements, i + 1
         orders = [self.layout.of_input(self.graph, i, n) for n in range(len(layer.inputs))]
         if len(taken) != len(orders):
@@ -217,10 +222,10 @@ class Checker:
                 sent = find(cell, stream, layer, order, elements, value)
                 return sent, lambda: self._pool(layer, cell, entry)
             case PackBytes():
-                return self._packing(value, layer, cell, taken, orders)
+                return self._pack_bytes(value, layer, cell, taken, orders)
             case _:
                 assert isinstance(layer, ArgMaxLayer)
-                return self._winner(value, layer, cell, stream, order)
+                return self._argmax(value, layer, cell, stream, order)
 
     def _sums(
         self, layer: Linear | Convolution, cell: Cell, stream: StreamContents, order: Array, entry: dict[str, Any]
@@ -233,17 +238,17 @@ class Checker:
             same(layer.name, "certificate.json, rows and columns", said, list(layer.weight.shape))
         else:
             same(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
-            _placed(layer, entry)
+            _check_window(layer, entry)
             same(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
         return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
 
     def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
-        _placed(layer, entry)
+        _check_window(layer, entry)
         if entry["reduction"] != layer.kind.value:
             raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
         return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
 
-    def _packing(
+    def _pack_bytes(
         self, value: int, layer: PackBytes, cell: Cell, taken: list[StreamContents], orders: list[Array]
     ) -> tuple[StreamContents, LayerProof]:
         join = JoinModel(cell, (taken[0], taken[1]))
@@ -254,7 +259,7 @@ class Checker:
         sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
         return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
 
-    def _winner(
+    def _argmax(
         self, value: int, layer: ArgMaxLayer, cell: Cell, stream: StreamContents, order: Array
     ) -> tuple[StreamContents, LayerProof]:
         only(cell, _ARGMAX)
@@ -281,8 +286,8 @@ class Checker:
         return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
 
 
-def _placed(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
-    """The certificate's window."""
+def _check_window(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
+    """The window in the certificate is that of the layer."""
     place = layer.window
     wanted = {
         "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
@@ -294,6 +299,7 @@ def _placed(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
 
 
 def modules(cells: list[Cell]) -> str:
+    """The names of the modules, for people."""
     return " + ".join(cell.module for cell in cells)
 
 

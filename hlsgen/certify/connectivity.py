@@ -1,4 +1,8 @@
-"""The streams of the top level: from s_axis through instances to m_axis, each with one sender and one taker."""
+"""Proves that the top level is a graph of streams: each has one sender and one taker, from s_axis to m_axis.
+
+Every net must belong to a stream, a clock, the reset or the port for weights. So no other connection can change
+what a module does, and the contract of each module says all that there is to know of its streams.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +48,10 @@ class Netlist:
 
 
 def network(top: TopModule, name: str, reset_active_low: bool, loadable: bool = False) -> Netlist:
-    """The streams of a top level. Raises HG055 if anything else is connected."""
+    """The netlist of a top level, with nothing but streams between its instances. Raises HG055 otherwise.
+
+    name: of the module. reset_active_low, loadable: the options of the build; they decide about ports.
+    """
     port_in, port_out = _ends(top, name, reset_active_low, loadable)
     cells = {n: c for n, c in top.cells.items() if c.module not in _PORTS}
     _loads(top, cells, loadable)
@@ -66,7 +73,7 @@ def network(top: TopModule, name: str, reset_active_low: bool, loadable: bool = 
 
 
 class _Streams:
-    """Nets as the instances use them."""
+    """Collects the streams as the instances use them."""
 
     def __init__(self, top: TopModule) -> None:
         self.top = top
@@ -76,14 +83,14 @@ class _Streams:
         self.wires: dict[str, int] = {}
 
     def _new(self, cell: Cell, wire: Nets, data: bool = False) -> str:
-        """A net that this instance drives, or, a ready, that drives it."""
+        """A wire that no other stream uses."""
         if not isinstance(wire, str) or wire in self.wires or wire not in self.top.wires:
             raise broken(cell.name, f"{wire} is no wire of its own that it can use.")
         self.wires[wire] = self.top.wires[wire] if data else 1
         return wire
 
     def sent(self, cell: Cell) -> tuple[str, ...]:
-        """The streams that an instance sends, which share their data if they are several."""
+        """The streams that an instance sends. The several streams of a fork share their data."""
         data, valid, ready = (cell.ports.get(f"m_{kind}", "") for kind in ("data", "valid", "ready"))
         if cell.module == "hg_fork":
             count = cell.number("COUNT", 2) if "COUNT" in cell.parameters else 0
@@ -127,7 +134,7 @@ class _Streams:
 def _no_circle(
     top: TopModule, found: _Streams, takes: dict[str, tuple[str, ...]], sends: dict[str, tuple[str, ...]], start: str
 ) -> None:
-    """Whether every instance can be reached by taking only streams that are there."""
+    """No streams form a circle: starting at s_axis, every instance gets its streams from instances before it."""
     waits = {name: len(streams) for name, streams in takes.items()}
     ready = [start]
     while ready:
@@ -142,7 +149,7 @@ def _no_circle(
 
 
 def _loads(top: TopModule, cells: dict[str, Cell], loadable: bool) -> None:
-    """The port for weights, and the numbers of the units that listen to it."""
+    """The port for weights is there if the option says so, and its units have the numbers 0, 1, 2, ..."""
     ports = [cell for cell in top.cells.values() if cell.module == "hg_axil_weights"]
     units = [cell for cell in cells.values() if "LOADABLE" in cell.parameters]
     numbers = [(cell.parameters["LOADABLE"], cell.parameters.get("UNIT")) for cell in units]
@@ -156,7 +163,7 @@ def _loads(top: TopModule, cells: dict[str, Cell], loadable: bool) -> None:
 
 
 def _ends(top: TopModule, name: str, reset_active_low: bool, loadable: bool) -> tuple[Cell, Cell]:
-    """The instances at the core's ports, and what they are connected to outside."""
+    """The instances at the input and the output port. They, and the reset, are connected as they must be."""
     single = []
     for module in _PORTS[:3]:
         cells = [cell for cell in top.cells.values() if cell.module == module]

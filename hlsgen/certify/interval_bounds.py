@@ -1,7 +1,9 @@
-"""Runs of the hardware on which the model's function is one code, though nothing is known of where it is monotone.
+"""Proves that a function gives one code on an interval of inputs, by interval arithmetic.
 
-A stretch of inputs is decided if the values behind each operation have bounds, and the quantizer gives the
-hardware's code at both of the last ones. Other stretches are halved; short ones are evaluated input by input.
+It is for functions of which it is not known where they are monotone. The bounds of the inputs go through each
+operation. If the quantizer gives the hardware's code for both bounds of its argument, every input of the interval has
+that code, since a quantizer is monotone. Bounds of a rounded operation hold, since rounding is monotone. Intervals
+that are not decided are halved. The inputs of short ones are left to be evaluated one by one.
 """
 
 from __future__ import annotations
@@ -38,13 +40,13 @@ from hlsgen.ir.ops import (
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
 
-#: Stretches of at most so many inputs are evaluated; most stretches at one time.
+#: Intervals of at most so many inputs are evaluated; most intervals at one time.
 _SHORT, _MAX_OPEN = 8, 1 << 20
-#: Functions that rise everywhere.
+#: Activations that are monotone everywhere.
 _RISING = frozenset(
     ["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign", "HardSigmoid", "Softsign"]
 )
-#: Functions that may turn near these arguments, and nowhere else; the domain of others starts there.
+#: Activations that may change direction near this argument only, or whose domain starts there.
 _TURNS = {
     "Abs": 0.0, "LeakyRelu": 0.0, "Elu": 0.0, "Celu": 0.0, "Selu": 0.0, "Reciprocal": 0.0, "Pow": 0.0, "Sqrt": 0.0,
     "Log": 0.0, "Gelu": -0.75179152469, "GeluTanh": -0.75246142207, "Mish": -1.19243121452,
@@ -53,12 +55,12 @@ _NEAR = 1e-6
 
 
 class _Unknown(Exception):
-    """There is no bound of an operation."""
+    """No bounds are known for an operation."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Bounds:
-    """Least and greatest value of every stretch; `sure` if these hold, are finite, and nothing is NaN between."""
+    """Bounds of every interval. `sure`: they hold and are finite, and no value between them is NaN."""
 
     low: Array
     high: Array
@@ -73,9 +75,9 @@ class _Bounds:
 
 
 def undecided(f: StepFunction, low: Array, high: Array, code: Array) -> Array | None:
-    """The inputs left to evaluate of stretches low..high of the only set of f, in which the hardware gives `code`.
+    """The inputs that are left to evaluate of the intervals low..high, in which the hardware gives `code`.
 
-    None if f has operations without bounds, or too many inputs would be left.
+    f has one set. None if f has an operation without bounds, or if there are too many intervals at one time.
     """
     if isinstance(f.source, FloatKey) or not decode_known(f.source):
         return None
@@ -170,12 +172,12 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
 
 
 def _pair(joint: BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
-    """Sums, differences, products and extremes of two numbers have theirs at corners."""
+    """Each joint is monotone in each operand alone, so its bounds are at corners."""
     return _Bounds.of([join(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
 
 
 def _either(condition: _Bounds, yes: _Bounds, no: _Bounds) -> _Bounds:
-    """Both values may come, unless the condition is decided."""
+    """Bounds over both values, or over one if the bounds of the condition are equal."""
     first, second = (np.where(condition.low, yes.low, no.low), np.where(condition.low, yes.high, no.high))
     third, fourth = (np.where(condition.high, yes.low, no.low), np.where(condition.high, yes.high, no.high))
     sure = np.where(condition.low, yes.sure, no.sure) & np.where(condition.high, yes.sure, no.sure)

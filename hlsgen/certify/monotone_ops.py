@@ -1,4 +1,4 @@
-"""What is known of single operations: which decodings and quantizers are monotone."""
+"""The facts that the proofs rest on: which decodings and quantizers are monotone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The emitted text, read back: the top level, which holds only wiring, and $readmemh files."""
+"""Reads the emitted text back: the top level, which may hold only wires and instances, and $readmemh files.
+
+What the parser does not know is an error. So no text in these files can mean something that the checker missed.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ class TopModule:
 
 
 def broken(where: str, what: str, hint: str = "") -> HlsgenError:
-    """The certificate does not hold: where and why."""
+    """The error HG055: the certificate does not hold, where and why."""
     return fail("HG055", where, what, hint)
 
 
@@ -87,7 +90,7 @@ _TOKEN = re.compile(
     r"""|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""",
     re.ASCII,
 )
-#: Comments that tools obey.
+#: Comments that tools treat as commands.
 _PRAGMA = re.compile(r"\s*(synopsys|synthesis|rtl_synthesis|pragma|verilator|translate_o|ambit|cadence)\b", re.I)
 
 
@@ -281,5 +284,5 @@ def split(found: list[int], lanes: int, width: int) -> Array:
 
 
 def two_complement(value: Array, width: int) -> Array:
-    """Fields of that width as signed numbers."""
+    """Fields of this width, read as signed numbers in two's complement."""
     return np.asarray(value - ((value >> (width - 1)) << width))

@@ -1,8 +1,9 @@
-"""The proof that a module computes a function of the model: on every input, by a few of them.
+"""Proves that a module computes a function of the model on every input, by evaluating only a few of them.
 
-A module gives the exact runs of what it computes: where the code changes, and all codes. Where the
-model's function is monotone it equals a run if it does at both ends of it; pieces that are not known to
-be monotone are evaluated on every input, or bounded (`ranges`).
+The model of the module gives its runs: every input at which its code changes, and all codes. The model's
+function is cut into pieces on which it is monotone (`monotone`). A monotone function that has the same code at both
+ends of a run has it on all of the run. So it suffices to compare both at the ends of runs and pieces. Pieces that are
+not known to be monotone are bounded (`interval_bounds`) or evaluated on every input.
 """
 
 from __future__ import annotations
@@ -20,35 +21,38 @@ from hlsgen.ir.evaluate import KEY_NEG_INF
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Most inputs of one layer that are evaluated one by one, and of one evaluation.
+#: Most inputs of a layer that are evaluated one by one, and how many of them at one time.
 MAX_EVERY = 1 << 25
 _CHUNK = 1 << 20
-#: Pieces of fewer inputs are evaluated without looking for less.
+#: Pieces of fewer inputs are evaluated at once, without trying bounds.
 _FEW = 1 << 12
 
 
 class Module(Protocol):
-    """What a module of the library computes. Lane `lane` in beats b with b mod folds = fold."""
+    """The model of a library module. It computes a function for each lane and fold (beat mod `folds`)."""
 
     @property
     def folds(self) -> int: ...
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
-        """What tells this function from those of other lanes and folds."""
+        """Equal for lanes and folds that compute the same."""
         ...
 
     def apply(self, fold: int, lane: int, x: Array) -> Array:
-        """The integer that leaves, before it is cut to the width of the output."""
+        """The result for each x, int64, before it is cut to the width of the output."""
         ...
 
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
-        """All x of lo + 1..hi with apply(x) != apply(x - 1), and perhaps others."""
+        """All x of lo + 1..hi with apply(x) != apply(x - 1). Others may be among them."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
 class RunLengths:
-    """code[i] from start[i] on; neighbours differ. start[0] is the low end of the interval."""
+    """A function as runs: code[i] for the inputs from start[i] to before start[i + 1]; both int64 (runs,).
+
+    Codes of neighbours differ. start[0] is the low end of the interval.
+    """
 
     start: Array
     code: Array
@@ -59,7 +63,7 @@ class RunLengths:
 
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """`runs` of every set; how many inputs were evaluated to prove them, and how many they stand for."""
+    """The proven runs of every set; how many inputs were evaluated for that, and how many inputs there are."""
 
     runs: list[RunLengths]
     evaluated: int
@@ -67,14 +71,14 @@ class Proof:
 
 
 def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> RunLengths:
-    """What a lane computes on the inputs of set s, as the output's type reads it."""
+    """The runs of a lane on the inputs of set s, as the output's type reads its bits."""
     lo, hi = int(f.lo[s]), int(f.hi[s])
     # Keys between that of NaN and that of -infinity do not occur.
     return runs_in(module, fold, lane, [(0, 0), (KEY_NEG_INF, hi)] if f.is_float else [(lo, hi)], f.output_type)
 
 
 def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], type_: IntType) -> RunLengths:
-    """What a lane computes on these intervals, as the output's type reads it."""
+    """The runs of a lane on these intervals, as the output's type reads its bits."""
     starts, codes = [], []
     for low, high in parts:
         inner = module.changes(fold, lane, low, high)
@@ -87,13 +91,13 @@ def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], 
 
 
 def ascending(x: Array) -> Array:
-    """Sorted, without repetitions; np.unique hashes, which is far slower."""
+    """Sorted and without duplicates. np.unique hashes, which is far slower."""
     x = np.sort(x)
     return np.asarray(x[np.append(True, x[1:] != x[:-1])])
 
 
 def read_as(x: Array, bits: int, signed: bool | None) -> Array:
-    """Integers cut to so many bits, as a reader with that sign has them."""
+    """Integers cut to so many bits and read as signed or unsigned numbers, int64."""
     x = (x & ((1 << bits) - 1)).astype(np.int64)
     return np.asarray(x - ((x >> (bits - 1)) << bits) if signed else x)
 
@@ -101,8 +105,11 @@ def read_as(x: Array, bits: int, signed: bool | None) -> Array:
 def prove(
     f: StepFunction, module: Module, uses: dict[tuple[int, int], list[int]], cell: str, places: list[str]
 ) -> Proof:
-    """Every lane's function in every fold against the model's. `uses`: (fold, lane) -> sets; `places`: a
-    name of each set. Raises HG055 with every set that differs, up to a few."""
+    """Proves that every lane computes the model's function in every fold.
+
+    uses: (fold, lane) -> the sets whose elements come there. places: a name of each set, for messages.
+    Raises HG055 with the sets that differ, up to a few.
+    """
     known = pieces(f)
     found: list[RunLengths | None] = [None] * f.sets
     done: set[tuple[object, ...]] = set()
@@ -138,9 +145,9 @@ def prove(
 
 
 def _every(f: StepFunction, hardware: RunLengths, low: int, high: int, most: int) -> list[Array]:
-    """The inputs low..high that decide whether f, of one set, is what the hardware computes.
+    """The inputs of low..high to evaluate, in order to prove that f, of one set, is what the hardware computes.
 
-    Raises HG055 if these are all, and more than `most`.
+    Raises HG055 if these are all inputs, and more than `most`.
     """
     if high - low >= _FEW:
         inside = hardware.start[(hardware.start > low) & (hardware.start <= high)]
@@ -157,10 +164,10 @@ def _every(f: StepFunction, hardware: RunLengths, low: int, high: int, most: int
 
 
 def difference(f: StepFunction, s: int, hardware: RunLengths, known: Pieces) -> tuple[tuple[int, int, int] | None, int]:
-    """(x, the model's code, the hardware's) at the least deciding input where they differ; and how many were tried.
+    """Where the model and the hardware differ: (x, code of the model, code of the hardware) of the least x, or None.
 
-    Deciding inputs are both ends of every run and of every piece, and all of a piece that is not
-    known to be monotone, or what bounds leave of it.
+    Also how many inputs were evaluated: the ends of every run and of every piece, and of a piece that is not known
+    to be monotone all inputs, or those that bounds do not decide.
     """
     mine = known.s == s
     ends = np.append(hardware.start[1:] - 1, f.hi[s])

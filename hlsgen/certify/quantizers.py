@@ -1,4 +1,4 @@
-"""Quantizers: the units that one element goes through, against the model's function and the certificate."""
+"""Proves functions of one tensor: the units that an element goes through compute what the model says."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hlsgen.ir.step_function import specialize
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
-#: The modules that realize a function by themselves, and their models.
+#: Name of a module -> its model, for the modules that compute a function of one element.
 MODELS: dict[str, type[LaneModel]] = {
     "hg_threshold": ThresholdModel, "hg_compare": CompareModel, "hg_shift": ShiftModel, "hg_scale": ScaleModel, "hg_rank": RankModel,
     "hg_table": TableModel, "hg_correct": CorrectModel, "hg_scale_f32": FloatScaleModel, "hg_pair_add": PairAddModel, "hg_pair_scale": PairScaleModel,
@@ -46,7 +46,7 @@ _SHAPES: dict[str, tuple[str, str | int, str | int]] = {
 
 @dataclass(frozen=True)
 class Summary:
-    """What was proven of a layer: functions, the inputs they have, and how many of these were evaluated."""
+    """What was proven of a layer: how many functions, how many inputs they have, how many of these were evaluated."""
 
     layer: str
     kind: str
@@ -57,7 +57,7 @@ class Summary:
 
 
 def widths(cell: Cell) -> tuple[int, int, int]:
-    """Lanes, bits of an element that comes, bits of one that leaves, of a unit that realizes functions."""
+    """(lanes, bits of an input element, bits of an output element) of a unit that computes functions."""
     names = _SHAPES.get(cell.module, ("LANES", "IN_W", "OUT_W"))
     missing = [name for name in names if isinstance(name, str) and name not in cell.parameters]
     if missing:
@@ -68,7 +68,10 @@ def widths(cell: Cell) -> tuple[int, int, int]:
 
 @dataclass(frozen=True, eq=False)
 class QuantizerHardware:
-    """A layer's units: `stream` goes into the first one, of a join into both; `order` is that of its elements."""
+    """The units of a layer. `stream` goes into the first of them, `order` is the order of its elements.
+
+    `entry`: what the certificate says of the layer.
+    """
 
     layer: Layer
     units: tuple[Cell, ...]
@@ -77,7 +80,7 @@ class QuantizerHardware:
     entry: dict[str, Any]
 
     def uses(self, index: Array, folds: int) -> dict[tuple[int, int], list[int]]:
-        """(fold, lane) -> the sets of the elements that come there."""
+        """(fold, lane) -> the sets whose elements come there. index: the set of each element of the stream."""
         beat, lane = np.nonzero(self.stream.filled)
         sets = int(index.max()) + 1
         found: dict[tuple[int, int], list[int]] = {}
@@ -93,7 +96,7 @@ class QuantizerHardware:
         return [f"channel {c} (stream position {p})" for c, p in zip(channel.tolist(), first.tolist(), strict=True)]
 
     def module(self, units: tuple[Cell, ...], memories: Memories) -> CascadeModel:
-        """The models of units that are one function together. Raises HG055."""
+        """The model of units that compute one function together. Raises HG055 for other modules."""
         wrong = [cell.module for cell in units if cell.module not in MODELS]
         if wrong or not units:
             raise broken(self.layer.name, f"there is no model of {wrong[0] if wrong else 'nothing'}.")
@@ -102,7 +105,7 @@ class QuantizerHardware:
         return module
 
     def listed(self, sets: int, index: Array) -> list[dict[str, Any]]:
-        """The certificate's sets, with a period and positions that are right. Raises HG055."""
+        """The certificate's sets. Their period and positions are right. Raises HG055 otherwise."""
         name, period, entries = self.layer.name, self.entry["period"], self.entry["sets"]
         if len(index) % period or (index.reshape(-1, period) != index[:period]).any():
             raise broken(name, f"certificate.json: its functions do not have the period {period}.")
@@ -114,13 +117,14 @@ class QuantizerHardware:
         return list(entries)
 
     def steps(self, runs: list[RunLengths], places: list[str]) -> None:
-        """The certificate's thresholds and codes. Raises HG055."""
+        """The certificate's thresholds and codes are those that were proven. Raises HG055 otherwise."""
         for s, found in enumerate(runs):
             where, said = f"certificate.json, {places[s]},", self.entry["sets"][s]
             same(self.layer.name, f"{where} threshold", said["thresholds"], found.start[1:].tolist())
             same(self.layer.name, f"{where} code", said["codes"], found.code.tolist())
 
     def form(self, form: str) -> None:
+        """The certificate names this form. Raises HG055 otherwise."""
         if self.entry["form"] != form:
             raise broken(
                 self.layer.name, f"certificate.json: the form is {self.entry['form']!r}, for these instances {form!r}."
@@ -134,7 +138,7 @@ class QuantizerHardware:
 def check_map(
     q: QuantizerHardware, layer: Map, reach: ValueRange | None, elements: Elements, memories: Memories
 ) -> Summary:
-    """A function of one tensor. Raises HG055."""
+    """Proves that the hardware computes a function of one tensor. Raises HG055."""
     f = specialize(layer, q.order, *(reach or (None, None)))
     places = q.places(f.index, layer.source.shape)
     entries = q.listed(f.sets, f.index)
@@ -172,8 +176,11 @@ def check_map(
 
 
 def reachable(layer: Layer, index: Array, lo: Array, hi: Array, elements: Elements, numbers: Array) -> None:
-    """The intervals of the sets hold all codes that their elements can have. Raises HG055."""
-    low, high = elements.reach(numbers)
+    """The interval of each set contains every code that its elements can have. Raises HG055 otherwise.
+
+    So nothing can arrive for which the function was not proven.
+    """
+    low, high = elements.code_range(numbers)
     wrong = np.flatnonzero((low < lo[index]) | (high > hi[index]))
     if len(wrong):
         p = int(wrong[0])
@@ -184,7 +191,7 @@ def reachable(layer: Layer, index: Array, lo: Array, hi: Array, elements: Elemen
 
 
 def same(layer: str, what: str, said: list[Any], found: list[Any]) -> None:
-    """Two lists, element by element."""
+    """Two lists are equal. Raises HG055 at the first element that differs."""
     if said == found:
         return
     if len(said) != len(found):

@@ -1,4 +1,4 @@
-"""The form of certificate.json: which fields it has, and of which types."""
+"""Checks that certificate.json has exactly the fields, of the types, that the other checks read."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the streams carry: for every lane of every beat of a frame, which element of which tensor.
+"""Proves where every element goes: for every lane of every beat of a frame, which element of which tensor it carries.
 
-Each element that some layer computes has a number of its own. Layers that only move elements (reshapes,
-slices, repetitions, borders, concatenations) give no new numbers, so a stream is right behind any of
-them if it has the right numbers in the right places, however the hardware brought them there.
+Each element that a layer computes has a number of its own. A layer that only moves elements (reshape, slice,
+repetition, border, concatenation) makes no new numbers. So a stream is right if the right numbers are in the right
+places, whatever way the hardware brought them there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from hlsgen.certify.netlist_reader import Cell, broken
 from hlsgen.ir import Concatenation, Graph, Pad, Rearrange, Repeat, Transpose, View
 from hlsgen.numerics.fixed import Array, IntType
 
-#: Numbers of a lane that holds anything, and of an empty lane that is 0.
+#: The number in a lane of unknown value, and in an empty lane that is 0.
 ANYTHING, EMPTY = -1, -2
 #: The constant code c of a border has the number _CONSTANTS + c.
 _CONSTANTS = -(1 << 40)
@@ -28,9 +28,9 @@ def constant(code: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class StreamContents:
-    """`elements` int64 (beats, lanes): numbers; each has `bits` bits and a code in lo..hi.
+    """What a stream carries. `elements` int64 (beats, lanes): numbers; each has `bits` bits and a code in lo..hi.
 
-    `units`: functions that the elements went through since; `operands`: of a join, both its streams.
+    `units`: the units of an unfinished function that the elements went through. `operands`: both streams of a join.
     """
 
     elements: Array
@@ -65,8 +65,10 @@ class StreamContents:
 
 
 class Elements:
-    """The numbers of the elements of every value of a graph, `numbers[i]` int64 (size,) row-major; `low` and
-    `high` are the codes that each can have."""
+    """The numbers of all elements of a graph. `numbers[i]`: those of value i, int64 (size,), row-major.
+
+    `low`, `high`: the range of codes of each number, int64.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -86,7 +88,7 @@ class Elements:
         self.low, self.high = np.concatenate(low), np.concatenate(high)
 
     def _moved(self, i: int) -> Array | None:
-        """The numbers behind a layer that only moves elements."""
+        """The numbers behind a layer that only moves elements; None behind one that computes."""
         layer = self.graph.layers[i]
         match layer:
             case View(op=op, source=source):
@@ -107,22 +109,22 @@ class Elements:
             case _:
                 return None
 
-    def reach(self, numbers: Array) -> tuple[Array, Array]:
-        """Least and greatest code of each element."""
+    def code_range(self, numbers: Array) -> tuple[Array, Array]:
+        """(least, greatest) code of each element, int64 as `numbers`."""
         fixed = numbers < ANYTHING
         place = np.where(fixed, 0, numbers)
         codes = numbers - _CONSTANTS
         return np.where(fixed, codes, self.low[place]), np.where(fixed, codes, self.high[place])
 
     def limit(self, value: int, low: Array, high: Array) -> None:
-        """What the elements of a computed value can be; arrays broadcast to it along its last axis."""
+        """Sets the range of codes of the elements of a computed value. The arrays broadcast along its last axis."""
         shape = self.graph.layers[value - 1].result.shape
         numbers = self.numbers[value]
         self.low[numbers] = np.broadcast_to(low, shape).ravel()
         self.high[numbers] = np.broadcast_to(high, shape).ravel()
 
     def name(self, number: int) -> str:
-        """For people."""
+        """What a number stands for, for messages."""
         if number in (ANYTHING, EMPTY):
             return "nothing"
         if number < ANYTHING:
@@ -132,7 +134,7 @@ class Elements:
         return f"element {number - start} of {of}"
 
     def expect(self, where: str, stream: StreamContents, value: int, order: Array) -> None:
-        """The stream carries all elements of a value, in that order. Raises HG055."""
+        """The stream carries all elements of a value in this order. Raises HG055 otherwise."""
         if stream.units:
             raise broken(where, f"it takes its input behind {stream.units[-1].name}, in the middle of a function.")
         wanted, found = self.numbers[value][order], stream.elements[stream.filled]
@@ -148,7 +150,7 @@ class Elements:
 
 
 def readable(where: str, stream: StreamContents, type_: IntType, bits: int, signed: int | None) -> None:
-    """A unit with elements of that width and sign reads the codes of a stream as they are. Raises HG055."""
+    """A unit that reads elements of this width and sign gets the codes of the stream. Raises HG055 otherwise."""
     if bits != stream.bits or type_.bits != bits or (signed is not None and signed != int(type_.signed)):
         raise broken(where, f"it reads {bits} bits ({'un' * (not signed)}signed), the codes are {type_}.")
     if stream.lo < type_.lo or stream.hi > type_.hi:
@@ -156,7 +158,10 @@ def readable(where: str, stream: StreamContents, type_: IntType, bits: int, sign
 
 
 def vectors(name: str, order: Array, columns: int) -> tuple[Array, Array]:
-    """(row of each vector, column of each of its elements) in a stream of vectors of so many. Raises HG055."""
+    """(row of each vector, column of each of its elements) in a stream of vectors of `columns` elements.
+
+    Raises HG055 if the elements of all vectors do not come in the same order.
+    """
     table = order.reshape(-1, columns)
     rows, inner = table // columns, table % columns
     if (rows != rows[:, :1]).any() or (inner != inner[:1]).any():
@@ -165,7 +170,7 @@ def vectors(name: str, order: Array, columns: int) -> tuple[Array, Array]:
 
 
 def pixels(name: str, order: Array, channels: int) -> Array:
-    """The channels of every pixel in the order in which they come, of an image row by row. Raises HG055."""
+    """The order of the channels of every pixel. Raises HG055 if the pixels of an image do not come row by row."""
     rows, inner = vectors(name, order, channels)
     if (rows != np.arange(len(rows))).any():
         raise broken(name, "its pixels do not arrive row by row.")

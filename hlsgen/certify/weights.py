@@ -1,7 +1,8 @@
-"""The units that sum: hg_mvu, hg_conv, hg_dwconv, against the weights of linear layers and convolutions.
+"""Proves layers with weights: hg_mvu, hg_conv, hg_dwconv and hg_dwmvu compute the sums of the model.
 
-The weights are read back from the memory in the order of use; where each meets which element follows from
-what the stream carries.
+The weights are read from the memory in the order in which the module uses them. What the stream carries says which
+element each of them meets. If each weight meets the element that it meets in the model, the sums are equal, since
+sums of integers do not depend on order. That they fit the accumulator follows from bounds.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hlsgen.numerics.fixed import Array
 
 _MVU = "SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE EVERY"
-#: How the memory is made, and the port that it may be written through; see wiring.
+#: The kind of memory, and the port through which it may be written; see `connectivity`.
 _FREE = "STYLE LOADABLE UNIT"
 #: Vectors at once.
 _SEVERAL = "WINDOWS TAPS"
@@ -35,11 +36,12 @@ _DEPTHWISE = f"PE {GEOMETRY} GROUPS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W
 
 @dataclass(frozen=True, eq=False)
 class UnitWeights:
-    """A unit's words: weight int64 (groups, rows, taps, columns), with the rows and columns of empty lanes.
+    """The weights in a unit's memory. weight: int64 (groups, rows, taps, columns), with empty rows and columns.
 
-    `channel` (groups, columns): the channel of the layer's source that a column meets, -1 if it is empty;
-    `zero`: of an empty column, whether it is 0 inside of the image. `border`: whether there are taps outside,
-    where all columns meet the code `pad`. A depthwise row has a column of its own: (groups, rows, taps).
+    A depthwise row has a column of its own: (groups, rows, taps).
+    `channel` (groups, columns): the channel of the layer's source that a column meets, -1 if it is empty.
+    `zero` (groups, columns): whether an empty column is 0 inside of the image.
+    `border`: whether there are taps outside of the image, where all columns meet the code `pad`.
     """
 
     cell: Cell
@@ -54,7 +56,7 @@ class UnitWeights:
 def matrix(
     cell: Cell, stream: StreamContents, layer: Linear, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream of sums of hg_mvu; their values are checked by `check`."""
+    """The stream of sums that hg_mvu sends. `check` proves their values. Raises HG055."""
     only(cell, _MVU, f"{_FREE} {_SEVERAL}")
     rows, columns = layer.weight.shape
     simd, pe, folds, row_folds = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
@@ -73,7 +75,7 @@ def matrix(
 def convolution(
     cell: Cell, stream: StreamContents, layer: Convolution, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream of sums of hg_conv or hg_dwconv, or of what stands behind hg_unfold."""
+    """The stream of sums that hg_conv, hg_dwconv or a unit behind hg_unfold sends. Raises HG055."""
     outputs = len(layer.weight)
     numbers = elements.numbers[value].reshape(-1, outputs)
     if cell.module in _AT_ONCE:
@@ -101,7 +103,10 @@ def convolution(
 
 
 def spread(cell: Cell, layer: Linear | Convolution, numbers: Array, shape: tuple[int, int, int]) -> StreamContents:
-    """Results (places, groups, rows) on (groups, beats, lanes) of a place, behind which lanes hold anything."""
+    """The stream of results (places, groups, rows), laid out as `shape` (groups, beats, lanes) for each place.
+
+    The lanes behind the last row of a group are unknown.
+    """
     type_, (groups, beats, lanes) = layer.result.type, shape
     if cell.number("ACC_W", 1) != type_.bits:
         raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its sums are {type_}.")
@@ -118,7 +123,10 @@ def check(
     elements: Elements,
     memories: Memories,
 ) -> tuple[Array, Array]:
-    """Weights, mode and empty lanes; gives the least and the greatest sum of each row. `order`: of the source."""
+    """Proves weights, mode and empty lanes of a unit. (least, greatest) sum of each row, int64 (rows,).
+
+    order: of the elements of the source. Raises HG055.
+    """
     source, name = layer.source.type, layer.name
     mode, width = cell.number("MODE"), cell.number("W_W", 1)
     readable(cell.name, stream, source, cell.number("X_W", 1), cell.number("X_SIGNED"))
@@ -159,7 +167,7 @@ def _read(
     mode: int,
     width: int,
 ) -> UnitWeights:
-    """The memory, with folding and the order of the stream undone."""
+    """Reads the memory and undoes the folding."""
     deep = cell.module == "hg_dwconv"
     taps = math.prod(layer.window.kernel) if isinstance(layer, Convolution) else 1
     channels, pe = layer.source.shape[-1], cell.number("PE", 1)
@@ -190,7 +198,7 @@ def _read(
 
 
 def _compare(layer: Linear | Convolution, sums: UnitWeights) -> None:
-    """The weights of the model, and nothing from empty lanes."""
+    """The weights are those of the model, and empty lanes add nothing. Raises HG055 otherwise."""
     model = layer.weight if isinstance(layer, Convolution) else layer.weight[:, None, None, :]
     outputs, high, wide, columns = model.shape
     model = model.reshape(outputs, high * wide, columns)

@@ -1,1 +1,1 @@
-"""When every beat of the hardware moves: latency, interval, sizes of FIFOs, deadlock."""
+"""Simulates the network to the cycle, sizes its FIFOs by that, and proves that it cannot deadlock."""

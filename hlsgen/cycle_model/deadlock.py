@@ -1,9 +1,11 @@
-"""Whether units could wait for each other for ever, whatever pauses the outside makes.
+"""Proves that no pauses of the source or the sink can bring the network into a deadlock.
 
-A unit with an enable holds a beat in every register of its pipeline if they come without a gap, but only the one
-that it offers if they do not: it stands still then, with gaps in it. What must never happen cannot rest on
-registers that may be empty. Here every unit holds as little as it ever does; units hold no less while others do,
-nothing decides anything by the data, so a frame that comes through here comes through at any pace of both ports.
+A pipeline with an enable has a register a stage. If beats come without a gap, each register holds one. If they
+come with gaps, the pipeline may stand still with only one beat in it, the one that it offers. So a proof must not
+rely on registers that may be empty.
+
+Here every unit holds as few beats as it ever does. A unit that can hold more never stops another one, and nothing
+decides anything by the data. So if a frame comes through here, frames come through at any pace of both ports.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from hlsgen.dataflow.units import Node
 
 
 def find_deadlock(nodes: Sequence[Node]) -> tuple[Blocked, ...]:
-    """Nodes that could wait for each other in a circle, empty if there are none."""
+    """Nodes that could wait for each other in a circle; empty if no deadlock is possible."""
     network = Simulation(nodes, least())
     network.feed(1)
     return network.blocked()

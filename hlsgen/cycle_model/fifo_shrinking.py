@@ -22,9 +22,9 @@ Cycles = tuple[int, int]
 
 @dataclass
 class Search:
-    """Simulations of variants of a network; a depth of 0 leaves a FIFO out.
+    """Simulates variants of a network with other depths, each at most once. A depth of 0 leaves a FIFO out.
 
-    `work` counts beats that were simulated, `effort` says how many may be.
+    `work` counts the beats that were simulated, `effort` limits them.
     """
 
     nodes: Sequence[Node]
@@ -33,7 +33,7 @@ class Search:
     work: int = 0
     firsts: dict[tuple[int, ...], int | None] = field(default_factory=dict)
     known: dict[tuple[int, ...], Cycles | None] = field(default_factory=dict)
-    held: dict[tuple[int, ...], Depths] = field(default_factory=dict)
+    occupied: dict[tuple[int, ...], Depths] = field(default_factory=dict)
     moving: dict[tuple[int, ...], bool] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], Simulation] | None = None
 
@@ -65,7 +65,7 @@ class Search:
         return self.firsts[key]
 
     def moves(self, depths: Depths) -> bool:
-        """Whether it moves on whatever pauses the ports make."""
+        """Whether no pauses of the ports can lead to a deadlock."""
         key = tuple(depths.values())
         if not self.forks:
             return True
@@ -85,7 +85,7 @@ class Search:
             self.begun = None
             fine = network.run(limit[1] if limit else None)
             self.known[key] = network.result() if fine else None
-            self.held[key] = network.held() if fine else {}
+            self.occupied[key] = network.fifo_occupancy() if fine else {}
             self._count(network)
         return self.known[key]
 
@@ -102,9 +102,9 @@ class Search:
     def trimmed(self, depths: Depths) -> Depths:
         """Without the room in FIFOs that was never used in a network that was measured: not a cycle is another."""
         key = tuple(depths.values())
-        fewer = {name: min(depth, self.held[key].get(name, depth)) for name, depth in depths.items()}
+        fewer = {name: min(depth, self.occupied[key].get(name, depth)) for name, depth in depths.items()}
         own = tuple(fewer.values())
-        self.firsts[own], self.known[own], self.held[own] = self.firsts[key], self.known[key], self.held[key]
+        self.firsts[own], self.known[own], self.occupied[own] = self.firsts[key], self.known[key], self.occupied[key]
         return fewer if self.moves(fewer) else depths
 
     def _count(self, network: Simulation) -> None:
@@ -134,10 +134,10 @@ def with_depths(nodes: Sequence[Node], depths: Depths) -> list[Node]:
 
 
 def narrow(search: Search, depths: Depths, least: Depths, limit: Cycles) -> tuple[Depths, Cycles, tuple[str, ...]]:
-    """Takes off what costs no cycle: from the memories of windows, then from the FIFOs. Which FIFOs cannot be smaller
-    by one without costing some.
+    """Takes away depth that costs no cycle: from the memories of windows, then from the FIFOs.
 
-    What the first frame needs is found soon; mostly, later ones need no more.
+    (depths, (latency, interval), names of the FIFOs of which one word less would cost cycles).
+    What the first frame needs is found quickly; mostly, later ones need no more.
     """
     depths = search.trimmed(depths)
     fewer = _windows(search, depths, least, limit)

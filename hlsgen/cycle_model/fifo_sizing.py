@@ -1,4 +1,4 @@
-"""Depths of all buffers: enough for a frame every `bottleneck` cycles, and not more where a branch waits."""
+"""Chooses the depths of all buffers: a frame every `bottleneck` cycles, and no more memory than that takes."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.units import Latency, busy, exact, traits
 from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
 
-#: Beats that may be simulated to find smaller depths; all that is needed for correct ones is not counted.
+#: Beats that the search for smaller depths may simulate. What correct depths need is simulated beyond that.
 EFFORT = 8_000_000
-#: Frames of a run without limits.
+#: Frames of a simulation with unlimited buffers.
 OPEN_FRAMES = 4
-#: How much more memory may be spent to keep the first frame from waiting.
+#: Share of memory that may be added so that the first frame does not wait.
 FIRST_FRAME_SHARE = 0.25
-#: How often depths are doubled before the network is taken to be as fast as it can be.
+#: How often depths are doubled at most; a network that is not faster then counts as being as fast as it can.
 GROWTH = 8
 
 
 @dataclass(frozen=True, eq=False)
 class SizedBuffers:
-    """Stages with depths, without FIFOs that do nothing; what they take, by simulation.
+    """The nodes with the chosen depths, without useless FIFOs, and the cycles that simulation gives for them.
 
-    `bottleneck`: the least interval that any depths could give. `critical`: FIFOs that would, with a depth
-    less by one, give a longer latency or interval, or a deadlock, with ports that never pause. The others have
-    the least depth with which the network cannot come to a standstill when they do.
+    `bottleneck`: the least interval that any depths could give.
+    `critical`: FIFOs whose depth, less by one, costs latency or interval, or is a deadlock, though the ports never
+    pause. The other FIFOs have the least depth with which no pauses of the ports lead to a deadlock.
     """
 
     nodes: list[Node]
@@ -41,33 +41,33 @@ class SizedBuffers:
 
 
 def size(nodes: Sequence[Node], latency: Latency, effort: int = EFFORT) -> SizedBuffers:
-    """Chooses the depths of all FIFOs and of the memories of windows; those given do not matter.
+    """Chooses the depths of all FIFOs and of the memories of windows. The depths in `nodes` do not matter.
 
-    FIFOs are added where the network could not be as fast as its slowest unit without them.
-    The same nodes always give the same depths. Raises ValueError if no depths let frames through.
+    It adds FIFOs if the network cannot be as fast as its slowest unit without them.
+    The same nodes always give the same depths. Raises ValueError if the network blocks with any depths.
     """
     bottleneck = max(busy(node) for node in nodes)
-    ideal, interval, first_held = _open(nodes, latency, bottleneck)
+    ideal, interval, first_frame = _open(nodes, latency, bottleneck)
     if interval > bottleneck:
         more = _with_fifos(nodes)
         found = _open(more, latency, bottleneck)
         if found[1] < interval:
-            nodes, (ideal, interval, first_held) = more, found
+            nodes, (ideal, interval, first_frame) = more, found
     least = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
     least |= {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)}
     wanted = _occupancy(nodes, latency, max(bottleneck, interval), least)
-    wanted = _moving(nodes, wanted)
+    wanted = _without_deadlock(nodes, wanted)
     search = Search(nodes, latency, effort)
     depths, limit = _grow(search, wanted, max(bottleneck, interval))
     if limit[0] > ideal:
-        depths, limit = _first_frame(search, depths, limit, first_held)
+        depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
     return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical)
 
 
 def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
-    """With a FIFO in front of every unit that does not take beats at an even pace and has no room for many."""
+    """The nodes with a FIFO in front of every unit that takes beats at an uneven pace and can store few of them."""
     result: list[Node] = []
     made = {wire: node for node in nodes for wire in node.outputs}
     for node in nodes:
@@ -84,43 +84,43 @@ def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
 
 
 def _bits(nodes: Sequence[Node], depths: dict[str, int]) -> int:
-    """Size of all buffers together."""
+    """Bits of all buffers together."""
     return sum(depths.get(node.name, 0) * node.source.bits for node in nodes)
 
 
 def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int, dict[str, int]]:
-    """(latency, interval, what is held for the first frame) with endless buffers.
+    """(latency, interval, occupancy of the first frame) with unlimited buffers.
 
-    An interval that is the goal for some frames is taken to stay so: without limits nothing ever repeats.
+    If the interval is the goal for some frames, it counts as the goal for ever: without limits, times never repeat.
     """
     network = Simulation(nodes, exact(latency, unlimited=True))
     network.feed(1)
-    held = network.flow().occupancy
+    first_frame = network.trace().occupancy
     network.feed(OPEN_FRAMES - 1)
     if network.blocked() or (network.result()[1] > goal and not network.run()):
         raise ValueError("; ".join(map(str, network.blocked())))
-    return *network.result(), held
+    return *network.result(), first_frame
 
 
 def _occupancy(nodes: Sequence[Node], latency: Latency, interval: int, least: dict[str, int]) -> dict[str, int]:
-    """What endless buffers hold when a frame comes every `interval` cycles."""
+    """Occupancy of unlimited buffers when a frame comes every `interval` cycles; at least `least`."""
     network = Simulation(nodes, exact(latency, unlimited=True))
     network.feed(3, interval)
     while not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)
-    held = network.flow().occupancy
-    return {name: max(depth, held[name]) for name, depth in least.items()}
+    occupancy = network.trace().occupancy
+    return {name: max(depth, occupancy[name]) for name, depth in least.items()}
 
 
-def _moving(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str, int]:
-    """Adds what is missing for a network that no pauses can stop. Raises ValueError if depths do not help."""
+def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str, int]:
+    """Adds depth until no pauses can lead to a deadlock. Raises ValueError if no depth is enough."""
     circle = find_deadlock(with_depths(nodes, depths))
     never = find_deadlock(with_depths(nodes, dict.fromkeys(depths, ENDLESS))) if circle else ()
     if never:
         raise ValueError("; ".join(map(str, never)))
     fifos = {s.name for s in nodes if isinstance(s.unit, Fifo)}
     while circle:
-        # What is full now can no longer be when it has room for a frame, so this ends.
+        # A buffer with room for a frame is never full, so this ends.
         full = [blocked.node for blocked in circle if blocked.full and blocked.node in fifos]
         growing = full or [blocked.node for blocked in circle if blocked.node in depths] or list(depths)
         depths = {**depths, **{name: depths[name] + 1 + depths[name] // 16 for name in growing}}
@@ -129,7 +129,7 @@ def _moving(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str, int]:
 
 
 def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, int], tuple[int, int]]:
-    """Doubles depths until the interval is the goal, if need be GROWTH times; the latency is as it comes."""
+    """Doubles all depths until the interval is the goal, at most GROWTH times. (depths, (latency, interval))."""
     best = search.measured(depths)
     chosen = depths
     for _ in range(GROWTH):
@@ -145,10 +145,10 @@ def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, 
 
 
 def _first_frame(
-    search: Search, depths: dict[str, int], limit: tuple[int, int], held: dict[str, int]
+    search: Search, depths: dict[str, int], limit: tuple[int, int], occupancy: dict[str, int]
 ) -> tuple[dict[str, int], tuple[int, int]]:
-    """Adds what the first frame needs in order not to wait, or, where that is too much, a share of the depth."""
-    all_of_it = {name: max(depth, held[name]) for name, depth in depths.items()}
+    """Adds the depth with which the first frame does not wait or, if that is too much memory, a share of it."""
+    all_of_it = {name: max(depth, occupancy[name]) for name, depth in depths.items()}
     some = {name: min(all_of_it[name], int(depth * (1 + FIRST_FRAME_SHARE)) + 1) for name, depth in depths.items()}
     affordable = _bits(search.nodes, all_of_it) <= (1 + FIRST_FRAME_SHARE) * _bits(search.nodes, depths)
     more = all_of_it if affordable else some

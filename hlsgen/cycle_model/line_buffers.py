@@ -1,4 +1,11 @@
-"""Units that keep words to send them more than once: windows, blocks, vectors. See `processes`."""
+"""Units with a memory from which they send words more than once: windows of an image, blocks, vectors.
+
+Such a unit has two sides, and each has its own function here. The reading side starts a window as soon as its
+last word is stored. The writing side takes a word as soon as its place in the memory is free. Each side goes as
+far as the other one and the wires allow; the process yields when neither gets any further.
+
+Both sides translate between cycles and enabled cycles (see `processes`), each with an `EnableClock` of its own.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hlsgen.cycle_model.processes import Process, Wire
+from hlsgen.cycle_model.processes import Process, Wire, next_offer
 from hlsgen.dataflow.units import ConvUnit, SlidingWindow, WindowUnit
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
@@ -15,11 +22,11 @@ from hlsgen.numerics.fixed import Array
 
 @dataclass
 class Buffer:
-    """The memory of a unit that sends a window (a block) after the other.
+    """The memory of a unit that sends one window (one block) after the other.
 
-    Window v of a frame may start when word needs[v] of the frame is stored; while it is awaited or
-    sent, words from keeps[v] on are kept. A frame is `words` words, a window takes `period` enabled
-    cycles, starts[v] is the enabled cycle in which window v (of all frames) began.
+    A frame is `words` words. Window v of a frame may start when word needs[v] of the frame is stored. Until the
+    window is sent, the words from keeps[v] on stay in the memory, which has room for `depth` words. A window takes
+    `period` enabled cycles. starts[v] is the enabled cycle in which window v (of all frames) began.
     """
 
     needs: Sequence[int]
@@ -29,132 +36,214 @@ class Buffer:
     period: int
     starts: list[int] = field(default_factory=list)
 
+    def needed(self, window: int) -> int:
+        """The last word, of all frames, that a window, of all frames, needs."""
+        frame, place = divmod(window, len(self.needs))
+        return frame * self.words + self.needs[place]
+
+    def kept(self, window: int) -> int:
+        """The first word, of all frames, that has to stay until a window, of all frames, is sent."""
+        frame, place = divmod(window, len(self.keeps))
+        return frame * self.words + self.keeps[place]
+
+
+class EnableClock:
+    """Translates between the cycles and the enabled cycles of a unit, by the beats that it sends.
+
+    The unit stands still from the cycle in which it offers a beat to the cycle in which the beat is taken. So
+    `lost`, the cycles in which it stood still, is taken - due of the last beat that was passed. A clock passes
+    beats in order: the questions to it must come in the order of time.
+    """
+
+    __slots__ = ("due", "lost", "passed", "taken")
+
+    def __init__(self, result: Wire) -> None:
+        self.due, self.taken = result.due, result.taken
+        self.passed = self.lost = 0
+
+    def enabled(self, cycle: int) -> int | None:
+        """The number of the first enabled cycle that is not before `cycle`; None if that is not known yet."""
+        due, taken = self.due, self.taken
+        while self.passed < len(due) and due[self.passed] + self.lost <= cycle:
+            if self.passed == len(taken):
+                return None
+            left = taken[self.passed]
+            self.lost = left - due[self.passed]
+            self.passed += 1
+            if left > cycle:
+                cycle = left
+        return cycle - self.lost
+
+    def cycle(self, enabled: int) -> int | None:
+        """The cycle in which an enabled cycle is over; None if that is not known yet."""
+        due, taken = self.due, self.taken
+        while self.passed < len(due) and due[self.passed] <= enabled:
+            if self.passed == len(taken):
+                return None
+            self.lost = taken[self.passed] - due[self.passed]
+            self.passed += 1
+        return enabled + self.lost
+
+
+class WindowReader:
+    """The reading side of `windows`."""
+
+    def __init__(self, wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> None:
+        self.taken, self.due, self.buffer = wire.taken, result.due, buffer
+        self.first, self.step = first, step
+        self.clock = EnableClock(result)
+        self.needed = buffer.needed(0)
+
+    def start_windows(self) -> bool:
+        """Starts all windows whose start is known; False if there are none."""
+        buffer, starts = self.buffer, self.buffer.starts
+        before = len(starts)
+        while self.needed < len(self.taken):
+            stored = self.taken[self.needed] + 1
+            start = starts[-1] + buffer.period if starts else 0
+            if stored - self.clock.lost > start:
+                enabled = self.clock.enabled(stored)
+                if enabled is None:
+                    break
+                start = max(start, enabled)
+            starts.append(start)
+            self.due.extend(range(start + self.first, start + self.first + buffer.period, self.step))
+            self.needed = buffer.needed(len(starts))
+        return len(starts) > before
+
+
+class WindowWriter:
+    """The writing side of `windows`."""
+
+    def __init__(self, wire: Wire, result: Wire, buffer: Buffer) -> None:
+        self.wire, self.buffer = wire, buffer
+        self.clock = EnableClock(result)
+        #: The first window that still needs words when the next word is written, and the first of these words.
+        self.window, self.kept = 0, buffer.kept(0)
+        #: Windows that are known to be sent, and the first cycle after the last one of them.
+        self.sent, self.free = 0, 0
+
+    def store_words(self) -> bool:
+        """Takes all words whose cycle is known; False if there are none."""
+        wire, taken, buffer = self.wire, self.wire.taken, self.buffer
+        before = len(taken)
+        while len(taken) < len(wire.due):
+            overwritten = len(taken) - buffer.depth
+            while self.kept <= overwritten and self.window < len(buffer.starts):
+                self.window += 1
+                self.kept = buffer.kept(self.window)
+            if self.kept <= overwritten:  # by a window that has not even started
+                break
+            if self.sent < self.window:
+                end = self.clock.cycle(buffer.starts[self.window - 1] + buffer.period - 1)
+                if end is None:
+                    break
+                self.sent, self.free = self.window, end + 1
+            cycle = next_offer(wire)
+            taken.append(cycle if cycle > self.free else self.free)
+        return len(taken) > before
+
 
 def windows(wire: Wire, result: Wire, buffer: Buffer, first: int, step: int) -> Process:
-    """A unit with an enable behind a memory that is written without it: hg_conv, hg_dwconv, hg_pool, hg_gather.
+    """hg_conv, hg_dwconv, hg_pool, hg_gather: the unit has an enable, the memory in front of it is written without.
 
-    A window gives a beat every `step` enabled cycles of its period, the first one `first` enabled cycles
-    after it began. Words are written from the cycle after the one in which the last word was sent of
-    the last window that needs their place.
+    A window gives a beat every `step` enabled cycles of its period. The first one comes `first` enabled cycles
+    after the window began. A word is written no earlier than in the cycle after the last window that needs its
+    place has sent its last word.
     """
-    due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
-    starts, words, period, depth = buffer.starts, buffer.words, buffer.period, buffer.depth
-    needs, keeps = list(buffer.needs), list(buffer.keeps)
-    count = len(needs)
-    k = late = 0  # words
-    t = -1
-    v, base, need = 0, 0, needs[0]  # window, first word of its frame, last word that it needs
-    left = lost = 0  # beats known to be gone, cycles lost by them
-    u, keep, free, freed = 0, keeps[0], 0, 0  # window that is being sent when a word is written; first cycle of it
-    back = back_lost = 0
+    reader, writer = WindowReader(wire, result, buffer, first, step), WindowWriter(wire, result, buffer)
     while True:
-        moved = False
-        while need < k:
-            t_full = taken[need] + 1
-            start = starts[-1] + period if starts else 0
-            if t_full - lost > start:
-                while left < len(out) and left < len(gone) and out[left] + lost <= t_full:
-                    lost = gone[left] - out[left]
-                    if gone[left] > t_full:
-                        t_full = gone[left]
-                    left += 1
-                if left < len(out) and out[left] + lost <= t_full:
-                    break
-                if t_full - lost > start:
-                    start = t_full - lost
-            starts.append(start)
-            out.extend(range(start + first, start + first + period, step))
-            v += 1
-            if v % count == 0:
-                base += words
-            need = base + needs[v % count]
-            moved = True
-        while k < len(due):
-            while keep <= k - depth and u < v:
-                u += 1
-                keep = u // count * words + keeps[u % count]
-            if keep <= k - depth:
-                break
-            if freed < u:
-                end = starts[u - 1] + period - 1
-                while back < len(out) and back < len(gone) and out[back] <= end:
-                    back_lost = gone[back] - out[back]
-                    back += 1
-                if back < len(out) and out[back] <= end:
-                    break
-                free, freed = end + back_lost + 1, u
-            t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
-            if free > t:
-                t = free
-            taken.append(t)
-            late = t - due[k]
-            k += 1
-            moved = True
-        if not moved:
+        started = reader.start_windows()
+        stored = writer.store_words()
+        if not (started or stored):
             yield
 
 
-def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Process:
-    """hg_mvu: vectors of `length` beats, each sent `repeat` times; the sum of the last beat that is sent
-    in enabled cycle c is offered in c + tail.
+class VectorReader:
+    """The reading side of `matrix`. `sent`: enabled cycle in which each beat is multiplied for the last time."""
 
-    The register between buffer and multipliers fills in lost cycles too.
-    """
-    due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
-    depth = 4 if repeat == 1 and length > 2 else 2 * length
-    sent: list[int] = []  # enabled cycle in which each beat is multiplied for the last time
-    k = late = 0
-    t = last = -1
-    read, place = 0, 0
-    left = lost = back = back_lost = 0
-    while True:
-        moved = False
-        while read < k:
-            t_read = taken[read] + 2
-            while left < len(out) and left < len(gone) and out[left] + lost <= t_read:
-                lost = gone[left] - out[left]
-                t_read = max(t_read, gone[left])
-                left += 1
-            if left < len(out) and out[left] + lost <= t_read:
+    def __init__(self, wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> None:
+        self.taken, self.due = wire.taken, result.due
+        self.length, self.repeat, self.tail = length, repeat, tail
+        self.clock = EnableClock(result)
+        self.sent: list[int] = []
+        #: Beats that were read for the first time, and the last enabled cycle in which the multipliers have work.
+        self.read, self.busy = 0, -1
+
+    def multiply_beats(self) -> bool:
+        """Reads all beats whose cycle is known; False if there are none."""
+        length, passes = self.length, self.repeat
+        before = self.read
+        while self.read < len(self.taken):
+            # A beat needs two cycles from the port to the multipliers.
+            enabled = self.clock.enabled(self.taken[self.read] + 2)
+            if enabled is None:
                 break
-            last = max(t_read - lost, last + 1)
-            read += 1
-            place += 1
-            moved = True
-            if repeat == 1:
-                sent.append(last)
-            if place == length:
-                place = 0
-                out.extend(range(last + tail, last + tail + repeat * length, length))
-                last += (repeat - 1) * length
-                if repeat > 1:
-                    sent.extend(range(last - length + 1, last + 1))
-        while k < len(due):
-            ready = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
-            if k >= depth:
+            self.busy = max(enabled, self.busy + 1)
+            self.read += 1
+            if passes == 1:
+                self.sent.append(self.busy)
+            if self.read % length == 0:
+                # The vector is complete: its first pass ends now, the other passes follow without a gap.
+                self.due.extend(range(self.busy + self.tail, self.busy + self.tail + passes * length, length))
+                self.busy += (passes - 1) * length
+                if passes > 1:
+                    self.sent.extend(range(self.busy - length + 1, self.busy + 1))
+        return self.read > before
+
+
+class VectorWriter:
+    """The writing side of `matrix`. `sent`: see VectorReader."""
+
+    def __init__(self, wire: Wire, result: Wire, length: int, repeat: int, sent: list[int]) -> None:
+        self.wire, self.sent, self.repeated = wire, sent, repeat > 1
+        self.depth = 4 if repeat == 1 and length > 2 else 2 * length
+        self.clock = EnableClock(result)
+
+    def _read(self, beat: int) -> int:
+        """The last enabled cycle in which the place of a beat must not be overwritten."""
+        if self.repeated:
+            return self.sent[beat] - 1
+        return self.sent[beat - 1] if beat else -1
+
+    def store_beats(self) -> bool:
+        """Takes all beats whose cycle is known; False if there are none."""
+        wire, taken, sent = self.wire, self.wire.taken, self.sent
+        before = len(taken)
+        while len(taken) < len(wire.due):
+            cycle = next_offer(wire)
+            overwritten = len(taken) - self.depth
+            if overwritten >= 0:
                 # Its place is read when the beat before it goes on to the multipliers, or later.
-                if len(sent) < k - depth + (repeat > 1):
+                if len(sent) < overwritten + self.repeated:
                     break
-                before = sent[k - depth] - 1 if repeat > 1 else (sent[k - depth - 1] if k > depth else -1)
-                while back < len(out) and back < len(gone) and out[back] <= before:
-                    back_lost = gone[back] - out[back]
-                    back += 1
-                if back < len(out) and out[back] <= before:
+                end = self.clock.cycle(self._read(overwritten))
+                if end is None:
                     break
-                ready = max(ready, before + back_lost + 1)
-            t = ready
-            taken.append(t)
-            late = t - due[k]
-            k += 1
-            moved = True
-        if not moved:
+                cycle = max(cycle, end + 1)
+            taken.append(cycle)
+        return len(taken) > before
+
+
+def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Process:
+    """hg_mvu: vectors of `length` beats, each of them sent `repeat` times.
+
+    The sum of a pass over a vector is offered `tail` enabled cycles after the last beat of the pass is multiplied.
+    The register between memory and multipliers fills in lost cycles too.
+    """
+    reader = VectorReader(wire, result, length, repeat, tail)
+    writer = VectorWriter(wire, result, length, repeat, reader.sent)
+    while True:
+        multiplied = reader.multiply_beats()
+        stored = writer.store_beats()
+        if not (multiplied or stored):
             yield
 
 
 def window_words(window: Window, height: int, width: int, folds: int) -> tuple[list[int], list[int]]:
-    """(last word that each window of an image needs, first word that is kept while it is sent), see hg_window.
+    """Which words of an image each window needs: the `needs` and `keeps` of a Buffer, one of each a window.
 
-    A pixel is `folds` words.
+    The module hg_window counts the same way. A pixel is `folds` words.
     """
     rows, columns = window.size(height, width)
     (tall, wide), (down, across), (top, left, *_) = window.reach, window.strides, window.pads
@@ -172,7 +261,7 @@ def window_words(window: Window, height: int, width: int, folds: int) -> tuple[l
 
 
 def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
-    """`window_words` of a unit, and the words of an image."""
+    """(needs, keeps, words) of the Buffer of a unit: its `window_words`, and the number of words of an image."""
     if isinstance(unit, SlidingWindow):
         window, width, folds = unit.span, unit.across, unit.folds
     else:
@@ -182,13 +271,16 @@ def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
 
 
 def least_depth(unit: WindowUnit) -> int:
-    """Words that the memory of a unit with windows has to have."""
+    """The least depth, in words, with which the memory of a unit holds every window: less is a deadlock."""
     needs, keeps, _ = words_of(unit)
     return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1
 
 
 def span(buffer: Buffer, taken: Array, out: Wire) -> int:
-    """Most words from the oldest that is kept to the newest."""
+    """The most words that the memory ever spans, from the oldest that stays to the newest: a depth that is enough.
+
+    taken: int64 (words,), the cycle in which each word was written. out: the wire that the unit sends on.
+    """
     due = np.array(out.due[: len(out.taken)], np.int64)
     lost: Array = np.concatenate([[0], np.array(out.taken, np.int64) - due])
     last = np.array(buffer.starts, np.int64) + buffer.period - 1

@@ -1,12 +1,12 @@
-"""How each kind of unit moves beats, cycle by cycle, with the arithmetic left out.
+"""One process (a Python generator) for each kind of unit: when it moves each beat, without the values.
 
-A unit is a generator over the wires it touches: it takes beats and offers others as far as what it knows
-allows, and yields when it needs to know more. Beats are in order on every wire and no unit decides
-anything by the data, so the times follow from each other in any order in which they become known.
+A process takes beats from its wires and offers beats on others. It goes as far as it can with the times that are
+known, and yields when it needs a time that is not known yet. Beats stay in order on every wire, and no unit
+decides anything by the data. So the order in which the processes run does not matter: the times come out the same.
 
-A unit with an enable (en = m_ready || !m_valid) stands still, with all that is in it, while its offered
-beat waits. Its times are therefore counted in enabled cycles: a cycle t that comes after so many lost
-cycles has the number t - lost, and `lost` is known from the last beat that left: taken - due.
+A unit with an enable (en = m_ready || !m_valid) stands still, with all that is in it, while the beat that it offers
+waits. Such a unit counts time in enabled cycles. A cycle t that comes after `lost` cycles of standing still is the
+enabled cycle t - lost. The last beat that left the unit tells `lost`: it is taken - due of that beat.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Process = Iterator[None]
 
 
 class Wire:
-    """A stream: beat k is taken in cycle taken[k].
+    """A stream between two units. Its consumer takes beat k in cycle taken[k].
 
-    It is offered from cycle due[k] + taken[k-1] - due[k-1] on if the producer has an enable (`frozen`),
-    where due counts enabled cycles, else from cycle max(due[k], taken[k-1] + 1) on.
+    If the producer has an enable (`frozen`), due[k] counts enabled cycles, and beat k is offered from cycle
+    due[k] + taken[k-1] - due[k-1] on. Otherwise it is offered from cycle max(due[k], taken[k-1] + 1) on.
     """
 
     __slots__ = ("consumer", "due", "frozen", "known_due", "known_taken", "name", "producer", "taken")
@@ -43,21 +43,32 @@ class Wire:
 
 
 def offered(wire: Wire, taken: Array) -> Array:
-    """Cycle in which each beat is offered, as far as it is known."""
+    """The cycle in which each beat is offered, int64, for all beats of which it is known."""
     due: Array = np.array(wire.due[: len(taken) + 1], np.int64)
     before = taken[: len(due) - 1]
     due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
     return due
 
 
+def next_offer(wire: Wire) -> int:
+    """Cycle in which the first beat that is not taken yet is offered."""
+    due, taken = wire.due, wire.taken
+    k = len(taken)
+    if not k:
+        return due[0]
+    if wire.frozen:
+        return due[k] + taken[-1] - due[k - 1]
+    return due[k] if due[k] > taken[-1] else taken[-1] + 1
+
+
 def source(wire: Wire) -> Process:
-    """The outside at the input: whoever runs the network fills wire.due."""
+    """The source outside of the input port. It does nothing: whoever runs the network fills wire.due."""
     while True:
         yield
 
 
 def sink(wire: Wire, ready: Sequence[bool]) -> Process:
-    """The outside at the output: ready in cycle t if ready[t mod len(ready)], always if that is empty."""
+    """The sink outside of the output port: ready in cycle t if ready[t mod len(ready)], always if that is empty."""
     due, taken, period = wire.due, wire.taken, len(ready)
     last = -1
     while True:
@@ -71,7 +82,10 @@ def sink(wire: Wire, ready: Sequence[bool]) -> Process:
 
 
 def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Process:
-    """A unit with an enable: of every period the beats that are marked give one, `latency` enabled cycles later."""
+    """A unit with an enable and one input. It sends a beat `latency` enabled cycles after it took a marked one.
+
+    `gives` marks the beats of a period; the period repeats.
+    """
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = left = lost = late = 0
     t, place, period = -1, 0, len(gives)
@@ -95,7 +109,7 @@ def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (Tr
 
 
 def join(first: Wire, second: Wire, result: Wire, latency: int) -> Process:
-    """A unit with an enable that takes a beat of both in the same cycle."""
+    """A unit with an enable that takes a beat of each wire in the same cycle, and sends one `latency` later."""
     out, gone = result.due, result.taken
     k = left = lost = first_late = second_late = 0
     t = -1
@@ -118,7 +132,7 @@ def join(first: Wire, second: Wire, result: Wire, latency: int) -> Process:
 
 
 def fifo(wire: Wire, result: Wire, depth: int) -> Process:
-    """hg_fifo; with depth 2 hg_slice too."""
+    """hg_fifo of `depth` beats. With depth 2 it is hg_slice as well."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = 0
     t = -1
@@ -138,7 +152,10 @@ def fifo(wire: Wire, result: Wire, depth: int) -> Process:
 
 
 def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int], room: int) -> Process:
-    """hg_width: `enters` and `leaves` are the elements of each beat of a period, of equal sums."""
+    """hg_width: `enters` and `leaves` say how many elements each beat of a period has. Both have the same sum.
+
+    It takes a beat while it stores at most `room` elements.
+    """
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = stored = freed = left = made = 0
     t, offered = -1, leaves[0]  # elements up to and with the beat that is not offered yet
@@ -164,7 +181,7 @@ def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int]
 
 
 def fork(wire: Wire, results: Sequence[Wire]) -> Process:
-    """hg_fork: every output takes the beat on its own, the last one frees it."""
+    """hg_fork: every output takes the beat in its own cycle. The beat is gone when the last output took it."""
     due, taken, frozen = wire.due, wire.taken, wire.frozen
     k = late = 0
     t = -1
@@ -184,9 +201,9 @@ def fork(wire: Wire, results: Sequence[Wire]) -> Process:
 
 
 def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Process:
-    """hg_concat and hg_pad: beat n of a period comes from wire order[n], without delay; -1: it is made here.
+    """hg_concat and hg_pad: beat n of a period comes from wire order[n] without delay; with -1, the unit makes it.
 
-    What is made is always offered, but at the begin of a period together with the next beat of wire 0.
+    A beat that the unit makes is always on offer. Only the first of a period waits for the next beat of wire 0.
     """
     out, gone, period = result.due, result.taken, len(order)
     passed = [0] * len(wires)
@@ -214,7 +231,7 @@ def route(wires: Sequence[Wire], result: Wire, order: Sequence[int]) -> Process:
 
 
 def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
-    """hg_take: of every period some beats go through without delay, the others are dropped at once."""
+    """hg_take: the beats of a period that `keeps` marks go through without delay, the others are dropped at once."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = place = 0
     t = -1
@@ -234,7 +251,7 @@ def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
 
 
 def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], int]:
-    """Elements of each beat of a group that hg_width takes and sends, and how many it may hold when it takes."""
+    """(enters, leaves, room) of `width` for the hg_width between two streams."""
     take, send = source.lanes, result.lanes
     both = math.gcd(take, send)
     aligned = source.group % take == 0 and result.group % send == 0
@@ -250,7 +267,7 @@ def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], i
 
 
 def kept_beats(unit: Crop) -> list[bool]:
-    """Of every beat of an image, whether hg_take lets it through."""
+    """For each beat of an image: whether hg_take lets it through."""
     height, width, folds = unit.sizes
     rows, columns, beats = range(*unit.rows), range(*unit.columns), range(*unit.beats)
     return [
@@ -259,7 +276,7 @@ def kept_beats(unit: Crop) -> list[bool]:
 
 
 def completing_beats(unit: TiledPool) -> list[bool]:
-    """Of every beat of an image, whether it completes a result of hg_reduce."""
+    """For each beat of an image: whether it completes a result of hg_reduce."""
     (tall, wide), (rows, columns) = unit.kernel, unit.size
     return [
         y % tall == tall - 1 and y // tall < rows and x % wide == wide - 1 and x // wide < columns
@@ -270,7 +287,7 @@ def completing_beats(unit: TiledPool) -> list[bool]:
 
 
 def pad_beats(unit: PadBorder) -> list[int]:
-    """Of every beat that hg_pad sends for an image: 0 if it is of the image, -1 of the border."""
+    """For each beat that hg_pad sends for an image: 0 if it is part of the image, -1 if it is part of the border."""
     top, left, bottom, right = unit.pads
     line = [-1] * (left * unit.folds) + [0] * (unit.width * unit.folds) + [-1] * (right * unit.folds)
     return [-1] * (top * len(line)) + line * unit.height + [-1] * (bottom * len(line))

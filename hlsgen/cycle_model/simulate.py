@@ -1,6 +1,6 @@
-"""Every beat of every stream, to the cycle: what RTL simulation of a network of nodes would show.
+"""Simulates a network of nodes: the cycle in which every beat of every stream moves, as RTL simulation would show it.
 
-Cycle 0 is the one in which the outside offers the first input beat; all units are empty then.
+Cycle 0 is the one in which the source offers the first input beat. All units are empty then.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from hlsgen.numerics.fixed import Array
 
 #: Names of the streams outside.
 INPUT, OUTPUT = "input", "output"
-#: Frames after which `measure` gives up waiting for times that repeat, and how many frames may take turns.
+#: Frames after which `measure` no longer waits for times that repeat, and the longest period that it looks for.
 MOST_FRAMES, MOST_PERIOD = 24, 8
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """A node that waits for ever: for a beat on a stream, or, if that is `full`, for one to be taken from it."""
+    """A node that waits for ever: for a beat on a stream or, if `full`, for the consumer to take one from it."""
 
     node: str
     stream: str
@@ -39,12 +39,13 @@ class Blocked:
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """What happened. `offered` and `taken`: for each stream int64 (beats,), cycles.
+    """What a simulation recorded.
 
-    `occupancy`: for each FIFO the most beats that it held, for each unit with windows the most words from
-    the oldest that is kept to the newest: the depth with which nothing would have been otherwise.
-    `ends`: cycle of the last output beat of each frame. `deadlock`: nodes that wait for each other
-    in a circle, empty if all frames came through.
+    `offered`, `taken`: for each stream the cycles in which its beats are offered and taken, int64 (beats,).
+    `occupancy`: the least depth of each FIFO and of each memory of windows with which every time would be the
+    same. For a FIFO that is the most beats in it, for a memory the most words from the oldest to the newest.
+    `ends`: the cycle of the last output beat of each frame.
+    `deadlock`: nodes that wait for each other in a circle, empty if all frames came through.
     """
 
     offered: dict[str, Array]
@@ -75,18 +76,19 @@ def simulate(
 ) -> Trace:
     """Runs frames through the nodes.
 
-    pace: cycles a frame for the source, None: it always has a beat. unlimited: FIFOs and the memories of
-    windows have room for everything. ready: of which cycles the sink takes a beat, repeated; empty: of all.
+    pace: cycles that the source takes for a frame; None: it always has a beat.
+    unlimited: FIFOs and the memories of windows have room for everything.
+    ready: the cycles in which the sink takes a beat, repeated for ever; empty: it takes one in every cycle.
     """
     network = Simulation(nodes, exact(latency, unlimited=unlimited), ready)
     network.feed(frames, pace)
-    return network.flow()
+    return network.trace()
 
 
 def measure(nodes: Sequence[Node], latency: Latency) -> tuple[int, int]:
     """(latency, interval) with a source that always has a beat and a sink that takes at once.
 
-    The interval is that for ever, the longest one if several repeat. Raises ValueError if the network blocks.
+    The interval holds for ever; it is the longest one if several take turns. Raises ValueError at a deadlock.
     """
     network = Simulation(nodes, exact(latency))
     if not network.run():
@@ -95,11 +97,11 @@ def measure(nodes: Sequence[Node], latency: Latency) -> tuple[int, int]:
 
 
 class Simulation:
-    """Wires between units, and how far each of them has come."""
+    """The wires between the units, and the process of each unit."""
 
     def __init__(self, nodes: Sequence[Node], model: Model, ready: Sequence[bool] = ()) -> None:
         self.nodes, self.frames = tuple(nodes), 0
-        # Frames that have to be alike to be alike for ever.
+        # So many frames have to be alike for all that follow to be alike.
         self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)
         self.buffers: dict[str, Buffer] = {}
         self.wires = {INPUT: Wire(INPUT, False)}
@@ -127,11 +129,11 @@ class Simulation:
 
     @property
     def beats(self) -> tuple[int, int]:
-        """Beats of a frame that come in and go out."""
+        """(input beats, output beats) of a frame."""
         return self.nodes[0].source.beats, self.nodes[-1].result.beats
 
     def feed(self, frames: int, pace: int | None = None) -> None:
-        """Runs more frames through."""
+        """Offers more frames at the input and runs them; pace as in `simulate`."""
         beats, start = self.beats[0], self.frames
         due = self.wires[INPUT].due
         for frame in range(start, start + frames):
@@ -166,7 +168,7 @@ class Simulation:
         return tuple(self.sink.taken[self.beats[1] - 1 :: self.beats[1]])
 
     def blocked(self) -> tuple[Blocked, ...]:
-        """Stages that wait for each other, each for what the next one does; nobody if all frames are through."""
+        """The nodes of a deadlock, each waiting for the next one; empty if all frames are through."""
         if len(self.sink.taken) == self.frames * self.beats[1]:
             return ()
         way: dict[int, Blocked] = {}
@@ -185,10 +187,10 @@ class Simulation:
         return tuple(way[unit] for unit in found[found.index(unit) if unit in way else 0 :])
 
     def period(self) -> int:
-        """After how many frames everything repeats, on every stream and for ever; 0 if that is not certain (yet).
+        """After how many frames the times on all streams repeat for ever; 0 if that is not certain (yet).
 
-        What a beat waits for lies back no more beats than there is room for in a buffer: it is enough
-        that the last `reach` frames moved as those before them.
+        A beat waits only for beats that lie back no further than a buffer has room. So it is enough that the
+        last `reach` frames moved as those before them.
         """
         ends = self.ends()
         for period in range(1, MOST_PERIOD + 1):
@@ -200,9 +202,9 @@ class Simulation:
         return 0
 
     def run(self, limit: int | None = None) -> bool:
-        """Feeds frames until they repeat or MOST_FRAMES are through.
+        """Feeds frames until their times repeat or MOST_FRAMES are through.
 
-        False, early if possible, if nothing moves any more or two intervals one after the other are above the limit.
+        False, as early as it is certain, at a deadlock or if two intervals in a row are above the limit.
         """
         self.feed(max(0, 3 - self.frames))
         while not self.blocked():
@@ -215,7 +217,7 @@ class Simulation:
         return False
 
     def result(self) -> tuple[int, int]:
-        """(latency, longest interval of the period or, if there is none, of the second half of the frames)."""
+        """(latency, interval): the longest interval of the period or, without one, of the second half of the frames."""
         ends = self.ends()
         last = ends[-1 - (self.period() or len(ends) // 2) :]
         return self.latency(), max(b - a for a, b in itertools.pairwise(last))
@@ -224,28 +226,29 @@ class Simulation:
         """Cycles from the first input beat to the last output beat of the first frame."""
         return self.ends()[0] - self.wires[INPUT].taken[0]
 
-    def held(self) -> dict[str, int]:
-        """The most beats that each FIFO held: as its depth, they would have been enough."""
-        held = {}
+    def fifo_occupancy(self) -> dict[str, int]:
+        """The most beats that were in each FIFO at one time: a depth that would have been enough."""
+        occupancy = {}
         for n, node in enumerate(self.nodes):
             if isinstance(node.unit, Fifo):
                 into, out = self.ins[n][0].taken, self.outs[n][0].taken
                 gone = np.searchsorted(out, into)
-                held[node.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
-        return held
+                occupancy[node.name] = int((np.arange(len(gone)) - gone).max(initial=-1)) + 1
+        return occupancy
 
-    def flow(self) -> Trace:
+    def trace(self) -> Trace:
+        """What was recorded so far."""
         taken = {name: np.array(wire.taken, np.int64) for name, wire in self.wires.items()}
         offered = {name: processes.offered(wire, taken[name]) for name, wire in self.wires.items()}
-        held = self.held()
+        occupancy = self.fifo_occupancy()
         for n, node in enumerate(self.nodes):
             into, out = self.ins[n][0], self.outs[n][0]
             if node.name in self.buffers:
-                held[node.name] = span(self.buffers[node.name], taken[into.name], out)
-        return Trace(offered, taken, held, self.ends(), self.blocked())
+                occupancy[node.name] = span(self.buffers[node.name], taken[into.name], out)
+        return Trace(offered, taken, occupancy, self.ends(), self.blocked())
 
 
 def _alike(times: list[int], beats: int, frames: int, period: int, cycles: int) -> bool:
-    """Whether so many frames at the end moved as those `period` frames before, so many cycles later."""
+    """Whether the last `frames` frames moved exactly `cycles` cycles after those that lie `period` frames back."""
     late, early = times[-frames * beats :], times[-(frames + period) * beats : -period * beats]
     return all(b - a == cycles for a, b in zip(early, late, strict=True))

@@ -1,6 +1,6 @@
-"""What each kind of unit does to the beats that pass it: the one place of the cycle model that knows the units.
+"""Chooses the process of every kind of unit: the one place of the cycle model that knows the units.
 
-A new unit is a row in `traits`, `busy`, `exact` and `least`; mypy refuses to pass over it.
+A new unit needs a row in `traits`, `busy`, `exact` and `least`. mypy reports each one that is missing.
 """
 
 from __future__ import annotations
@@ -59,15 +59,18 @@ class Model:
 
 @dataclass(frozen=True)
 class Traits:
-    """`enable`: it stands still, with all that is in it, while its output beat waits. `even`: a FIFO in front of it
-    does not help, as it does as well behind it, or the unit has a memory of its own."""
+    """How a unit moves its beats.
+
+    `enable`: the unit stands still, with all that is in it, while the beat that it offers waits.
+    `even`: a FIFO in front of the unit does not help, since one behind it does as well or it has its own memory.
+    """
 
     enable: bool
     even: bool
 
 
 def traits(unit: Unit) -> Traits:
-    """How a unit moves its beats, in two words; the input port has an enable nevertheless."""
+    """The traits of a unit. Of the ports they are those of the output port; the input port has an enable."""
     match unit:
         case Port() | Fifo() | WidthConverter() | Fork():
             return Traits(enable=False, even=True)
@@ -84,7 +87,7 @@ def traits(unit: Unit) -> Traits:
 
 
 def busy(node: Node) -> int:
-    """Cycles that a frame occupies the node, at least."""
+    """The least number of cycles that a frame occupies the node."""
     unit = node.unit
     beats = max(*(source.beats for source in node.sources), node.result.beats)
     match unit:
@@ -104,12 +107,12 @@ def busy(node: Node) -> int:
 
 
 def room(unit: Unit) -> int:
-    """Words that fit into its memory, where a depth is chosen for it."""
+    """Words for which the memory of the unit has room; 0 if no depth is chosen for it."""
     return unit.depth if isinstance(unit, Fifo | WindowUnit) else 0
 
 
 def exact(latency: Latency, *, unlimited: bool = False) -> Model:
-    """Every beat to the cycle."""
+    """The model in which every beat moves in the cycle in which the RTL moves it."""
 
     def process(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> tuple[Process, Buffer | None]:
         unit = node.unit
@@ -177,7 +180,7 @@ def _exact(
 
 
 def least() -> Model:
-    """Units that hold as few beats as they ever do. Times say only what comes before what."""
+    """The model in which every unit holds as few beats as it ever does. Its times say only what comes before what."""
     return Model(lambda node, ins, outs, first: (_least(node, ins, outs, first), None))
 
 
@@ -216,7 +219,7 @@ def _no_latency(unit: Unit) -> int:
 
 
 def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Process:
-    """A unit that takes a beat (of every wire) when it holds none; those that are marked give one."""
+    """A unit that takes a beat of every wire when it holds none. `gives` marks those that lead to an output beat."""
     k = 0
     while True:
         while all(k < len(wire.due) for wire in wires) and len(result.taken) == len(result.due):
@@ -229,7 +232,7 @@ def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Proce
 
 
 def _sums(wire: Wire, result: Wire, length: int) -> Process:
-    """hg_mvu with one pass: so many beats give one, and some more are stored before they are needed."""
+    """hg_mvu with one pass: `length` beats lead to one, and it stores some more before it needs them."""
     k = used = 0
     while True:
         moved = False
@@ -249,8 +252,11 @@ def _sums(wire: Wire, result: Wire, length: int) -> Process:
 def _blocks(
     wire: Wire, result: Wire, needs: Sequence[int], keeps: Sequence[int], words: int, depth: int, count: int
 ) -> Process:
-    """A memory of so many words of frames of `words` words. Window v, when word needs[v] of a frame is there, gives
-    `count` beats one after the other; words before keeps[v] are free until the last one of these is made."""
+    """A unit with a memory of `depth` words, for frames of `words` words.
+
+    When word needs[v] of a frame is stored, window v leads to `count` beats, one after the other. Until the last of
+    these is made, the words from keeps[v] on stay in the memory.
+    """
     k = v = made = 0
     while True:
         moved = False

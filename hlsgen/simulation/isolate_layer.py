@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hlsgen.artifacts.layer_table import stages_of
+from hlsgen.artifacts.layer_table import nodes_of
 from hlsgen.dataflow.units import Fork, Node, Stream
 from hlsgen.driver.compile import Build
 from hlsgen.interpreter import graph as reference
@@ -48,7 +48,7 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     codes int64 (frames, *shape); and the beats that the layer must send.
     """
     network, graph = build.network, build.graph
-    nodes = _needed(stages_of(network)[layer])
+    nodes = _needed(nodes_of(network)[layer])
     producers = {wire: node for node in network.nodes for wire in node.outputs}
     inside = {wire for node in nodes for wire in node.outputs}
     ports = [

@@ -1,1 +1,1 @@
-"""Stimuli, and codes as words of a stream."""
+"""What goes into a simulation: stimuli, and the codec between integer codes and the words of a stream."""

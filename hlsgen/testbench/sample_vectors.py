@@ -1,4 +1,4 @@
-"""Input words of a build and the words that every monitored stream must carry."""
+"""input.hex and expected.hex: some input words of a build, and the output words that a simulation must show."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SAMPLE_FRAMES = 8
 
 SAMPLE_SEED = 1
 
-#: Beats of sample vectors.
+#: Most beats of sample vectors.
 MAX_SAMPLE_BEATS = 20_000
 
 

@@ -1,4 +1,4 @@
-"""Stimuli: corners, random codes, and both sides of every threshold of an input quantizer."""
+"""Chooses input frames: extreme codes, random codes, and both sides of every threshold of the first quantizer."""
 
 from __future__ import annotations
 

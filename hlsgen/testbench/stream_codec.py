@@ -1,4 +1,4 @@
-"""Integer codes to the words of a stream and back."""
+"""Packs integer codes into the words of a stream, and unpacks them again."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def to_text(data: Array) -> str:
 
 
 def from_text(text: str, bits: int) -> Array:
-    """Inverse of `to_text` for words of so many bits."""
+    """The words of a text that `to_text` wrote, for words of so many bits."""
     size = -(-bits // 8)
     mask = (1 << bits) - 1
     words = [(int(line, 16) & mask).to_bytes(size, "little") for line in text.split()]

@@ -1,1 +1,1 @@
-"""The Verilog target: binding of units to library modules, weight memories, prices, text."""
+"""The Verilog target: binds units to library modules, packs weights, estimates resources, prints the text."""

@@ -1,4 +1,4 @@
-"""The Verilog target as a `Backend`."""
+"""The Verilog target as a `Backend` record: the functions that the driver calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the cocotb testbench of a build has to know."""
+"""The configuration that the cocotb testbench of a build reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_LISTED = 1 << 16
 
 
 def testbench_config(design: Design, network: Network, timing: Timing) -> dict[str, Any]:
-    """What tb/test_top.py has to know."""
+    """The values that tb/test_top.py reads: ports, frames, and the streams that it monitors."""
     output = network.nodes[-1]
     last = next((s for s in reversed(network.nodes) if s.layer), output)
     return {

@@ -1,4 +1,4 @@
-"""The rtl/ folder: top level, library modules, memories. Prints a Design, knows no operators."""
+"""Prints a Design as the files of rtl/: top level, library modules, memories. It knows no operators."""
 
 from __future__ import annotations
 

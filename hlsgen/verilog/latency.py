@@ -1,4 +1,4 @@
-"""Latency of the module that each unit becomes: registers of the library."""
+"""Latency of the library module that each unit becomes: its pipeline registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units whose weights can be written at run time, as the manifest describes them."""
+"""The manifest's table of units whose weights the host can write at run time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlsgen.verilog.netlist import Design, Instance
 
 
 def weight_table(design: Design, network: Network) -> list[dict[str, Any]]:
-    """An entry a unit, in the order of their numbers."""
+    """One entry for each unit, in the order of the numbers by which the host addresses them."""
     layers = {node.name: node.layer for node in network.nodes}
     units = [instance for instance in design.instances if "LOADABLE" in instance.parameters]
     return [_unit(design, instance, layers[instance.name]) for instance in units]

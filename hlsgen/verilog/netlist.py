@@ -1,4 +1,4 @@
-"""Network -> Design: module instances, nets and memory contents."""
+"""Elaborates a Network into a Design: module instances, nets and memory contents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hlsgen.verilog.binding.units import bind_node
 
 @dataclass(frozen=True)
 class Instance:
-    """A library module: `ports` maps its ports to nets; `inputs`, `outputs` are the streams' names."""
+    """An instance of a library module. `ports`: port -> net. `inputs`, `outputs`: names of its streams."""
 
     module: str
     name: str
@@ -93,7 +93,7 @@ def _forks(node: Node) -> bool:
 
 
 def _nets(node: Node) -> list[Net]:
-    """The nets of what a node sends; a fork's outputs share their data."""
+    """The nets of the streams that a node sends. The outputs of a fork share their data net."""
     nets = [Net(f"{node.name}_data", node.result.bits)]
     for wire in node.outputs:
         nets += [Net(f"{wire}_valid", 1), Net(f"{wire}_ready", 1)]

@@ -1,4 +1,4 @@
-"""The one Jinja environment, and the package's template files."""
+"""Renders the package's Jinja templates, and writes constants and identifiers as Verilog has them."""
 
 from __future__ import annotations
 

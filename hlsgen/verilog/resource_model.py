@@ -51,7 +51,7 @@ BLOCK_LUT = 150
 
 
 def memory(words: int, width: int, style: int = 0) -> Cost:
-    """A memory with one read port; style as in hg_weights."""
+    """Cost of a memory with one read port; style as in hg_weights."""
     # Yosys maps tables of constants in the midst of other logic at about a LUT for 14 bits.
     tables = 1.6 * width if words <= 64 else words * width / 14
     # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
@@ -63,7 +63,7 @@ def memory(words: int, width: int, style: int = 0) -> Cost:
 
 
 def buffer(words: int, width: int) -> Cost:
-    """A memory that is written as well, of a line buffer or FIFO."""
+    """Cost of a memory that is written as well, such as a line buffer or a FIFO."""
     if words <= 32:
         return Cost(lut=4 * -(-width // 6))
     if words * width <= 2048 and words <= 128:
@@ -77,7 +77,7 @@ def _window(depth: int) -> float:
 
 
 def multipliers(x: IntType, bits: int, product: Product, count: int, dsp: bool) -> Cost:
-    """So many products of codes and weights of `bits` with their share of the adder tree."""
+    """Cost of so many multipliers of codes and weights of `bits`, with their share of the adder tree."""
     match product:
         case Product.AGREEMENTS:
             return Cost(lut=0.6 * count)
@@ -92,7 +92,7 @@ def multipliers(x: IntType, bits: int, product: Product, count: int, dsp: bool) 
 
 
 def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
-    """One unit, without what a quantizer costs: that is known from its choice."""
+    """Cost of one unit. A quantizer counts nothing here, its choice says what it costs."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
         case MatVec() | ConvUnit():
@@ -143,7 +143,7 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
 
 
 def network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int) -> Cost:
-    """All units."""
+    """Cost of all units of a network."""
     total = Cost()
     for node in nodes:
         total += node_cost(node, dsp=dsp, style=style)

@@ -1,1 +1,1 @@
-"""What each module of the Verilog library computes, written again from its contract."""
+"""An integer model of each module of the Verilog library, written a second time from the contract in its file."""

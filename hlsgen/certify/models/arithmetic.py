@@ -1,7 +1,7 @@
 """Integer models of the modules that compare or compute: hg_threshold, hg_compare, hg_shift, hg_scale.
 
-Each is written from the contract at the head of its Verilog file, and is exact: numbers that the
-hardware holds in enough bits are plain integers here, those that it cuts are cut.
+Each is written from the contract at the head of its Verilog file, and is exact. A number that the hardware holds in
+enough bits is a plain integer here; a number that the hardware cuts is cut here too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ _NARROW = 62
 
 
 def jumps(apply: Callable[[Array], Array], lo: int, hi: int) -> Array:
-    """All x of lo + 1..hi with apply(x) != apply(x - 1), of a monotone function: equal ends, no jump between."""
+    """All x of lo + 1..hi with apply(x) != apply(x - 1), of a monotone function.
+
+    It bisects: between two inputs with equal results, a monotone function does not change.
+    """
     low, high = np.array([lo]), np.array([hi])
     at_low, at_high = apply(low), apply(high)
     found = []
@@ -37,7 +40,7 @@ def jumps(apply: Callable[[Array], Array], lo: int, hi: int) -> Array:
 
 
 class LaneModel:
-    """What all modules with lanes and folds have. Raises HG055 if a parameter is missing or makes no sense."""
+    """What the models of modules with lanes and folds share. Raises HG055 for wrong parameters."""
 
     names: frozenset[str] = frozenset()
     #: Bits of input and output where they are not IN_W and OUT_W.
@@ -81,7 +84,7 @@ class LaneModel:
 
 
 class CascadeModel:
-    """Units one behind the other: the output changes only where that of the first one does."""
+    """Several units in a row. The output can change only where the output of the first unit changes."""
 
     def __init__(self, units: list[LaneModel]) -> None:
         self.units = units

@@ -1,4 +1,4 @@
-"""One float32 unit after the other, held against an operation and its constants."""
+"""Proves single float32 units: each is an operation of the model, with its constants."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIGN_BIT = 7
 
 
 class Cells:
-    """The units of a pipeline, taken in turn; whatever differs raises HG055."""
+    """The units of a pipeline, compared one after the other. Whatever differs raises HG055."""
 
     def __init__(
         self, f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[int, Uses], places: list[str]
@@ -123,7 +123,7 @@ class Cells:
                 )  # fmt: skip
 
     def compare(self, op: Quantizer) -> None:
-        """Order keys and a search over thresholds: a step function of the key, proven as any other."""
+        """hg_float_key and a search over thresholds: a step function of the order key, proven as any other."""
         self.take("hg_float_key", "the order key", "LANES")
         cell = self.take("hg_threshold", "the thresholds", "LANES FOLDS IN_W IN_SIGNED BITS OUT_W OFFSET FALLING FILE")
         zero = np.zeros(self.f.sets, np.int64)

@@ -1,4 +1,4 @@
-"""Integer operations in front of float32 units: none of them may wrap, and float32 must hold what it computes."""
+"""Proves integer operations in front of float32 units: nothing wraps, and float32 holds every value exactly."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Pipelines of float32 units: the model's operations, one by one, with constants equal to the last bit.
+"""Proves pipelines of float32 units: they are the model's operations, one by one, with constants equal to the last bit.
 
-The units are IEEE-754 float32 with one rounding each (tested against numpy and exact integers), so a
-pipeline of the model's own operations in the model's order computes what the model computes. A unit may
-be missing if it does nothing: adding zero, multiplying or dividing by one. (Adding zero turns -0.0 into
-0.0, which no other unit, comparison or rounding to a code tells apart.)
+Each unit is an IEEE-754 float32 operation that rounds once (tests hold it against numpy and exact integers). So a
+pipeline with the model's operations in the model's order computes what the model computes. A unit may be missing if
+it does nothing: adding zero, multiplying or dividing by one. (Adding zero turns -0.0 into 0.0. No other unit,
+comparison or rounding to a code tells these apart.)
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 
 def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[int, Uses], places: list[str]) -> int:
-    """Holds a pipeline against f. `uses_of`: number of folds -> (fold, lane) -> sets. Raises HG055.
+    """Proves that a pipeline computes f. `uses_of`: number of folds -> (fold, lane) -> sets. Raises HG055.
 
-    Gives how many inputs of comparisons were evaluated.
+    Returns how many inputs of comparisons were evaluated.
     """
     walk = _Walk(f, cells, memories, uses_of, places)
     walk.decode(f.source, f.input_type, f.lo, f.hi)

@@ -1,4 +1,4 @@
-"""Windows of hg_conv, hg_dwconv, hg_pool and hg_reduce: their places, and how many words their buffer must have."""
+"""Proves that hg_conv, hg_dwconv, hg_pool and hg_reduce take the windows of the layer, and have room for them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REDUCE = "LANES HEIGHT WIDTH KH KW OUT_H OUT_W FOLDS X_W X_SIGNED SUM ACC_W"
 
 
 def sizes(layer: Convolution | Pooling) -> list[tuple[int, int, int, int, int, int]]:
-    """For both axes: size, kernel, stride, dilation, padding in front, windows."""
+    """For each axis: (size, kernel, stride, dilation, padding in front, number of windows)."""
     place = layer.window
     before = layer.source.shape[-3:-1], place.kernel, place.strides, place.dilations, place.pads[:2]
     return list(zip(*before, layer.result.shape[-3:-1], strict=True))
@@ -92,7 +92,7 @@ def depth(rows: tuple[int, ...], columns: tuple[int, ...]) -> int:
 def pool(
     cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream behind hg_pool or hg_reduce; sets what its elements can be. Raises HG055."""
+    """The stream that hg_pool or hg_reduce sends. It sets the range of codes of its elements. Raises HG055."""
     simple = cell.module == "hg_reduce"
     only(cell, _REDUCE if simple else _POOL)
     lanes, groups = cell.number("LANES", 1), cell.number("FOLDS" if simple else "GROUPS", 1)
@@ -118,7 +118,7 @@ def results(cell: Cell, layer: Pooling, elements: Elements, value: int) -> None:
         raise broken(layer.name, f"SUM of {cell.name} is {cell.parameters['SUM']}, the model has a {layer.kind.value}.")
     if cell.number("ACC_W", 1) != type_.bits or type_.bits < source.bits:
         raise broken(layer.name, f"ACC_W of {cell.name} is {cell.parameters['ACC_W']}, its results are {type_}.")
-    low, high = elements.reach(elements.numbers[layer.inputs[0]].reshape(-1, channels))
+    low, high = elements.code_range(elements.numbers[layer.inputs[0]].reshape(-1, channels))
     low, high = low.min(axis=0), high.max(axis=0)
     nothing = any(outside(*axis).all(axis=1).any() for axis in sizes(layer))
     if total or nothing:

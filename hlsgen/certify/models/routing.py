@@ -1,5 +1,7 @@
-"""What the modules that only move elements do to a frame: hg_width, hg_fork, hg_fifo, hg_gather, hg_take, hg_pad,
-hg_concat, hg_beside, hg_pick. Each is written from the contract at the head of its Verilog file.
+"""Models of the modules that only move elements: which element each lane of their output carries.
+
+These are hg_width, hg_fork, hg_fifo, hg_gather, hg_take, hg_pad, hg_concat, hg_beside and hg_pick. Each model is
+written from the contract at the head of its Verilog file.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ _MAX_LOOPS = 6
 
 
 def move(cell: Cell, streams: list[StreamContents], signed: bool) -> StreamContents:
-    """The stream, or each of the streams, that leaves. `signed`: how a border's code is read. Raises HG055."""
+    """The stream that a module sends; a fork sends it on all outputs. Raises HG055.
+
+    signed: whether the code of a border is a signed number.
+    """
     for stream in streams:
         if stream.units or stream.operands:
             raise broken(cell.name, f"{cell.module} stands in the middle of a function.")
@@ -31,25 +36,25 @@ def move(cell: Cell, streams: list[StreamContents], signed: bool) -> StreamConte
 
 
 def only(cell: Cell, names: str, optional: str = "") -> None:
-    """The parameters are those that the model has. Raises HG055."""
+    """The parameters are exactly those that the model knows. Raises HG055 otherwise."""
     odd = (set(cell.parameters) ^ set(names.split())) - set(optional.split())
     if odd:
         raise broken(cell.name, f"{cell.module} has other parameters than its model: {', '.join(sorted(odd))}.")
 
 
 def count(cell: Cell, name: str) -> int:
-    """A parameter that is left out where it is 1. Raises HG055."""
+    """A parameter that is 1 if it is left out. Raises HG055."""
     return cell.number(name, 1) if name in cell.parameters else 1
 
 
 def fits(cell: Cell, stream: StreamContents, lanes: int, bits: int) -> None:
-    """The unit takes as many elements of as many bits as it gets. Raises HG055."""
+    """The unit reads as many lanes of as many bits as the stream has. Raises HG055 otherwise."""
     if (lanes, bits) != (stream.lanes, stream.bits):
         raise broken(cell.name, f"it takes {lanes} x {bits} bits a beat, gets {stream.lanes} x {stream.bits}.")
 
 
 def whole(cell: Cell, stream: StreamContents, beats: int, what: str) -> int:
-    """How many times so many beats a frame is. Raises HG055."""
+    """The beats of a frame, divided by `beats`. Raises HG055 if that leaves a remainder."""
     if stream.beats % beats:
         raise broken(cell.name, f"{what} {beats} beats; a frame has {stream.beats}, no multiple of that.")
     return stream.beats // beats
@@ -203,4 +208,4 @@ _JOINERS: dict[str, Callable[[Cell, StreamContents, StreamContents], StreamConte
     "hg_beside": _beside,
 }
 #: All modules that only move elements.
-PLUMBING = frozenset([*MOVERS, *_JOINERS, "hg_pad"])
+ROUTING = frozenset([*MOVERS, *_JOINERS, "hg_pad"])

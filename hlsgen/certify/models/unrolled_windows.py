@@ -1,7 +1,7 @@
-"""Units behind hg_unfold, which get all taps of a window at once: hg_mvu, hg_dwmvu, hg_pool_tree.
+"""Proves units behind hg_unfold, which get all taps of a window in one beat: hg_mvu, hg_dwmvu, hg_pool_tree.
 
-hg_unfold only moves elements. What the lanes of its stream carry is held against what the layer's windows
-take, and weights are compared column by column with that.
+hg_unfold only moves elements. The lanes of its stream must carry the elements that the layer's windows take. Then the
+weights are compared column by column with those of the elements in the lanes.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _group(cell: Cell) -> tuple[int, int]:
 
 
 def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: Elements, memories: Memories) -> None:
-    """The weights of the model meet the elements of the model, and nothing comes from empty lanes. Raises HG055."""
+    """Proves that each weight meets the element of the model, and that empty lanes add nothing. Raises HG055."""
     mode, width, pe = cell.number("MODE"), cell.number("W_W", 1), cell.number("PE", 1)
     grouped, outputs = cell.module == "hg_dwmvu", len(layer.weight)
     wanted = _wanted(layer, elements)
@@ -227,7 +227,7 @@ def _harmless(layer: Convolution, cell: Cell, mode: int, column: Array, weight: 
 def pool(
     cell: Cell, stream: StreamContents, layer: Pooling, order: Array, elements: Elements, value: int
 ) -> StreamContents:
-    """The stream behind hg_pool_tree; sets what its elements can be. Raises HG055."""
+    """The stream that hg_pool_tree sends. It sets the range of codes of its elements. Raises HG055."""
     only(cell, _TREE)
     lanes, taps, channels = cell.number("LANES", 1), cell.number("TAPS", 1), layer.source.shape[-1]
     fits(cell, stream, lanes * taps, cell.number("X_W", 1))

@@ -1,4 +1,4 @@
-"""Realizations of step functions bound to modules of the Verilog library, one file each."""
+"""Binds units, and the realizations of step functions, to modules of the Verilog library: one file each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""hg_compare: step functions as comparisons with all thresholds."""
+"""Binds the realization Comparators to hg_compare, which compares an input with all thresholds at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, words
 
 
 def bind(found: Comparators, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """`table` int64 (folds, lanes): the set of each lane in each beat."""
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     bits = threshold_bits(found, source)
     falling = bool(found.falling[table].any())
     word = found.table & ((1 << bits) - 1)

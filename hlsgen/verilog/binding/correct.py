@@ -1,4 +1,4 @@
-"""Correct -> hg_correct."""
+"""Binds the realization Correct to hg_correct, which looks up a bucket and corrects its code by one comparison."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, words
 
 
 def bind(found: Correct, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     # All sets of a lane have the same parameters, their tables differ.
     sets = table[0]
     bits = source.bits

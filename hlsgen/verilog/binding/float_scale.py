@@ -1,4 +1,4 @@
-"""FloatScale -> hg_scale_f32."""
+"""Binds the realization FloatScale to hg_scale_f32, which multiplies and rounds as float32 does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hlsgen.verilog.binding.scale import joined
 
 
 def bind(found: FloatScale, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """`table` (folds, lanes) holds the set of each lane in each beat."""
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     folds, lanes = table.shape
     bits, width, left = found.mantissa_bits, result.bits, int(found.left.max())
     offset_bits, zero_bits = (signed_bits(v) if v.any() else 0 for v in (found.offset, found.zero_point))

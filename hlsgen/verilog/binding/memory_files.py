@@ -1,4 +1,4 @@
-"""What a bound module is made of: parameters and memory files."""
+"""What a bound module consists of: its name, its parameters, and the text of its memory files."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Parameter = int | str | Bits
 
 @dataclass(frozen=True)
 class Binding:
-    """Module, its parameters, its memory files, and what a comment says of it.
+    """A module, its parameters, its memory files, and `about`: what a comment says of it.
 
-    Parameter FILE is a file name, or the stem of several; names of files start with the node's name.
+    Parameter FILE is a file name, or the stem of several. File names start with the node's name.
     """
 
     module: str

@@ -1,4 +1,4 @@
-"""PairAdd -> hg_pair_add, PairScale -> hg_pair_scale."""
+"""Binds the realizations PairAdd and PairScale to hg_pair_add and hg_pair_scale: functions of two operands."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits
 
 
 def bind(found: PairAdd | PairScale, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     del source, name
     lanes = table.shape[1]
     if isinstance(found, PairAdd):

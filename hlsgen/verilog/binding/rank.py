@@ -1,4 +1,4 @@
-"""hg_rank: step functions as cascades of small tables."""
+"""Binds the realization Rank to hg_rank, which is a cascade of small tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, words
 
 
 def bind(found: Rank, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """`table` int64 (1, lanes): the set of each lane, the same in every beat."""
+    """The module of a realization. `table` int64 (1, lanes): the set of each lane, the same in every beat."""
     assert len(table) == 1, "hg_rank has one function a lane"
     widths = (*found.states, result.bits)
     bits = max(width * len(entries) for width, entries in zip(widths, found.tables, strict=True))

@@ -1,4 +1,4 @@
-"""Scale -> hg_scale."""
+"""Binds the realization Scale to hg_scale, which multiplies by an integer, adds, shifts and clamps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, word
 
 
 def bind(found: Scale, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """`table` (folds, lanes) holds the set of each lane in each beat."""
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     folds, lanes = table.shape
     bits, width = found.multiplier_bits, result.bits
     symmetric = 0 if found.centre is None else 1 if found.mirrored else 2

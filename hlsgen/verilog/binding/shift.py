@@ -1,4 +1,4 @@
-"""Shift -> hg_shift."""
+"""Binds the realization Shift to hg_shift, which shifts, rounds and clamps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, word
 
 
 def bind(found: Shift, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     bits, width = signed_bits(found.offset), result.bits
     return Binding(
         "hg_shift",

@@ -1,4 +1,4 @@
-"""hg_table: step functions as tables of their values."""
+"""Binds the realization Table to hg_table, which looks up the code of an input in a memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, signed_bits, word
 
 
 def bind(found: Table, table: Array, source: IntType, result: IntType, name: str) -> Binding:
-    """`table` int64 (folds, lanes): the set of each lane in each beat."""
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     memories = {
         f"{name}_{lane:04d}.mem": words(found.entries[:, table[:, lane]].T.reshape(-1, 1), result.bits)
         for lane in range(table.shape[1])

@@ -1,4 +1,4 @@
-"""Thresholds -> hg_threshold."""
+"""Binds the realization Thresholds to hg_threshold, which searches a tree of thresholds."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from hlsgen.verilog.binding.memory_files import Binding, words
 
 
 def bind(found: Thresholds, table: Array, source: IntType, result: IntType, name: str) -> Binding:
+    """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     falling = int(found.falling.any())
     return Binding(
         "hg_threshold",

@@ -1,4 +1,4 @@
-"""Stages -> modules of the library with their parameters: plumbing, units that multiply, float units."""
+"""Binds every kind of unit to its module of the library and that module's parameters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 
 
 def bind_node(node: Node, style: int = 0) -> Binding:
-    """The module of a node; `about` says what it does. `style`: kind of weight memories, see hg_weights."""
+    """The module of a node. `style`: the kind of weight memories, see hg_weights."""
     unit, name, source, result = node.unit, node.name, node.source, node.result
     signed = int(source.type.signed)
     match unit:
@@ -148,7 +148,7 @@ def _width(node: Node) -> Binding:
 
 
 def _several(**counts: int) -> dict[str, Parameter]:
-    """Parameters that are left out where they are 1."""
+    """The parameters that are not 1: the module's default for them is 1."""
     return {name: count for name, count in counts.items() if count > 1}
 
 
@@ -172,7 +172,7 @@ def _kind(unit: WeightedUnit) -> str:
 
 
 def _weights(node: Node, unit: WeightedUnit, style: int) -> dict[str, Parameter]:
-    """How hg_mvu and the others multiply, and where their weights are."""
+    """The parameters of a unit with weights that say how it multiplies and which file has its weights."""
     return {
         "X_W": node.source.type.bits,
         "X_SIGNED": int(node.source.type.signed),
