@@ -258,9 +258,7 @@ def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Arr
 
 @lru_cache(maxsize=8)
 def _evaluator(model: bytes) -> ReferenceEvaluator:
-    return ReferenceEvaluator(
-        onnx.ModelProto.FromString(model), new_ops=[*host_pools.OPERATORS, *host_softmax.OPERATORS]
-    )
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_softmax.OPERATORS + host_pools.OPERATORS)
 
 
 def _host(model: bytes, x: Array) -> Array:

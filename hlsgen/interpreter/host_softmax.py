@@ -28,25 +28,25 @@ def _flattened(op: OpRun, own: type[Any], x: Array) -> tuple[Array]:
     return (own._run(op, flat)[0].reshape(x.shape),)
 
 
-class Softmax(op_softmax.Softmax):  # type: ignore[misc]
+class Softmax(op_softmax.Softmax):
     op_domain = ""
 
     def _run(self, x: Array, axis: int | None = None) -> tuple[Array]:
         return _flattened(self, op_softmax.Softmax, x)
 
 
-class LogSoftmax(op_log_softmax.LogSoftmax):  # type: ignore[misc]
+class LogSoftmax(op_log_softmax.LogSoftmax):
     op_domain = ""
 
     def _run(self, x: Array, axis: int | None = None) -> tuple[Array]:
         return _flattened(self, op_log_softmax.LogSoftmax, x)
 
 
-class Hardmax(op_hardmax.Hardmax):  # type: ignore[misc]
+class Hardmax(op_hardmax.Hardmax):
     op_domain = ""
 
     def _run(self, x: Array, axis: int | None = None) -> tuple[Array]:
         return _flattened(self, op_hardmax.Hardmax, x)
 
 
-OPERATORS = [Softmax, LogSoftmax, Hardmax]
+OPERATORS: list[Any] = [Softmax, LogSoftmax, Hardmax]
