@@ -15,7 +15,7 @@ from onnx.reference import ReferenceEvaluator
 from typing_extensions import assert_never
 
 from hlsgen.diagnostics import fail
-from hlsgen.interpreter import host_pools
+from hlsgen.interpreter import host_pools, host_softmax
 from hlsgen.interpreter.windows import convolved, padded, pooled
 from hlsgen.ir import (
     ArgMax,
@@ -258,7 +258,7 @@ def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Arr
 
 @lru_cache(maxsize=8)
 def _evaluator(model: bytes) -> ReferenceEvaluator:
-    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_pools.OPERATORS)
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_softmax.OPERATORS + host_pools.OPERATORS)
 
 
 def _host(model: bytes, x: Array) -> Array:
