@@ -34,28 +34,28 @@ CONSTANTS = [
 
 def run(simulate: Callable[..., None], simulator: str, parameters: dict[str, object], x: object, m: object) -> None:
     x, m = np.asarray(x), np.asarray(m)
-    x_w, m_w, nodes = (int(str(parameters[name])) for name in ("X_W", "M_W", "STAGES"))
+    x_w, m_w, stages = (int(str(parameters[name])) for name in ("X_W", "M_W", "STAGES"))
     product = pack(x.astype(object)[:, None] * m.astype(object)[:, None], x_w + m_w)
-    job = Pipeline({"x": pack(x[:, None], x_w), "m": pack(m[:, None], m_w)}, {"y": product}, nodes)
+    job = Pipeline({"x": pack(x[:, None], x_w), "m": pack(m[:, None], m_w)}, {"y": product}, stages)
     simulate(simulator, "hg_multiply", parameters, job)
 
 
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_multiply(simulate: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
-    x_w, m_w, style, nodes = case
+    x_w, m_w, style, stages = case
     rng = np.random.default_rng(x_w + m_w)
     if x_w + m_w <= 13:
         x, m = (a.ravel() for a in np.meshgrid(np.arange(1 << x_w), np.arange(1 << m_w)))
         x, m = x - (x >> (x_w - 1) << x_w), m - (m >> (m_w - 1) << m_w)
     else:
         x, m = (integers(rng, bits, True, (500,)) for bits in (x_w, m_w))
-    run(simulate, simulator, {"X_W": x_w, "M_W": m_w, "STYLE": style, "STAGES": nodes}, x, m)
+    run(simulate, simulator, {"X_W": x_w, "M_W": m_w, "STYLE": style, "STAGES": stages}, x, m)
 
 
 @pytest.mark.parametrize("simulator, case", sweep(CONSTANTS, 1))
 def test_constant(simulate: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
-    x_w, m_w, constant, nodes = case
+    x_w, m_w, constant, stages = case
     x = np.arange(1 << x_w) - (1 << (x_w - 1))
-    parameters = {"X_W": x_w, "M_W": m_w, "STYLE": 2, "STAGES": nodes}
+    parameters = {"X_W": x_w, "M_W": m_w, "STYLE": 2, "STAGES": stages}
     value = f"{m_w}'d{constant & ((1 << m_w) - 1)}"
     run(simulate, simulator, {**parameters, "M": value}, x, np.full_like(x, constant))

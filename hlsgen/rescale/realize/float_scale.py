@@ -46,13 +46,13 @@ class FloatScale:
         return int(self.mantissa.max()).bit_length()
 
     @property
-    def nodes(self) -> int:
+    def stages(self) -> int:
         """Pipeline registers of the product: one for two rows of adders; with DSP blocks one, or two for several."""
         return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // 4)
 
     @property
     def latency(self) -> int:
-        return self.nodes + (9 if self.bits > _KEEP else 7)
+        return self.stages + (9 if self.bits > _KEEP else 7)
 
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes.

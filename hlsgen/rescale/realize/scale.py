@@ -49,13 +49,13 @@ class Scale:
         return IntType(min(-1, int(self.multiplier.min())), int(self.multiplier.max())).bits
 
     @property
-    def nodes(self) -> int:
+    def stages(self) -> int:
         """Pipeline registers of the product: one for every two rows of adders."""
         return 1 if self.dsp else -(-self.multiplier_bits // 4)
 
     @property
     def latency(self) -> int:
-        return self.nodes + (3 if self.odd is None else 4)
+        return self.stages + (3 if self.odd is None else 4)
 
     @property
     def mirrored(self) -> bool:
@@ -277,7 +277,7 @@ def cost(found: Scale, table: Array, source: IntType, result: IntType, dsp: bool
     each += 0 if dsp and len(addends) == 1 and not found.mirrored else width - zeros
     each += 0 if found.odd is None else found.shift / 5 + width - found.shift
     each += 0 if len(addends) == 1 else source.bits / 2 + r_bits
-    each += 0 if folds == 1 or dsp or found.nodes == 1 else r_bits
+    each += 0 if folds == 1 or dsp or found.stages == 1 else r_bits
     fields = bits + len(addends) * r_bits + (0 if len(addends) == 1 else source.bits + 1)
     logic, block = product.memory(folds, lanes, fields)
     return lut + lanes * each + logic, blocks, block

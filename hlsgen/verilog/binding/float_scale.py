@@ -22,7 +22,7 @@ def bind(found: FloatScale, table: Array, source: IntType, result: IntType, name
         {
             "LANES": lanes, "FOLDS": folds, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
             "OFFSET_W": offset_bits, "LEFT": left, "U_W": found.bits, "M_W": bits, "SHIFT": found.shift,
-            "Z_W": zero_bits, "STYLE": style, "STAGES": found.nodes, "CONSTANTS": Bits(lanes * bits, constants),
+            "Z_W": zero_bits, "STYLE": style, "STAGES": found.stages, "CONSTANTS": Bits(lanes * bits, constants),
             "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
             "FILE": f"{name}.mem",
         },

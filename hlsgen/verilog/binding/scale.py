@@ -35,7 +35,7 @@ def bind(found: Scale, table: Array, source: IntType, result: IntType, name: str
         {
             "LANES": lanes, "FOLDS": folds, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
             "M_W": bits, "R_W": r_bits, "R_LSB": zeros, "SHIFT": found.shift, "MODE": mode, "SYMMETRIC": symmetric,
-            "STYLE": style, "STAGES": found.nodes, "CONSTANTS": Bits(lanes * bits, constants),
+            "STYLE": style, "STAGES": found.stages, "CONSTANTS": Bits(lanes * bits, constants),
             "OUT_W": width, "LOW": Bits(width + 1, found.low), "HIGH": Bits(width + 1, found.high),
             "FILE": f"{name}.mem",
         },
