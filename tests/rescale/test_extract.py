@@ -142,14 +142,14 @@ def test_minifloats_below_powers_of_two(mode: Rounding, monkeypatch: pytest.Monk
 def test_wide_intervals_of_integers() -> None:
     """Sums that wrap several times, and the lowest integer, whose absolute value is itself."""
     end = QuantizeLinear(np.float32([1e7]), np.zeros(1, np.int64), IntType(0, 255), "uint8")
-    for chain, source in (
+    for operations, source in (
         ((), IntegerEncoding("int32", np.array([123456789]))),
         ((Add(np.array([2**31 - 5], np.int32)),), IntegerEncoding("int32", np.zeros(1, np.int64))),
         ((Activation("Abs"),), IntegerEncoding("int32", np.zeros(1, np.int64))),
         ((Cast("int32"), Activation("Abs")), IntegerEncoding("uint32", np.array([7]))),
     ):
         lo, hi = np.array([-(1 << 33)]), np.array([1 << 34])
-        f = StepFunction("f", source, chain, end, np.zeros(1, int), lo, hi, IntType(int(lo[0]), int(hi[0])), end.type)
+        f = StepFunction("f", source, operations, end, np.zeros(1, int), lo, hi, IntType(int(lo[0]), int(hi[0])), end.type)
         steps = trace(f)
         assert isinstance(steps, ThresholdTable)
         middle = np.random.default_rng(1).integers(lo[0], hi[0], (100000, 1))
