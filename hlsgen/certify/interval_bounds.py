@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.certify.monotone_ops import decode_known, quantizer_known
+from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantizer_known
 from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import apply, code_type, decode, join, quantize
 from hlsgen.ir.ops import (
@@ -42,16 +42,6 @@ from hlsgen.numerics.fixed import Array
 
 #: Intervals of at most so many inputs are evaluated; most intervals at one time.
 _SHORT, _MAX_OPEN = 8, 1 << 20
-#: Activations that are monotone everywhere.
-_RISING = frozenset(
-    ["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign", "HardSigmoid", "Softsign"]
-)
-#: Activations that may change direction near this argument only, or whose domain starts there.
-_TURNS = {
-    "Abs": 0.0, "LeakyRelu": 0.0, "Elu": 0.0, "Celu": 0.0, "Selu": 0.0, "Reciprocal": 0.0, "Pow": 0.0, "Sqrt": 0.0,
-    "Log": 0.0, "Gelu": -0.75179152469, "GeluTanh": -0.75246142207, "Mish": -1.19243121452,
-}  # fmt: skip
-_NEAR = 1e-6
 
 
 class _Unknown(Exception):
@@ -144,11 +134,11 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
             sixth, half, zero, one = (np.full(1, v, x.low.dtype) for v in (1 / 6, 0.5, 0, 1))
             return _pair(BinaryKind.MUL, x, _through((Mul(sixth), Add(half), Max(zero), Min(one)), x))
         case Activation(name, alpha, beta) if kind == "f" and np.isfinite([alpha, beta]).all():
-            if name in _TURNS:
-                at = _TURNS[name]
-                x = _Bounds(x.low, x.high, x.sure & ((x.low > at + _NEAR) | (x.high < at - _NEAR)))
-            elif name not in _RISING:
+            turns = ACTIVATIONS[name]
+            if turns is None:
                 raise _Unknown
+            for at in turns.finite():
+                x = _Bounds(x.low, x.high, x.sure & ((x.low > at + NEAR) | (x.high < at - NEAR)))
         case Mul(value) | Add(value) | Max(value) | Min(value) | Div(value):
             zero_ = isinstance(op, Div) and not value.all()
             if kind not in "fb" or not np.isfinite(value).all() or zero_:

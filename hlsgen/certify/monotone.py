@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.certify.monotone_ops import decode_known, quantizer_known, requantize_fits
+from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantizer_known, requantize_fits
 from hlsgen.ir import Encoding, FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, decoding, minifloat_argument, minifloat_exponent, quantize
 from hlsgen.ir.ops import (
@@ -42,9 +42,6 @@ from hlsgen.numerics.fixed import Array
 
 #: Crossings of an integer's range that are cut one by one.
 _MAX_WRAPS = 64
-#: Where these turn, and a distance that contains the error of the numbers.
-_TURNS = {"Gelu": -0.75179152469, "GeluTanh": -0.75246142207, "Mish": -1.19243121452}
-_NEAR = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,41 +232,39 @@ class _Walk:
         if self.ends()[0].dtype.kind != "f":
             self.every |= self._open()
             return
-        a = op.alpha
-        if not np.isfinite([a, op.beta]).all():
+        turns = ACTIVATIONS[op.kind]
+        if turns is None or not np.isfinite([op.alpha, op.beta]).all():
             self.every |= self._open()
             return
+        for argument in turns.apart:
+            self._around(argument)
+        for argument in turns.at:
+            self.cut(np.full(self.f.sets, argument))
+        for argument in turns.near:
+            for limit in (argument - NEAR, argument + NEAR):
+                self.cut(np.full(self.f.sets, limit))
+            low = self.ends()[0]
+            self.every |= self._open() & (low >= argument - NEAR) & (low < argument + NEAR)
+        self._special(op)
+
+    def _special(self, op: Activation) -> None:
+        """What depends on alpha, is NaN on a side, or turns on a whole side. The pieces are cut already."""
+        low, high = self.ends()
         match op.kind:
-            case "Exp" | "Tanh" | "Sigmoid" | "Erf" | "Softplus" | "Ceil" | "Floor" | "Round" | "Sign":
-                pass
-            case "Celu" | "Elu" | "Selu" | "LeakyRelu" | "HardSigmoid" | "Softsign":
-                self._around(-np.inf)
-                self._around(np.inf)
-                if op.kind == "Celu":
-                    self.every |= self._open() & (a <= 0)
-                if a <= 0:
-                    self.cut(np.zeros(self.f.sets))
-            case "Abs" | "Sqrt" | "Log" | "Reciprocal" | "Pow" | "HardSwish":
-                for limit in (-np.inf, 0.0, np.inf):
-                    self._around(limit)
-                low, high = self.ends()
-                if op.kind in ("Sqrt", "Log") or (op.kind == "Pow" and a != int(a)):
+            case "Celu":
+                self.every |= self._open() & (op.alpha <= 0)
+            case "HardSigmoid" if op.alpha <= 0:
+                self.cut(np.zeros(self.f.sets))
+            case "Sqrt" | "Log":
+                self._constant(high < 0)  # NaN
+            case "Reciprocal" | "Pow":
+                if op.kind == "Pow" and op.alpha != int(op.alpha):
                     self._constant(high < 0)  # NaN
-                if op.kind in ("Reciprocal", "Pow"):
-                    self.every |= self._open() & (low == 0)  # the two zeros may give two infinities
-                if op.kind == "HardSwish":
-                    self.every |= self._open() & (low < 0)
-            case "Gelu" | "GeluTanh" | "Mish":
-                turn = _TURNS[op.kind]
-                self._around(-np.inf)
-                self._around(np.inf)
-                for limit in (turn - _NEAR, turn + _NEAR):
-                    self.cut(np.full(self.f.sets, limit))
-                low, high = self.ends()
-                inside = (low >= turn - _NEAR) & (low < turn + _NEAR)
-                self.every |= self._open() & inside
+                self.every |= self._open() & (low == 0)  # the two zeros may give two infinities
+            case "HardSwish":
+                self.every |= self._open() & (low < 0)
             case _:
-                self.every |= self._open()
+                pass
 
     def _quantizer(self, op: Quantizer, integers: bool, last: bool) -> None:
         known = np.broadcast_to(quantizer_known(op), self.f.sets)[self.s]

@@ -1,14 +1,70 @@
-"""The facts that the proofs rest on: which decodings and quantizers are monotone."""
+"""What the checker holds of single operations: which decodings and quantizers are monotone, where activations turn.
+
+This is the checker's own argument. It takes nothing from the compiler's table of facts, so a wrong entry there is seen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import assert_never
 
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
-from hlsgen.ir.ops import Bipolar, Convention, FixedAdd, MultiThreshold, Pair, Quantizer, Requantize, Trunc
+from hlsgen.ir.ops import (
+    Bipolar,
+    Convention,
+    FixedAdd,
+    FloatQuant,
+    IntQuant,
+    MultiThreshold,
+    Pair,
+    QuantizeLinear,
+    Quantizer,
+    Requantize,
+    SignedBit,
+    Trunc,
+)
 from hlsgen.numerics.fixed import Array
+
+#: The distance from a turning point that contains the error of its number, and of rounded values around it.
+NEAR = 1e-6
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Arguments at which an activation of floats can change its direction, or begin to give NaN.
+
+    Between them, and on both sides, it is monotone. Special cases of alpha and beta are in `monotone`.
+
+    apart  arguments that are cut off on both sides, such as infinities: what is there may be a jump
+    at     exact turning points
+    near   turning points known to within `NEAR`: arguments so close to one are tried, all of them
+    """
+
+    apart: tuple[float, ...] = ()
+    at: tuple[float, ...] = ()
+    near: tuple[float, ...] = ()
+
+    def finite(self) -> list[float]:
+        """Every turning point but the infinities."""
+        return [point for point in (*self.apart, *self.at, *self.near) if np.isfinite(point)]
+
+
+_INFINITIES = (-np.inf, np.inf)
+_ZERO = (-np.inf, 0.0, np.inf)
+
+#: Every kind of activation; None where nothing is known: all inputs are tried, so wide ones are not certified.
+ACTIVATIONS: dict[str, Turns | None] = {
+    **dict.fromkeys(["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign"], Turns()),
+    **dict.fromkeys(["HardSigmoid", "Softsign"], Turns(apart=_INFINITIES)),
+    **dict.fromkeys(["Celu", "Elu", "Selu", "LeakyRelu"], Turns(apart=_INFINITIES, at=(0.0,))),
+    **dict.fromkeys(["Abs", "Sqrt", "Log", "Reciprocal", "Pow", "HardSwish"], Turns(apart=_ZERO)),
+    "Gelu": Turns(apart=_INFINITIES, near=(-0.75179152469,)),
+    "GeluTanh": Turns(apart=_INFINITIES, near=(-0.75246142207,)),
+    "Mish": Turns(apart=_INFINITIES, near=(-1.19243121452,)),
+}
 
 
 def decode_known(meaning: Encoding) -> bool:
@@ -22,6 +78,8 @@ def decode_known(meaning: Encoding) -> bool:
             return bool(np.isfinite(meaning.scale).all() and abs(meaning.offset).max() < 1 << 52)
         case Fixed() | FloatKey() | IntegerEncoding():
             return True
+        case _:
+            assert_never(meaning)
 
 
 def quantizer_known(op: Quantizer) -> Array:
@@ -41,9 +99,12 @@ def quantizer_known(op: Quantizer) -> Array:
             return np.asarray(False)
         case Trunc():
             return np.asarray(positive(op.scale) & np.isfinite(op.zero_point) & positive(op.divisor))
+        case IntQuant() | SignedBit() | QuantizeLinear():
+            return np.asarray(positive(op.scale) & np.isfinite(op.zero_point))
+        case FloatQuant():
+            return positive(op.scale)
         case _:
-            zero = getattr(op, "zero_point", np.zeros(1))
-            return np.asarray(positive(op.scale) & np.isfinite(zero))
+            assert_never(op)
 
 
 def requantize_fits(convention: Convention, constants: Sequence[Array], ends: tuple[Array, Array]) -> Array:

@@ -29,7 +29,6 @@ from fractions import Fraction
 from functools import reduce
 
 import numpy as np
-from typing_extensions import assert_never
 
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.exact_numbers import (
@@ -80,31 +79,10 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.evaluate import apply, decode, decoding, join, quantize
 from hlsgen.ir.ops import (
-    Activation,
     Add,
     BinaryKind,
-    BinaryOf,
-    Bipolar,
-    Cast,
-    Compare,
-    Constant,
     Dequantize,
-    Div,
-    FixedAdd,
-    FloatQuant,
-    Fma,
-    IntQuant,
-    Max,
-    Min,
-    Mul,
-    MultiThreshold,
-    Pair,
-    QuantizeLinear,
-    Requantize,
-    SignedBit,
-    Slope,
-    Trunc,
-    Where,
+    Float,
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -217,20 +195,13 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return replace(result, term=shifted(first.term, value) if float32 and first.term else None)
         case Dequantize():
             return _dequantized(op, first)
-        case (
-            Mul() | Fma() | Div() | Max() | Min() | Cast() | Activation() | Slope() | Compare() | Constant() | BinaryOf() | Where()
-        ):  # fmt: skip
-            return _elementwise(apply(op, first.value), first, first.origin)
-        case (
-            IntQuant() | Bipolar() | SignedBit() | Trunc() | MultiThreshold() | QuantizeLinear() | Requantize()
-            | FloatQuant() | Pair() | FixedAdd()
-        ):  # fmt: skip
-            codes = _chunked(lambda x: quantize(op, x), first.value)
-            return replace(of_codes(decoding(op), codes), origin=number)
         case Pool(kind, _):
             raise AssertionError(kind)
         case _:
-            assert_never(op)
+            if isinstance(op, Float):
+                return _elementwise(apply(op, first.value), first, first.origin)
+            codes = _chunked(lambda x: quantize(op, x), first.value)
+            return replace(of_codes(decoding(op), codes), origin=number)
 
 
 def _chunked(function: Callable[[Array], Array], x: Array) -> Array:

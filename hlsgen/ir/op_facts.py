@@ -50,7 +50,7 @@ from hlsgen.ir.ops import (
     Trunc,
     Where,
 )
-from hlsgen.numerics.activations import turning_points
+from hlsgen.numerics.activations import OF_INTEGERS, turning_points
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 #: Smallest finite number of all float types, and infinity: turning points of what makes NaN of infinities.
@@ -289,10 +289,11 @@ def _activation(op: Activation, x: Interval) -> Turns:
     if x.dtype.kind == "f":
         points = turning_points(op.kind, op.alpha, op.beta, x.dtype)
         return Turns(np.asarray(points is not None), tuple(np.asarray(p, np.float64) for p in points or ()))
-    if x.dtype.kind not in "iu" or op.kind not in ("Abs", "Sign"):
+    if x.dtype.kind not in "iu" or op.kind not in OF_INTEGERS:
         return Turns(np.asarray(False))
-    if op.kind == "Sign" or x.dtype.kind == "u":
+    if op.kind == "Sign" or (op.kind == "Abs" and x.dtype.kind == "u"):
         return Turns(np.asarray(True))
+    assert op.kind == "Abs", f"{op.kind} of integers has no facts"
     # The lowest integer has no opposite. Of 64 bits, float64 cannot tell it from its neighbour.
     least = np.iinfo(x.dtype).min
     points = (least + 1.0, 0.0) if x.dtype.itemsize <= 4 else (0.0,)

@@ -37,14 +37,14 @@ Exact = Decimal | Fraction
 
 @dataclass(frozen=True)
 class Smooth:
-    """A real function: in float64, in decimal, and where its direction or domain changes.
+    """A real function: in float64, in decimal, and where its direction or domain changes, () if nowhere.
 
     At infinities it has its limit. `exact` works with the precision of the current context.
     """
 
     fast: Callable[[Array, float, float], Array]
     exact: Callable[[Decimal, Decimal, Decimal], Exact]
-    turns: tuple[float, ...] = ()
+    turns: tuple[float, ...]
 
 
 def _each(function: Callable[[float], float]) -> Callable[[Array], Array]:
@@ -193,21 +193,22 @@ def _exact_root(x: Fraction) -> Fraction | None:
 
 
 SMOOTH: dict[str, Smooth] = {
-    "Exp": Smooth(lambda x, a, b: np.exp(x), lambda x, a, b: x.exp()),
+    "Exp": Smooth(lambda x, a, b: np.exp(x), lambda x, a, b: x.exp(), ()),
     "Log": Smooth(lambda x, a, b: np.log(x), lambda x, a, b: x.ln(), (0.0,)),
-    "Tanh": Smooth(lambda x, a, b: np.tanh(x), _tanh_decimal),
-    "Sigmoid": Smooth(lambda x, a, b: 1 / (1 + np.exp(-x)), _sigmoid_decimal),
-    "Erf": Smooth(lambda x, a, b: _erf(x), lambda x, a, b: _erf_decimal(x)),
+    "Tanh": Smooth(lambda x, a, b: np.tanh(x), _tanh_decimal, ()),
+    "Sigmoid": Smooth(lambda x, a, b: 1 / (1 + np.exp(-x)), _sigmoid_decimal, ()),
+    "Erf": Smooth(lambda x, a, b: _erf(x), lambda x, a, b: _erf_decimal(x), ()),
     "Gelu": Smooth(_gelu, _gelu_decimal, (-0.75179152469356446,)),
     "GeluTanh": Smooth(_gelu_tanh, _gelu_tanh_decimal, (-0.75246142207101626,)),
-    "Elu": Smooth(lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), _elu_decimal),
-    "Selu": Smooth(_selu, _selu_decimal),
-    "Celu": Smooth(_celu, _celu_decimal),
+    "Elu": Smooth(lambda x, a, b: np.where(x >= 0, x, a * np.expm1(np.minimum(x, 0))), _elu_decimal, ()),
+    "Selu": Smooth(_selu, _selu_decimal, ()),
+    "Celu": Smooth(_celu, _celu_decimal, ()),
     "Mish": Smooth(_mish, _mish_decimal, (-1.1924312145154952,)),
-    "Softplus": Smooth(lambda x, a, b: np.logaddexp(0, x), _softplus_decimal),
+    "Softplus": Smooth(lambda x, a, b: np.logaddexp(0, x), _softplus_decimal, ()),
     "Softsign": Smooth(
         lambda x, a, b: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
         lambda x, a, b: Fraction(x) / (1 + abs(Fraction(x))),
+        (),
     ),
     # Both zeros are a piece of their own: their reciprocals are the two infinities.
     "Reciprocal": Smooth(lambda x, a, b: 1 / x, lambda x, a, b: 1 / Fraction(x), (0.0, _TINY)),
@@ -284,8 +285,10 @@ def _literal(kind: str, x: Array, alpha: float, beta: float) -> Array:
             return np.asarray(np.floor(x))
         case "Round":
             return np.asarray(np.round(x))
-        case _:
+        case "Sign":
             return np.asarray(np.sign(x))
+        case _:
+            raise AssertionError(f"LITERAL has {kind}, _literal has not")
 
 
 def _near_boundary(wide: Array, dtype: np.dtype[np.floating]) -> Array:

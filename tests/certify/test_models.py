@@ -40,6 +40,7 @@ from hlsgen.ir.ops import (
     Trunc,
 )
 from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.numerics.quantized_add import Parameters
 from hlsgen.rescale import Shift
@@ -276,17 +277,11 @@ def constant(rng: np.random.Generator, low: float, high: float, zeros: bool = Tr
     return np.where(rng.random(SETS) < 0.2, np.float32(0), value) if zeros and rng.random() < 0.3 else value
 
 
-KINDS = [
-    "Exp", "Log", "Tanh", "Sigmoid", "Erf", "Gelu", "GeluTanh", "Elu", "Selu", "Softplus", "Softsign", "Reciprocal",
-    "Pow", "Abs", "Sqrt", "LeakyRelu", "HardSigmoid", "HardSwish", "Ceil", "Floor", "Round", "Sign",
-]  # fmt: skip
-
-
 def operations(rng: np.random.Generator) -> Iterator[Any]:
     for _ in range(int(rng.integers(0, 4))):
         kind = int(rng.integers(9))
         if kind < 3:
-            name = str(rng.choice(KINDS))
+            name = str(rng.choice(sorted(KINDS)))
             yield Activation(
                 name, float(rng.choice([2.0, 3.0, 0.5, -1.0, 0.1, -0.3, 1.0])), float(rng.choice([0.5, 1.05]))
             )

@@ -12,15 +12,20 @@ from hlsgen.certify import affine_operands, stream_contents
 from hlsgen.certify.binary_functions import JoinModel
 from hlsgen.certify.connectivity import network
 from hlsgen.certify.models import line_buffer, routing
+from hlsgen.certify.monotone import pieces
+from hlsgen.certify.monotone_ops import ACTIVATIONS
 from hlsgen.certify.netlist_reader import Cell, SizedConstant, parse
 from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.dataflow.units import PoolUnit
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Accumulator, Affine, IntegerEncoding, Pooling, Value
+from hlsgen.ir import Accumulator, Affine, FloatKey, IntegerEncoding, Pooling, Value
 from hlsgen.ir.binary_function import BinaryFunction
-from hlsgen.ir.ops import Add, BinaryKind, Cast, Div, IntQuant, Max, Mul
+from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key, key_to_float
+from hlsgen.ir.ops import Activation, Add, BinaryKind, Cast, Div, IntQuant, Max, Mul
+from hlsgen.ir.step_function import StepFunction
 from hlsgen.ir.window import Reduction, Window
+from hlsgen.numerics.activations import KINDS
 from hlsgen.numerics.fixed import IntType, Rounding, int_type
 from hlsgen.rescale.binary import affine
 
@@ -240,3 +245,49 @@ def test_wiring() -> None:
     }.items():
         with pytest.raises(HlsgenError, match=pattern):
             streams_of(*arguments)
+
+
+# --------------------------------------------------------------------------- activations
+
+
+def test_the_checker_says_something_of_every_activation() -> None:
+    """A new one without an entry would not be certified at all; None says that nothing is known."""
+    missing, unknown = KINDS - set(ACTIVATIONS), set(ACTIVATIONS) - KINDS
+    assert not missing, f"certify/monotone_ops.py, ACTIVATIONS: add {sorted(missing)}, or None for what is not known"
+    assert not unknown, f"certify/monotone_ops.py, ACTIVATIONS: {sorted(unknown)} are no activations"
+
+
+def of_floats(*ops: Activation) -> StepFunction:
+    """Quantizes every float32 number; in its third set, of numbers from -4 to 4, with fine steps."""
+    one, type_ = np.ones(3, np.float32), IntType(0, KEY_POS_INF)
+    last = IntQuant(one / np.float32([16, 1, 4096]), 0 * one, IntType(-32767, 32767), Rounding.FLOOR)
+    lo, hi = float_to_key(np.array([[-np.inf, -np.inf, -4], [np.inf, np.inf, 4]], np.float32))
+    return StepFunction("f", FloatKey(), ops, last, np.arange(3), lo, hi, type_, IntType(-32767, 32767))
+
+
+PARAMETERS = [(0.0, 0.0), (0.7, 0.4), (-0.7, 0.4), (2.0, -1.0), (1.5, 0.0), (-2.0, 0.0), (-1.0, 1.0), (-0.5, 0.5)]
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_activations_are_monotone_in_the_pieces_of_the_checker(kind: str) -> None:
+    """Around zeros, infinities and turning points, evenly, and at random; not all inputs are left to try."""
+    rng = np.random.default_rng(5)
+    points = np.float32([-np.inf, -1.1924312, -0.75246143, -0.7517915, -1e-30, -0.0, 1e-30, 1, 88, np.inf])
+    near = (float_to_key(points)[:, None] + np.arange(-40, 41)).ravel()
+    even = float_to_key(np.linspace(-4, 4, 600, dtype=np.float32))
+    x = np.concatenate([near, even, rng.integers(0, KEY_POS_INF + 1, 600)]).clip(0, KEY_POS_INF)
+    for alpha, beta in PARAMETERS:
+        f = of_floats(Activation(kind, alpha, beta))
+        found = pieces(f)
+        inputs = np.unique(np.concatenate([x, found.lo, found.hi]))
+        codes = f.evaluate(inputs[:, None])
+        for s, lo, hi in zip(*(v[~found.every] for v in (found.s, found.lo, found.hi)), strict=True):
+            step = np.diff(codes[(inputs >= lo) & (inputs <= hi), s])
+            assert (step >= 0).all() or (step <= 0).all(), (alpha, beta, key_to_float(np.array([lo, hi])))
+    assert ACTIVATIONS[kind] is None or not found.every.all()
+
+
+def test_what_is_not_known_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(ACTIVATIONS, "Tanh", None)
+    found = pieces(of_floats(Activation("Tanh")))
+    assert found.every[found.lo < found.hi].all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -217,6 +218,19 @@ def test_directions_and_ranges(kind: Any) -> None:
                 x = x[max(0, middle - int(r.integers(400))) : middle + 1 + int(r.integers(400))]
             known += check(op, x)[0]
     assert known or kind in (BinaryOf, Where, Pair, FixedAdd, "HardSwish", "Sqrt", "Log")
+
+
+@pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind if isinstance(kind, str) else kind.__name__)
+def test_what_tells_zeros_apart_is_known(kind: Any) -> None:
+    """Both zeros through operations with random constants."""
+    for seed, dtype in product(range(40), (d for d in FLOAT_DTYPES if fits(kind, d))):
+        op = operation(np.random.default_rng(seed), kind, dtype)
+        with np.errstate(all="ignore"):
+            first, second = np.broadcast_to(apply(op, np.array([[-0.0], [0.0]], dtype)), (2, SETS))
+        if not np.array_equal(first, second, equal_nan=True):
+            assert op_facts.tells_zeros_apart(op), (
+                "ir/op_facts.py, tells_zeros_apart: it gives two numbers for -0 and +0"
+            )
 
 
 def test_the_table_is_complete() -> None:
