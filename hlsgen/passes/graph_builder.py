@@ -32,20 +32,22 @@ from hlsgen.ir import (
 from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.ops import (
     QUANTIZERS,
-    Activation,
+    Add,
     BinaryKind,
-    BinaryOf,
     Cast,
+    Compare,
+    Constant,
     Dequantize,
+    Div,
     Elementwise,
+    Fma,
     Max,
     Min,
+    Mul,
     Pair,
     QuantizeLinear,
     Quantizer,
     Requantize,
-    Slope,
-    Where,
 )
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, term
@@ -54,6 +56,9 @@ from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_b
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
+#: Operations of which a function of many inputs has few pieces. Of any other one it stays a function of few codes.
+STRAIGHT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Compare, Constant)
+
 NamedOps = tuple[tuple[str, Elementwise], ...]
 
 
@@ -145,11 +150,7 @@ class GraphBuilder:
         ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
         if ends and tensor.branches is not None:
             return self.flushed(self._merged(tensor, tensor.branches, ends[0]))
-        curved = (
-            any(isinstance(op, Activation | Slope | BinaryOf | Where) for op in tensor.ops[ends[0] :])
-            if ends
-            else False
-        )
+        curved = any(not isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops[ends[0] :]) if ends else False
         pair = bool(ends) and isinstance(tensor.ops[ends[0]], Pair)
         if len(ends) > 1 and (pair or (curved and tensor.value.type.bits > _WIDE)):
             tensor = self._closed(tensor, ends[0])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
+import chains as generator
 import numpy as np
 import pytest
 from chains import DECODES, QUANTIZERS, chain
 from numpy.typing import NDArray
 
-from hlsgen.ir import FloatKey, IntegerEncoding
+from hlsgen.ir import FloatKey, IntegerEncoding, ops
 from hlsgen.ir.evaluate import KEY_POS_INF, constants, float_to_key, with_constants
 from hlsgen.ir.ops import Activation, Add, Cast, Div, Elementwise, FloatQuant, IntQuant, Mul, QuantizeLinear, Quantizer
 from hlsgen.ir.step_function import StepFunction
@@ -72,6 +73,20 @@ def on_floats(ops: tuple[Elementwise, ...], end: Quantizer, lo: Any, hi: Any) ->
 
 def key(x: float) -> int:
     return int(float_to_key(np.array([x]))[0])
+
+
+#: Operations that `chains` does not draw, and who does.
+DRAWN_ELSEWHERE = {
+    **dict.fromkeys(["Slope", "Compare", "Constant", "BinaryOf", "Where"], "fuzz/fuzz_phrases.py"),
+    **dict.fromkeys(["Pair", "FixedAdd"], "frontend/test_two_inputs.py"),
+}
+
+
+def test_random_chains_have_every_operation() -> None:
+    """A new operation is drawn by `chains`, or it is said who draws it."""
+    drawn = {*generator.FLOATS, *generator.QUANTIZERS}
+    missing = {op.__name__ for op in (*ops.FLOATS, *ops.QUANTIZERS)} - drawn - set(DRAWN_ELSEWHERE)
+    assert not missing, f"tests/support/chains.py, middle or quantizer: {sorted(missing)} are never drawn"
 
 
 @pytest.mark.parametrize("bisection", [False, True])
