@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -27,12 +29,28 @@ SIMULATORS = [pytest.param("icarus", marks=needs_icarus), "verilator"]
 INPUTS = [None, "fixed:12,5", "ufixed:16,3", "fixed:8,8", "fixed:32,10", "float32"]
 
 
-@pytest.mark.parametrize("simulator", SIMULATORS)
-@pytest.mark.parametrize("name,cycles", [
-    ("public/zoo_tfc_1w1a", 64), ("public/zoo_tfc_1w2a", 64), ("public/zoo_tfc_2w2a", 64), ("public/mlperf_kws_w3a3", 392),
-    ("public/chisel_bnn_simple", None), ("public/chisel_sint_simple_noscale", None), ("brevitas/jsc_mlp_w6a6_po2", 64),
-    ("brevitas/jsc_mlp_w4a4", 64),
-])  # fmt: skip
+REAL = {
+    "public/zoo_tfc_1w1a": 64,
+    "public/zoo_tfc_1w2a": 64,
+    "public/zoo_tfc_2w2a": 64,
+    "public/mlperf_kws_w3a3": 392,
+    "public/chisel_bnn_simple": None,
+    "public/chisel_sint_simple_noscale": None,
+    "brevitas/jsc_mlp_w6a6_po2": 64,
+    "brevitas/jsc_mlp_w4a4": 64,
+}
+#: Networks of the same modules as the one of 1-bit weights and activations: in Icarus they take minutes.
+ALIKE = ("public/zoo_tfc_1w2a", "public/zoo_tfc_2w2a")
+
+
+def _cases() -> Iterator[Any]:
+    for name, cycles in REAL.items():
+        marks = [needs_icarus, *([pytest.mark.slow] if name in ALIKE else [])]
+        yield pytest.param(name, cycles, "icarus", marks=marks)
+        yield name, cycles, "verilator"
+
+
+@pytest.mark.parametrize("name,cycles,simulator", _cases())
 def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
     build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target_cycles=cycles))
     assert cycles is None or build.timing.interval <= cycles
