@@ -50,7 +50,7 @@ def _cases() -> Iterator[Any]:
         yield name, cycles, "verilator"
 
 
-@pytest.mark.parametrize("name,cycles,simulator", _cases())
+@pytest.mark.parametrize("name,cycles,simulator", list(_cases()))
 def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
     build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target_cycles=cycles))
     assert cycles is None or build.timing.interval <= cycles
