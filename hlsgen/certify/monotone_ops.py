@@ -33,7 +33,7 @@ NEAR = 1e-6
 
 
 @dataclass(frozen=True)
-class Turns:
+class TurningPoints:
     """Arguments at which an activation of floats can change its direction, or begin to give NaN.
 
     Between them, and on both sides, it is monotone. Special cases of alpha and beta are in `monotone`.
@@ -56,14 +56,14 @@ _INFINITIES = (-np.inf, np.inf)
 _ZERO = (-np.inf, 0.0, np.inf)
 
 #: Every kind of activation; None where nothing is known: all inputs are tried, so wide ones are not certified.
-ACTIVATIONS: dict[str, Turns | None] = {
-    **dict.fromkeys(["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign"], Turns()),
-    **dict.fromkeys(["HardSigmoid", "Softsign"], Turns(apart=_INFINITIES)),
-    **dict.fromkeys(["Celu", "Elu", "Selu", "LeakyRelu"], Turns(apart=_INFINITIES, at=(0.0,))),
-    **dict.fromkeys(["Abs", "Sqrt", "Log", "Reciprocal", "Pow", "HardSwish"], Turns(apart=_ZERO)),
-    "Gelu": Turns(apart=_INFINITIES, near=(-0.75179152469,)),
-    "GeluTanh": Turns(apart=_INFINITIES, near=(-0.75246142207,)),
-    "Mish": Turns(apart=_INFINITIES, near=(-1.19243121452,)),
+ACTIVATIONS: dict[str, TurningPoints | None] = {
+    **dict.fromkeys(["Exp", "Tanh", "Sigmoid", "Erf", "Softplus", "Ceil", "Floor", "Round", "Sign"], TurningPoints()),
+    **dict.fromkeys(["HardSigmoid", "Softsign"], TurningPoints(apart=_INFINITIES)),
+    **dict.fromkeys(["Celu", "Elu", "Selu", "LeakyRelu"], TurningPoints(apart=_INFINITIES, at=(0.0,))),
+    **dict.fromkeys(["Abs", "Sqrt", "Log", "Reciprocal", "Pow", "HardSwish"], TurningPoints(apart=_ZERO)),
+    "Gelu": TurningPoints(apart=_INFINITIES, near=(-0.75179152469,)),
+    "GeluTanh": TurningPoints(apart=_INFINITIES, near=(-0.75246142207,)),
+    "Mish": TurningPoints(apart=_INFINITIES, near=(-1.19243121452,)),
 }
 
 

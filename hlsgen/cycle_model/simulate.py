@@ -15,7 +15,7 @@ import numpy as np
 from hlsgen.cycle_model import processes
 from hlsgen.cycle_model.line_buffers import Buffer, span
 from hlsgen.cycle_model.processes import Wire
-from hlsgen.cycle_model.units import Latency, Model, exact, room, traits
+from hlsgen.cycle_model.units import Latency, TimingModel, exact, room, traits
 from hlsgen.dataflow.units import Fifo, Node, WidthConverter
 from hlsgen.numerics.fixed import Array
 
@@ -99,7 +99,7 @@ def measure(nodes: Sequence[Node], latency: Latency) -> tuple[int, int]:
 class Simulation:
     """The wires between the units, and the process of each unit."""
 
-    def __init__(self, nodes: Sequence[Node], model: Model, ready: Sequence[bool] = ()) -> None:
+    def __init__(self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = ()) -> None:
         self.nodes, self.frames = tuple(nodes), 0
         # So many frames have to be alike for all that follow to be alike.
         self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)

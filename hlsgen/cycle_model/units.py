@@ -50,7 +50,7 @@ Processes = Callable[[Node, Sequence[Wire], Sequence[Wire], bool], tuple[Process
 
 
 @dataclass(frozen=True)
-class Model:
+class TimingModel:
     """What to simulate. `unlimited`: FIFOs and the memories of windows have room for everything."""
 
     process: Processes
@@ -111,7 +111,7 @@ def room(unit: Unit) -> int:
     return unit.depth if isinstance(unit, Fifo | WindowUnit) else 0
 
 
-def exact(latency: Latency, *, unlimited: bool = False) -> Model:
+def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
     """The model in which every beat moves in the cycle in which the RTL moves it."""
 
     def process(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> tuple[Process, Buffer | None]:
@@ -123,7 +123,7 @@ def exact(latency: Latency, *, unlimited: bool = False) -> Model:
             return windows(ins[0], outs[0], buffer, step - 1 + latency(unit), step), buffer
         return _exact(node, ins, outs, first, latency, unlimited), None
 
-    return Model(process, unlimited)
+    return TimingModel(process, unlimited)
 
 
 def _step(unit: WindowUnit) -> int:
@@ -179,9 +179,9 @@ def _exact(
             assert_never(unit)
 
 
-def least() -> Model:
+def least() -> TimingModel:
     """The model in which every unit holds as few beats as it ever does. Its times say only what comes before what."""
-    return Model(lambda node, ins, outs, first: (_least(node, ins, outs, first), None))
+    return TimingModel(lambda node, ins, outs, first: (_least(node, ins, outs, first), None))
 
 
 def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> Process:
