@@ -50,8 +50,9 @@ class Backend:
     """A target. All functions give the same for the same arguments.
 
     `memories`: kinds of weight memories that can be asked for.
-    `prices`: by which realizations of quantizers are chosen. `folding_price`: compares foldings of one layer. `folded_cost`: what the multiplying layers of a folding cost,
-    roughly, before there are nodes. `network_cost`: what nodes and realizations cost.
+    `prices`: by which realizations of quantizers are chosen. `folding_price`: compares foldings of one layer.
+    `folded_cost`: what the multiplying layers of a folding cost, roughly, before there are nodes. `network_cost`: what
+    nodes and realizations cost.
     `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
     `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
     bits in the order in which its memory takes them; None if weights cannot be written at run time.

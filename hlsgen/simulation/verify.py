@@ -96,11 +96,12 @@ def verify_build(
     model = compare_with_model(build, aimed, seed)
     changed = changed_files(build, directory)
     predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
-    verdicts = {}
+    verdicts: dict[str, SimulatorVerdict] = {}
+    sent: dict[str, Array] = {}
     for simulator in simulators:
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
         last = _spread(aimed, count // 4)
-        codes = np.concatenate([stimuli(build.network, count - len(last), seed), last])
+        sent[simulator] = codes = np.concatenate([stimuli(build.network, count - len(last), seed), last])
         with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
             progress(f"{simulator}: {len(codes)} frames")
             work = Path(temporary)
@@ -116,6 +117,7 @@ def verify_build(
     where = verdict.first_divergence
     if where and where["layer"]:
         progress(f"cutting out {where['layer']}")
+        codes = next(sent[name] for name, found in verdicts.items() if found.first_divergence)
         folder = write_cut(build, directory, where["layer"], codes[where["frame"] : where["frame"] + 1])
         where["cut"] = str(folder)
     return verdict
