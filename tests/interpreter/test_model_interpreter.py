@@ -409,6 +409,7 @@ def test_frames_are_bounded_by_work(tmp_path: Path) -> None:
     assert 6 <= affordable_frames(lowered(imported(heavy, tmp_path))) <= 100
 
 
+@pytest.mark.sim
 def test_verify_reports_a_wrong_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -205,7 +205,7 @@ BROKEN: dict[str, tuple[Model, str]] = {
     "slice of too few axes": (chain_of(V, (Slice(((0, 4, 1),)), V), quant(2)), "Slice.ranges"),
     # dtypes
     "constant of another dtype": (chain_of(V, Mul(const(2, 2, np.float64)), quant(2)), "dtype of Mul"),
-    "fused in float64": (chain_of(V, Fma(const(2, 2), const(2, 2, np.float64)), quant(2)), "dtype of Fma"),
+    "fused in float16": (chain_of(V, Fma(const(2, 2), const(2, 2, np.float16)), quant(2)), "dtype of Fma"),
     "cast": (chain_of(V, Cast("complex64")), "Cast.dtype"),
     "dequantized floats": (chain_of(V, INTEGERS.steps[1].op), "Dequantize input"),
     "quantized integers": (chain_of(V, quant(2), dtype="int8"), "IntQuant input"),
