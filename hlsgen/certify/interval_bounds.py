@@ -16,6 +16,7 @@ from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantiz
 from hlsgen.ir import FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import apply, code_type, decode, join, quantize
 from hlsgen.ir.ops import (
+    QUANTIZERS,
     Activation,
     Add,
     BinaryKind,
@@ -27,7 +28,6 @@ from hlsgen.ir.ops import (
     Div,
     Elementwise,
     FloatQuant,
-    Fma,
     Max,
     Min,
     Mul,
@@ -147,11 +147,11 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
             x = _Bounds(x.low, x.high, x.sure & ((x.low > 0) | (x.high < 0)))
         case Compare() | Dequantize():
             pass
-        case Fma() | Activation() | Slope():
-            raise _Unknown
         case Cast(dtype):
             if np.dtype(dtype).kind != "f":
                 raise _Unknown
+        case _ if not isinstance(op, QUANTIZERS):
+            raise _Unknown
         case _:
             info = getattr(op, "dtype", "")
             _check(op, x)

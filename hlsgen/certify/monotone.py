@@ -17,12 +17,10 @@ from hlsgen.certify.monotone_ops import ACTIVATIONS, NEAR, decode_known, quantiz
 from hlsgen.ir import Encoding, FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, decoding, minifloat_argument, minifloat_exponent, quantize
 from hlsgen.ir.ops import (
+    QUANTIZERS,
     Activation,
     Add,
-    BinaryOf,
     Cast,
-    Compare,
-    Constant,
     Convention,
     Dequantize,
     Div,
@@ -35,7 +33,6 @@ from hlsgen.ir.ops import (
     Quantizer,
     Requantize,
     Slope,
-    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array
@@ -184,13 +181,12 @@ class _Walk:
                 self.every |= self._open() & ~(known[self.s] & integers)
             case Activation():
                 self._activation(op)
-            case BinaryOf() | Where() | Compare() | Constant():
-                self.every |= self._open()
             case Slope(value):
                 self._slope(np.broadcast_to(value, self.f.sets))
-            case _:
-                assert not isinstance(op, Fma)
+            case _ if isinstance(op, QUANTIZERS):
                 self._quantizer(op, integers, last=position == len(self.f.ops))
+            case _:  # nothing is known: every input is evaluated
+                self.every |= self._open()
         if position < len(self.f.ops):
             a, b = self._values(position + 1, self.lo), self._values(position + 1, self.hi)
             self.every |= self._open() & ((a != a) | (b != b))

@@ -13,35 +13,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from typing_extensions import assert_never
 
 from hlsgen.ir.evaluate import apply, constants, lead_axes, with_constants
 from hlsgen.ir.model import Shape
 from hlsgen.ir.ops import (
     Activation,
-    Add,
     BinaryOf,
     Bipolar,
     Cast,
-    Compare,
     Constant,
     Dequantize,
-    Div,
     Elementwise,
     FixedAdd,
     FloatQuant,
     Fma,
     IntQuant,
-    Max,
-    Min,
-    Mul,
     MultiThreshold,
     Pair,
     PairOp,
     QuantizeLinear,
     Requantize,
     SignedBit,
-    Slope,
     Trunc,
     Where,
 )
@@ -100,8 +92,6 @@ def _verify_constant(place: Place, field: str, value: Array, lead: int, shape: S
 def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
     """The rules of one operation whose constants fit."""
     match op:
-        case Mul(value) | Add(value) | Div(value) | Max(value) | Min(value) | Slope(value) | Compare(_, value):
-            _same_dtype(place, op, value, dtype)
         case Fma(factor, value):
             _is_float(place, op, dtype, ("float32",))
             for constant in (factor, value):
@@ -160,7 +150,8 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
         case BinaryOf() | Where():
             raise AssertionError("checked chain by chain")
         case _:
-            assert_never(op)
+            for value in constants(op).values():
+                place.require(dtype in (None, value.dtype.name), f"dtype of {type(op).__name__}", value.dtype, dtype)
 
 
 def _verify_pair(place: Place, op: Pair, dtype: str | None) -> None:
@@ -185,10 +176,6 @@ def _result_dtype(op: Elementwise, dtype: str | None) -> str | None:
             lead = lead_axes(op)
             first = {name: value.reshape(*value.shape[:lead], -1)[..., :1] for name, value in constants(op).items()}
             return str(apply(with_constants(op, first), np.zeros(1, dtype)).dtype)
-
-
-def _same_dtype(place: Place, op: Elementwise, value: Array, dtype: str | None) -> None:
-    place.require(dtype in (None, value.dtype.name), f"dtype of {type(op).__name__}", value.dtype, dtype)
 
 
 def _is_float(

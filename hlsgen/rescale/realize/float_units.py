@@ -13,20 +13,14 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount
 from hlsgen.ir.evaluate import UNCLAMPED, code_type, decoding, float_to_key
 from hlsgen.ir.ops import (
-    Activation,
     Add,
-    BinaryOf,
     Bipolar,
     Cast,
-    Compare,
-    Constant,
-    Dequantize,
     Div,
     Elementwise,
     FixedAdd,
     Float,
     FloatQuant,
-    Fma,
     IntQuant,
     Max,
     Min,
@@ -37,9 +31,7 @@ from hlsgen.ir.ops import (
     Quantizer,
     Requantize,
     SignedBit,
-    Slope,
     Trunc,
-    Where,
 )
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType, Rounding
@@ -127,10 +119,8 @@ def _operation(f: StepFunction, op: Float) -> list[FloatOp]:
             return [Arithmetic("MIN", value)]
         case Cast("float32"):
             return []
-        case Cast() | Dequantize() | Activation() | Fma() | Slope() | BinaryOf() | Where() | Compare() | Constant():
-            raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
         case _:
-            assert_never(op)
+            raise fail("HG037", f.name, f"there is no float32 unit for {getattr(op, 'kind', type(op).__name__)}.")
 
 
 def _divide(f: StepFunction, value: Array) -> list[FloatOp]:
