@@ -39,9 +39,9 @@ quick: setup-test
 test: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS)
 
-# And the long sweeps.
+# And the long sweeps, with all cases of all tests.
 test-all: setup-test
-	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow"
+	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow" --all-cases
 
 # Random graphs against numpy, qonnx and onnxruntime; what differs is kept, shrunk, in findings/.
 MINUTES ?= 10

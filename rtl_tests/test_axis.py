@@ -24,6 +24,7 @@ def test_axis_out(simulate: Callable[..., None], simulator: str, shape: tuple[in
     simulate(simulator, "hg_axis_out", parameters, job)
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize("wrong", [False, True])
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
 def test_axis_in(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int], wrong: bool) -> None:

@@ -17,6 +17,7 @@ def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, 
     cocotb_job(simulator, "hg_load", {name.upper(): value for name, value in job.items()}, job, tests=1)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("units", [3, 1, 65536])
 def test_registers(cocotb_job: Callable[..., None], simulator: str, units: int) -> None:

@@ -87,12 +87,14 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     simulate(simulator, binding.module, verilog(binding.parameters), job, binding.memories)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_scale(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     rng = np.random.default_rng(case.shift)
     run(simulate, simulator, case, integers(rng, case.in_w, case.signed, (400, case.lanes)))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("mode, symmetric, folds, bits", [(0, 1, 2, 11), (1, 0, 1, 16), (3, 2, 2, 11)])
 def test_every_input(simulate: Callable[..., None], mode: int, symmetric: int, folds: int, bits: int) -> None:
     """In 32 lanes and in every fold; small multipliers and shifts, so that ties are hit."""

@@ -79,6 +79,7 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, found: FloatS
     simulate(simulator, binding.module, verilog(binding.parameters), job, binding.memories)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_scale_f32(simulate: Callable[..., None], simulator: str, case: Case) -> None:
     """Random inputs, and such whose product is on or beside a tie."""
@@ -99,6 +100,7 @@ def test_scale_f32(simulate: Callable[..., None], simulator: str, case: Case) ->
     run(simulate, simulator, case, found, x)
 
 
+@pytest.mark.slow
 def test_every_input(simulate: Callable[..., None]) -> None:
     """16 bits into 16 lanes, with ties that float32 makes: the result is numpy's."""
     case = Case(16, 1, 16, True, 10, 1, 18, 24, 28, 4, False, -8000, 7999)

@@ -258,11 +258,13 @@ def check(simulator: str, cases: Sequence[Case], folder: Path) -> None:
             assert not m_valid or int(row[2], 16) & masks[beat % case.beats] == results[start][beat], where
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, count", [("icarus", len(NAMED)), ("verilator", 24)])
 def test_named(simulator: str, count: int, tmp_path: Path) -> None:
     check(simulator, NAMED[:count], tmp_path)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 45), ("verilator", 45, 8)])
 def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:
     check(simulator, [random_case(seed) for seed in range(first, first + count)], tmp_path)
@@ -300,7 +302,7 @@ def predicted(case: Case, due: Sequence[int], ready: Sequence[bool]) -> tuple[li
 def test_timing_model(tmp_path: Path) -> None:
     """The cycles that a build is scheduled with, at several paces on both sides."""
     players, expected = [], []
-    cases = NAMED + [random_case(seed) for seed in range(200, 230)]
+    cases = NAMED + [random_case(seed) for seed in range(200, 206)]
     for k, case in enumerate(cases):
         rng = np.random.default_rng(k)
         cycles = 300 + 3 * max(case.span.words, case.beats)
@@ -433,6 +435,7 @@ def simulate_pipeline(latency: int, played: Sequence[Stimulus]) -> list[tuple[in
     return trace
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 def test_users(simulator: str, tmp_path: Path) -> None:
     """hg_dwmvu and hg_pool_tree: values and every cycle."""

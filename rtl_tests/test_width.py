@@ -26,6 +26,7 @@ CASES = [
 ]
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("simulator, ratio", sweep(CASES))
 def test_width(simulate: Callable[..., None], simulator: str, ratio: tuple[int, int, int]) -> None:
     unit, wide_in, wide_out = ratio
@@ -143,7 +144,7 @@ def test_groups(tmp_path: Path) -> None:
         Groups(2, 4, 4, 12, 3),
         Groups(2, 4, 6, 8, 24),
         Groups(2, 1, 4, 1, 9),
-        *(some(rng) for _ in range(16)),
+        *(some(rng) for _ in range(6)),
     ]
     made = [case.made(-(-5000 // lcm(case.in_group, case.out_group))) for case in cases]
     results = simulate([unit for unit, _ in made], tmp_path)

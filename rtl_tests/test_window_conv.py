@@ -102,6 +102,7 @@ def test_named(simulator: str, tmp_path: Path) -> None:
     assert all(check(simulator, NAMED, tmp_path))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 60), ("icarus", 60, 60), ("verilator", 120, 12)])
 def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:
     check(simulator, [random_case(seed) for seed in range(first, first + count)], tmp_path, most=1200)

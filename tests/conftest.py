@@ -1,4 +1,4 @@
-"""Markers and `--sample`. `oracle` is set here, from what a test module imports; `sim` is written at the test."""
+"""Markers, `--sample` and `--all-cases`. `oracle` is set here, from what a test module imports; others at the test."""
 
 from __future__ import annotations
 
@@ -20,20 +20,27 @@ SIMULATORS = {"iverilog", "make", "verilator", "vvp"}
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--sample", type=int, metavar="N", help="at most N cases of each parametrized test, evenly spread")
+    parser.addoption("--all-cases", action="store_true", help="all cases of tests that are marked cases(N), too")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks every test of a module that imports an executor as `oracle`; leaves out what --sample does not want."""
+    """Marks every test of a module that imports an executor as `oracle`; leaves out cases that are not wanted.
+
+    Of a test that is marked cases(N) at most N run without --all-cases, and of every test at most --sample.
+    """
+    sample, every = config.getoption("--sample"), config.getoption("--all-cases")
+    groups: dict[str, list[pytest.Item]] = {}
     for item in items:
         if isinstance(item, pytest.Function) and _origins(item.module) & ORACLES:
             item.add_marker("oracle")
-    if count := config.getoption("--sample"):
-        cases: dict[str, list[pytest.Item]] = {}
-        for item in items:
-            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
-        kept = {id(item) for group in cases.values() for item in _spread(group, count)}
-        config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
-        items[:] = [item for item in items if id(item) in kept]
+        groups.setdefault(item.nodeid.split("[")[0], []).append(item)
+    kept: set[int] = set()
+    for group in groups.values():
+        marker = group[0].get_closest_marker("cases")
+        limits = [sample, marker.args[0] if marker and not every else None]
+        kept |= {id(item) for item in _spread(group, min((n for n in limits if n), default=len(group)))}
+    config.hook.pytest_deselected(items=[item for item in items if id(item) not in kept])
+    items[:] = [item for item in items if id(item) in kept]
 
 
 def _spread(cases: list[pytest.Item], count: int) -> list[pytest.Item]:

@@ -378,6 +378,7 @@ def test_order_of_the_certificate(core: Path) -> None:
 # --------------------------------------------------------------------------- changes of any kind
 
 
+@pytest.mark.cases(10)
 @each()
 def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
     """By one more or less: no function stays the same but where the number does not matter to it."""

@@ -168,6 +168,7 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
     return Proof(found, 0, 0)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.sweep
 @each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
 def test_a_parameter_in_both_top_level_and_certificate(
@@ -211,6 +212,7 @@ def test_a_parameter_in_both_top_level_and_certificate(
 # --------------------------------------------------------------------------- memories
 
 
+@pytest.mark.cases(6)
 @pytest.mark.sweep
 @each(*(name for name in CASES if name not in ("float", "keys", "sum", "product")))
 def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,7 @@ CASES = [("plain", 1), ("grouped", 2), ("bipolar", 0), ("signal", 0), ("residual
 MANY = [(kind, seed) for kind in KINDS for seed in range(20, 26)]
 
 
+@pytest.mark.cases(3)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("kind, seed", [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MANY)])
@@ -112,6 +113,7 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("cycles", [18, 6])

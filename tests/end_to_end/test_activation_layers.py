@@ -142,6 +142,7 @@ def test_all_of_them_in_one_circuit(tmp_path: Path) -> None:
     in_hardware(model, x, Qonnx(model)(x), tmp_path, "verilator", input="fixed:8,4", lanes=2)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("names", [("Tanh", "HardSwish", "Gelu"), ("Pow 2", "Sigmoid", "Elu")])
 def test_networks_in_hardware(names: tuple[str, ...], tmp_path: Path) -> None:

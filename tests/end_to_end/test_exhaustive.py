@@ -40,6 +40,7 @@ def every_code(bits: int, lanes: int) -> Array:
     return np.repeat(codes[:, None, None], lanes, axis=2)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("mode", list(Rounding))
 def test_every_16_bit_input_in_every_rounding_mode(mode: Rounding, tmp_path: Path) -> None:
     """A lane for each kind of scale and zero point, against qonnx itself."""
@@ -54,6 +55,7 @@ def test_every_16_bit_input_in_every_rounding_mode(mode: Rounding, tmp_path: Pat
         )
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("mode", list(Rounding))
 def test_powers_of_two_can_be_shifts(mode: Rounding, tmp_path: Path) -> None:
     attributes = {"signed": 1, "narrow": 1, "rounding_mode": mode.name}

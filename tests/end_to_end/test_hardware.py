@@ -39,15 +39,15 @@ REAL = {
     "brevitas/jsc_mlp_w6a6_po2": 64,
     "brevitas/jsc_mlp_w4a4": 64,
 }
-#: Networks of the same modules as the one of 1-bit weights and activations: in Icarus they take minutes.
-ALIKE = ("public/zoo_tfc_1w2a", "public/zoo_tfc_2w2a")
+#: Networks of the same modules as others of these, or that take minutes in Icarus.
+LONG = ("public/zoo_tfc_1w2a", "public/zoo_tfc_2w2a", "public/mlperf_kws_w3a3")
 
 
 def _cases() -> Iterator[Any]:
     for name, cycles in REAL.items():
-        marks = [needs_icarus, *([pytest.mark.slow] if name in ALIKE else [])]
-        yield pytest.param(name, cycles, "icarus", marks=marks)
-        yield name, cycles, "verilator"
+        slow = [pytest.mark.slow] if name in LONG else []
+        yield pytest.param(name, cycles, "icarus", marks=[needs_icarus, *slow])
+        yield pytest.param(name, cycles, "verilator", marks=[] if "kws" in name else slow)
 
 
 @pytest.mark.parametrize("name,cycles,simulator", list(_cases()))
@@ -57,6 +57,7 @@ def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Pa
     assert_verified(tmp_path / "out", simulator, 6 if "kws" in name else 40)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", ["bin_tern", "asym_channel_ts", "floor_ceil", "flatten_dropout_argmax"])
 def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
     path = DATA / f"{name}.onnx"
@@ -66,6 +67,7 @@ def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
     assert np.array_equal(result.reshape(len(x), -1), Qonnx(onnx.load(path))(x))
 
 
+@pytest.mark.cases(8)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(24))
 def test_random_datapaths(seed: int, tmp_path: Path) -> None:
@@ -75,6 +77,7 @@ def test_random_datapaths(seed: int, tmp_path: Path) -> None:
     assert_verified(tmp_path / "out", "icarus", 40, seed)
 
 
+@pytest.mark.cases(8)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(30))
 def test_random_perceptrons_in_random_foldings(seed: int, tmp_path: Path) -> None:

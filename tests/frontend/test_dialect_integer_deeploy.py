@@ -88,6 +88,7 @@ def test_requantizers_as_hardware(name: str, tmp_path: Path) -> None:
         assert same(codes[-1][0], y[points])
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("name, simulator", [
     pytest.param("KeywordSpotting", "icarus", marks=needs_icarus), ("ImageClassification", "verilator"),

@@ -44,6 +44,7 @@ def requantizer(rounding: str, seed: int) -> onnx.ModelProto:
     return model
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("rounding", ["floor", "single", "double"])
 def test_named_roundings(tmp_path: Path, rounding: str) -> None:

@@ -46,6 +46,7 @@ def any_code(rng: np.random.Generator, dtype: str, shape: Any = ()) -> Array:
 # --------------------------------------------------------------------------- networks of onnxruntime's quantizer
 
 
+@pytest.mark.cases(8)
 @pytest.mark.parametrize("form", ["QOperator", "QDQ"])
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("gemm", [False, True])
@@ -58,6 +59,7 @@ def test_quantized_networks(
         assert len(np.unique(agrees(path, x, tmp_path))) > 50
 
 
+@pytest.mark.cases(5)
 @pytest.mark.sweep
 @pytest.mark.parametrize("option", [
     "ActivationSymmetric", "QDQKeepRemovableActivations", "AddQDQPairToWeight", "UseQDQContribOps", "WeightSymmetric",
@@ -72,6 +74,7 @@ def test_options_of_the_quantizer(option: str, gemm: bool, tmp_path: Path) -> No
         agrees(path, x, tmp_path)
 
 
+@pytest.mark.cases(2)
 @pytest.mark.sim
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("form, activation, weight, gemm", [

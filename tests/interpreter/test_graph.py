@@ -62,6 +62,7 @@ def test_only_the_last_rounding_differs(name: str) -> None:
     assert isinstance(build.graph.output.encoding, Accumulator)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sweep
 @pytest.mark.parametrize("model,scale", [
     ("public/zoo_tfc_1w1a", 1), ("public/zoo_tfc_1w2a", 1), ("public/zoo_tfc_2w2a", 1), ("brevitas/jsc_mlp_w6a6_po2", 0.5),
@@ -75,6 +76,7 @@ def test_real_models_equal_qonnx(model: str, scale: float) -> None:
     assert np.array_equal(reference.evaluate(build.graph, x), Qonnx(onnx.load(path))(x))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("model,spread", [("public/mlperf_kws_w3a3", 15.0), ("brevitas/jsc_mlp_w4a4", 0.5)])
 def test_codes_of_models_with_float_scales(model: str, spread: float) -> None:
     """The accumulators behind qonnx's float outputs are the exact ones in these samples."""
@@ -101,6 +103,7 @@ def test_chisel_integer_network() -> None:
     assert np.array_equal(reference.evaluate(hlsgen.check(path).graph, data), Qonnx(onnx.load(path))(data))
 
 
+@pytest.mark.cases(40)
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("max_bits", [8, 32])
 def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) -> None:
@@ -117,6 +120,7 @@ def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) 
         assert np.array_equal(reference.evaluate(build.graph, x), oracle.one(x)), x
 
 
+@pytest.mark.cases(20)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_perceptrons_equal_qonnx(seed: int, tmp_path: Path) -> None:
     model = perceptron(seed)
