@@ -414,7 +414,7 @@ UNIT_RUNS = [
 BEATS = 250
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.usefixtures("simulators")
 @pytest.mark.parametrize("simulator, op, lanes, folds", UNIT_RUNS)
 def test_unit(simulator: str, op: int, lanes: int, folds: int, tmp_path: Path) -> None:
@@ -439,6 +439,7 @@ DECODE_RUNS = [
 ]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.usefixtures("simulators")
 @pytest.mark.parametrize("simulator, in_w, signed, shift, b_w, m_w, lanes, folds", DECODE_RUNS)
 def test_decode(
@@ -472,6 +473,7 @@ def test_decode(
 ENCODE_RUNS = [("icarus", 0, 8, 1, 2, 3), ("verilator", 5, 6, 0, 3, 4), ("verilator", 7, 1, 0, 2, 1)]
 
 
+@pytest.mark.cases(2)
 @pytest.mark.usefixtures("simulators")
 @pytest.mark.parametrize("simulator, mode, width, signed, lanes, folds", ENCODE_RUNS)
 def test_encode(simulator: str, mode: int, width: int, signed: int, lanes: int, folds: int, tmp_path: Path) -> None:

@@ -133,15 +133,15 @@ def test_verify_fails_with_exit_code_1(tmp_path: Path) -> None:
 
 @pytest.mark.sim
 def test_run_reads_and_writes_arrays(tmp_path: Path) -> None:
-    call("build", DIGITS, "-o", tmp_path / "out")
-    x = np.random.default_rng(0).random((12, 64)).astype(np.float32)
+    call("build", MODEL, "-o", tmp_path / "out")
+    x = np.random.default_rng(0).random((12, 13)).astype(np.float32)
     np.save(tmp_path / "x.npy", x)
     np.savez(tmp_path / "x.npz", input=x)
     call("run", tmp_path / "out", "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
     data = call_json(
         "run", tmp_path / "out", "--backend", "verilator", "--input", tmp_path / "x.npz", "--output", tmp_path / "y.npz"
     )
-    assert data["output_shape"] == [12, 10]
+    assert data["output_shape"] == [12, 5]
     y = np.load(tmp_path / "y.npy")
     tensor = json.loads((tmp_path / "out" / "manifest.json").read_text())["output"]["tensor"]
     assert y.dtype == np.float32

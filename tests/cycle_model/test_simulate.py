@@ -64,6 +64,7 @@ def test_straight_networks(first: int, tmp_path: Path) -> None:
         compare(Random(seed, STRAIGHT).network(6), *case(seed), tmp_path)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.sim
 @pytest.mark.parametrize("kinds", [ROUTES, WINDOWS])
 @pytest.mark.parametrize("first", range(0, 45, 15))

@@ -127,6 +127,7 @@ def test_slopes_of_channels(tmp_path: Path) -> None:
     assert hlsgen.verify(tmp_path / "out", ["verilator"], frames=3).ok
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 def test_all_of_them_in_one_circuit(tmp_path: Path) -> None:
     """A chain of quantizers with every activation once, on fixed-point input, simulated."""

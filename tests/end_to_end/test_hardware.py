@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,15 +40,18 @@ REAL = {
     "brevitas/jsc_mlp_w6a6_po2": 64,
     "brevitas/jsc_mlp_w4a4": 64,
 }
-#: Networks of the same modules as others of these, or that take minutes in Icarus.
-LONG = ("public/zoo_tfc_1w2a", "public/zoo_tfc_2w2a", "public/mlperf_kws_w3a3")
+#: What `make test` leaves out: networks of the same modules as others, one simulator where both take long.
+LONG = {
+    ("public/zoo_tfc_1w1a", "verilator"), ("public/zoo_tfc_1w2a", "icarus"), ("public/zoo_tfc_1w2a", "verilator"),
+    ("public/zoo_tfc_2w2a", "icarus"), ("public/zoo_tfc_2w2a", "verilator"), ("public/mlperf_kws_w3a3", "icarus"),
+    ("brevitas/jsc_mlp_w6a6_po2", "icarus"), ("brevitas/jsc_mlp_w4a4", "verilator"),
+}  # fmt: skip
 
 
 def _cases() -> Iterator[Any]:
-    for name, cycles in REAL.items():
-        slow = [pytest.mark.slow] if name in LONG else []
-        yield pytest.param(name, cycles, "icarus", marks=[needs_icarus, *slow])
-        yield pytest.param(name, cycles, "verilator", marks=[] if "kws" in name else slow)
+    for (name, cycles), simulator in product(REAL.items(), ("icarus", "verilator")):
+        marks = [pytest.mark.slow] if (name, simulator) in LONG else []
+        yield pytest.param(name, cycles, simulator, marks=[*marks, *([needs_icarus] if simulator == "icarus" else [])])
 
 
 @pytest.mark.parametrize("name,cycles,simulator", list(_cases()))
@@ -103,6 +107,7 @@ def _rows(tmp_path: Path) -> list[dict[str, object]]:
     return rows
 
 
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 def test_float32_input_of_a_network(simulator: str, tmp_path: Path) -> None:
     path = DATA / "bn_first_bn_last.onnx"

@@ -114,6 +114,7 @@ def test_the_last_layer(name: str, simulator: str, tmp_path: Path) -> None:
     in_hardware(made, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("levels", [{"n_levels": 200, "n_levels_out": 16}, {"n_levels_out": 200}])
 def test_average(levels: dict[str, int], tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ def any_code(rng: np.random.Generator, dtype: str, shape: Any = ()) -> Array:
     return np.asarray(rng.integers(info.min, info.max + 1, shape)).astype(dtype)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.sweep
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
 @pytest.mark.parametrize("dtype", ["int8", "uint8"])
@@ -74,6 +75,7 @@ def microsoft(op: str, inputs: list[Any], dtype: str, shape: Any, output: str | 
     return model([node], {"x": (dtype, shape)}, output or dtype, **constants)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("activation, weight", TYPES)
 @pytest.mark.parametrize("alpha", [1.0, 0.3])
 def test_gemm(activation: str, weight: str, alpha: float, tmp_path: Path) -> None:

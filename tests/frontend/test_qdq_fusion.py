@@ -306,6 +306,7 @@ def clipped(net: Net, scale: float, bits: int) -> Net:
     return net.then("DequantizeLinear", f32(scale), zero)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("scales, bits", [((0.25, 0.5, 0.5), 5), ((0.3, 0.17, 0.41), 4), ((0.1, 0.1, 0.2), 6)])
 def test_an_addition_of_few_bits(scales: tuple[float, float, float], bits: int, tmp_path: Path) -> None:

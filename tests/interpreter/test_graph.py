@@ -41,6 +41,7 @@ def inputs(build: hlsgen.Build, count: int) -> Array:
     ).astype(np.float32)
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", EXACT)
 def test_brevitas_export_equals_qonnx(name: str) -> None:
     path = DATA / f"{name}.onnx"

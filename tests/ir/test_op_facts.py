@@ -234,10 +234,9 @@ def test_what_tells_zeros_apart_is_known(kind: Any) -> None:
 
 
 def test_the_table_is_complete() -> None:
-    """Every class of operations is a case; a class of another kind is none."""
+    """Every class of operations is tried here; of one that is no case nothing is known."""
     assert {op for op in CASES if not isinstance(op, str)} | {Activation} == {*FLOATS, *QUANTIZERS}
-    with pytest.raises(AssertionError):
-        op_facts.turning(object(), all_numbers("float32"))  # type: ignore[arg-type]
+    assert not op_facts.turning(object(), all_numbers("float32")).known  # type: ignore[arg-type]
 
 
 ONE = np.ones(1, np.float32)

@@ -41,6 +41,7 @@ def test_codes_of_the_executor(name: str, tmp_path: Path) -> None:
     assert np.array_equal(got, Qonnx(model)(x))
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sweep
 @pytest.mark.parametrize("ops", ["Add Add", "Sub Add", "Add Add Sub"])
 def test_one_float_scale(ops: str, tmp_path: Path) -> None:
