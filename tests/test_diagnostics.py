@@ -488,6 +488,7 @@ def command(*arguments: object, **environment: str) -> subprocess.CompletedProce
     )  # fmt: skip
 
 
+@pytest.mark.sweep
 def test_process_exit_codes(tmp_path: Path) -> None:
     bad, good = save(quantizer(scale=0.0).model(), tmp_path / "bad.onnx"), save(mlp().model(), tmp_path / "good.onnx")
     wrong = command("build", bad, "-o", tmp_path / "out")

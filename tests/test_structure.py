@@ -92,6 +92,7 @@ def test_no_module_imports_itself_in_a_circle() -> None:
         visit(module, ())
 
 
+@pytest.mark.sweep
 def test_the_checker_stands_alone() -> None:
     used = {
         _package(target) for module, found in _modules().items() if _package(module) == "certify" for target in found

@@ -81,6 +81,7 @@ def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
         assert not hlsgen.certify(core).ok, after
 
 
+@pytest.mark.sweep
 def test_the_cases_have_every_module_of_images(built: dict[str, Path]) -> None:
     modules = {path.stem for core in built.values() for path in (core / "rtl").glob("hg_*.v")}
     assert modules >= {f"hg_{n}" for n in "conv dwconv pool mvu width fork fifo join concat take pad gather".split()}

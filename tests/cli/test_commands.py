@@ -70,6 +70,7 @@ def test_builds_are_reproducible(tmp_path: Path) -> None:
     assert (tmp_path / "a" / "model.onnx").read_bytes() == DIGITS.read_bytes()
 
 
+@pytest.mark.sweep
 def test_reproducible_in_another_process_and_hash_seed(tmp_path: Path) -> None:
     for seed in ("1", "2"):
         command = [sys.executable, "-m", "hlsgen.cli", "build", str(DIGITS), "-o", str(tmp_path / seed)]

@@ -77,6 +77,7 @@ def test_real_models_equal_qonnx(model: str, scale: float) -> None:
     assert np.array_equal(reference.evaluate(build.graph, x), Qonnx(onnx.load(path))(x))
 
 
+@pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("model,spread", [("public/mlperf_kws_w3a3", 15.0), ("brevitas/jsc_mlp_w4a4", 0.5)])
 def test_codes_of_models_with_float_scales(model: str, spread: float) -> None:
