@@ -21,7 +21,7 @@ from pathlib import Path
 from hlsgen.certify import Certified
 from hlsgen.certify import certify as _certify  # here, as importing the package later would hide the function
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
-from hlsgen.driver.build_directory import check_output, reopen, write_build
+from hlsgen.driver.build_directory import check_output, refuse_special_files, reopen, write_build
 from hlsgen.driver.compile import Build, compile_model
 from hlsgen.driver.options import Options, tool_version
 from hlsgen.driver.schedule import Progress
@@ -72,7 +72,7 @@ def build(
     model: str | PathLike[str], output: str | PathLike[str], options: Options | None = None,
     progress: Progress | None = None,
 ) -> Build:  # fmt: skip
-    """Compiles `model` and writes the build directory `output`."""
+    """Compiles `model` and writes the build directory `output`; files in it that no build has written stay."""
     directory = Path(output)
     check_output(directory)
     result = compile_model(Path(model), options or Options(), progress)
@@ -80,31 +80,37 @@ def build(
     return result
 
 
-def run(directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference") -> Array:
+def run(
+    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
+    allow_changed: bool = False,
+) -> Array:  # fmt: skip
     """Model inputs (the model's shape, or a batch of them) -> model outputs, through a backend.
 
     Of models with two inputs `x` is a mapping from their names.
 
     backend: "reference", "verilator" or "icarus". x: numbers; y: the model's output dtype.
+    allow_changed: files that differ from what the model gives (HG051) are simulated all the same. They are programs:
+    only if you trust whoever changed them.
     """
     found, codes = _opened(directory, x, backend)
     if backend == "reference":
         results = reference.run_layers(found.graph, codes)
         outputs = results[-1] if results else codes
     else:
-        outputs = run_hardware(found, Path(directory), codes, backend)
+        outputs = run_hardware(found, Path(directory), codes, backend, allow_changed=allow_changed)
     return reference.decode_output(found.graph, outputs)
 
 
 def layers(
-    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference"
+    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
+    allow_changed: bool = False,
 ) -> list[LayerCodes]:  # fmt: skip
     """What is behind every layer, by the reference and by a backend; arguments as of `run`."""
     found, codes = _opened(directory, x, backend)
     wanted = reference.run_layers(found.graph, codes)
     got: list[Array | None] = list(wanted)
     if backend != "reference":
-        got = run_layers(found, Path(directory), codes, backend)
+        got = run_layers(found, Path(directory), codes, backend, allow_changed=allow_changed)
     return [
         LayerCodes(layer.name, own, decode(layer.result.encoding, own), int((own != right).sum()))
         for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
@@ -123,16 +129,26 @@ def _opened(directory: str | PathLike[str], x: Array | Mapping[str, Array], back
 
 def verify(
     directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False,
+    cut: str | PathLike[str] | None = None,
 ) -> Verdict:  # fmt: skip
-    """Holds a build against its model: its integers, every file, and the hardware in simulation."""
+    """Holds a build against its model: its integers, every file, and the hardware in simulation.
+
+    Files that differ end it before the simulation, unless `allow_changed` (as of `run`). cut: a new folder that takes
+    the first layer that differs, with a test of its own.
+    """
     chosen = list(SIMULATORS) if simulators is None else simulators
     for name in chosen:
         if name not in SIMULATORS:
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
-    return verify_build(reopen(Path(directory)), Path(directory), chosen, frames, seed, progress)
+    folder = None if cut is None else Path(cut)
+    return verify_build(
+        reopen(Path(directory)), Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
+        cut=folder,
+    )  # fmt: skip
 
 
 def certify(directory: str | PathLike[str]) -> Certified:
     """Proves, without simulation, that the files of a build compute what its model does."""
+    refuse_special_files(Path(directory))
     return _certify(Path(directory))

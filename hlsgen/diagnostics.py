@@ -46,6 +46,7 @@ CODES: dict[str, str] = {
     "HG056": "weights cannot be loaded",
     "HG057": "integers differ from the model",
     "HG090": "assumption made",
+    "HG058": "file of the user in the way",
     "HG098": "internal form not legal",
     "HG099": "internal error",
 }
@@ -82,6 +83,7 @@ class Diagnostic:
         assert self.code in CODES, self.code
         object.__setattr__(self, "node", _cut(printable(self.node), MAX_NAME))
         object.__setattr__(self, "message", _cut(printable(self.message, keep="\n"), MAX_MESSAGE))
+        object.__setattr__(self, "hint", _cut(printable(self.hint, keep="\n"), MAX_MESSAGE))
 
     def __str__(self) -> str:
         where = f" {self.node}:" if self.node else ""

@@ -27,9 +27,10 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 
 def manifest(
-    network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str
-) -> dict[str, Any]:
-    """The content of manifest.json: values that `json` can write."""
+    network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str,
+    files: dict[str, str],
+) -> dict[str, Any]:  # fmt: skip
+    """The content of manifest.json: values that `json` can write. `files`: SHA-256 of all others, by relative path."""
     graph = network.graph
     return {
         "hlsgen": version,
@@ -61,6 +62,7 @@ def manifest(
         **({"weights": emitted.weights} if emitted.weights else {}),
         "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
         "warnings": list(graph.notes),
+        "files": files,
     }
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -23,13 +25,17 @@ def emit(
     options: dict[str, Any],
     model: dict[str, str],
     version: str,
-) -> dict[str, str]:
-    """Relative path -> text."""
+    others: Mapping[str, bytes],
+) -> dict[str, bytes]:
+    """Relative path -> content of all files of a build. `others`: those of its targets, and the model."""
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
-    described = manifest(network, timing, emitted, options, model, version)
-    return {
-        "manifest.json": json.dumps(described, indent=2) + "\n",
+    texts = {
         "report.md": report(title, layer_table(network, timing), timing, host),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
         **{f"tb/{name}": text for name, text in sample_vectors(network).items()},
     }
+    files = {**{name: text.encode() for name, text in texts.items()}, **others}
+    hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
+    described = manifest(network, timing, emitted, options, model, version, hashes)
+    files["manifest.json"] = (json.dumps(described, indent=2) + "\n").encode()
+    return dict(sorted(files.items()))

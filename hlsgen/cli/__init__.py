@@ -3,6 +3,7 @@ not, or a diagnostic; 2: wrong usage."""
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -17,11 +18,11 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 import hlsgen
 from hlsgen.cli.array_files import read_array, write_array, write_arrays
-from hlsgen.cli.console import err, out, print_choices, print_summary, print_verdict
-from hlsgen.cli.options import BuildFlags, DirArg, Json, ModelArg, takes_build_flags
-from hlsgen.diagnostics import Diagnostic, HlsgenError, fail, printable
+from hlsgen.cli.console import err, out, plain, print_choices, print_summary, print_verdict
+from hlsgen.cli.options import AllowChanged, BuildFlags, DirArg, Json, ModelArg, takes_build_flags
+from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.driver import summary as report
-from hlsgen.driver.build_directory import check_output
+from hlsgen.driver.build_directory import check_output, output_tensor
 from hlsgen.simulation.cocotb_runner import SIMULATORS
 
 app = typer.Typer(
@@ -53,10 +54,10 @@ class _Watch:
         self.progress.stop()
 
     def layer(self, done: int, total: int, name: str) -> None:
-        self.progress.update(self.task, description=f"layer {done + 1} of {total}: {escape(name)}")
+        self.progress.update(self.task, description=f"layer {done + 1} of {total}: {plain(name)}")
 
     def text(self, text: str) -> None:
-        self.progress.update(self.task, description=escape(text))
+        self.progress.update(self.task, description=plain(text))
 
 
 def _emit(data: dict[str, Any]) -> None:
@@ -133,7 +134,7 @@ def build(
     for warning in result.warnings:
         _say(warning)
     print_summary(summary)
-    out.print(f"wrote {escape(printable(str(output)))}: {len(result.files)} files, top module {result.options.top}")
+    out.print(f"wrote {plain(str(output))}: {len(result.files)} files, top module {result.options.top}")
 
 
 @app.command()
@@ -146,16 +147,20 @@ def run(
         Path | None,
         typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
     ] = None,
+    allow_changed: AllowChanged = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """The model's own inputs to the model's own outputs, through the hardware."""
     try:
         with _Watch(as_json) as watch:
             watch.text(f"running on {backend}")
+            if dump_layers and os.path.realpath(dump_layers) == os.path.realpath(output):
+                raise fail("HG040", "--dump-layers", "the same file as --output.", "Name another file.")
+            tensor = output_tensor(directory)
             x = read_array(input_)
-            y = hlsgen.run(directory, x, backend)
-            layers = hlsgen.layers(directory, x, backend) if dump_layers else []
-        write_array(output, y, directory)
+            y = hlsgen.run(directory, x, backend, allow_changed=allow_changed)
+            layers = hlsgen.layers(directory, x, backend, allow_changed=allow_changed) if dump_layers else []
+        write_array(output, y, tensor)
         if dump_layers:
             parts = {layer.name: layer.codes for layer in layers}
             write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
@@ -173,13 +178,13 @@ def run(
             }
         )
     else:
-        out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {escape(str(output))}")
+        out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {plain(str(output))}")
         if dump_layers:
             out.print(
-                f"{len(layers)} layers, {len(different)} differ from the reference, wrote {escape(str(dump_layers))}"
+                f"{len(layers)} layers, {len(different)} differ from the reference, wrote {plain(str(dump_layers))}"
             )
         for name, count in different.items():
-            out.print(f"{escape(printable(name))}: {count} codes differ")
+            out.print(f"{plain(name)}: {count} codes differ")
     if different:
         raise typer.Exit(1)
 
@@ -190,6 +195,15 @@ def verify(
     sim: Annotated[str, typer.Option(help="verilator, icarus or all.")] = "all",
     frames: Annotated[int | None, typer.Option(help="Frames of stimuli.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of stimuli and stalls.")] = 1,
+    allow_changed: AllowChanged = False,
+    cut: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="New folder for the first layer that differs, with a test of its own.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Hold a build against its model: its integers, every file, and the hardware in simulation."""
@@ -200,7 +214,9 @@ def verify(
                 raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
             if seed < 0:
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
-            verdict = hlsgen.verify(directory, simulators, frames, seed, watch.text)
+            verdict = hlsgen.verify(
+                directory, simulators, frames, seed, watch.text, allow_changed=allow_changed, cut=cut
+            )
     except HlsgenError as error:
         raise _stop(error, as_json) from None
     if as_json:
@@ -238,7 +254,7 @@ def certify(directory: DirArg, as_json: Json = False) -> None:
             of = "functions" if layer.inputs else "rows" if layer.kind in ("linear", "convolution") else "results"
             what = f"{layer.functions} {of}"
             proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.inputs else ""
-            out.print(escape(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
+            out.print(plain(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
         for problem in found.problems[:20]:
             _say(problem)
         if len(found.problems) > 20:
@@ -265,15 +281,43 @@ def _root(
     pass
 
 
-def main() -> None:
-    """Entry point. The last resort for what should not happen: one line, the rest with HLSGEN_DEBUG=1."""
+def _open_standard_streams() -> None:
+    """Gives closed streams (`>&-`) a place, before a file that is opened takes their number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_RDWR), number)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
+
+
+def _run_app() -> None:
+    """Runs the command, and writes out all that it prints. Raises SystemExit, HlsgenError with HG001, and more."""
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if error.errno == errno.EPIPE:
+            sys.exit(1)
+        raise fail("HG001", "stdout", f"cannot be written: {error.strerror}.") from None
+
+
+def main() -> None:
+    """Entry point. The last resort for what should not happen: one line, the rest with HLSGEN_DEBUG=1."""
+    _open_standard_streams()
+    try:
+        _run_app()
     except KeyboardInterrupt:
         sys.exit(130)
+    except HlsgenError as error:  # of the output itself
+        sys.exit(_stop(error, as_json=False).exit_code)
     except Exception as error:
         if os.environ.get("HLSGEN_DEBUG") == "1":
             raise

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import os
+import stat
+import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -26,25 +29,50 @@ def read_array(path: Path) -> Any:
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
 
 
-def write_array(path: Path, array: Array, directory: Path) -> None:
-    """The output of the build in `directory`, in .npz under its tensor's name. Raises HG001."""
+def write_array(path: Path, array: Array, tensor: str) -> None:
+    """A file with one array, in .npz under the name `tensor`. Raises HG001."""
     if path.suffix == ".npz":
-        manifest = json.loads((directory / "manifest.json").read_text())
-        write_arrays(path, {manifest["output"]["tensor"]: array})
+        write_arrays(path, {tensor: array})
         return
-    try:
-        with path.open("wb") as stream:
-            np.save(stream, array)
-    except OSError as error:
-        raise fail("HG001", str(path), f"cannot be written: {error.strerror}.") from None
+    with _whole(path) as stream:
+        np.lib.format.write_array(stream, array)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """A .npz file; names may be any text. Raises HG001."""
+    with _whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.lib.format.write_array(member, array)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[IO[bytes]]:
+    """A file that has its name only when all is written; before, and after an error, what was there. Raises HG001.
+
+    What is no regular file (a device, a pipe) is written directly.
+    """
+    target, temporary = Path(os.path.realpath(path)), None
     try:
-        with zipfile.ZipFile(path, "w") as archive:
-            for name, array in arrays.items():
-                with archive.open(f"{name}.npy", "w") as stream:
-                    np.lib.format.write_array(stream, array)
+        found = target.stat() if target.exists() else None
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            with target.open("wb") as stream:
+                yield stream
+            return
+        number, temporary = tempfile.mkstemp(prefix=".hlsgen-", dir=target.parent)
+        with open(number, "wb") as stream:
+            yield stream
+        os.chmod(temporary, stat.S_IMODE(found.st_mode) if found else 0o666 & ~_umask())
+        os.replace(temporary, target)
+        temporary = None
     except OSError as error:
-        raise fail("HG001", str(path), f"cannot be written: {error.strerror}.") from None
+        raise fail("HG001", str(path), f"cannot be written: {error.strerror or error}.") from None
+    finally:
+        if temporary is not None:
+            os.unlink(temporary)
+
+
+def _umask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask

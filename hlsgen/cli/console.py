@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from typing import Any
 
@@ -9,10 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hlsgen.diagnostics import printable
 from hlsgen.simulation.verify import Verdict
 
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 150)
+out = Console(highlight=False, width=None if sys.stdout is not None and sys.stdout.isatty() else 150)
 err = Console(stderr=True, highlight=False)
+
+
+def plain(text: str) -> str:
+    """Text of a model, without signs that would command the terminal, and without markup."""
+    return escape(printable(text))
+
 
 TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO", "how")
 
@@ -32,19 +40,22 @@ def print_verdict(verdict: Verdict) -> None:
         state = "[green]equal[/]" if v.ok else "[red]different[/]"
         out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
         for failure in v.failures:
-            err.print(f"  {escape(failure)}", soft_wrap=True)
+            err.print(f"  {plain(failure)}", soft_wrap=True)
     where = verdict.first_divergence
     if where:
         out.print(
-            escape(
+            plain(
                 f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
                 f"frame {where['frame']}, cycle {where['cycle']}: expected {where['expected']}, got {where['actual']}"
             )
         )
         if "cut" in where:
-            out.print(
-                f"the layer alone, with a test that fails: python {escape(where['cut'])}/tb/run.py", soft_wrap=True
-            )
+            run = shlex.quote(f"{where['cut']}/tb/run.py")
+            out.print(f"the layer alone, with a test that fails: python {plain(run)}", soft_wrap=True)
+        elif where["layer"]:
+            out.print("--cut FOLDER writes this layer alone, with a test that fails")
+    if verdict.changed and not verdict.simulators:
+        out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
     predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
     out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
 
@@ -67,12 +78,12 @@ def print_summary(summary: dict[str, Any]) -> None:
             row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
             str(bits or ""), str(row["fifo_depth"] or ""), how,
         )  # fmt: skip
-        table.add_row(*map(escape, cells))
+        table.add_row(*map(plain, cells))
     out.print(table)
     host = summary["host"]
     for part in ("head", "tail"):
         if host[part]:
-            out.print(f"host {part}: " + escape(", ".join(f"{s['op']}" for s in host[part])))
+            out.print(f"host {part}: " + plain(", ".join(f"{s['op']}" for s in host[part])))
     cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
     out.print(
         f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
@@ -90,10 +101,10 @@ def print_choices(summary: dict[str, Any]) -> None:
     for row in summary["layers"]:
         if "tried" not in row:
             continue
-        out.print(f"[bold]{escape(row['name'])}[/]: {escape(row['realization'])}")
+        out.print(f"[bold]{plain(row['name'])}[/]: {plain(row['realization'])}")
         for trial in row["tried"]:
             price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
             price += f", {trial['dsp']} DSP" if trial["dsp"] else ""
             price += f", {trial['memory_bits']} bits of block memory" if trial["memory_bits"] else ""
             taken = "* " if row["taken"] == trial["name"] else "  "
-            out.print(escape(f"  {taken}{trial['name']}: {price or trial['why']}"))
+            out.print(plain(f"  {taken}{trial['name']}: {price or trial['why']}"))

@@ -17,6 +17,10 @@ from hlsgen.driver.options import Options, check_options
 
 ModelArg = Annotated[Path, typer.Argument(metavar="MODEL", help="ONNX file.", show_default=False)]
 DirArg = Annotated[Path, typer.Argument(metavar="DIR", help="Directory that `build` has written.", show_default=False)]
+AllowChanged = Annotated[
+    bool,
+    typer.Option("--allow-changed", help="Simulate files that differ from the build. They are programs: trust them."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 
 

@@ -1,120 +1,182 @@
-"""Build directories: written at once, opened again, compared with what the model gives."""
+"""Build directories: written, opened again, compared with what the model gives. Nothing in them is trusted."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-import shutil
-import tempfile
+import re
+import stat
 from pathlib import Path
 from typing import Any
 
 from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build, compile_model
 from hlsgen.driver.options import from_manifest
+from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
+
+#: Larger files are no part of a build; larger manifests are none.
+MAX_FILE_BYTES, MAX_MANIFEST_BYTES = 1 << 30, 1 << 28
+#: What running the testbench leaves beside it.
+_LEFT_BY_RUNS = ("tb/sim_build/", "tb/__pycache__/")
+_HINT = "Give a directory that `hlsgen build` has written."
 
 
 def write_build(build: Build, directory: Path) -> None:
-    """Writes all files at once: into a temporary directory that then takes the place.
+    """Puts a build in the place of the one before, all at once. What else is in `directory` stays.
 
-    An existing directory is replaced only if it is empty or a build itself. Raises HG050, HG001.
+    Raises HG050 if there is something and no build, HG058 if files of the user are in the way, HG001.
     """
-    check_output(directory)
-    directory = Path(os.path.abspath(directory))
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
-    except OSError as error:
-        raise fail("HG001", str(directory), f"cannot be written: {error.strerror}.") from None
-    try:
-        for name, data in build.files.items():
-            file = temporary / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data)
-        temporary.chmod(0o755)
-        _take_place(temporary, directory)
-    except OSError as error:
-        raise fail("HG001", str(directory), f"cannot be written: {error.strerror}.") from None
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    replace_files(build.files, directory, lambda: own_files(directory))
 
 
-def _take_place(temporary: Path, directory: Path) -> None:
-    """Renames `temporary` to `directory`; what was there comes back if that fails."""
-    if not directory.exists():
-        os.replace(temporary, directory)
-        return
-    old = temporary.with_name(temporary.name + ".old")
-    os.replace(directory, old)
+def own_files(directory: Path) -> dict[str, str]:
+    """SHA-256 of the files that a build has written into `directory`, by relative path; of an empty one none.
+
+    Raises HG050 if it is neither empty nor a build, HG001.
+    """
     try:
-        os.replace(temporary, directory)
-    except BaseException:
-        os.replace(old, directory)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
+        if not stat.S_ISDIR(os.lstat(directory).st_mode):
+            raise _no_build(directory, "is no directory")
+        if not any(directory.iterdir()):
+            return {}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as error:
+        raise fail("HG001", str(directory), f"cannot be written: {getattr(error, 'strerror', error)}.") from None
+    data = read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES)
+    if data is None:
+        raise _no_build(directory, "has files and no manifest.json")
+    problem = _wrong(_parsed(data))
+    if problem:
+        raise _no_build(directory, f"has a manifest.json that is not of this version of hlsgen: {problem}")
+    return {**_parsed(data)["files"], "manifest.json": hashlib.sha256(data).hexdigest()}
+
+
+def _no_build(directory: Path, why: str) -> Exception:
+    text = f"exists and is not a build of hlsgen: it {why}. It is left as it is."
+    return fail("HG050", str(directory), text, "Choose another -o, or remove it.")
 
 
 def check_output(directory: Path) -> None:
     """Refuses what is there and is no build. Raises HG050, HG001."""
+    own_files(directory)
+
+
+def read_regular(path: Path, most: int = MAX_FILE_BYTES) -> bytes | None:
+    """The content of a regular file. None for all else: links, pipes, devices, folders, nothing, more than `most` bytes.
+
+    Never blocks, and follows no link in the last part of the path.
+    """
     try:
-        os.lstat(directory)
-        blocked = not is_replaceable(directory)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except (OSError, ValueError) as error:
-        raise fail("HG001", str(directory), f"cannot be written: {getattr(error, 'strerror', error)}.") from None
-    if blocked:
-        raise fail(
-            "HG050", str(directory), "exists and is not a build of hlsgen; it is left as it is.",
-            "Choose another -o, or remove it.",
-        )  # fmt: skip
+        if not stat.S_ISREG(os.lstat(path).st_mode):
+            return None
+        with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+            now = os.fstat(stream.fileno())
+            if not stat.S_ISREG(now.st_mode) or now.st_size > most:
+                return None
+            data = stream.read(most + 1)
+            return data if len(data) <= most else None
+    except (OSError, ValueError):
+        return None
 
 
-def is_replaceable(directory: Path) -> bool:
-    """Whether it is an empty directory or one with a manifest of ours."""
-    if not directory.is_dir() or directory.is_symlink():
-        return False
-    if not any(directory.iterdir()):
-        return True
+def _parsed(data: bytes) -> dict[str, Any]:
+    """A manifest as it is; empty if it is no JSON object."""
     try:
-        manifest = _read_manifest(directory)
-    except (OSError, ValueError, RecursionError):
-        return False
-    return {"hlsgen", "model", "options"} <= set(manifest)
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
-def _read_manifest(directory: Path) -> dict[str, Any]:
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    if not isinstance(manifest, dict):
-        raise ValueError("no object")
-    return manifest
+def _wrong(manifest: dict[str, Any]) -> str:
+    """What a manifest has that no manifest of ours has; empty if nothing."""
+    model, files = manifest.get("model"), manifest.get("files")
+    if not isinstance(manifest.get("hlsgen"), str) or not isinstance(manifest.get("options"), dict):
+        return "no version or no options"
+    if not isinstance(model, dict) or model.get("file") != "model.onnx" or not _is_hash(model.get("sha256")):
+        return "no model"
+    if not isinstance(files, dict) or files.get("model.onnx") != model["sha256"]:
+        return "no list of its files"
+    for name, value in files.items():
+        plain = all(part not in ("", ".", "..") for part in name.split("/")) and "\\" not in name and name.isprintable()
+        if not plain or name == "manifest.json" or not _is_hash(value):
+            return f"{name[:80]!r} in the list of its files"
+    return ""
+
+
+def _is_hash(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def output_tensor(directory: Path) -> str:
+    """The name of the model's output, as the manifest of a build has it. Raises HG050."""
+    output = _parsed(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"").get("output")
+    name = output.get("tensor") if isinstance(output, dict) else None
+    if not isinstance(name, str) or not name.isprintable():
+        raise fail("HG050", str(directory), "has a manifest.json that names no output.", _HINT)
+    return name
 
 
 def reopen(directory: Path, progress: Progress | None = None) -> Build:
     """Compiles the model of a build again, with the options of its manifest. Raises HG050."""
-    hint = "Give a directory that `hlsgen build` has written."
-    try:
-        options = from_manifest(_read_manifest(directory)["options"])
-        if options is None:
-            raise ValueError("options")
-    except (OSError, ValueError, KeyError, RecursionError):
-        raise fail("HG050", str(directory), "has no readable manifest.json.", hint) from None
+    data = read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES)
+    options = from_manifest(_parsed(data or b"").get("options"))
+    if options is None:
+        raise fail("HG050", str(directory), "has no readable manifest.json.", _HINT)
     path = directory / "model.onnx"
-    if not path.is_file():
-        raise fail("HG050", str(directory), "has no model.onnx.", hint)
+    if not path.is_file() or path.is_symlink():
+        raise fail("HG050", str(directory), "has no model.onnx.", _HINT)
     return compile_model(path, options, progress)
 
 
 def changed_files(build: Build, directory: Path) -> list[str]:
-    """Files of a build directory that are not what the model gives, or are missing or left over."""
-    changed = []
-    for name, data in build.files.items():
-        file = directory / name
-        if not file.is_file() or file.read_bytes() != data:
-            changed.append(name)
-    for folder in ("rtl", "tb"):
-        for file in sorted((directory / folder).glob("*.*")):
-            if file.is_file() and f"{folder}/{file.name}" not in build.files and file.suffix in (".v", ".mem"):
-                changed.append(f"{folder}/{file.name}")
-    return changed
+    """Files of a build directory that are not what the model gives, or are missing or left over.
+
+    Left over is what else lies in the folders of the build, but not in those that running its testbench makes.
+    """
+    there = files_in(directory, {name.split("/")[0] for name in build.files if "/" in name})
+    wrong = [name for name, data in build.files.items() if name not in there or not _holds(directory / name, data)]
+    more = {name for name in there if "/" in name and not name.startswith(_LEFT_BY_RUNS)}
+    return [*wrong, *sorted(more - set(build.files))]
+
+
+def _holds(file: Path, data: bytes) -> bool:
+    return read_regular(file, len(data)) == data
+
+
+def files_in(directory: Path, folders: set[str]) -> set[str]:
+    """Relative paths of what lies in a directory and, at any depth, in these folders of it; links are not followed."""
+    found, open_ = set(), [""]
+    while open_:
+        below = open_.pop()
+        try:
+            with os.scandir(directory / below) as entries:
+                for entry in entries:
+                    if not entry.is_dir(follow_symlinks=False):
+                        found.add(below + entry.name)
+                    elif below or entry.name in folders:
+                        open_.append(f"{below}{entry.name}/")
+        except OSError:
+            continue
+    return found
+
+
+def refuse_special_files(directory: Path) -> None:
+    """Refuses what would block its reader, or has no end: pipes, devices, files larger than any of a build.
+
+    Raises HG050 with the first few.
+    """
+    names = sorted(n for n in files_in(directory, {"rtl"}) if n.startswith("rtl/") or n.endswith((".json", ".onnx")))
+    wrong = []
+    for name in names:
+        try:
+            found = os.stat(directory / name)
+        except OSError:
+            continue
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE_BYTES:
+            wrong.append(name)
+    if wrong:
+        raise fail("HG050", str(directory), f"has what no build has, not read: {', '.join(wrong[:5])}.", _HINT)

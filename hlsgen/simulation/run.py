@@ -2,42 +2,52 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.cocotb_runner import simulate
+from hlsgen.simulation.child_process import work_folder
+from hlsgen.simulation.cocotb_runner import simulate, time_limit
+from hlsgen.simulation.core_copy import core_files, write_core
 from hlsgen.simulation.verify import failures, prepare
-from hlsgen.simulation.verilator_library import NativeCore
+from hlsgen.simulation.verilator_library import run_library
 from hlsgen.testbench.stream_codec import from_text, unpack
 
 
-def run_hardware(build: Build, directory: Path, codes: Array, simulator: str) -> Array:
-    """(frames, *shape) -> (frames, *shape), int64. Raises HG052, HG053."""
-    if simulator == "verilator":
-        with (
-            tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary,
-            NativeCore(build, directory, Path(temporary)) as core,
-        ):
-            return core.run(codes)
-    return _captured(build, directory, codes, simulator, layers=False)[0]
+def run_hardware(
+    build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False
+) -> Array:  # fmt: skip
+    """(frames, *shape) -> (frames, *shape), int64, through the RTL of the build.
+
+    Raises HG051 if a file in `directory` differs from the build's, HG052, HG053. allow_changed: what lies there runs.
+    """
+    if simulator != "verilator":
+        return _captured(build, directory, codes, simulator, allow_changed, layers=False)[0]
+    files = core_files(build, directory, allow_changed=allow_changed)
+    with work_folder(simulator) as work:
+        return run_library(build, write_core(files, work), work, codes)
 
 
-def run_layers(build: Build, directory: Path, codes: Array, simulator: str) -> list[Array | None]:
-    """Codes (frames, *shape) behind every layer; None for those that only rename elements."""
-    return _captured(build, directory, codes, simulator, layers=True)[1]
+def run_layers(
+    build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False
+) -> list[Array | None]:
+    """Codes (frames, *shape) behind every layer; None for those that only rename elements. As `run_hardware`."""
+    return _captured(build, directory, codes, simulator, allow_changed, layers=True)[1]
 
 
 def _captured(
-    build: Build, directory: Path, codes: Array, simulator: str, *, layers: bool
-) -> tuple[Array, list[Array | None]]:  # fmt: skip
+    build: Build, directory: Path, codes: Array, simulator: str, allow_changed: bool, *, layers: bool
+) -> tuple[Array, list[Array | None]]:
     network, graph = build.network, build.graph
-    with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
-        work = Path(temporary)
+    files = core_files(build, directory, allow_changed=allow_changed)
+    with work_folder(simulator) as work:
+        core = write_core(files, work)
         bench = prepare(build, codes, work)
-        outcome = simulate(directory, bench, bench, work / "sim", simulator, ["capture"], monitor=layers)
+        seconds = time_limit(build, len(codes), simulator)
+        outcome = simulate(
+            core, bench, bench, work / "sim", simulator, ["capture"], monitor=layers, seconds=seconds
+        )  # fmt: skip
         if not outcome.passed:
             raise fail("HG053", simulator, "; ".join(failures(outcome)))
         data = from_text((bench / "output.hex").read_text(), build.design.output.bits)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,11 @@ from hlsgen.driver.compile import Build
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.cocotb_runner import Outcome, simulate
+from hlsgen.simulation.child_process import work_folder
+from hlsgen.simulation.cocotb_runner import Outcome, simulate, time_limit
+from hlsgen.simulation.core_copy import core_files, write_core
 from hlsgen.simulation.directed import affordable_frames, directed
-from hlsgen.simulation.isolate_layer import write_cut
+from hlsgen.simulation.isolate_layer import check_cut, write_cut
 from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import to_text
@@ -49,6 +51,7 @@ class SimulatorVerdict:
 class Verdict:
     """`ok` only if every file is as built, all integers are equal and all cycles as predicted.
 
+    If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
     `model`: the integers that the hardware stands for, against the model of the file, step by step.
     """
 
@@ -85,12 +88,15 @@ def default_frames(build: Build, simulator: str) -> int:
 
 def verify_build(
     build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
-    progress: Callable[[str], None] = lambda text: None,
+    progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False, cut: Path | None = None,
 ) -> Verdict:  # fmt: skip
-    """Compares the integers with the model, and files; then simulates the RTL that lies in `directory`.
+    """Compares the integers with the model, and files; then simulates the RTL of the build.
 
-    A quarter of the simulated frames are directed ones.
+    A quarter of the simulated frames are directed ones. allow_changed: the RTL that lies in `directory` is simulated
+    even if files differ. cut: a new folder for the first layer that differs.
     """
+    if cut is not None:
+        check_cut(cut)
     progress("the model, step by step")
     aimed = directed(build.graph, affordable_frames(build.graph), seed)
     model = compare_with_model(build, aimed, seed)
@@ -98,28 +104,31 @@ def verify_build(
     predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
     verdicts: dict[str, SimulatorVerdict] = {}
     sent: dict[str, Array] = {}
+    if changed and not allow_changed:
+        return Verdict(False, model, changed, predicted)
+    files = core_files(build, directory, allow_changed=bool(changed))
     for simulator in simulators:
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
         last = _spread(aimed, count // 4)
         sent[simulator] = codes = np.concatenate([stimuli(build.network, count - len(last), seed), last])
-        with tempfile.TemporaryDirectory(prefix="hlsgen-") as temporary:
+        with work_folder(simulator) as work:
             progress(f"{simulator}: {len(codes)} frames")
-            work = Path(temporary)
-            bench = prepare(build, codes, work)
-            outcome = simulate(directory, bench, bench, work / "sim", simulator, TESTS, seed=seed)
+            core, bench = write_core(files, work), prepare(build, codes, work)
+            run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
+            outcome = run(work / "sim", simulator, TESTS)
             if not outcome.passed:
                 progress(f"{simulator}: locating the divergence")
-                traced = simulate(directory, bench, bench, work / "trace", simulator, TESTS, monitor=True, seed=seed)
+                traced = run(work / "trace", simulator, TESTS, monitor=True)
                 outcome = _with_trace(outcome, traced)
             verdicts[simulator] = _judge(outcome, len(codes), predicted)
     ok = model.ok and not changed and all(v.ok for v in verdicts.values())
     verdict = Verdict(ok, model, changed, predicted, verdicts)
     where = verdict.first_divergence
-    if where and where["layer"]:
+    if cut is not None and where and where["layer"]:
         progress(f"cutting out {where['layer']}")
         codes = next(sent[name] for name, found in verdicts.items() if found.first_divergence)
-        folder = write_cut(build, directory, where["layer"], codes[where["frame"] : where["frame"] + 1])
-        where["cut"] = str(folder)
+        write_cut(build, files, cut, where["layer"], codes[where["frame"] : where["frame"] + 1])
+        where["cut"] = str(cut)
     return verdict
 
 

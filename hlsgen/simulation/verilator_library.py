@@ -5,18 +5,20 @@ from __future__ import annotations
 import ctypes
 import os
 import shutil
-import subprocess
+import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
-from hlsgen.diagnostics import fail
+from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.compile import Build
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.cocotb_runner import plain, require
+from hlsgen.simulation import native_worker
+from hlsgen.simulation.child_process import failed, run_tool
+from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, require, time_limit
 from hlsgen.testbench.stream_codec import pack, to_wire, unpack
 
 
@@ -33,34 +35,80 @@ def tool_environment() -> dict[str, str]:
     return env
 
 
+def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds: float) -> Path:
+    """Compiles the RTL that lies in `core`, within `seconds`, into a library below `work`. Raises HG052, HG053."""
+    require("verilator")
+    design, core = build.design, core.resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    for memory in (core / "rtl").glob("*.mem"):
+        shutil.copyfile(memory, work / memory.name)
+    harness = work / "native.cpp"
+    harness.write_text(library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset))
+    sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
+    command = [
+        "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
+        "-Wno-fatal", "-fno-dfg", "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
+        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{' -DHLSGEN_WEIGHTS' if design.loads else ''}",
+        "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
+    ]  # fmt: skip
+    env = tool_environment()
+    program = shutil.which("verilator", path=env["PATH"]) or "verilator"
+    done = run_tool([program, *command[1:]], work, env, "verilator", seconds, "the compilation")
+    library = work / "obj" / "core.so"
+    if done.code or not library.is_file():
+        raise failed("verilator", "the core could not be compiled", done.log)
+    return library
+
+
+def run_library(build: Build, core: Path, work: Path, codes: Array) -> Array:
+    """Input codes (frames, *shape) -> output codes (frames, *shape), int64, of the RTL that lies in `core`.
+
+    In a process of its own, which may neither crash this one nor run for ever. Raises HG052, HG053.
+    """
+    seconds = time_limit(build, len(codes), "verilator")
+    library = compile_library(build, core, work, "-O1", seconds)
+    sent, design = _sent(build, codes), build.design
+    (work / "sent.bin").write_bytes(sent.tobytes())
+    beats, size = len(codes) * design.output.beats, _bytes_out(build)
+    numbers = [int(design.reset_active_low), sent.shape[1], design.input.beats, beats, size, _patience(build)]
+    command = [sys.executable, "-I", str(Path(native_worker.__file__)), str(library), *map(str, numbers)]
+    done = run_tool(command, work, os.environ, "verilator", seconds, "the simulation")
+    if done.code:
+        raise failed("verilator", "the simulation failed", done.log)
+    if int(done.log.split()[-1]) != beats:
+        raise _stopped(int(done.log.split()[-1]), beats)
+    taken = np.fromfile(work / "taken.bin", np.uint8).reshape(beats, size)
+    return unpack(taken, build.network.orders[-1], design.output, build.graph.output.shape)
+
+
+def _sent(build: Build, codes: Array) -> Array:
+    """The input words, uint8 (beats, bytes)."""
+    words = pack(to_wire(codes, build.graph.input.encoding), build.network.orders[0], build.design.input)
+    sent: Array = np.ascontiguousarray(words)
+    return sent
+
+
+def _bytes_out(build: Build) -> int:
+    return -(-build.design.output.bits // 8)
+
+
+def _patience(build: Build) -> int:
+    """Cycles after which a core is given up in which no beat moves."""
+    return 20 * (build.timing.latency + build.timing.interval) + 2000
+
+
+def _stopped(got: int, beats: int) -> HlsgenError:
+    return fail("HG053", "verilator", f"the core stopped after {got} of {beats} output beats.")
+
+
 class NativeCore:
-    """A compiled core. Not thread-safe; a context manager, it frees the model."""
+    """A compiled core in this process. Not thread-safe; a context manager, it frees the model."""
 
     def __init__(self, build: Build, directory: Path, work: Path, optimize: str = "-O1") -> None:
         """Compiles the RTL that lies in `directory` into `work`. Raises HG052, HG053."""
-        require("verilator")
         self.build = build
         design = build.design
-        work.mkdir(parents=True, exist_ok=True)
-        directory = plain(directory.resolve(), work)
-        for memory in (directory / "rtl").glob("*.mem"):
-            shutil.copyfile(memory, work / memory.name)
-        harness = work / "native.cpp"
-        harness.write_text(library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset))
-        sources = [str((directory / line).resolve()) for line in (directory / "files.f").read_text().split()]
-        command = [
-            "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
-            "-Wno-fatal", "-fno-dfg", "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
-            "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{' -DHLSGEN_WEIGHTS' if design.loads else ''}",
-            "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
-        ]  # fmt: skip
-        done = subprocess.run(
-            command, cwd=work, env=tool_environment(), capture_output=True, text=True, errors="replace"
-        )
-        if done.returncode:
-            tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-15:])
-            raise fail("HG053", "verilator", f"the core could not be compiled:\n{tail}")
-        self.core = ctypes.CDLL(str(work / "obj" / "core.so"))
+        self.core = ctypes.CDLL(str(compile_library(build, directory, work, optimize, 10 * COMPILE_SECONDS)))
         self.core.core_open.restype = ctypes.c_void_p
         self.core.core_run.restype = ctypes.c_uint64
         here = os.getcwd()
@@ -88,15 +136,14 @@ class NativeCore:
     def run(self, codes: Array) -> Array:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""
         graph, network, design = self.build.graph, self.build.network, self.build.design
-        sent = np.ascontiguousarray(pack(to_wire(codes, graph.input.encoding), network.orders[0], design.input))
+        sent = _sent(self.build, codes)
         beats = len(codes) * design.output.beats
-        taken: Array = np.zeros((beats, -(-design.output.bits // 8)), np.uint8)
-        patience = 20 * (self.build.timing.latency + self.build.timing.interval) + 2000
+        taken: Array = np.zeros((beats, _bytes_out(self.build)), np.uint8)
         got = self.core.core_run(
             self.handle, sent.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(len(sent)), sent.shape[1],
             ctypes.c_uint64(design.input.beats), taken.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(beats),
-            taken.shape[1], ctypes.c_uint64(patience),
+            taken.shape[1], ctypes.c_uint64(_patience(self.build)),
         )  # fmt: skip
         if got != beats:
-            raise fail("HG053", "verilator", f"the core stopped after {got} of {beats} output beats.")
+            raise _stopped(got, beats)
         return unpack(taken, network.orders[-1], design.output, graph.output.shape)

@@ -47,6 +47,9 @@ def main() -> int:
     parser.add_argument("--waves", action="store_true")
     args = parser.parse_args()
     config = json.loads((HERE / "config.json").read_text())
+    odd = set(f"{HERE}{args.core.resolve()}{args.work or ''}") & set(" \t\n:#$%\\'\"")
+    if odd and args.sim == "verilator":
+        sys.exit(f"make cannot have {''.join(sorted(odd))!r} in a path: move or rename the folder.")
     work = (args.work or HERE / "sim_build" / args.sim).resolve()
     work.mkdir(parents=True, exist_ok=True)
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

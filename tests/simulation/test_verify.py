@@ -37,7 +37,7 @@ def test_untouched_build_is_verified(core: Path) -> None:
 def test_one_weight(core: Path) -> None:
     memory = core / "rtl" / "mv0.mem"
     flip(memory, 0, 1)
-    verdict = hlsgen.verify(core, ["icarus"], frames=10)
+    verdict = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True)
     assert not verdict.ok
     assert verdict.changed == ["rtl/mv0.mem"]
     found = verdict.simulators["icarus"]
@@ -53,7 +53,7 @@ def test_one_weight(core: Path) -> None:
 def test_one_threshold(core: Path) -> None:
     memory = next(iter(sorted((core / "rtl").glob("q1_*_00.mem"))))
     flip(memory, 0, 4 * len(memory.read_text().splitlines()[0]) - 5)
-    verdict = hlsgen.verify(core, ["icarus"], frames=30)
+    verdict = hlsgen.verify(core, ["icarus"], frames=30, allow_changed=True)
     assert verdict.changed == [f"rtl/{memory.name}"]
     assert verdict.first_divergence is not None
     assert verdict.first_divergence["layer"] == json.loads((core / "manifest.json").read_text())["layers"][1]["name"]
@@ -109,7 +109,7 @@ def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, rep
     text, count = re.subn(pattern, replacement, path.read_text())
     assert count
     path.write_text(text)
-    verdict = hlsgen.verify(core, ["icarus"], frames=10)
+    verdict = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True)
     assert not verdict.simulators["icarus"].ok
 
 
@@ -117,7 +117,7 @@ def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, rep
 def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
     (core / "rtl" / "top.v").write_text("module top(;\n")
     with pytest.raises(hlsgen.HlsgenError, match="HG053"):
-        hlsgen.verify(core, ["icarus"], frames=2)
+        hlsgen.verify(core, ["icarus"], frames=2, allow_changed=True)
 
 
 @pytest.mark.sim
@@ -127,6 +127,6 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
     slow = "    reg half_reg;\n    always @(posedge clk) half_reg <= !rst && !half_reg;\n    wire advance   ="
     text = path.read_text().replace("    wire advance   =", slow)
     path.write_text(text.replace("wire read      = advance &&", "wire read      = half_reg && advance &&"))
-    found = hlsgen.verify(core, ["icarus"], frames=10).simulators["icarus"]
+    found = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True).simulators["icarus"]
     assert found.mismatches == 0
     assert any("predicted" in message for message in found.failures)

@@ -1,0 +1,44 @@
+"""The files that are simulated: a copy of what was compared with the model, which nobody else can change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
+from hlsgen.driver.build_directory import changed_files, files_in, read_regular
+from hlsgen.driver.compile import Build
+
+_HINT = "Build again; or, if you trust whoever changed it, simulate it with --allow-changed."
+
+
+def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[str, bytes]:
+    """files.f and what is below rtl/, by relative path: those of the build, if `directory` has the same.
+
+    allow_changed: those that lie in `directory`, regular files only. Else raises HG051 for every file that differs.
+    """
+    if allow_changed:
+        names = sorted(filter(_is_core, files_in(directory, {"rtl"})))
+        read = {name: read_regular(directory / name) for name in names}
+        found = {name: data for name, data in read.items() if data is not None}
+        if not found.get("files.f", b"").isascii() or "files.f" not in found:
+            raise fail("HG051", "files.f", "is no list of files.", "Build again.")
+        return found
+    changed = changed_files(build, directory)
+    if changed:
+        raise HlsgenError([Diagnostic("HG051", n, "differs from what the model gives.", _HINT) for n in changed])
+    return {name: data for name, data in build.files.items() if _is_core(name)}
+
+
+def _is_core(name: str) -> bool:
+    return name == "files.f" or name.startswith("rtl/")
+
+
+def write_core(files: Mapping[str, bytes], work: Path) -> Path:
+    """Writes these files into a folder below `work`; gives the folder."""
+    core = work / "core"
+    (core / "rtl").mkdir(parents=True, exist_ok=True)
+    for name, data in files.items():
+        (core / name).parent.mkdir(parents=True, exist_ok=True)
+        (core / name).write_bytes(data)
+    return core
