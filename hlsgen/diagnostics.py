@@ -45,8 +45,8 @@ CODES: dict[str, str] = {
     "HG055": "certificate does not hold",
     "HG056": "weights cannot be loaded",
     "HG057": "integers differ from the model",
+    "HG060": "file of the user in the way",
     "HG090": "assumption made",
-    "HG058": "file of the user in the way",
     "HG098": "internal form not legal",
     "HG099": "internal error",
 }

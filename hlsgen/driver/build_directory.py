@@ -26,7 +26,7 @@ _HINT = "Give a directory that `hlsgen build` has written."
 def write_build(build: Build, directory: Path) -> None:
     """Puts a build in the place of the one before, all at once. What else is in `directory` stays.
 
-    Raises HG050 if there is something and no build, HG058 if files of the user are in the way, HG001.
+    Raises HG050 if there is something and no build, HG060 if files of the user are in the way, HG001.
     """
     replace_files(build.files, directory, lambda: own_files(directory))
 

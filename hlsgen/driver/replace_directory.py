@@ -53,7 +53,7 @@ def replace_files(files: Mapping[str, bytes], directory: Path, own: Callable[[],
     """Writes `files`, by relative path, into `directory`, and removes those of `own` that are not among them.
 
     own: gives SHA-256 of the files that may be replaced; a file with another content is the user's.
-    Raises HG058 if something of the user's is in the way, HG001, and what `own` raises. Then nothing is changed.
+    Raises HG060 if something of the user's is in the way, HG001, and what `own` raises. Then nothing is changed.
     """
     directory = Path(os.path.abspath(directory))
     try:
@@ -90,14 +90,14 @@ def _tree(directory: Path, without: set[str]) -> Iterator[str]:
 
 
 def _refuse_conflicts(directory: Path, files: list[str], kept: list[str]) -> None:
-    """Raises HG058 for each of `kept` that has the path of a new file, or of a folder of one."""
+    """Raises HG060 for each of `kept` that has the path of a new file, or of a folder of one."""
     taken = set(files) | {f"{name}/" for name in files}
     folders = _folders_of(files)
     problems = Collector()
     for name in kept:
         if name in taken or name in folders:
             text = "is not as hlsgen wrote it, and a new file would take its place; nothing is written."
-            problems.error("HG058", str(directory / name), text, "Move or remove it, or choose another -o.")
+            problems.error("HG060", str(directory / name), text, "Move or remove it, or choose another -o.")
     problems.finish()
 
 

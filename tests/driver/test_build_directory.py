@@ -128,7 +128,7 @@ def test_files_in_the_way_are_refused(where: str, real: hlsgen.Build, tmp_path: 
     before = content(tmp_path)
     with pytest.raises(HlsgenError) as refused:
         write_build(small(real, rtl_a="new", rtl_c="new", tb_x="new", docs_z="new", report="new"), out)
-    assert {d.code for d in refused.value.diagnostics} == {"HG058"}
+    assert {d.code for d in refused.value.diagnostics} == {"HG060"}
     named = {d.node.removeprefix(f"{out}/").rstrip("/") for d in refused.value.diagnostics}
     assert {where, "report"} <= named
     assert content(tmp_path) == before
