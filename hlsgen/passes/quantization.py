@@ -56,9 +56,9 @@ def column_meaning(name: str, value: Value) -> tuple[Array, Array]:
             scales, zeros = np.full(columns, unit), np.full(columns, zero_)
         case Accumulator():
             exact = value.encoding.scale
-            single = bool((exact == np.float32(exact.ravel()[0])).all())
+            two = float(np.frexp(exact.ravel()[0])[0]) == 0.5 and bool((exact == exact.ravel()[0]).all())
             wide = max(abs(value.type.lo), abs(value.type.hi)) * value.encoding.factor
-            if not single or wide + int(np.abs(value.encoding.offset).max()) > 1 << 24:
+            if not two or wide + int(np.abs(value.encoding.offset).max()) > 1 << 24:
                 raise fail(
                     "HG032", name, "the layer's input is a sum that no quantizer made.",
                     "Put a quantizer between two linear layers.",
