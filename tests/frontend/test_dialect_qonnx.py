@@ -44,6 +44,7 @@ def completed(model: onnx.ModelProto) -> onnx.ModelProto:
     return newer(model)
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("zero", [0.0, -3.0])
 @pytest.mark.parametrize("make", [before_a_layer, at_the_end, of_weights], ids=lambda make: make.__name__)
 def test_one_code(make: Any, zero: float, tmp_path: Path) -> None:

@@ -97,6 +97,7 @@ class UNet(OnnxGraph):
         return made
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("size, depth", [(8, 1), (16, 2), (32, 3)])
 @pytest.mark.parametrize("form", ["layers", "around", "resize"])
 def test_unet(form: str, size: int, depth: int, tmp_path: Path) -> None:
