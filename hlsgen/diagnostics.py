@@ -32,7 +32,7 @@ CODES: dict[str, str] = {
     "HG033": "accumulator too wide",
     "HG034": "scale differs along the summed axis",
     "HG035": "data order that no buffer makes",
-    "HG036": "no quantizer and no linear layer",
+    "HG036": "model not quantized",
     "HG037": "step function not realizable",
     "HG040": "option not valid",
     "HG041": "folding not valid",

@@ -237,7 +237,6 @@ CASES: dict[str, tuple[Any, ...]] = {
     "NaN bits": ("HG021", "nan", lambda: quantizer(bits=NAN).model()),
     "infinite bits": ("HG021", "inf", lambda: quantizer(bits=float("inf")).model()),
     "bits per channel": ("HG021", "[4]", lambda: quantizer(bits=ONES).model()),
-    "one code": ("HG021", "single code", lambda: quantizer(bits=1.0, signed=0, narrow=1).model()),
     "zero scale": ("HG022", "0.0", lambda: quantizer(scale=0.0).model()),
     "negative scale": ("HG022", "-1.0", lambda: quantizer(scale=-1.0).model()),
     "NaN scale": ("HG022", "nan", lambda: quantizer(scale=NAN).model()),
@@ -296,6 +295,51 @@ def test_what_follows_a_wrong_layer(tmp_path: Path) -> None:
     with pytest.raises(hlsgen.HlsgenError) as error:
         hlsgen.check(tmp_path / "m.onnx")
     assert [(d.code, d.node) for d in error.value.diagnostics] == [("HG031", "up")]
+
+
+def float_network(*shape: Any) -> Net:
+    """Three layers with float weights; two operators that are not supported."""
+    rng = np.random.default_rng(0)
+    net = Net(shape).then("Conv", rng.normal(0, 1, (4, 1, 3, 3)).astype(np.float32), name="conv1").then("Relu")
+    net.then("Conv", rng.normal(0, 1, (2, 4, 3, 3)).astype(np.float32), name="conv2")
+    net.then("MaxPool", kernel_shape=[2, 2], strides=[2, 2]).then("Flatten")
+    net.then("Gemm", rng.normal(0, 1, (8, 5)).astype(np.float32), name="fc").then("NoSuchOp", name="odd1")
+    return net.then("NoSuchOp", name="odd2")
+
+
+def problems_of(model: onnx.ModelProto, folder: Path) -> list[tuple[str, str]]:
+    onnx.save(model, folder / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError) as error:
+        hlsgen.check(folder / "m.onnx")
+    return [(d.code, d.node) for d in error.value.diagnostics]
+
+
+FLOATS = [("HG036", "m"), ("HG031", "conv1"), ("HG031", "conv2"), ("HG031", "fc"), ("HG010", "odd1"), ("HG010", "odd2")]
+
+
+def test_every_problem_of_a_float_model(tmp_path: Path) -> None:
+    """The first one says that it is not quantized, and then each layer is named."""
+    assert problems_of(float_network("N", 1, 8, 8).model(), tmp_path) == FLOATS
+
+
+def test_every_problem_of_open_dimensions(tmp_path: Path) -> None:
+    found = problems_of(float_network("N", 1, "H", "W").model(), tmp_path)
+    assert found == [FLOATS[0], ("HG012", "x"), *FLOATS[1:]]
+
+
+def test_every_problem_of_three_inputs(tmp_path: Path) -> None:
+    net = float_network("N", 1, 8, 8)
+    for name in ("second", "third"):
+        net.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 5]))
+        net.node("Add", net.last, name)
+    found = problems_of(net.model(), tmp_path)
+    assert found[:2] == [FLOATS[0], ("HG015", "m")]
+    assert found[2:] == FLOATS[1:]
+
+
+def test_a_model_with_a_quantizer_is_not_called_a_float_model(tmp_path: Path) -> None:
+    net = Net((1, 4)).quant().then("MatMul", np.full((4, 2), 0.1, np.float32), name="mm")
+    assert problems_of(net.model(), tmp_path) == [("HG031", "mm")]
 
 
 def bomb(op: str, *inputs: Any) -> onnx.ModelProto:

@@ -25,5 +25,6 @@ def import_model(path: Path, problems: Collector, fixed_point: bool = False) -> 
         model = walk.run()
         if model is None:
             walk.report_stuck()
+            walk.report_float_model(before)
         return model if len(problems.errors) == before or model is None else None
     return None

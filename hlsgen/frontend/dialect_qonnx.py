@@ -30,8 +30,6 @@ def int_quant(node: NodeContext) -> Imported:
         mode = p.mode("ROUND")
     if bits == 1 and signed:
         return elementwise(node, SignedBit(scale, zero) if zero.any() else Bipolar(scale, scale))
-    if bits == 1 and narrow:
-        raise fail("HG021", node.name, "1 bit, unsigned and narrow leaves a single code.", "Use narrow = 0.")
     return elementwise(node, IntQuant(scale, zero, int_type(bits, signed, narrow), mode))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import onnx
 
-from hlsgen.diagnostics import Collector, fail, stuck
+from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail, stuck
 from hlsgen.frontend import two_inputs
 from hlsgen.frontend.constant_folding import (
     Const,
@@ -19,6 +22,7 @@ from hlsgen.frontend.constant_folding import (
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.im2col import with_convolutions
+from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
 from hlsgen.frontend.onnx_graph import computed_outputs, name_all, used_inputs, with_outputs
@@ -26,7 +30,7 @@ from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
-from hlsgen.frontend.rules import rule_of
+from hlsgen.frontend.rules import is_quantized, rule_of
 from hlsgen.ir import ConvInteger, MatMulInteger, Model, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
@@ -35,6 +39,8 @@ from hlsgen.numerics.fixed import IntType
 MIN_OPSET = 7
 #: Most elements of all computed constants together.
 MAX_FOLDED = 1 << 27
+#: Layers whose input 1 is weights that may be floats have these.
+_FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
 _UNKNOWN = Dynamic(None, "float32", None)
 _JOINS = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, their QLinear forms, And, Or, Where."
 
@@ -63,14 +69,20 @@ class Importer:
         self.roles: list[tuple[str, Role, str]] = []
 
     def run(self) -> Model | None:
-        """The Model; None if an error went to `problems`. Raises HG015."""
+        """The Model; None if an error went to `problems`."""
         if self.versions.get("", MIN_OPSET) < MIN_OPSET:
             self.problems.error(
                 "HG015", self.name, f"opset {self.versions['']}.",
                 f"Supported: {MIN_OPSET} and newer; convert the model with onnx.version_converter.",
             )  # fmt: skip
         self._read_initializers()
-        source, output, joined = self._ends()
+        try:
+            source, output, joined = self._ends()
+        except HlsgenError as error:
+            with self.problems.catching():
+                raise error
+            self._survey()
+            return None
         shape: Shape = (1,)
         known: Shape | None = None
         batched, dtype = False, "float32"
@@ -114,7 +126,33 @@ class Importer:
             if role is Role.HOST:
                 self.problems.items.append(stuck(name, op_type))
 
+    def report_float_model(self, first: int) -> None:
+        """One diagnostic, before those from number `first` on, if layers have float weights and nothing quantizes."""
+        wrong = {d.node for d in self.problems.errors if d.code == "HG031"}
+        if wrong and not is_quantized(self.graph):
+            problem = Diagnostic(
+                "HG036", self.name,
+                f"the model is not quantized: none of its {len(self.graph.node)} nodes is a quantizer, "
+                f"and the weights of {len(wrong)} layers are floats.",
+                "Quantize it first: in training with Brevitas or QKeras (export as QONNX or QCDQ), or after it with "
+                "onnxruntime.quantization.quantize_static (QDQ).",
+            )  # fmt: skip
+            self.problems.items.insert(first, problem)
+
     # ----------------------------------------------------------------------- the ends of the graph
+
+    def _survey(self) -> None:
+        """Looks for what else is wrong in a graph whose ends are: every node is read, none becomes a step."""
+        for source in used_inputs(self.graph, self.tensors):
+            if source.name:
+                self.tensors[source.name] = _UNKNOWN
+                with self.problems.catching():
+                    dtype = input_dtype(source)
+                    self.tensors[source.name] = Dynamic(input_shape(source)[0], dtype, None)
+        self.used = {name for node in self.graph.node for name in node.input} | {o.name for o in self.graph.output}
+        for node in self.graph.node:
+            with self.problems.catching():
+                self._node(node)
 
     def _read_initializers(self) -> None:
         for sparse in self.graph.sparse_initializer:
@@ -212,6 +250,9 @@ class Importer:
             if rule.operands is Operands.PARAMETERS and node.constant(0) is None:
                 shape = max((c.array.shape for c in node.constants if c), key=len, default=())
                 rule.convert(node.with_data(shape))
+            weights = node.constant(1)
+            if rule.role is Role.LAYER and rule.operands in _FLOAT_WEIGHTS and weights and weights.codes is None:
+                integer_weights(name, Const(weights.array.reshape(1, -1)))
         elif len(computed) > 1:
             self._add(node, self._joined(node, rule))
         else:
@@ -252,7 +293,17 @@ class Importer:
         check_operands(node, rule.operands)
         if rule.host_first and not self._behind_hardware(node.computed[0]):
             return on_host(node)
-        return rule.convert(node)
+        try:
+            return rule.convert(node)
+        except HlsgenError as error:
+            weights = node.constant(1)
+            if weights is None or [d.code for d in error.diagnostics] != ["HG031"]:
+                raise
+            # What follows is looked at as well: the result has the shape that it has with other weights.
+            self.problems.items.extend(error.diagnostics)
+            return rule.convert(
+                replace(node, inputs=(node.inputs[0], Const(np.zeros_like(weights.array)), *node.inputs[2:]))
+            )
 
     def _behind_hardware(self, data: Dynamic) -> bool:
         """Whether a quantizer or an integer layer comes before; what comes earlier is left to the host."""

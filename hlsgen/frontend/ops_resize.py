@@ -35,18 +35,21 @@ def resize(node: NodeContext) -> Imported:
     if mode != "nearest":
         raise fail("HG010", name, f"{op_type} with mode {mode!r}.", "Supported: mode 'nearest'.")
     check_size(name, out)
-    data = image_axes(name, shape)
+    data = image_axes(name, shape, last=out[1] != shape[1])
     if transform not in _TRANSFORMS:
         raise fail("HG010", name, f"coordinate_transformation_mode {transform!r} is not supported.")
     if nearest not in _ROUNDINGS:
         raise fail("HG013", name, f"nearest_mode is {nearest!r}.", f"Supported: {', '.join(_ROUNDINGS)}.")
-    if out[:2] != shape[:2]:
-        raise fail("HG013", name, f"{op_type} of {list(shape)} to {list(out)}.", "Supported: along the points only.")
     n, height, width, channels = data.image
+    if out[0] != n or out[-1 if data.last else 1] != channels:
+        raise fail(
+            "HG013", name, f"{op_type} of {list(shape)} to {list(out)}.",
+            "Supported: along the points only, of tensors with the channels first or last.",
+        )  # fmt: skip
     factors, ranges = [1, 1], [(0, height, 1), (0, width, 1)]
-    for i in range(2, len(shape)):
+    points = len(data.points)
+    for side, i in zip(range(-points, 0), range(1 if data.last else 2, len(shape)), strict=False):
         where = _indices(shape[i], out[i], scales[i], transform, nearest)
-        side = i - len(shape)
         factor = out[i] // shape[i]
         step = None if where is None or shape[i] % out[i] else _step(where)
         if factor * shape[i] == out[i] and where == [p // factor for p in range(out[i])]:

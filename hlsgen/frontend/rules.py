@@ -7,6 +7,8 @@ in `operator_rule`; the functions in front of the table are short for what rows 
 
 from __future__ import annotations
 
+import onnx
+
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend import (
     constants,
@@ -99,6 +101,8 @@ ORT = frozenset([MICROSOFT])
 QONNX_OR_NONE = QONNX | {""}
 IMAGES = ONNX | QONNX | {CHANNELS_LAST}
 OWN = frozenset([HLSGEN])
+#: Of a name that means the same in every domain.
+ANYWHERE = ONNX | frozenset(["*"])
 
 RULES: dict[tuple[frozenset[str], str], Rule] = {
     # Quantizers of QONNX, which exporters also put into the default domain.
@@ -115,7 +119,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX | ORT, "DequantizeLinear"): retyping(
         dialect_integer.dequantize_linear, Operands.INTEGER, constants.dequantize_linear
     ),
-    (ONNX, "RequantShift"): rescaling(dialect_integer.requant_shift, Operands.INTEGER),
+    (ANYWHERE, "RequantShift"): rescaling(dialect_integer.requant_shift, Operands.INTEGER),
     (OWN, "Requantize"): retyping(dialect_integer.requantize, Operands.EITHER),
     (OWN, "QuantizedAdd"): rescaling(two_inputs.quantized_add, Operands.EITHER, ops_multi_operand.quantized_add),
     # Layers.
@@ -251,10 +255,20 @@ _HINTS = {
 
 def rule_of(domain: str, op_type: str, name: str) -> Rule:
     """The rule of a node's operator; `name`: the node in diagnostics. Raises HG010 or HG011."""
-    rule = _BY_NODE.get((domain, op_type))
+    rule = _BY_NODE.get((domain, op_type)) or _BY_NODE.get(("*", op_type))
     if rule is None:
         raise _unknown(domain, op_type, name)
     return rule
+
+
+def is_quantized(graph: onnx.GraphProto) -> bool:
+    """Whether any node is a quantizer, or computes with integers that one made."""
+    rules = [_BY_NODE.get((node.domain, node.op_type)) for node in graph.node]
+    integer = (Operands.INTEGER, Operands.QLINEAR, Operands.QLINEAR_TERM, Operands.QLINEAR_LAYER)
+    names = {node.op_type for node in graph.node}
+    return bool(names & {"ConvInteger", "RequantShift"}) or any(
+        rule and (rule.role is Role.QUANTIZER or rule.operands in integer) for rule in rules
+    )
 
 
 def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:

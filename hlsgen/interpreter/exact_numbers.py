@@ -19,6 +19,8 @@ from hlsgen.numerics.fixed import Array
 _INT64 = 1 << 62
 #: Largest whole number of a multiple that float32 has exactly.
 _MULTIPLE = 1 << 24
+#: Scales are on one grid if each is at most so many times the largest number of which all are whole multiples.
+_GRID = 256
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,12 @@ def common(units: Iterable[Fraction]) -> Fraction:
     known = [abs(u) for u in units if u]
     denominator = math.lcm(*(u.denominator for u in known))
     return Fraction(reduce(math.gcd, (int(u * denominator) for u in known), 0) or 1, denominator)
+
+
+def on_one_grid(slopes: Iterable[Fraction]) -> bool:
+    """Whether tensors whose codes are worth that much are on one grid."""
+    known = [abs(s) for s in slopes]
+    return max(known) / common(known) <= _GRID
 
 
 def _largest(whole: Array) -> int:

@@ -14,9 +14,11 @@ The contract (docs/numeric-contract.md), and how it is kept here:
 - Where float operations stand between a quantizer and a linear step, every value must be fl(k * scale) for whole
   numbers k and one scale, and k * scale is the exact number. Of several such scales the first counts: that of the
   codes, the largest power of two, the smallest number.
-- A sum of three or more tensors (an Add or Sub of an Add or Sub) is exact as well, and rounded once, if all its
-  operands have one scale each and no more than float32 constants were added to them. It is computed as the file has
-  it if the inner sums are fl(k * scale), as above, for all codes.
+- A sum of two tensors (an Add or Sub) whose scales are on one grid is exact as well, and rounded once. A linear step
+  takes it unrounded.
+- So is a sum of three or more (an Add or Sub of an Add or Sub), if all its operands have one scale each and no more
+  than float32 constants were added to them. Where the inner sums are on one grid, they count as operands with one scale,
+  and the outer sum must be on one grid as well; else it is computed as the file has it.
 
 Arrays have the frames in front: (frames, *shape).
 """
@@ -45,6 +47,7 @@ from hlsgen.interpreter.exact_numbers import (
     lowest,
     multiples,
     narrow,
+    on_one_grid,
     one_scale,
     products,
     shifted,
@@ -96,8 +99,8 @@ class Tensor:
     codes or an exact sum mean; None behind float operations. `term`: the same, also behind float32 constants that
     were added: an operand of an exact sum. `scale`: of the nearest codes, through any operations.
     `operands`: the two terms of a sum that nothing followed, None for one that is no term. `is_pair`: the value
-    is made of a Join without a quantizer behind it. `is_sum`: of an exact sum. `origin`: the value of the model
-    that it is made of element by element.
+    is made of a Join without a quantizer behind it. `is_sum`: of an exact sum; `on_grid`: one of tensors on one grid.
+    `origin`: the value of the model that it is made of element by element.
     """
 
     value: Array
@@ -108,6 +111,7 @@ class Tensor:
     operands: tuple[Exact | None, Exact | None] | None = None
     is_pair: bool = False
     is_sum: bool = False
+    on_grid: bool = False
     origin: int = -1
 
 
@@ -226,7 +230,8 @@ def _elementwise(value: Array, first: Tensor, origin: int) -> Tensor:
     """The result of a float or integer operation; what codes meant is gone."""
     exact = integers(value) if value.dtype.kind in "iu" else None
     return Tensor(
-        value, exact=exact, scale=first.scale, is_pair=first.is_pair, is_sum=first.is_sum, origin=origin
+        value, exact=exact, scale=first.scale, is_pair=first.is_pair, is_sum=first.is_sum, on_grid=first.on_grid,
+        origin=origin,
     )  # fmt: skip
 
 
@@ -254,7 +259,7 @@ def _concatenated(axis: int, parts: list[Tensor], number: int) -> Tensor:
         whole = np.concatenate([times(e.whole, int(e.unit / unit)) for e in known], axis)
         slopes = {e.slope for e in known}
         exact = Exact(whole, unit, known[0].slope if len(slopes) == 1 else None)
-    term = exact if exact is not None and exact.slope and all(t.term is t.exact for t in parts) else None
+    term = exact if exact is not None and exact.slope and all(t.term is not None for t in parts) else None
     value = np.concatenate([t.value for t in parts], axis)
     return Tensor(value, exact=exact, term=term, scale=parts[0].scale, origin=number)
 
@@ -274,7 +279,9 @@ def _rounded(total: Array, exact: Exact, scale: Array, number: int) -> Tensor:
     value = to_float32(total, scales)
     if len(set(scales)) > 1:
         return Tensor(value, scale=scales[0], origin=number)
-    known = Exact(total, scales[0], scales[0])
+    # What one more in the sum of codes is worth, which is a multiple of the unit where zero points have a fraction.
+    slope = scales[0] if exact.slope is None else exact.slope * Fraction(float(np.ravel(scale)[0]))
+    known = Exact(total, scales[0], slope)
     return Tensor(value, exact=known, term=known, scale=scales[0], origin=number)
 
 
@@ -310,22 +317,36 @@ def _origin(given: list[Tensor], number: int) -> int:
 def _joined(model: Model, step: Step, kind: BinaryKind, left: Tensor, right: Tensor, number: int) -> Tensor:
     value, one = join(kind, left.value, right.value), left.origin == right.origin
     if one or value.dtype.kind != "f":
-        return replace(_elementwise(value, left, left.origin if one else number), is_pair=not one, is_sum=False)
-    if kind in (BinaryKind.ADD, BinaryKind.SUB) and any(t.is_pair or t.is_sum for t in (left, right)):
-        terms = [*_terms(left), *_terms(right)]
-        pairs = [i for i, t in zip(step.inputs, (left, right), strict=True) if t.is_pair]
-        known = [t for t in terms if t is not None]
-        grids = bool(pairs) and all(_scale_of_all(model, i, left.scale) is not None for i in pairs)
-        if len(known) == len(terms) and not grids:
-            a, b = (_total(t) for t in (left, right))
-            total = added(a, b, 1 if kind is BinaryKind.ADD else -1)
-            exact = replace(total, slope=total.unit)
-            value = to_float32(total.whole, [total.unit])
-            return Tensor(value, exact=exact, term=exact, scale=total.unit, is_sum=True, origin=number)
+        return replace(
+            _elementwise(value, left, left.origin if one else number), is_pair=not one, is_sum=False, on_grid=False
+        )
     sign = {BinaryKind.ADD: 1, BinaryKind.SUB: -1}.get(kind)
+    if sign is not None and (total := _exact_sum(left, right, sign)) is not None:
+        return replace(total, origin=number)
     second = right.term if right.term is None or sign is None else added(_zero(right.term), right.term, sign)
     operands = (left.term, second) if sign else None
     return Tensor(value, scale=left.scale, operands=operands, is_pair=True, origin=number)
+
+
+def _exact_sum(left: Tensor, right: Tensor, sign: int) -> Tensor | None:
+    """The exact sum or difference, rounded once; None where it is computed as the file has it."""
+    terms = [*_terms(left), *_terms(right)]
+    known = [t for t in terms if t is not None and t.slope is not None]
+    if len(known) < len(terms) or left.value.dtype != np.float32:
+        return None
+    slopes = [t.slope for t in known if t.slope is not None]
+    if all(t.on_grid or not (t.is_pair or t.is_sum) for t in (left, right)):
+        # One or both have constants added, which a sum of two tensors of codes takes as operations of their own.
+        plain = left.exact is not None and right.exact is not None
+        if not (plain or left.on_grid or right.on_grid) or not on_one_grid(slopes):
+            return None
+        is_grid = True
+    else:
+        is_grid = False
+    total = added(_total(left), _total(right), sign)
+    exact = replace(total, slope=common(slopes) if is_grid else total.unit)
+    value = to_float32(total.whole, [total.unit])
+    return Tensor(value, exact=exact, term=exact, scale=exact.slope, is_sum=True, on_grid=is_grid)
 
 
 def _zero(like: Exact) -> Exact:

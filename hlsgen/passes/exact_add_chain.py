@@ -1,8 +1,9 @@
-"""Adds several tensors up exactly, where no quantizer stands between the additions, and rounds once, as a linear layer does.
+"""Adds tensors up exactly, and rounds once, as a linear layer does.
 
-Matched: additions and subtractions of three tensors or more, each of them codes times one scale, with float32 constants
-added. Made: sums of integers, two operands a layer, and an `Accumulator` that says what the last sum means. Every scale
-is a binary fraction, so all scales are whole multiples of one unit, and the sum is an integer in that unit. The numeric
+Matched: additions and subtractions of tensors of codes that lie on one grid, and, where no quantizer stands between the
+additions, of three tensors or more, each of them codes times one scale, with float32 constants added. Made: sums of
+integers, two operands a layer, and an `Affine` or `Accumulator` that says what the last sum means. Every scale is a
+binary fraction, so all scales are whole multiples of one unit, and the sum is an integer in that unit. The numeric
 contract defines the value of such a chain as this exact sum, rounded once.
 """
 
@@ -16,29 +17,58 @@ from fractions import Fraction
 import numpy as np
 
 from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, Shape, Value
-from hlsgen.ir.ops import Add, BinaryKind, Elementwise, Mul, QuantizeLinear
+from hlsgen.ir.ops import Add, BinaryKind, Dequantize, Elementwise, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Most bits of a factor, of the sum, of the sum with its offset, of the unit.
-_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 24, 20, 52, 48
+_FACTOR_BITS, _SUM_BITS, _FINE_BITS, _UNIT_BITS = 24, 24, 52, 48
+#: Tensors are on one grid if every scale is at most so many times the largest number of which all are whole multiples.
+MAX_MULTIPLE = 256
+#: Whole numbers up to this are exact in float32.
+_EXACT = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """slope * code + start of value `index`; start broadcasts to the tensor, Fractions."""
+    """slope * code + start of value `index`; start broadcasts to the tensor, Fractions.
+
+    `plain`: this is what the codes mean, no constants were added.
+    """
 
     index: int
     value: Value
     slope: Fraction
     start: Array
+    plain: bool
 
     def negative(self) -> Term:
         return replace(self, slope=-self.slope, start=-self.start)
 
 
+def on_one_grid(terms: Sequence[Term]) -> bool:
+    """Whether all scales are small whole multiples of one unit."""
+    slopes = [t.slope for t in terms]
+    return max(map(abs, slopes)) <= MAX_MULTIPLE * _unit(slopes)
+
+
+def is_exact_in_float32(terms: Sequence[Term]) -> bool:
+    """Whether float32 rounds nothing on the way to the sum, in whichever order it is formed."""
+    numbers = [v for t in terms for v in (t.slope, *t.start.ravel())]
+    finest = Fraction(1, max(v.denominator for v in numbers))
+    largest = sum(
+        max(abs(t.slope * code) for code in (t.value.type.lo, t.value.type.hi)) + max(map(abs, t.start.ravel()))
+        for t in terms
+    )
+    return bool(largest <= finest * _EXACT)
+
+
 def term(index: int, value: Value, ops: Sequence[Elementwise]) -> Term | None:
     """Codes and constants added to them; None for anything else, or scales that differ within the tensor."""
-    found = _line(value.encoding)
+    first = ops[0] if ops else None
+    if isinstance(first, Dequantize) and first.scale.dtype == np.float32:
+        found, ops = _dequantized(value, first), ops[1:]
+    else:
+        found = _line(value.encoding)
     if found is None:
         return None
     slopes, start = found
@@ -48,7 +78,19 @@ def term(index: int, value: Value, ops: Sequence[Elementwise]) -> Term | None:
     for op in ops:
         assert isinstance(op, Add)
         start = start + _fractions(op.value)
-    return Term(index, value, Fraction(slope[0]), np.asarray(start))
+    return Term(index, value, Fraction(slope[0]), np.asarray(start), not ops)
+
+
+def _dequantized(value: Value, op: Dequantize) -> tuple[Array, Array] | None:
+    """(slope, start) of integers behind a DequantizeLinear, Fractions; None if they may wrap."""
+    meaning = value.encoding
+    if not isinstance(meaning, IntegerEncoding):
+        return None
+    info, offset = np.iinfo(meaning.dtype), meaning.offset
+    if value.type.lo + int(offset.min()) < info.min or value.type.hi + int(offset.max()) > info.max:
+        return None
+    slope = _fractions(op.scale)
+    return slope, _fractions(offset - op.zero_point) * slope
 
 
 def _line(meaning: Encoding) -> tuple[Array, Array] | None:
@@ -102,8 +144,16 @@ def exact_sum(
         index, value = add(replace(made, inputs=(index, other.index)))
         factor = 1
     whole = np.frompyfunc(int, 1, 1)(offset).astype(np.int64)
-    meaning = Accumulator(fine, whole, np.full((1,) * len(shape), float(scale)))
-    return index, replace(value, encoding=meaning)
+    return index, replace(value, encoding=_meaning(fine, whole, scale, value.type, len(shape)))
+
+
+def _meaning(fine: int, offset: Array, scale: Fraction, type_: IntType, rank: int) -> Encoding:
+    """(sum * fine + offset) * scale; codes with a zero point where float32 has all of it."""
+    single = np.float32(float(scale))
+    largest = max(abs(type_.lo), abs(type_.hi)) + int(np.abs(offset).max())
+    if fine == 1 and Fraction(float(single)) == scale and largest <= _EXACT:
+        return Affine(np.full((1,) * rank, single), -offset.astype(np.float32))
+    return Accumulator(fine, offset, np.full((1,) * rank, float(scale)))
 
 
 def _unit(slopes: list[Fraction]) -> Fraction:

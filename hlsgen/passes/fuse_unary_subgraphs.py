@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hlsgen.diagnostics import fail
+from hlsgen.diagnostics import Collector
 from hlsgen.ir import Binary, Model, Select, Shape, Step
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryOf, Constant, Elementwise, FixedAdd, MultiThreshold, Pair, Where
 from hlsgen.ir.rewrite import pruned
@@ -20,16 +20,18 @@ Way = tuple[Elementwise, ...]
 def functions_of_one(model: Model) -> Model:
     """The model with every such step as one operation. Raises HG015 for a Select that is no function of one tensor."""
     steps = list(model.steps)
+    problems = Collector()
     for i, step in enumerate(steps):
         found = _operation(steps, step, model.input_shape) if isinstance(step.op, Binary | Select) else None
         if found is not None:
             value, op = found
             steps[i] = replace(step, op=op, inputs=(value,))
         elif isinstance(step.op, Select):
-            raise fail(
+            problems.error(
                 "HG015", step.name, "Where of tensors that are not made of one tensor, element by element.",
                 "Supported: a condition and values that are functions of the same tensor, or constants.",
             )  # fmt: skip
+    problems.finish()
     if all(new is old for new, old in zip(steps, model.steps, strict=True)):
         return model
     return replace(model, steps=tuple(pruned(steps, len(steps))[0]))

@@ -23,6 +23,8 @@ from hlsgen.ir import (
     Map,
     Op,
     PackBytes,
+    Pooling,
+    Rearrange,
     Reshape,
     Shape,
     Transpose,
@@ -49,8 +51,9 @@ from hlsgen.ir.ops import (
     Quantizer,
     Requantize,
 )
+from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes.exact_add_chain import Term, exact_sum, term
+from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 
@@ -105,14 +108,19 @@ class GraphBuilder:
         self.problems = problems
         self.values: list[Value] = [given]
         self.layers: dict[int, Layer] = {}
-        self._sums: set[int] = set()  # values that are exact sums of tensors
+        #: Values that are exact sums of tensors: whether these are on one grid.
+        self._sums: dict[int, bool] = {}
 
     def add(self, layer: Layer) -> PendingValue:
         if not isinstance(layer, View):
             layer = replace(layer, name=self._own_name(layer.name))
-        self.layers[len(self.values)] = layer
+        number = len(self.values)
+        self.layers[number] = layer
         self.values.append(layer.result)
-        return PendingValue(len(self.values) - 1, layer.result)
+        picks = isinstance(layer, View | Rearrange) or (isinstance(layer, Pooling) and layer.kind is Reduction.MAX)
+        if picks and layer.inputs[0] in self._sums:  # elements of a sum are sums
+            self._sums[number] = self._sums[layer.inputs[0]]
+        return PendingValue(number, layer.result)
 
     def assume(self, value: Value) -> PendingValue:
         """A value that no layer makes: what stands for the result of a wrong step while more problems are looked for."""
@@ -148,6 +156,9 @@ class GraphBuilder:
         function of few codes.
         """
         ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
+        if ends and tensor.branches is not None:
+            tensor = self.on_grid(tensor)
+            ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
         if ends and tensor.branches is not None:
             return self.flushed(self._merged(tensor, tensor.branches, ends[0]))
         curved = any(not isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops[ends[0] :]) if ends else False
@@ -195,6 +206,7 @@ class GraphBuilder:
         float type, a Cast to that is still to be done.
         """
         tensor = self.flushed(tensor)
+        tensor = self.on_grid(tensor, not tensor.named_ops)
         if tensor.branches is not None:
             return self._pair_to_codes(name, tensor, tensor.branches)
         if not tensor.named_ops:
@@ -229,6 +241,8 @@ class GraphBuilder:
         quantizer = grid_of_pair(
             both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), tensor.ops
         )
+        if quantizer is None and self._pair(tensor) is not None:
+            return self.to_codes(name, self.on_grid(tensor, True))
         if quantizer is None:
             raise fail(
                 "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
@@ -239,23 +253,73 @@ class GraphBuilder:
 
     def joined(self, name: str, op: Binary, left: PendingValue, right: PendingValue) -> PendingValue:
         """Both tensors joined; what they are made of must be codes and operations without quantizers."""
-        left, right = (self.flushed(h) for h in (left, right))
+        left, right = (h if h.named_ops else self.on_grid(h, True) for h in map(self.flushed, (left, right)))
+        both = PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
         if any(h.branches or h.index in self._sums for h in (left, right)):
-            total = self.summed(name, PendingValue(-1, left.value, (), Branches(name, op.kind, left, right)))
+            total = self._summed(name, both)
             if total is not None:
                 return total
         left, right = (self.to_codes(name, h) if h.branches else h for h in (left, right))
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
 
-    def summed(self, name: str, tensor: PendingValue) -> PendingValue | None:
-        """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""
-        terms = self._terms(tensor)
-        if terms is None or self._grids(tensor):
+    def on_grid(self, tensor: PendingValue, inner: bool = False) -> PendingValue:
+        """The sum of two tensors of codes on one grid as an exact sum of integers; any other tensor as it is.
+
+        If a quantizer follows, the result is the joint of the integers and what they mean; else it is a layer's.
+        Where float32 rounds nothing, the sum stays as it is, but for the `inner` sum of another.
+        """
+        both, terms = tensor.branches, self._pair(tensor)
+        if both is None or terms is None or (not inner and is_exact_in_float32(terms)):
+            return tensor
+        layers: list[BinaryMap] = []
+
+        def keep(layer: BinaryMap) -> tuple[int, Value]:
+            layers.append(layer)
+            return -1, layer.result
+
+        total = exact_sum(both.name, terms, tensor.value.shape, keep)
+        if total is None:
+            raise fail(
+                "HG033", both.name, f"the exact {both.kind.value} of its tensors is too wide.",
+                "Quantize them to fewer bits, or with scales that are nearer to each other.",
+            )  # fmt: skip
+        (layer,), meaning = layers, total[1].encoding
+        if any(isinstance(op, QUANTIZERS) for op in tensor.ops) and isinstance(meaning, Affine):
+            left, right = (
+                PendingValue(index, source, tuple((both.name, op) for op in ops))
+                for index, source, ops in zip(layer.inputs, layer.sources, layer.branches, strict=True)
+            )
+            real = Dequantize(meaning.scale, meaning.zero_point.astype(np.int64))
+            joint = Branches(both.name, layer.kind, left, right)
+            return replace(tensor, branches=joint, named_ops=((both.name, real), *tensor.named_ops))
+        made = self.add(layer)
+        self._sums[made.index] = True
+        return PendingValue(made.index, replace(made.value, encoding=meaning), tensor.named_ops)
+
+    def _pair(self, tensor: PendingValue) -> list[Term] | None:
+        """Both operands of a sum, if these are codes on one grid."""
+        both = tensor.branches
+        if both is None or both.kind not in (BinaryKind.ADD, BinaryKind.SUB):
+            return None
+        if both.left.branches or both.right.branches:
+            return None
+        terms = self._terms(replace(tensor, named_ops=()))
+        return terms if terms and all(t.plain for t in terms) and on_one_grid(terms) else None
+
+    def _summed(self, name: str, tensor: PendingValue) -> PendingValue | None:
+        """A sum of a sum as one exact integer; None if it is no such sum, or none that float32 rounds.
+
+        If all sums within are on a grid, then so must be their terms.
+        """
+        both, terms = tensor.branches, self._terms(tensor)
+        assert both is not None
+        grids = all(not h.branches and self._sums.get(h.index, True) for h in (both.left, both.right))
+        if terms is None or (grids and (not on_one_grid(terms) or is_exact_in_float32(terms))):
             return None
         total = exact_sum(name, terms, tensor.value.shape, self._added)
         if total is None:
             return None
-        self._sums.add(total[0])
+        self._sums[total[0]] = grids
         return PendingValue(*total)
 
     def _added(self, layer: BinaryMap) -> tuple[int, Value]:
@@ -277,20 +341,6 @@ class GraphBuilder:
         ):
             return None
         return [*parts[0], *(t.negative() if both.kind is BinaryKind.SUB else t for t in parts[1])]
-
-    def _grids(self, tensor: PendingValue) -> bool:
-        """Whether every sum within is a multiple of one scale for all codes, and so a layer of its own."""
-        both = tensor.branches
-        assert both is not None
-        inner = [side for side in (both.left, both.right) if side.branches]
-        return bool(inner) and all(
-            not (side.branches.left.branches or side.branches.right.branches)
-            and grid_of_pair(
-                side.branches.kind, (side.branches.left.value, side.branches.left.ops),
-                (side.branches.right.value, side.branches.right.ops), side.ops,
-            )
-            for side in inner if side.branches
-        )  # fmt: skip
 
     def packed(self, name: str, left: PendingValue, right: PendingValue, shape: Shape) -> PendingValue:
         """Two tensors of 8-bit integers, as one."""

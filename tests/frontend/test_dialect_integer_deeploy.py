@@ -114,6 +114,27 @@ def test_the_last_layer(name: str, simulator: str, tmp_path: Path) -> None:
     in_hardware(made, x.astype(np.uint8), expected, tmp_path, simulator, target_cycles=160)
 
 
+@pytest.mark.parametrize("domain", ["", "PACTOps", "Deeploy", "com.microsoft"])
+def test_any_domain(domain: str, tmp_path: Path) -> None:
+    """Exporters put RequantShift into domains of their own."""
+    rng = np.random.default_rng(0)
+    mul, add = rng.integers(1, 900, (5, 1, 1)), rng.integers(-9999, 9999, (5, 1, 1))
+    node = helper.make_node("RequantShift", ["x", "mul", "add"], ["y"], domain=domain, div=256, signed=0, n_levels=200)
+    shape = [1, 5, 2, 3]
+    graph = helper.make_graph(
+        [node], "rescale", [helper.make_tensor_value_info("x", TensorProto.INT16, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.INT16, shape)],
+        [numpy_helper.from_array(a, name) for name, a in (("mul", mul), ("add", add))],
+    )  # fmt: skip
+    opsets = {"": 13, domain: 13 if not domain else 1}
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid(*o) for o in opsets.items()]),
+              tmp_path / "m.onnx")  # fmt: skip
+    build = hlsgen.check(tmp_path / "m.onnx")
+    x = rng.integers(-500, 500, (8, *shape))
+    got = reference.run_layers(build.graph, reference.encode_input(build.graph, x.astype(np.int16)))[-1]
+    assert same(got.reshape(x.shape), np.clip((x * mul + add + 128) >> 8, 0, 199))
+
+
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("levels", [{"n_levels": 200, "n_levels_out": 16}, {"n_levels_out": 200}])

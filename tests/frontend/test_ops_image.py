@@ -47,12 +47,15 @@ def test_resize_modes(transform: str, nearest: str) -> None:
     assert accepted >= 4
 
 
+@pytest.mark.parametrize("last", [False, True], ids=["channels first", "channels last"])
 @pytest.mark.parametrize("rank", [3, 4])
-def test_resize_in_two_directions(rank: int) -> None:
+def test_resize_in_two_directions(rank: int, last: bool) -> None:
     rng = np.random.default_rng(rank)
+    points = slice(1, -1) if last else slice(2, None)
     for scales in [(2, 3), (1, 2), (4, 1), (0.5, 2), (1, 0.25), (1, 1)]:
-        x = small(rng, (1, 3, 4, 8)[:2] + (4, 8)[4 - rank :])
-        given = np.asarray([1, 1, *scales[4 - rank :]], f32)
+        x = small(rng, (1, *(4, 8)[4 - rank :], 3) if last else (1, 3, *(4, 8)[4 - rank :]))
+        given = np.ones(rank, f32)
+        given[points] = scales[4 - rank :]
         simple = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
         steps = agrees(node_of("Resize", 3, **simple), x, [None, given])
         assert (steps == []) == (set(given.tolist()) == {1})
@@ -60,9 +63,9 @@ def test_resize_in_two_directions(rank: int) -> None:
         agrees(node_of("Upsample", 2, mode="nearest"), x, [given], 9) if min(scales) >= 1 else None
         if min(scales) >= 1:
             agrees(node_of("Upsample", 1, mode="nearest", scales=given.tolist()), x, [], 7)
-        axes = {"axes": list(range(2, rank))}
-        agrees(node_of("Resize", 3, **simple, **axes), x, [None, given[2:]], 18)
-        sizes = (np.asarray(x.shape[2:]) * given[2:]).astype(i64)
+        axes = {"axes": list(range(rank))[points]}
+        agrees(node_of("Resize", 3, **simple, **axes), x, [None, given[points]], 18)
+        sizes = (np.asarray(x.shape[points]) * given[points]).astype(i64)
         agrees(node_of("Resize", 4, **simple, **axes), x, [None, None, sizes], 18)
 
 
@@ -167,7 +170,8 @@ INDEX = np.asarray([1], i64)
         ("Resize", X, [None, np.asarray([1, 1, 2, 2], f32)], {"mode": "linear"}, "HG010"),
         ("Resize", X, [None, np.asarray([1, 1, 2, 2], f32)], {"mode": "cubic"}, "HG010"),
         ("Resize", X, [None, np.asarray([1, 1, 1.5, 2], f32)], {}, "HG010"),
-        ("Resize", X, [None, np.asarray([1, 2, 1, 1], f32)], {}, "HG013"),
+        ("Resize", X, [None, np.asarray([1, 2, 1, 2], f32)], {}, "HG013"),
+        ("Resize", X, [None, np.asarray([2, 1, 1, 1], f32)], {}, "HG013"),
         ("Resize", X, [None, np.asarray([1, 1, 2], f32)], {}, "HG013"),
         ("Resize", X, [None, np.asarray([1, 1, np.nan, 2], f32)], {}, "HG013"),
         ("Resize", X, [None, np.asarray([1, 1, 2e4, 2e4], f32)], {}, "HG004"),

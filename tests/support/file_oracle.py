@@ -194,7 +194,7 @@ class _Walk:
             left, right = given
             assert left is not None
             assert right is not None
-            if (left.is_sum or right.is_sum) and left.grid and right.grid:
+            if left.grid and right.grid and (left.is_sum or right.is_sum or _is_fine(left.grid[1], right.grid[1])):
                 whole, scale = _sum(left.grid, right.grid, 1 if node.op_type == "Add" else -1)
                 return [direct, _once(whole, scale)], scale, True
             return [direct], None, True
@@ -384,6 +384,12 @@ def _grid(values: Array, scales: list[Array] | None = None) -> tuple[Array, Arra
             return found
     found = _multiples(values, None)
     return found if found is not None and np.abs(found[0]).max(initial=0) < 1 << 24 else None
+
+
+def _is_fine(left: Array, right: Array) -> bool:
+    """Whether two scales are small whole multiples of one number: then sums are exact by contract."""
+    ratio = Fraction(float(left)) / Fraction(float(right))
+    return max(ratio.numerator, ratio.denominator) <= 256
 
 
 def _sum(left: tuple[Array, Array], right: tuple[Array, Array], sign: int) -> tuple[Array, Array]:

@@ -1,0 +1,59 @@
+"""Quantizers of QONNX whose codes are few."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import Net, newer
+from oracles import Qonnx
+
+import hlsgen
+from hlsgen.interpreter import graph as reference
+
+ONE_CODE = {"bits": 1.0, "signed": 0, "narrow": 1, "rounding_mode": "ROUND"}
+OWN = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+
+
+def before_a_layer(zero: float) -> onnx.ModelProto:
+    net = Net().quant(**OWN).linear(3, 4, name="a")
+    return net.quant(0.25, zero, **ONE_CODE).linear(2, 3, name="b").quant(0.5, **OWN).model()
+
+
+def at_the_end(zero: float) -> onnx.ModelProto:
+    return Net().quant(**OWN).linear(3, 4, name="a").quant(0.25, zero, **ONE_CODE).model()
+
+
+def of_weights(zero: float) -> onnx.ModelProto:
+    net = Net().quant(**OWN)
+    data = net.last
+    net.node("IntQuant", np.ones((4, 3), np.float32), 0.25, zero, 1.0, domain="qonnx.custom_op.general", signed=0, narrow=1,
+             rounding_mode="ROUND")  # fmt: skip
+    return net.node("MatMul", data, net.last).quant(0.5, **OWN).model()
+
+
+def completed(model: onnx.ModelProto) -> onnx.ModelProto:
+    """With the attributes that qonnx asks for."""
+    for node in model.graph.node:
+        given = {a.name for a in node.attribute}
+        if node.op_type == "IntQuant":
+            node.attribute.extend(onnx.helper.make_attribute(k, v) for k, v in OWN.items() if k not in given)
+    return newer(model)
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("zero", [0.0, -3.0])
+@pytest.mark.parametrize("make", [before_a_layer, at_the_end, of_weights], ids=lambda make: make.__name__)
+def test_one_code(make: Any, zero: float, tmp_path: Path) -> None:
+    """1 bit, unsigned and narrow: a constant, as qonnx computes it; hardware too, and its proof."""
+    model = completed(make(zero))
+    onnx.save(model, tmp_path / "m.onnx")
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "m")
+    x = np.random.default_rng(0).normal(0, 2, (20, 1, 4)).astype(np.float32)
+    codes = reference.run_layers(build.graph, reference.encode_input(build.graph, x))[-1]
+    got = np.asarray(reference.decode_output(build.graph, codes))
+    assert np.array_equal(got.reshape(20, -1), Qonnx(model)(x[:, 0]))
+    assert hlsgen.certify(tmp_path / "m").ok
