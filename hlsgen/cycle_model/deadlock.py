@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlsgen.cycle_model.simulate import Blocked, Simulation
+from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.units import least
+from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.units import Node
 
 

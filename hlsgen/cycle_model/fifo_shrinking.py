@@ -108,7 +108,7 @@ class Search:
         return fewer if self.moves(fewer) else depths
 
     def _count(self, network: Simulation) -> None:
-        self.work += sum(len(wire.taken) for wire in network.wires.values())
+        self.work += network.moves.moved()
 
 
 def within(found: Cycles, limit: Cycles) -> bool:

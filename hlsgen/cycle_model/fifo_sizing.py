@@ -95,7 +95,7 @@ def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int,
     """
     network = Simulation(nodes, exact(latency, unlimited=True))
     network.feed(1)
-    first_frame = network.trace().occupancy
+    first_frame = network.occupancy()
     network.feed(OPEN_FRAMES - 1)
     if network.blocked() or (network.result()[1] > goal and not network.run()):
         raise ValueError("; ".join(map(str, network.blocked())))
@@ -108,7 +108,7 @@ def _occupancy(nodes: Sequence[Node], latency: Latency, interval: int, least: di
     network.feed(3, interval)
     while not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)
-    occupancy = network.trace().occupancy
+    occupancy = network.occupancy()
     return {name: max(depth, occupancy[name]) for name, depth in least.items()}
 
 

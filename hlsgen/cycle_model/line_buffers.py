@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import numpy as np
 
 from hlsgen.cycle_model.processes import Process, Wire, next_offer
+from hlsgen.cycle_model.runs import Runs
 from hlsgen.dataflow.units import ConvUnit, SlidingWindow, WindowUnit
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array
@@ -240,52 +242,60 @@ def matrix(wire: Wire, result: Wire, length: int, repeat: int, tail: int) -> Pro
             yield
 
 
-def window_words(window: Window, height: int, width: int, folds: int) -> tuple[list[int], list[int]]:
+@lru_cache(maxsize=4096)
+def window_runs(window: Window, height: int, width: int, folds: int) -> tuple[Runs, Runs]:
     """Which words of an image each window needs: the `needs` and `keeps` of a Buffer, one of each a window.
 
-    The module hg_window counts the same way. A pixel is `folds` words.
+    The module hg_window counts the same way. A pixel is `folds` words. Not to be changed: it is made only once.
     """
     rows, columns = window.size(height, width)
     (tall, wide), (down, across), (top, left, *_) = window.reach, window.strides, window.pads
-    needs, keeps = [], []
+    lefts = [ox * across - left for ox in range(columns)]
+    last = Runs.of((min(max(x + wide - 1, 0), width - 1) + 1) * folds - 1 for x in lefts)
+    first = Runs.of(min(max(x, 0), width) * folds for x in lefts)
+    needs, keeps = Runs(), Runs()
     for oy in range(rows):
         y = oy * down - top
-        newest = min(max(y + tall - 1, 0), height - 1) * width
-        oldest = min(max(y, 0), height) * width
-        kept = y < height and (y + down > 0 or oy == rows - 1)
-        for ox in range(columns):
-            x = ox * across - left
-            needs.append((newest + min(max(x + wide - 1, 0), width - 1) + 1) * folds - 1)
-            keeps.append((oldest + (min(max(x, 0), width) if kept else 0)) * folds)
+        needs.extend(last, min(max(y + tall - 1, 0), height - 1) * width * folds)
+        oldest = min(max(y, 0), height) * width * folds
+        if y < height and (y + down > 0 or oy == rows - 1):
+            keeps.extend(first, oldest)
+        else:
+            keeps.append(oldest, 0, columns)
     return needs, keeps
 
 
-def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
-    """(needs, keeps, words) of the Buffer of a unit: its `window_words`, and the number of words of an image."""
+def runs_of(unit: WindowUnit) -> tuple[Runs, Runs, int]:
+    """(needs, keeps, words) of the Buffer of a unit: its `window_runs`, and the number of words of an image."""
     if isinstance(unit, SlidingWindow):
         window, width, folds = unit.span, unit.across, unit.folds
     else:
         window, width = unit.window, unit.width
         folds = unit.groups * unit.folds if isinstance(unit, ConvUnit) else unit.folds
-    return *window_words(window, unit.height, width, folds), unit.height * width * folds
+    return *window_runs(window, unit.height, width, folds), unit.height * width * folds
+
+
+def words_of(unit: WindowUnit) -> tuple[list[int], list[int], int]:
+    """The same as `runs_of`, one by one."""
+    needs, keeps, words = runs_of(unit)
+    return needs.array().tolist(), keeps.array().tolist(), words
 
 
 def least_depth(unit: WindowUnit) -> int:
     """The least depth, in words, with which the memory of a unit holds every window: less is a deadlock."""
-    needs, keeps, _ = words_of(unit)
-    return max(need - keep for need, keep in zip(needs, keeps, strict=True)) + 1
+    needs, keeps, _ = runs_of(unit)
+    return int((needs.array() - keeps.array()).max()) + 1
 
 
-def span(buffer: Buffer, taken: Array, out: Wire) -> int:
+def span(taken: Array, ends: Array, keeps: Array, words: int, due: Array, gone: Array) -> int:
     """The most words that the memory ever spans, from the oldest that stays to the newest: a depth that is enough.
 
-    taken: int64 (words,), the cycle in which each word was written. out: the wire that the unit sends on.
+    All int64. taken (words,): the cycle in which each word was written. ends (windows,): the last enabled cycle of
+    each window. keeps, words: as in Buffer. due, gone (beats,): when the beats that the unit sends are due, and taken.
     """
-    due = np.array(out.due[: len(out.taken)], np.int64)
-    lost: Array = np.concatenate([[0], np.array(out.taken, np.int64) - due])
-    last = np.array(buffer.starts, np.int64) + buffer.period - 1
-    last += lost[np.searchsorted(due, last, "right")]
+    lost: Array = np.concatenate([[0], gone - due])
+    last = ends + lost[np.searchsorted(due, ends, "right")]
     window = np.searchsorted(last, taken)
-    frame, place = np.divmod(window, len(buffer.keeps))
-    kept = frame * buffer.words + np.array(buffer.keeps, np.int64)[place]
+    frame, place = np.divmod(window, len(keeps))
+    kept = frame * words + keeps[place]
     return int((np.arange(len(taken)) - kept).max(initial=0)) + 1

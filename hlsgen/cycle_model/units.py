@@ -8,12 +8,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from typing_extensions import assert_never
 
-from hlsgen.cycle_model import processes
-from hlsgen.cycle_model.line_buffers import Buffer, matrix, windows, words_of
+from hlsgen.cycle_model import processes, run_processes
+from hlsgen.cycle_model.line_buffers import Buffer, matrix, runs_of, windows, words_of
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
+from hlsgen.cycle_model.run_processes import Machine
+from hlsgen.cycle_model.runs import Pattern, Runs
 from hlsgen.dataflow.units import (
     ArgMaxUnit,
     ConcatBeats,
@@ -36,6 +39,7 @@ from hlsgen.dataflow.units import (
     RescaleUnit,
     SelectLanes,
     SlidingWindow,
+    Stream,
     TiledPool,
     Unit,
     WidthConverter,
@@ -51,9 +55,14 @@ Processes = Callable[[Node, Sequence[Wire], Sequence[Wire], bool], tuple[Process
 
 @dataclass(frozen=True)
 class TimingModel:
-    """What to simulate. `unlimited`: FIFOs and the memories of windows have room for everything."""
+    """What to simulate: beat by beat, and in runs of beats if that is possible.
+
+    `machine`: the same as `process`, of a node; True: the input port. `unlimited`: FIFOs and the memories of windows
+    have room for everything.
+    """
 
     process: Processes
+    machine: Callable[[Node, bool], Machine] | None = None
     unlimited: bool = False
 
 
@@ -123,7 +132,10 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
             return windows(ins[0], outs[0], buffer, step - 1 + latency(unit), step), buffer
         return _exact(node, ins, outs, first, latency, unlimited), None
 
-    return TimingModel(process, unlimited)
+    def machine(node: Node, first: bool) -> Machine:
+        return in_runs(node.unit, (node.source, node.result), latency, unlimited=unlimited, first=first)
+
+    return TimingModel(process, machine, unlimited)
 
 
 def _step(unit: WindowUnit) -> int:
@@ -177,6 +189,63 @@ def _exact(
             return processes.route([wire], result, processes.pad_beats(unit))
         case _:
             assert_never(unit)
+
+
+def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unlimited: bool, first: bool) -> Machine:
+    """What `exact` gives, for whole runs of beats. `streams`: the first one that the unit takes, the one it sends."""
+    match unit:
+        case Port() if not first:
+            return run_processes.fifo(2)
+        case Fifo():
+            return run_processes.fifo(ENDLESS if unlimited else unit.depth)
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+            return run_processes.pipeline(latency(unit), Pattern([1]))
+        case JoinStreams() | ConcatChannels():
+            return run_processes.pipeline(latency(unit), Pattern([1]))
+        case ArgMaxUnit():
+            return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
+        case TiledPool():
+            return run_processes.pipeline(latency(unit), _completing(unit))
+        case WidthConverter():
+            return run_processes.width(*processes.width_beats(*streams))
+        case MatVec():
+            return run_processes.matrix(unit.col_folds, unit.row_folds, latency(unit) - 2)
+        case ConvUnit() | PoolUnit() | SlidingWindow():
+            memory = run_processes.Memory(*runs_of(unit), ENDLESS if unlimited else unit.depth, unit.period)
+            step = _step(unit)
+            return run_processes.Windows(memory, step - 1 + latency(unit), step)
+        case Reorder():
+            period = math.prod(extent for extent, _ in unit.loops)
+            needs, keeps = Runs.of([unit.block - 1]), Runs.of([0])
+            memory = run_processes.Memory(needs, keeps, unit.block, 2 * unit.block, period)
+            return run_processes.Windows(memory, latency(unit), 1)
+        case Fork():
+            return run_processes.fork
+        case ConcatBeats():
+            return run_processes.route(Pattern([0] * unit.beats[0] + [1] * unit.beats[1]), 2)
+        case SelectLanes():
+            return run_processes.route(Pattern([0]), 1)
+        case Crop():
+            return run_processes.take(_kept(unit))
+        case PadBorder():
+            return run_processes.route(_padded(unit), 1)
+        case _:
+            assert_never(unit)
+
+
+@lru_cache(maxsize=1024)
+def _completing(unit: TiledPool) -> Pattern:
+    return Pattern(processes.completing_beats(unit))
+
+
+@lru_cache(maxsize=1024)
+def _kept(unit: Crop) -> Pattern:
+    return Pattern(processes.kept_beats(unit))
+
+
+@lru_cache(maxsize=1024)
+def _padded(unit: PadBorder) -> Pattern:
+    return Pattern(processes.pad_beats(unit))
 
 
 def least() -> TimingModel:

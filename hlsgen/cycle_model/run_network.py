@@ -1,0 +1,135 @@
+"""Simulates a network in runs of beats, by guessing when beats are taken until all guesses are right.
+
+A unit can be computed for whole frames at once if all that it depends on is known: when beats reach it, and when
+those that it sends are taken. The latter follows from the units behind it, which come later. So the first guess is
+that each beat is taken as soon as it is offered. Where the taker says something else, that is the next guess, and the
+unit is computed again, and so on in both directions.
+
+Every time depends only on earlier ones. So there is exactly one way in which beats can move: guesses that all turn out
+to be right are it. In networks that seldom stand still they are right after a few rounds. Where beats wait for each
+other in many small steps, or for ever, the search ends without a result, and `beat_network` has to do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlsgen.cycle_model import run_processes
+from hlsgen.cycle_model.line_buffers import span
+from hlsgen.cycle_model.run_processes import Machine, Windows, Wire
+from hlsgen.cycle_model.runs import Cursor, alike, same
+from hlsgen.cycle_model.units import TimingModel
+from hlsgen.cycle_model.wiring import Blocked, Wiring
+from hlsgen.dataflow.units import Node, WindowUnit
+from hlsgen.numerics.fixed import Array
+
+#: How often a unit may be computed, on the average, before the search is given up.
+ROUNDS = 12
+#: Runs for each beat of all frames with which it is given up as well; and runs that are always allowed.
+SHARE, FEW = 1.0, 20_000
+
+
+class RunNetwork:
+    """The wires between the units, and the machine of each unit. See `wiring.Moves` for what it answers.
+
+    `evaluations` counts how often a unit was computed, `steps` the runs that this gave.
+    """
+
+    def __init__(self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = ()) -> None:
+        assert model.machine is not None
+        self.nodes, self.wiring, self.frames = nodes, Wiring(nodes, Wire), 0
+        self.machines: list[Machine] = [model.machine(node, n == 0) for n, node in enumerate(nodes)]
+        self.machines += [run_processes.source, run_processes.sink(ready)]
+        self.dirty = [False] * len(self.machines)
+        self.evaluations = self.steps = 0
+
+    def feed(self, frames: int, pace: int | None) -> bool:
+        beats, due = self.nodes[0].source.beats, self.wiring.input.due
+        for frame in range(self.frames, self.frames + frames):
+            if pace is None:
+                due.append(0, 0, beats)
+            elif pace % beats == 0:
+                due.append(frame * pace, pace // beats, beats)
+            else:
+                for k in range(beats):
+                    due.append(frame * pace + k * pace // beats, 0, 1)
+        self.frames += frames
+        self.dirty[0] = True
+        return self._settle() and self.wiring.sink.taken.count == self.frames * self.nodes[-1].result.beats
+
+    def _settle(self) -> bool:
+        """Computes units until all guesses are right; False if that takes too long."""
+        units = range(len(self.machines))
+        allowed = self.evaluations + ROUNDS * len(units)
+        most = self.steps + FEW + SHARE * self.frames * sum(node.result.beats for node in self.nodes)
+        while any(self.dirty):
+            for order in (units, reversed(units)):
+                for unit in order:
+                    if self.dirty[unit]:
+                        if self.evaluations >= allowed or self.steps > most:
+                            return False
+                        self._compute(unit)
+        return True
+
+    def _compute(self, unit: int) -> None:
+        ins, outs = self.wiring.ins[unit], self.wiring.outs[unit]
+        self.dirty[unit] = False
+        self.evaluations += 1
+        every_taken, every_due = self.machines[unit](ins, outs)
+        for wire, taken in zip(ins, every_taken, strict=True):
+            wire.taken = taken
+            self.steps += len(taken.starts)
+            if same(taken, wire.due):
+                if wire.guess is not None:
+                    wire.guess, self.dirty[wire.producer] = None, True
+            elif wire.guess is None or not same(taken, wire.guess):
+                wire.guess, self.dirty[wire.producer] = taken, True
+        for wire, due in zip(outs, every_due, strict=True):
+            self.steps += len(due.starts)
+            if not same(due, wire.due):
+                wire.due, self.dirty[wire.consumer] = due, True
+
+    def ends(self) -> tuple[int, ...]:
+        taken, beats = self.wiring.sink.taken, self.nodes[-1].result.beats
+        cursor = Cursor(taken)
+        return tuple(cursor.read(k)[0] for k in range(beats - 1, taken.count, beats))
+
+    def blocked(self) -> tuple[Blocked, ...]:
+        raise AssertionError("all frames are through")
+
+    def alike(self, frames: int, last: int, period: int, cycles: int) -> bool:
+        for wire in self.wiring.wires.values():
+            taken, beats = wire.taken, wire.taken.count // frames
+            begin, lag = taken.count - (last + period) * beats, period * beats
+            if not alike(Cursor(taken), Cursor(taken), begin, begin + last * beats, lag, cycles):
+                return False
+        return True
+
+    def moved(self) -> int:
+        return sum(wire.taken.count for wire in self.wiring.wires.values())
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.wiring.wires)
+
+    def taken(self, name: str, stop: int | None = None) -> Array:
+        return self.wiring.wires[name].taken.array(stop)
+
+    def offered(self, name: str) -> Array:
+        wire = self.wiring.wires[name]
+        taken, due = wire.taken.array(), wire.due.array(wire.taken.count + 1)
+        before = taken[: len(due) - 1]
+        due[1:] = due[1:] + before - due[:-1] if wire.frozen else np.maximum(due[1:], before + 1)
+        return due
+
+    def spans(self) -> dict[str, int]:
+        found = {}
+        for n, node in enumerate(self.nodes):
+            machine, out = self.machines[n], self.wiring.outs[n][0]
+            if isinstance(machine, Windows) and isinstance(node.unit, WindowUnit):
+                memory = machine.memory
+                taken, gone = self.wiring.ins[n][0].taken.array(), out.taken.array()
+                ends, due = machine.starts.array() + memory.period - 1, out.due.array(len(gone))
+                found[node.name] = span(taken, ends, memory.keeps.array(), memory.words, due, gone)
+        return found

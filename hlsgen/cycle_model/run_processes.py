@@ -1,0 +1,541 @@
+"""The units of `processes` and `line_buffers` once more, for whole runs of beats: the same times, much faster.
+
+A function here gets all beats that are due on its input wires, and a guess when the beats that it sends are taken
+(`Wire.guess`; None: each in the cycle in which it is offered). It returns the cycles in which it takes its inputs and
+the times at which its results are due. `run_simulation` finds guesses that turn out to be right. Beats are handled in
+runs as long as nothing stands still, one by one where something does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hlsgen.cycle_model.runs import ENDLESS, Cursor, Pattern, Repeated, Runs, latest
+
+#: What a unit did: the beats that it took of each input wire, those that it sends on each output wire.
+Moved = tuple[list[Runs], list[Runs]]
+#: A unit between its input and output wires.
+Machine = Callable[[Sequence["Wire"], Sequence["Wire"]], Moved]
+
+
+class Wire:
+    """A stream between two units, as in `processes.Wire`."""
+
+    __slots__ = ("consumer", "due", "frozen", "guess", "name", "producer", "taken")
+
+    def __init__(self, name: str, frozen: bool) -> None:
+        self.name, self.frozen = name, frozen
+        self.due, self.taken = Runs(), Runs()
+        self.guess: Runs | None = None
+        self.producer = self.consumer = -1
+
+
+class Arrivals:
+    """When the beats of a wire can be taken, by the consumer that says when it took those before."""
+
+    __slots__ = ("cursor", "frozen", "late", "wire")
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire, self.frozen, self.cursor, self.late = wire, wire.frozen, Cursor(wire.due), 0
+
+    def next(self, k: int) -> tuple[tuple[int, int], int]:
+        """((first, step), count) of the beats from number k on; `first` holds only for beat k if the wire is frozen."""
+        first, step, count = self.cursor.read(k)
+        return (first + self.late, step), count
+
+    def took(self, k: int, cycle: int) -> None:
+        """Beat k was taken."""
+        if self.frozen:
+            self.late = cycle - self.cursor.read(k)[0]
+
+    def earliest(
+        self, k: int, least: int, fixed: list[tuple[int, int]], gap: int = 1, most: int = ENDLESS
+    ) -> tuple[int, int, int]:
+        """`runs.latest` for the beats from number k on, with what else they wait for."""
+        pair, count = self.next(k)
+        count = min(count, most)
+        if self.frozen:
+            return latest(least, gap, count, fixed, [pair])
+        return latest(least, gap, count, [pair, *fixed])
+
+
+class Clock:
+    """Translates between cycles and enabled cycles of a unit, as `line_buffers.EnableClock`, by the guess."""
+
+    __slots__ = ("_ahead", "_due", "_gone", "_later", "_next", "clear", "due", "gone", "lost", "now", "passed")
+
+    def __init__(self, due: Runs, gone: Runs | None) -> None:
+        self.due, self.gone = due, Runs() if gone is None else gone
+        self._due, self._ahead = Cursor(due), Cursor(due)
+        self._gone, self._next, self._later = Cursor(self.gone), Cursor(self.gone), Cursor(self.gone)
+        #: Beats that have left, cycles lost until then; beats that are known to leave without a wait after that.
+        self.passed = self.lost = self.clear = 0
+        #: The last answer of `enabled`.
+        self.now = 0
+
+    def enabled(self, cycle: int) -> int:
+        """The first cycle, not before `cycle`, in which the unit is enabled. `lost` belongs to it then."""
+        cycle = max(cycle, self.now)
+        while True:
+            stop = self.stop()
+            if stop > cycle:
+                self.now = cycle
+                return cycle
+            self.passed = self.clear
+            left = self._gone.read(self.passed)[0]
+            self.lost = left - self._due.read(self.passed)[0]
+            self.passed += 1
+            self.clear = self.passed
+            cycle = max(cycle, left)
+
+    def cycle(self, enabled: int) -> int:
+        """The cycle in which an enabled cycle is over."""
+        while True:
+            stop = self.stop()
+            if stop > enabled + self.lost:
+                return enabled + self.lost
+            self.passed = self.clear
+            self.lost = self._gone.read(self.passed)[0] - self._due.read(self.passed)[0]
+            self.passed += 1
+            self.clear = self.passed
+
+    def stop(self) -> int:
+        """The cycle in which the next beat is offered that waits; ENDLESS if none of those that are due does."""
+        stop = min(self.due.count, self.gone.count)
+        while self.clear < stop:
+            due, step, count = self._ahead.read(self.clear)
+            gone, pace, more = self._next.read(self.clear)
+            if gone > due + self.lost:
+                return due + self.lost
+            count = min(count, more)
+            if pace > step:
+                count = min(count, (due + self.lost - gone) // (pace - step) + 1)
+            self.clear += count
+        return ENDLESS
+
+    def room(self, due: int, step: int, count: int) -> int:
+        """How many of the next beats, due at first + i * step, can be sent before it matters that one of them waits:
+        up to and with the first one that does; 1 or more."""
+        at, done = self.due.count, 0
+        while done < count and at + done < self.gone.count:
+            first = due + done * step + self.lost
+            gone, pace, more = self._later.read(at + done)
+            if gone > first:
+                return done + 1
+            more = min(more, count - done)
+            if pace > step:
+                more = min(more, (first - gone) // (pace - step) + 1)
+            done += more
+        return count
+
+
+def _before(stop: int, first: int, step: int, count: int) -> int:
+    """How many of the cycles first + i * step, i < count, are before `stop`; first is, and step is at least 1."""
+    return min(count, (stop - first + step - 1) // step)
+
+
+def source(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+    """It does nothing: whoever runs the network fills the wire."""
+    return [], [wire.due for wire in outs]
+
+
+def sink(ready: Sequence[bool]) -> Machine:
+    """As `processes.sink`."""
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        (wire,) = ins
+        taken, due, period = Runs(), Cursor(wire.due), len(ready)
+        last = -1
+        while taken.count < wire.due.count:
+            first, step, count = due.read(taken.count)
+            if period:
+                last = max(first, last + 1)
+                while not ready[last % period]:
+                    last += 1
+                taken.append(last, 1, 1)
+                continue
+            t, pace, m = latest(last + 1, 1, count, [(first, step)])
+            taken.append(t, pace, m)
+            last = t + (m - 1) * pace
+        return [taken], []
+
+    return run
+
+
+def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
+    """As `processes.pipeline`, and as `processes.join` with several inputs, of which every beat is marked."""
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrivals = [Arrivals(wire) for wire in ins]
+        taken, out, marks = Runs(), Runs(), gives.begin()
+        clock = Clock(out, outs[0].guess)
+        beats = min(wire.due.count for wire in ins)
+        k, t = 0, -1
+        while k < beats:
+            count, fixed, moving = marks.left, list[tuple[int, int]](), list[tuple[int, int]]()
+            for arrival in arrivals:
+                pair, more = arrival.next(k)
+                count = min(count, more)
+                (moving if arrival.frozen else fixed).append(pair)
+            first, step, m = latest(t + 1, gap, count, fixed, moving)
+            t = clock.enabled(first)
+            m = _before(clock.stop(), t, step, m) if t == first else 1
+            if marks.value:
+                m = clock.room(t - clock.lost + latency, step, m)
+                out.append(t - clock.lost + latency, step, m)
+            taken.append(t, step, m)
+            marks.skip(m)
+            k += m
+            t += (m - 1) * step
+            for arrival in arrivals:
+                arrival.took(k - 1, t)
+        return [taken] * len(ins), [out]
+
+    return run
+
+
+def fifo(depth: int, delay: int = 1) -> Machine:
+    """As `processes.fifo`; a beat takes `delay` cycles, and so does room that is free again."""
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
+        guess = outs[0].guess
+        gone = None if guess is None else Cursor(guess)
+        beats, k, t = ins[0].due.count, 0, -1
+        gap = 1 + delay if depth == 1 else 1
+        while k < beats:
+            fixed, most = list[tuple[int, int]](), ENDLESS
+            if k < depth:
+                most = depth - k
+            elif gone is not None and guess is not None and k - depth < guess.count:
+                left, pace, most = gone.read(k - depth)
+                fixed.append((left + delay, pace))
+            t, step, m = arrival.earliest(k, t + gap if k else 0, fixed, gap, most)
+            taken.append(t, step, m)
+            out.append(t + delay, step, m)
+            k += m
+            t += (m - 1) * step
+            arrival.took(k - 1, t)
+        return [taken], [out]
+
+    return run
+
+
+def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
+    """As `processes.width`. What it sends is due no earlier than in the cycle after the beat before."""
+    e, l = enters[0], leaves[0]
+    widens = all(n == e for n in enters) and all(n == l for n in leaves) and l % e == 0 and room == l
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
+        guess = outs[0].guess
+        gone = None if guess is None else Cursor(guess)
+        own = Cursor(out)
+        beats, k, t = ins[0].due.count, 0, -1
+        stored = freed = left = 0
+        offered, sent = leaves[0], -1
+        while k < beats:
+            if widens and gone is None:
+                # A whole beat is gone before the next one is complete.
+                t, step, m = arrival.earliest(k, t + 1, [])
+                taken.append(t, step, m)
+                ends = (k + m) // (l // e) - k // (l // e)
+                if ends:
+                    begin = l // e - 1 - k % (l // e)
+                    out.append(t + begin * step + 1, step * (l // e), ends)
+                k += m
+                t += (m - 1) * step
+                arrival.took(k - 1, t)
+                continue
+            least = t + 1
+            while stored - freed > room:
+                freed += leaves[left % len(leaves)]
+                left += 1
+                if stored - freed <= room:
+                    least = max(least, own.read(left - 1)[0] + 1)
+                    if gone is not None and guess is not None and left - 1 < guess.count:
+                        least = max(least, gone.read(left - 1)[0] + 1)
+            t = arrival.earliest(k, least, [])[0]
+            taken.append(t, 1, 1)
+            arrival.took(k, t)
+            stored += enters[k % len(enters)]
+            k += 1
+            m = 0
+            begin = len(out)
+            while offered <= stored:
+                m += 1
+                offered += leaves[(begin + m) % len(leaves)]
+            if m:
+                sent = max(t, sent) + 1
+                out.append(sent, 1, m)
+                sent += m - 1
+        return [taken], [out]
+
+    return run
+
+
+def fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+    """As `processes.fork`."""
+    arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
+    guesses = [(wire.guess, Cursor(wire.guess)) for wire in outs if wire.guess is not None]
+    beats, k, t = ins[0].due.count, 0, -1
+    while k < beats:
+        fixed, most = list[tuple[int, int]](), ENDLESS
+        for guess, gone in guesses:
+            if k < guess.count:
+                left, pace, count = gone.read(k)
+                fixed.append((left, pace))
+                most = min(most, count)
+        offer, step, m = arrival.earliest(k, t + 1, [], 1, most)
+        t, pace, m = latest(offer, step, m, fixed) if arrival.frozen else latest(offer, 1, m, [(offer, step), *fixed])
+        if (t, pace) != (offer, step):
+            m = 1
+        taken.append(t, pace, m)
+        out.append(offer, step, m)
+        k += m
+        t += (m - 1) * pace
+        arrival.took(k - 1, t)
+    return [taken], [out] * len(outs)
+
+
+def route(order: Pattern, count: int) -> Machine:
+    """As `processes.route`, for `count` input wires."""
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrivals, taken, out = [Arrivals(wire) for wire in ins], [Runs() for _ in range(count)], Runs()
+        guess = outs[0].guess
+        gone = None if guess is None else Cursor(guess)
+        marks, t, last = order.begin(), -1, [-1] * count
+        while True:
+            turn, most, fixed, k = marks.value, marks.left, list[tuple[int, int]](), len(out)
+            if turn >= 0 or marks.first:
+                wire = max(turn, 0)
+                at = taken[wire].count
+                if at == ins[wire].due.count:
+                    break
+                if turn < 0:
+                    most = 1
+                offer, step, m = arrivals[wire].earliest(at, max(last[wire] + 1, t + 1), [], 1, most)
+            else:
+                offer, step, m = t + 1, 1, most
+            if gone is not None and guess is not None and k < guess.count:
+                left, pace, more = gone.read(k)
+                m = min(m, more)
+                fixed.append((left, pace))
+            frozen = turn >= 0 and arrivals[turn].frozen
+            t, pace, m = latest(offer, step if frozen else 1, m, fixed if frozen else [(offer, step), *fixed])
+            if (t, pace) != (offer, step):
+                m = 1
+            out.append(offer, step, m)
+            if turn >= 0:
+                taken[turn].append(t, pace, m)
+            t += (m - 1) * pace
+            if turn >= 0:
+                last[turn] = t
+                arrivals[turn].took(taken[turn].count - 1, t)
+            marks.skip(m)
+        return taken, [out]
+
+    return run
+
+
+def take(keeps: Pattern) -> Machine:
+    """As `processes.take`."""
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrival, taken, out, marks = Arrivals(ins[0]), Runs(), Runs(), keeps.begin()
+        guess = outs[0].guess
+        gone = None if guess is None else Cursor(guess)
+        beats, k, t = ins[0].due.count, 0, -1
+        while k < beats:
+            offer, step, m = arrival.earliest(k, t + 1, [], 1, marks.left)
+            t, pace = offer, step
+            if marks.value:
+                if gone is not None and guess is not None and len(out) < guess.count:
+                    left, late, more = gone.read(len(out))
+                    t, pace, m = latest(offer, step, min(m, more), [(left, late)])
+                    if (t, pace) != (offer, step):
+                        m = 1
+                out.append(offer, step, m)
+            taken.append(t, pace, m)
+            marks.skip(m)
+            k += m
+            t += (m - 1) * pace
+            arrival.took(k - 1, t)
+        return [taken], [out]
+
+    return run
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of a unit with windows, as `line_buffers.Buffer`."""
+
+    needs: Runs
+    keeps: Runs
+    words: int
+    depth: int
+    period: int
+
+
+class Windows:
+    """As `line_buffers.windows`. `starts`: the enabled cycle in which each window began, in the last call."""
+
+    def __init__(self, memory: Memory, first: int, step: int) -> None:
+        self.memory, self.first, self.step = memory, first, step
+        self.starts = Runs()
+
+    def __call__(self, ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        memory, first, step = self.memory, self.first, self.step
+        period, depth, beats = memory.period, memory.depth, memory.period // step
+        arrival, taken, out, starts = Arrivals(ins[0]), Runs(), Runs(), Runs()
+        self.starts = starts
+        needs, keeps = Repeated(memory.needs, memory.words), Repeated(memory.keeps, memory.words)
+        kept_at = Repeated(memory.keeps, memory.words)
+        reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
+        stored, ends, end_of = Cursor(taken), Cursor(starts), Cursor(starts)
+        words, k, t, start, stands = ins[0].due.count, 0, -1, -period, outs[0].guess is not None
+        v = ended = window = sent = free = 0
+        need, need_step, need_left = needs.read(0)
+        while True:
+            moved = False
+            # The reading side: windows whose last word is stored.
+            while need < k:
+                word, pace, count = stored.read(need)
+                m, every = need_left, 0
+                if need_step:
+                    m, every = min(m, (count - 1) // need_step + 1), pace * need_step
+                enabled = reads.enabled(word + 1)
+                stop = reads.stop()
+                if enabled != word + 1:
+                    m = 1
+                elif every:
+                    m = _before(stop, enabled, every, m)
+                start, pace, m = latest(start + period, period, m, [(enabled - reads.lost, every)])
+                if stands:
+                    if beats == 1:
+                        m = reads.room(start + first, pace, m)
+                    elif pace == period:
+                        m = -(-reads.room(start + first, step, m * beats) // beats)
+                    else:
+                        m = 1
+                if beats == 1:
+                    out.append(start + first, pace, m)
+                elif pace == period:
+                    out.append(start + first, step, m * beats)
+                else:
+                    for n in range(m):
+                        out.append(start + first + n * pace, step, beats)
+                starts.append(start, pace, m)
+                start += (m - 1) * pace
+                v += m
+                need, need_step, need_left = needs.read(v)
+                moved = True
+            # The writing side: words whose place is free.
+            while k < words:
+                if k < depth:
+                    t, pace, m = arrival.earliest(k, t + 1, [], 1, depth - k)
+                else:
+                    offer = arrival.earliest(k, t + 1, [])[0]
+                    # All windows that are certainly over by then.
+                    now = min(offer, reads.stop())
+                    while ended < v:
+                        begin, pace, count = ends.read(ended)
+                        over = now - begin - period - reads.lost
+                        if over < 0:
+                            break
+                        ended += min(count, over // pace + 1) if pace else count
+                    kept = kept_at.read(ended)[0]
+                    if kept > k - depth:
+                        t, pace, m = arrival.earliest(k, t + 1, [], 1, kept + depth - k)
+                    else:
+                        while window < v:
+                            kept, every, count = keeps.read(window)
+                            if kept > k - depth:
+                                break
+                            window += min(count, v - window, (k - depth - kept) // every + 1 if every else count)
+                        if keeps.read(window)[0] <= k - depth:
+                            break
+                        if sent < window:
+                            free = writes.cycle(end_of.read(window - 1)[0] + period - 1) + 1
+                            sent = window
+                        t, pace, m = arrival.earliest(k, max(t + 1, free), [], 1, 1)
+                taken.append(t, pace, m)
+                k += m
+                t += (m - 1) * pace
+                arrival.took(k - 1, t)
+                moved = True
+                if need < k:
+                    break
+            if not moved:
+                break
+        return [taken], [out]
+
+
+def matrix(length: int, repeat: int, tail: int) -> Machine:
+    """As `line_buffers.matrix`."""
+    depth = 4 if repeat == 1 and length > 2 else 2 * length
+    again = repeat > 1
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrival, taken, out, sent = Arrivals(ins[0]), Runs(), Runs(), Runs()
+        reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
+        stands = outs[0].guess is not None
+        places = Cursor(sent)
+        words, k, t, busy = ins[0].due.count, 0, -1, -1
+        while k < words:
+            place = k % length
+            if not again:
+                first, step, m = arrival.earliest(k, t + 1, [])
+                enabled = reads.enabled(first + 2)
+                stop = reads.stop()
+                if enabled == first + 2 and busy + reads.lost < enabled:
+                    # Nothing waits: beats go through as they come, and places are free before they are needed.
+                    m = _before(stop, enabled, step, m)
+                    begin = length - 1 - place
+                    ends = (place + m) // length
+                    if ends:
+                        due = enabled - reads.lost + begin * step + tail
+                        fit = reads.room(due, step * length, ends)
+                        if fit < ends:
+                            m, ends = begin + (fit - 1) * length + 1, fit
+                        out.append(due, step * length, ends)
+                    taken.append(first, step, m)
+                    sent.append(enabled - reads.lost, step, m)
+                    k += m
+                    t = first + (m - 1) * step
+                    busy = sent.last()
+                    arrival.took(k - 1, t)
+                    continue
+            least, fixed, most = t + 1, list[tuple[int, int]](), length - place
+            over = k - depth
+            if over >= 0 and (again or over):
+                last, pace, count = places.read(over if again else over - 1)
+                last -= again
+                if stands:
+                    least, most = max(least, writes.cycle(last) + 1), 1
+                else:
+                    fixed.append((last + 1, pace))
+                    most = min(most, count)
+            elif over < 0:
+                most = min(most, -over)
+            first, step, m = arrival.earliest(k, least, fixed, 1, most)
+            enabled = reads.enabled(first + 2)
+            m = _before(reads.stop(), enabled, step, m) if enabled == first + 2 else 1
+            begin, pace, m = latest(busy + 1, 1, m, [(enabled - reads.lost, step)])
+            taken.append(first, step, m)
+            k += m
+            t = first + (m - 1) * step
+            arrival.took(k - 1, t)
+            busy = begin + (m - 1) * pace
+            if not again:
+                sent.append(begin, pace, m)
+            if k % length == 0:
+                out.append(busy + tail, length, repeat)
+                busy += (repeat - 1) * length
+                if again:
+                    sent.append(busy - length + 1, 1, length)
+        return [taken], [out]
+
+    return run

@@ -1,0 +1,198 @@
+"""Times of beats as arithmetic progressions, and what follows for beats that wait for several things at once.
+
+Beats mostly come at a steady pace: a pixel a cycle for a whole frame, or a burst for each pixel. So a sequence of
+times is kept as runs, each of them first + i * step for some beats, and costs as much as it has runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from hlsgen.numerics.fixed import Array
+
+#: More than any number of beats or cycles.
+ENDLESS = 1 << 60
+
+
+class Runs:
+    """A sequence of integers that grows at its end. Run r starts with number starts[r] of the sequence."""
+
+    __slots__ = ("count", "firsts", "starts", "steps")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.steps: list[int] = []
+        self.starts: list[int] = []
+        self.count = 0
+
+    def __len__(self) -> int:
+        return self.count
+
+    def append(self, first: int, step: int, count: int) -> None:
+        """Adds first + i * step for i in range(count), to the last run if it goes on like that."""
+        if self.starts:
+            held = self.count - self.starts[-1]
+            gap = first - self.firsts[-1]
+            if held == 1:
+                if count == 1 or step == gap:
+                    self.steps[-1] = gap
+                    self.count += count
+                    return
+            elif gap == held * self.steps[-1] and (count == 1 or step == self.steps[-1]):
+                self.count += count
+                return
+        self.firsts.append(first)
+        self.steps.append(step)
+        self.starts.append(self.count)
+        self.count += count
+
+    def extend(self, other: Runs, more: int) -> None:
+        """Adds the numbers of another sequence, each `more` higher."""
+        stops = [*other.starts[1:], other.count]
+        for first, step, start, stop in zip(other.firsts, other.steps, other.starts, stops, strict=True):
+            self.append(first + more, step, stop - start)
+
+    def last(self) -> int:
+        """The last number; the sequence is not empty."""
+        return self.firsts[-1] + (self.count - 1 - self.starts[-1]) * self.steps[-1]
+
+    def array(self, stop: int | None = None) -> Array:
+        """All numbers, or those in front of number `stop`, int64."""
+        starts = np.array(self.starts, np.int64)
+        counts = np.diff(np.append(starts, self.count))
+        place = np.arange(self.count) - np.repeat(starts, counts)
+        every: Array = np.repeat(np.array(self.firsts, np.int64), counts)
+        every += place * np.repeat(np.array(self.steps, np.int64), counts)
+        return every[:stop]
+
+    @staticmethod
+    def of(numbers: Iterable[int]) -> Runs:
+        made = Runs()
+        for number in numbers:
+            made.append(number, 0, 1)
+        return made
+
+
+class Cursor:
+    """Reads a sequence forwards."""
+
+    __slots__ = ("at", "runs")
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs, self.at = runs, 0
+
+    def read(self, k: int) -> tuple[int, int, int]:
+        """(number k, step, how many numbers of this run are left, number k included)."""
+        runs, at = self.runs, self.at
+        starts = runs.starts
+        while at + 1 < len(starts) and starts[at + 1] <= k:
+            at += 1
+        self.at = at
+        stop = starts[at + 1] if at + 1 < len(starts) else runs.count
+        step = runs.steps[at]
+        return runs.firsts[at] + (k - starts[at]) * step, step, stop - k
+
+    def back(self) -> None:
+        """To the first number."""
+        self.at = 0
+
+
+class Repeated:
+    """A sequence that repeats with every frame, each time `words` higher."""
+
+    __slots__ = ("cursor", "frame", "runs", "words")
+
+    def __init__(self, runs: Runs, words: int) -> None:
+        self.runs, self.words, self.cursor, self.frame = runs, words, Cursor(runs), 0
+
+    def read(self, k: int) -> tuple[int, int, int]:
+        """As `Cursor.read`."""
+        frame, place = divmod(k, self.runs.count)
+        if frame != self.frame:
+            self.frame = frame
+            self.cursor.back()
+        value, step, left = self.cursor.read(place)
+        return value + frame * self.words, step, left
+
+
+class Pattern:
+    """Values that repeat for ever, as runs of equal ones."""
+
+    __slots__ = ("at", "left", "parts")
+
+    def __init__(self, values: Iterable[int]) -> None:
+        self.parts: list[tuple[int, int]] = []
+        for value in values:
+            if self.parts and self.parts[-1][0] == value:
+                self.parts[-1] = (value, self.parts[-1][1] + 1)
+            else:
+                self.parts.append((value, 1))
+        if len(self.parts) == 1:
+            self.parts = [(self.parts[0][0], ENDLESS)]
+        self.at, self.left = 0, self.parts[0][1]
+
+    def begin(self) -> Pattern:
+        """The same from its start."""
+        made = Pattern.__new__(Pattern)
+        made.parts, made.at, made.left = self.parts, 0, self.parts[0][1]
+        return made
+
+    @property
+    def value(self) -> int:
+        return self.parts[self.at][0]
+
+    @property
+    def first(self) -> bool:
+        """Whether the next value is the first one of the pattern."""
+        return self.at == 0 and self.left == self.parts[0][1]
+
+    def skip(self, count: int) -> None:
+        """Goes on by at most `left` values."""
+        self.left -= count
+        if not self.left:
+            self.at = self.at + 1 if self.at + 1 < len(self.parts) else 0
+            self.left = self.parts[self.at][1]
+
+
+def alike(early: Cursor, late: Cursor, start: int, stop: int, lag: int, cycles: int) -> bool:
+    """Whether numbers start + lag .. stop + lag - 1 of `late` are those `lag` in front of them in `early`, + cycles."""
+    k = start
+    while k < stop:
+        a, step_a, left_a = early.read(k)
+        b, step_b, left_b = late.read(k + lag)
+        count = min(left_a, left_b, stop - k)
+        if b - a != cycles or (count > 1 and step_a != step_b):
+            return False
+        k += count
+    return True
+
+
+def same(a: Runs, b: Runs) -> bool:
+    """Whether two sequences hold the same numbers."""
+    return a.count == b.count and alike(Cursor(a), Cursor(b), 0, a.count, 0, 0)
+
+
+def latest(
+    least: int, gap: int, count: int, fixed: Iterable[tuple[int, int]], moving: Iterable[tuple[int, int]] = ()
+) -> tuple[int, int, int]:
+    """(first, step, m): the first m <= count of beats that each come as soon as nothing keeps them back.
+
+    No beat comes before `least`, and each at least `gap` after the one before. `fixed`: (first, step), beat i comes no
+    earlier than first + i * step. `moving`: (first, step), the first beat comes no earlier than `first`, and each at
+    least `step` after the one before.
+    """
+    step = gap
+    for first, pace in moving:
+        least = max(least, first)
+        step = max(step, pace)
+    for first, _ in fixed:
+        least = max(least, first)
+    for first, pace in fixed:
+        if first == least and pace > step:
+            step = pace
+    for first, pace in fixed:
+        if pace > step:
+            count = min(count, (least - first) // (pace - step) + 1)
+    return least, step, count

@@ -1,0 +1,89 @@
+"""Streams between the units of a network, and what is asked of a simulation, beat by beat or in runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
+
+from hlsgen.cycle_model.units import traits
+from hlsgen.dataflow.units import Node
+from hlsgen.numerics.fixed import Array
+
+#: Names of the streams outside.
+INPUT, OUTPUT = "input", "output"
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A node that waits for ever: for a beat on a stream or, if `full`, for the consumer to take one from it."""
+
+    node: str
+    stream: str
+    full: bool
+
+    def __str__(self) -> str:
+        return f"{self.node} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
+
+
+class AnyWire(Protocol):
+    """What the wires of both kinds of simulation have."""
+
+    producer: int
+    consumer: int
+
+
+W = TypeVar("W", bound=AnyWire)
+
+
+class Wiring(Generic[W]):
+    """The wires of a network, by name, and those of each unit: of all nodes, then of the source and of the sink."""
+
+    def __init__(self, nodes: Sequence[Node], make: Callable[[str, bool], W]) -> None:
+        self.wires = {INPUT: make(INPUT, False)}
+        for n, node in enumerate(nodes):
+            for name in node.outputs or (OUTPUT,):
+                self.wires[name] = make(name, n == 0 or traits(node.unit).enable)
+        first = [[self.wires[name] for name in node.inputs] for node in nodes]
+        first[0] = [self.wires[INPUT]]
+        self.ins = [*first, [], [self.wires[nodes[-1].outputs[0] if nodes[-1].outputs else OUTPUT]]]
+        self.outs = [[self.wires[name] for name in node.outputs or (OUTPUT,)] for node in nodes]
+        self.outs += [first[0], []]
+        for unit, (ins, outs) in enumerate(zip(self.ins, self.outs, strict=True)):
+            for wire in ins:
+                wire.consumer = unit
+            for wire in outs:
+                wire.producer = unit
+        self.input, self.sink = self.wires[INPUT], self.ins[-1][0]
+
+
+class Moves(Protocol):
+    """A simulation of the nodes of a network."""
+
+    def feed(self, frames: int, pace: int | None) -> bool:
+        """Offers more frames, one every `pace` cycles or, for None, always. False: it cannot say what happens."""
+
+    def ends(self) -> tuple[int, ...]:
+        """Cycle of the last output beat of each frame that is through."""
+
+    def blocked(self) -> tuple[Blocked, ...]:
+        """The nodes of a deadlock, each waiting for the next one, if not all frames are through."""
+
+    def alike(self, frames: int, last: int, period: int, cycles: int) -> bool:
+        """Whether, of so many frames, the `last` ones moved on all streams exactly `cycles` cycles after those that
+        lie `period` frames back."""
+
+    def moved(self) -> int:
+        """How many beats moved, on all streams together."""
+
+    def names(self) -> tuple[str, ...]:
+        """Of all streams."""
+
+    def taken(self, name: str, stop: int | None = None) -> Array:
+        """The cycles in which the beats of a stream were taken, or the first `stop` of them, int64."""
+
+    def offered(self, name: str) -> Array:
+        """The cycles in which the beats of a stream were offered, int64, as far as they are known."""
+
+    def spans(self) -> dict[str, int]:
+        """The most words that each memory of windows ever spans, from the oldest that stays to the newest."""
