@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.cycle_model.units import least
+from hlsgen.cycle_model.units import busy, least
 from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.units import Node
 
@@ -21,5 +21,7 @@ from hlsgen.dataflow.units import Node
 def find_deadlock(nodes: Sequence[Node]) -> tuple[Blocked, ...]:
     """Nodes that could wait for each other in a circle; empty if no deadlock is possible."""
     network = Simulation(nodes, least())
-    network.feed(1)
+    # At any pace; at this one the fewest beats wait.
+    beats = nodes[0].source.beats
+    network.feed(1, beats * -(-max(busy(node) for node in nodes) // beats))
     return network.blocked()

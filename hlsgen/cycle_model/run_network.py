@@ -25,25 +25,28 @@ from hlsgen.cycle_model.wiring import Blocked, Wiring
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
 
-#: How often a unit may be computed, on the average, before the search is given up.
-ROUNDS = 12
-#: Runs for each beat of all frames with which it is given up as well; and runs that are always allowed.
-SHARE, FEW = 1.0, 20_000
+#: What a computation of a unit costs, in runs, besides those that it gives.
+UNIT = 4
+#: The search is given up when it has cost so much for each beat of all frames, beyond what is always allowed.
+SHARE, FEW = 0.4, 4000
 
 
 class RunNetwork:
     """The wires between the units, and the machine of each unit. See `wiring.Moves` for what it answers.
 
-    `evaluations` counts how often a unit was computed, `steps` the runs that this gave.
+    `cost` counts what was computed so far, in runs.
     """
 
     def __init__(self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = ()) -> None:
-        assert model.machine is not None
         self.nodes, self.wiring, self.frames = nodes, Wiring(nodes, Wire), 0
         self.machines: list[Machine] = [model.machine(node, n == 0) for n, node in enumerate(nodes)]
         self.machines += [run_processes.source, run_processes.sink(ready)]
+        if not model.enables:
+            for machine, outs in zip(self.machines, self.wiring.outs, strict=True):
+                for wire in outs:
+                    wire.frozen = isinstance(machine, Windows)
         self.dirty = [False] * len(self.machines)
-        self.evaluations = self.steps = 0
+        self.cost = 0
 
     def feed(self, frames: int, pace: int | None) -> bool:
         beats, due = self.nodes[0].source.beats, self.wiring.input.due
@@ -62,13 +65,13 @@ class RunNetwork:
     def _settle(self) -> bool:
         """Computes units until all guesses are right; False if that takes too long."""
         units = range(len(self.machines))
-        allowed = self.evaluations + ROUNDS * len(units)
-        most = self.steps + FEW + SHARE * self.frames * sum(node.result.beats for node in self.nodes)
+        beats = self.frames * sum(node.result.beats for node in self.nodes)
+        most = self.cost + FEW + UNIT * 4 * len(units) + int(SHARE * beats)
         while any(self.dirty):
             for order in (units, reversed(units)):
                 for unit in order:
                     if self.dirty[unit]:
-                        if self.evaluations >= allowed or self.steps > most:
+                        if self.cost > most:
                             return False
                         self._compute(unit)
         return True
@@ -76,18 +79,18 @@ class RunNetwork:
     def _compute(self, unit: int) -> None:
         ins, outs = self.wiring.ins[unit], self.wiring.outs[unit]
         self.dirty[unit] = False
-        self.evaluations += 1
+        self.cost += UNIT
         every_taken, every_due = self.machines[unit](ins, outs)
         for wire, taken in zip(ins, every_taken, strict=True):
             wire.taken = taken
-            self.steps += len(taken.starts)
+            self.cost += len(taken.starts)
             if same(taken, wire.due):
                 if wire.guess is not None:
                     wire.guess, self.dirty[wire.producer] = None, True
             elif wire.guess is None or not same(taken, wire.guess):
                 wire.guess, self.dirty[wire.producer] = taken, True
         for wire, due in zip(outs, every_due, strict=True):
-            self.steps += len(due.starts)
+            self.cost += len(due.starts)
             if not same(due, wire.due):
                 wire.due, self.dirty[wire.consumer] = due, True
 

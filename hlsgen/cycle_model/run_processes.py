@@ -195,6 +195,42 @@ def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
     return run
 
 
+def hold(gives: Pattern) -> Machine:
+    """A unit that takes a beat of every input when it holds none, as in `units.least`, and sends it at once."""
+
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+        arrivals = [Arrivals(wire) for wire in ins]
+        taken, out, marks = Runs(), Runs(), gives.begin()
+        guess = outs[0].guess
+        gone = Cursor(Runs() if guess is None else guess)
+        beats = min(wire.due.count for wire in ins)
+        k, t = 0, -1
+        while k < beats:
+            count, least, fixed, moving = marks.left, t + 1, list[tuple[int, int]](), list[tuple[int, int]]()
+            for arrival in arrivals:
+                pair, more = arrival.next(k)
+                count = min(count, more)
+                (moving if arrival.frozen else fixed).append(pair)
+            if 0 < out.count <= gone.runs.count:
+                left, pace, more = gone.read(out.count - 1)
+                if marks.value:
+                    count = min(count, more)
+                    fixed.append((left, pace))
+                least = max(least, left)
+            t, step, m = latest(least, 1, count, fixed, moving)
+            if marks.value:
+                out.append(t, step, m)
+            taken.append(t, step, m)
+            marks.skip(m)
+            k += m
+            t += (m - 1) * step
+            for arrival in arrivals:
+                arrival.took(k - 1, t)
+        return [taken] * len(ins), [out]
+
+    return run
+
+
 def fifo(depth: int, delay: int = 1) -> Machine:
     """As `processes.fifo`; a beat takes `delay` cycles, and so does room that is free again."""
 

@@ -93,7 +93,7 @@ class Simulation:
         # So many frames have to be alike for all that follow to be alike.
         self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)
         self.fed: list[tuple[int, int | None]] = []
-        self.moves: Moves = RunNetwork(nodes, model, ready) if model.machine else BeatNetwork(nodes, model, ready)
+        self.moves: Moves = RunNetwork(nodes, model, ready)
 
     @property
     def beats(self) -> tuple[int, int]:

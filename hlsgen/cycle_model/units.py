@@ -55,15 +55,16 @@ Processes = Callable[[Node, Sequence[Wire], Sequence[Wire], bool], tuple[Process
 
 @dataclass(frozen=True)
 class TimingModel:
-    """What to simulate: beat by beat, and in runs of beats if that is possible.
+    """What to simulate: beat by beat, and in runs of beats.
 
     `machine`: the same as `process`, of a node; True: the input port. `unlimited`: FIFOs and the memories of windows
-    have room for everything.
+    have room for everything. `enables`: units stand still as their traits say; else only those with windows do.
     """
 
     process: Processes
-    machine: Callable[[Node, bool], Machine] | None = None
+    machine: Callable[[Node, bool], Machine]
     unlimited: bool = False
+    enables: bool = True
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,11 @@ def _padded(unit: PadBorder) -> Pattern:
 
 def least() -> TimingModel:
     """The model in which every unit holds as few beats as it ever does. Its times say only what comes before what."""
-    return TimingModel(lambda node, ins, outs, first: (_least(node, ins, outs, first), None))
+    return TimingModel(
+        lambda node, ins, outs, first: (_least(node, ins, outs, first), None),
+        lambda node, first: _least_in_runs(node.unit, (node.source, node.result), first),
+        enables=False,
+    )
 
 
 def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> Process:
@@ -281,6 +286,42 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
             return _exact(node, ins, outs, first, _no_latency, unlimited=False)
         case _:
             assert_never(unit)
+
+
+def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> Machine:
+    """A unit that holds as few beats as that of `_least`, or fewer: what gets through here gets through there."""
+    match unit:
+        case Port() if not first:
+            return run_processes.fifo(2, 0)
+        case Fifo():
+            return run_processes.fifo(unit.depth, 0)
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+            return run_processes.hold(Pattern([1]))
+        case JoinStreams() | ConcatChannels():
+            return run_processes.hold(Pattern([1]))
+        case ArgMaxUnit():
+            return run_processes.hold(Pattern([0] * (unit.beats - 1) + [1]))
+        case TiledPool():
+            return run_processes.hold(_completing(unit))
+        case MatVec() if unit.row_folds == 1:
+            return run_processes.hold(Pattern([0] * (unit.col_folds - 1) + [1]))
+        case MatVec():
+            length = unit.col_folds
+            return _blocks_in_runs(Runs.of([length - 1]), Runs.of([0]), length, 2 * length, unit.row_folds)
+        case Reorder():
+            count = math.prod(extent for extent, _ in unit.loops)
+            return _blocks_in_runs(Runs.of([unit.block - 1]), Runs.of([0]), unit.block, 2 * unit.block, count)
+        case ConvUnit() | PoolUnit() | SlidingWindow():
+            count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
+            return _blocks_in_runs(*runs_of(unit), unit.depth, count)
+        case WidthConverter() | Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
+            return in_runs(unit, streams, _no_latency, unlimited=False, first=first)
+        case _:
+            assert_never(unit)
+
+
+def _blocks_in_runs(needs: Runs, keeps: Runs, words: int, depth: int, count: int) -> Machine:
+    return run_processes.Windows(run_processes.Memory(needs, keeps, words, depth, count), 0, 1)
 
 
 def _no_latency(unit: Unit) -> int:
