@@ -53,6 +53,9 @@ KINDS = {
 BLOCK_BITS = 18 * 1024
 #: At most so many thresholds, of all sets together, are written into memories.
 MAX_WIDE = 1 << 20
+#: With more thresholds than this, of all sets together, `correct` is only tried where nothing else is possible: its
+#: search takes milliseconds a set, and its tables have a column for each.
+MAX_CORRECT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -134,6 +137,9 @@ def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
         for kind, attempt in task.candidates():
             if preference.forced not in (None, kind):
                 continue
+            if kind == "correct" and best is not None and task.large:
+                trials.append(Trial(kind + of, f"not tried with more than {MAX_CORRECT} thresholds of all sets together"))
+                continue
             found = attempt()
             if isinstance(found, str):
                 trials.append(Trial(kind + of, found))
@@ -208,6 +214,11 @@ class _Task:
         return self.preference.prefer == "dsp"
 
     @property
+    def large(self) -> bool:
+        """Whether there are so many thresholds that the realization with the dearest search comes last."""
+        return isinstance(self.steps, ThresholdTable) and self.steps.sets * self.steps.steps > MAX_CORRECT
+
+    @property
     def listed(self) -> ThresholdTable | None:
         """The steps that the certificate lists, if they are few enough."""
         return self.steps if isinstance(self.steps, ThresholdTable) else None
@@ -225,6 +236,10 @@ class _Task:
 
     def candidates(self) -> list[tuple[str, Attempt]]:
         """Every realization that applies to this function, as its name and an attempt that is not yet made."""
+        found = self._in_order()
+        return sorted(found, key=lambda candidate: candidate[0] == "correct") if self.large else found
+
+    def _in_order(self) -> list[tuple[str, Attempt]]:
         f, folds, dsp = self.f, len(self.table), self.dsp
         if isinstance(self.steps, Table):
             known = self.steps

@@ -7,21 +7,45 @@ relaxation solves as in the algorithm of Bellman and Ford.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hlsgen.numerics.fixed import Array
 
-#: Fraction bits of starts and thresholds, and bits of the finer part `rest`, in the order in which they are tried.
-_FRACTIONS = range(9)
-_RESTS = range(1, 15)
 #: Widths of a bucket's number that are tried with logic, and the most cells of a fit with a single bucket.
 _BUCKETS = (5, 4, 3, 6, 7)
 _MAX_CELLS = 512
 #: More than any input: stands for a threshold that does not exist.
 _NONE = 1 << 58
+
+
+@dataclass(frozen=True)
+class Grid:
+    """What starts and thresholds are multiples of: bits behind the point, bits of the finer part, grain of starts."""
+
+    fraction: int
+    rest_bits: int
+    grain: int
+
+    @property
+    def step(self) -> int:
+        """What thresholds are multiples of."""
+        return 1 << self.rest_bits
+
+    @property
+    def slack(self) -> int:
+        """By how much less than this a threshold may lie too low."""
+        return 1 << max(self.fraction, self.rest_bits)
+
+
+def _finer(rests: range) -> list[Grid]:
+    return [Grid(0, rest, 1 << grain) for rest in rests for grain in range(rest, -1, -1)]
+
+
+#: Grids in the order in which they are tried, the cheapest first; those of a list together.
+_GRIDS = ([Grid(fraction, 0, 1) for fraction in range(9)], _finer(range(1, 6)), _finer(range(6, 11)), _finer(range(11, 15)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,27 +84,39 @@ class Fit:
         return int((low - self.start).min()) >> size, int((high - self.start).max()) >> size
 
 
-def _solve(table: Array, step: int, grain: int, slack: int) -> tuple[Array, Array] | None:
-    """start (buckets,) and level (columns,) with table - slack < start + level <= table; None if there are none.
+def _solve(table: Array, grids: Sequence[Grid]) -> tuple[Grid, Array, Array] | None:
+    """The first grid that has a solution, and its start (buckets,) and level (columns,); None if none has.
 
+    A solution has scaled - slack < start + level <= scaled, where `scaled` is the table with the grid's fraction bits.
     `table` int64 (buckets, columns), _NONE where there is no threshold, and no constraint. Starts are multiples of
-    `grain`, levels of `step`. Relaxation goes from above to the greatest solution whose start is at least 0 in the
-    bucket with the most thresholds.
+    the grain, levels of the step. Relaxation goes from above to the greatest solution whose start is at least 0 in the
+    bucket with the most thresholds; it is done for all grids at once.
     """
     known = table < _NONE
     widest = int(known.sum(axis=1).argmax())
-    back = np.full(len(table), _NONE)  # -start
-    back[widest] = 0
+    number = np.arange(len(grids))
+    step, grain, slack = (np.array([getattr(g, f) for g in grids])[:, None] for f in ("step", "grain", "slack"))
+    scaled = np.where(known, table << np.array([g.fraction for g in grids])[:, None, None], _NONE)
+    back = np.full((len(grids), len(table)), _NONE)  # -start
+    back[:, widest] = 0
+    best: tuple[int, Array, Array] | None = None
     for _ in range(2 * sum(table.shape)):  # the longest path, twice for the rounding to the grids
-        if back[widest] < -max(step, grain):
+        going = back[:, widest] >= -np.maximum(step, grain)[:, 0]
+        if best is not None:
+            going &= number < best[0]
+        if not going.all():
+            number, step, grain, slack, scaled, back = (x[going] for x in (number, step, grain, slack, scaled, back))
+        if not len(number):
             break
-        level = np.where(known, table + back[:, None], 2 * _NONE).min(axis=0) // step * step
-        tight = np.where(known, level - table + slack - 1, 2 * _NONE).min(axis=1) // grain * grain
+        level = np.where(known, scaled + back[:, :, None], 2 * _NONE).min(axis=1) // step * step
+        tight = np.where(known, level[:, None, :] - scaled + slack[:, :, None] - 1, 2 * _NONE).min(axis=2) // grain * grain
         tight = np.minimum(back, tight)
-        if (tight == back).all():
-            return -back, level
+        still = (tight == back).all(axis=1)
+        if still.any():
+            i = int(still.argmax())
+            best = int(number[i]), -back[i], level[i]
         back = tight
-    return None
+    return None if best is None else (grids[best[0]], best[1], best[2])
 
 
 def _roundest(low: int, high: int) -> int:
@@ -109,14 +145,11 @@ def fit_buckets(inner: Array, first: int, last: int, coarse: int, folded: bool) 
     numbers = np.arange(first >> coarse, (last >> coarse) + 1)
     table, begin, shift = _spread(inner, numbers, coarse, folded)
     known = table < _NONE
-    for fraction, rest_bits, grain in _grids():
-        scaled = np.where(known, table << fraction, _NONE)
-        solved = _solve(scaled, 1 << rest_bits, grain, 1 << max(fraction, rest_bits))
-        if solved is not None:
-            break
-    else:
+    solved = next((found for grids in _GRIDS if (found := _solve(table, grids)) is not None), None)
+    if solved is None:
         return None
-    start, level = solved
+    grid, start, level = solved
+    fraction, rest_bits, grain = grid.fraction, grid.rest_bits, grid.grain
     # Buckets without thresholds lie below the first one.
     lowest = (((numbers + 1) << coarse) - 1 << fraction) - int(level[0]) + 1
     start = np.where(known.any(axis=1), start, -(-lowest // grain) * grain)
@@ -130,12 +163,6 @@ def fit_buckets(inner: Array, first: int, last: int, coarse: int, folded: bool) 
     before = begin - shift
     above = len(inner) - int(before[-1])
     return Fit(first, last, coarse, above, fraction, rest_bits, start, before, level, rest)
-
-
-def _grids() -> Iterator[tuple[int, int, int]]:
-    """Grids to try, the cheapest first: fraction bits, bits of the finer part, grain of the starts."""
-    yield from ((fraction, 0, 1) for fraction in _FRACTIONS)
-    yield from ((0, rest, 1 << grain) for rest in _RESTS for grain in range(rest, -1, -1))
 
 
 def fit_flat(inner: Array, first: int, last: int) -> Fit:
