@@ -217,6 +217,8 @@ def hold(gives: Pattern) -> Machine:
                     count = min(count, more)
                     fixed.append((left, pace))
                 least = max(least, left)
+            elif gone.runs.count and marks.value:
+                count = 1
             t, step, m = latest(least, 1, count, fixed, moving)
             if marks.value:
                 out.append(t, step, m)

@@ -1,0 +1,91 @@
+"""The simulation in runs of beats against the one beat by beat, and how much it computes."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from networks import Image, Net, Random
+
+from hlsgen.cycle_model.beat_network import BeatNetwork
+from hlsgen.cycle_model.run_network import RunNetwork
+from hlsgen.cycle_model.simulate import Simulation
+from hlsgen.cycle_model.units import exact, least
+from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, ReduceTree, SlidingWindow
+from hlsgen.ir.window import Reduction, Window
+from hlsgen.verilog.latency import latency
+
+KINDS = {
+    "straight": ("shift", "fifo", "width", "flat", "matrix", "winner"),
+    "routes": ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches"),
+    "windows": ("conv", "depthwise", "pool", "shift", "fifo", "width", "flat", "same", "branches", "matrix", "pad"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_same_times_as_beat_by_beat(kind: str) -> None:
+    """On every stream, also with a sink that is not always ready; a network that blocks is given up."""
+    equal = 0
+    for seed in range(24):
+        nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
+        ready = [rng.random() < 0.5 for _ in range(rng.randint(2, 17))] + [True] if seed & 2 else []
+        pace = rng.randint(1, 300) if seed & 1 else None
+        model = exact(latency, unlimited=seed % 5 == 0)
+        beats, runs = BeatNetwork(nodes, model, ready), RunNetwork(nodes, model, ready)
+        beats.feed(3, pace)
+        found = runs.feed(3, pace)
+        assert len(beats.ends()) == 3 or not found
+        if not found:
+            continue
+        equal += 1
+        for name in beats.names():
+            assert runs.taken(name).tolist() == beats.taken(name).tolist(), (seed, name)
+            assert runs.offered(name).tolist() == beats.offered(name).tolist(), (seed, name)
+        assert runs.spans() == beats.spans()
+    assert equal >= 16
+
+
+def test_what_comes_through_in_runs_comes_through() -> None:
+    """With units that hold as little as they ever do; and the other way round, as far as the search goes."""
+    alive = blocked = 0
+    for seed in range(16):
+        for kinds in (KINDS["routes"], ("branches", "shift", "same", "fifo", "matrix", "width")):
+            nodes = Random(seed, kinds).network(6)
+            beats, runs = BeatNetwork(nodes, least()), RunNetwork(nodes, least())
+            beats.feed(1, None)
+            found = runs.feed(1, 3 * nodes[0].source.beats)
+            assert found <= (len(beats.ends()) == 1), (seed, kinds)
+            alive += found
+            blocked += not beats.ends()
+    assert alive > 12
+    assert blocked > 3
+
+
+def large(layers: int, height: int, width: int) -> list[Node]:
+    """Windows of 3 x 3 on the same pixels, one behind the other, with a branch around each."""
+    net = Net()
+    x = net.start(Image("", height, width, 1, 1))
+    for _ in range(layers):
+        around, x = net.add(Fork(2), [x], x, 2)
+        around = net.add(Fifo(2 * width), [around], around)[0]
+        unit = SlidingWindow(Window((3, 3), pads=(1, 1, 1, 1)), height, width, 1, 0, 3, width)
+        x = net.add(unit, [x], Image("", height, width, 9, 9))[0]
+        x = net.add(ReduceTree(Reduction.MAX, 9), [x], Image("", height, width, 1, 1))[0]
+        x = net.add(JoinStreams((1, 1)), [around, x], x)[0]
+    return net.finish(x)
+
+
+@pytest.mark.parametrize(("layers", "height", "width"), [(10, 100, 100), (10, 400, 400), (40, 100, 100)])
+def test_what_is_computed_follows_what_is_different(layers: int, height: int, width: int) -> None:
+    """A few runs for each unit, however many pixels: 0.5, 8 and 2 million beats a frame."""
+    nodes = large(layers, height, width)
+    network = Simulation(nodes, exact(latency))
+    network.feed(3)
+    assert isinstance(network.moves, RunNetwork)
+    assert network.moves.cost < 40 * len(nodes)
+    assert network.result()[1] == height * width
+    assert network.moves.moved() > 3 * layers * height * width
+    network = Simulation(nodes, least())
+    network.feed(1, height * width)
+    assert isinstance(network.moves, RunNetwork)
+    assert network.moves.cost < 40 * len(nodes)
