@@ -56,6 +56,7 @@ lint: $(VENV)/.stamp-dev
 
 bench: setup-test
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/large_nets.py
 
 # The command reference's help texts, and links, are checked by tests; this only lists the pages.
 docs:

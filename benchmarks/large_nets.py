@@ -1,12 +1,28 @@
-"""Large quantized networks of the usual shapes, with random weights: for measuring how time and memory grow."""
+"""How the time of `hlsgen check` and its memory grow with pixels and with layers; part of `make bench`.
+
+    python benchmarks/large_nets.py [NAME ...]     # default: all but the largest, see NETWORKS
+
+Networks of the usual shapes with random weights, each in a process of its own. Seconds are those of the processor.
+"""
 
 from __future__ import annotations
 
+import argparse
+import resource
+import subprocess
+import sys
+import tempfile
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
+
+import hlsgen
+from hlsgen.cycle_model.fifo_sizing import size
+from hlsgen.verilog.latency import latency
 
 MICROSOFT = "com.microsoft"
 
@@ -148,15 +164,46 @@ def shufflenet(size: int = 224) -> onnx.ModelProto:
 
 #: Networks by name, made when they are called.
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
-    "separable 64": lambda: separable(64),
-    "separable 128": lambda: separable(128),
-    "separable 256": lambda: separable(256),
-    "separable 512": lambda: separable(512),
-    "separable 1024": lambda: separable(1024),
-    "residual 45": lambda: residual(45),
-    "residual 90": lambda: residual(90),
-    "residual 180": lambda: residual(180),
+    **{f"separable {size}": lambda size=size: separable(size) for size in (64, 128, 256, 512, 1024)},
+    **{f"residual {stages}": lambda stages=stages: residual(stages) for stages in (9, 45, 90, 180)},
     "MobileNet 224": mobilenet,
     "ShuffleNet 224": shufflenet,
     "ResNet-50 224": resnet,
 }
+#: Those that run if no name is given.
+USUAL = [name for name in NETWORKS if "224" not in name]
+
+
+def measure(name: str) -> None:
+    """Prints seconds, megabytes, nodes, beats of a frame, latency and interval of a network."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "large.onnx"
+        onnx.save(NETWORKS[name](), path)
+        start = time.process_time()
+        build = hlsgen.check(path)
+        total = time.process_time() - start
+        nodes = list(build.network.nodes)
+        start = time.process_time()
+        size(nodes, latency)
+        spent = time.process_time() - start
+    beats = sum(node.result.beats for node in nodes)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(
+        f"{name:16} {len(nodes):6} nodes {beats / 1e6:8.2f} M beats {total:8.1f} s, "
+        f"buffers {spent:6.1f} s, {most:5} MB, latency {build.timing.latency}, interval {build.timing.interval}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(NETWORKS))
+    names = parser.parse_args().names
+    if len(names) == 1:
+        measure(names[0])
+    for name in (names or USUAL) if len(names) != 1 else []:
+        subprocess.run([sys.executable, __file__, name], check=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -262,8 +262,9 @@ def fifo(depth: int, delay: int = 1) -> Machine:
 
 def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
     """As `processes.width`. What it sends is due no earlier than in the cycle after the beat before."""
-    e, l = enters[0], leaves[0]
-    widens = all(n == e for n in enters) and all(n == l for n in leaves) and l % e == 0 and room == l
+    small, whole = enters[0], leaves[0]
+    widens = set(enters) == {small} and set(leaves) == {room} and whole % small == 0
+    many = whole // small
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
         arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
@@ -278,10 +279,10 @@ def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
                 # A whole beat is gone before the next one is complete.
                 t, step, m = arrival.earliest(k, t + 1, [])
                 taken.append(t, step, m)
-                ends = (k + m) // (l // e) - k // (l // e)
+                ends = (k + m) // many - k // many
                 if ends:
-                    begin = l // e - 1 - k % (l // e)
-                    out.append(t + begin * step + 1, step * (l // e), ends)
+                    begin = many - 1 - k % many
+                    out.append(t + begin * step + 1, step * many, ends)
                 k += m
                 t += (m - 1) * step
                 arrival.took(k - 1, t)

@@ -138,7 +138,9 @@ def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:
             if preference.forced not in (None, kind):
                 continue
             if kind == "correct" and best is not None and task.large:
-                trials.append(Trial(kind + of, f"not tried with more than {MAX_CORRECT} thresholds of all sets together"))
+                trials.append(
+                    Trial(kind + of, f"not tried with more than {MAX_CORRECT} thresholds of all sets together")
+                )
                 continue
             found = attempt()
             if isinstance(found, str):

@@ -45,7 +45,12 @@ def _finer(rests: range) -> list[Grid]:
 
 
 #: Grids in the order in which they are tried, the cheapest first; those of a list together.
-_GRIDS = ([Grid(fraction, 0, 1) for fraction in range(9)], _finer(range(1, 6)), _finer(range(6, 11)), _finer(range(11, 15)))
+_GRIDS = (
+    [Grid(fraction, 0, 1) for fraction in range(9)],
+    _finer(range(1, 6)),
+    _finer(range(6, 11)),
+    _finer(range(11, 15)),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +114,9 @@ def _solve(table: Array, grids: Sequence[Grid]) -> tuple[Grid, Array, Array] | N
         if not len(number):
             break
         level = np.where(known, scaled + back[:, :, None], 2 * _NONE).min(axis=1) // step * step
-        tight = np.where(known, level[:, None, :] - scaled + slack[:, :, None] - 1, 2 * _NONE).min(axis=2) // grain * grain
+        tight = (
+            np.where(known, level[:, None, :] - scaled + slack[:, :, None] - 1, 2 * _NONE).min(axis=2) // grain * grain
+        )
         tight = np.minimum(back, tight)
         still = (tight == back).all(axis=1)
         if still.any():
