@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
@@ -90,8 +91,9 @@ def distinct(
     for number, item in enumerate(items):
         for name, value in constants(item).items():
             wide.append((number, name, _spread(value, shape, lead_axes(item))))
-    varying = [w[2] for w in wide if w[2].shape[-1] > 1] + [a for a in numbers if a.size > 1]
-    index, chosen = _distinct(varying, order)
+    own = [(end, 0) for end in ends]
+    own += [(value, lead_axes(item)) for item in items for value in constants(item).values()]
+    index, chosen = _distinct([_with_axes(value, shape, lead) for value, lead in own], shape, order)
 
     def taken(value: Array) -> Array:
         return np.asarray(value[..., chosen] if value.shape[-1] > 1 else np.repeat(value, len(chosen), -1))
@@ -112,14 +114,32 @@ def _spread(value: Array, shape: Shape, lead: int) -> Array:
     return np.broadcast_to(value.reshape(front + own), front + shape).reshape(*front, -1)
 
 
-def _distinct(arrays: list[Array], order: Array) -> tuple[Array, Array]:
-    """(set of each stream position, an element of each set), sets in order of first use."""
+def _with_axes(value: Array, shape: Shape, lead: int) -> Array:
+    """(number, axes...): all leading axes as one, and those of the tensor, each as long as there or 1."""
+    front, own = value.shape[:lead], value.shape[lead:]
+    own = own[max(0, len(own) - len(shape)) :]
+    return value.reshape(math.prod(front), *(1,) * (len(shape) - len(own)), *own)
+
+
+def _distinct(arrays: list[Array], shape: Shape, order: Array) -> tuple[Array, Array]:
+    """(set of each stream position, an element of each set), sets in order of first use.
+
+    Elements are compared only along the axes along which something varies at all: mostly there are as many as
+    channels, in a tensor of millions of elements.
+    """
+    arrays = [a for a in arrays if math.prod(a.shape[1:]) > 1]
     if not arrays:
         return np.zeros(len(order), np.int64), order[:1]
-    size = len(order)
-    columns = [a.reshape(-1, size).T for a in arrays]
+    small = np.broadcast_shapes(*(a.shape[1:] for a in arrays))
+    size = math.prod(small)
+    columns = [np.broadcast_to(a, (len(a), *small)).reshape(len(a), size).T for a in arrays]
     key = np.concatenate([np.ascontiguousarray(c).view(np.uint8).reshape(size, -1) for c in columns], axis=1)
     rows = np.ascontiguousarray(key).view(np.dtype((np.void, key.shape[1]))).ravel()
-    _, first, inverse = np.unique(rows[order], return_index=True, return_inverse=True)
-    rank = np.argsort(np.argsort(first))
-    return rank[inverse.ravel()], order[np.sort(first)]
+    known, kind = np.unique(rows, return_inverse=True)
+    kinds = np.broadcast_to(kind.reshape(small), shape).reshape(-1)[order]
+    first = np.full(len(known), len(order))
+    first[kinds[::-1]] = np.arange(len(order))[::-1]  # of several positions the last one written, which is the first
+    used = np.argsort(first)[: np.count_nonzero(first < len(order))]
+    rank = np.empty(len(known), np.int64)
+    rank[used] = np.arange(len(used))
+    return rank[kinds], order[first[used]]
