@@ -21,20 +21,27 @@ def sample_vectors(network: Network) -> dict[str, str]:
     beats = max(network.nodes[0].source.beats, network.nodes[-1].result.beats)
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
     codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
-    sent, results = vector_words(network, codes)
-    return {"input.hex": to_text(sent), "expected.hex": to_text(results[network.nodes[-1].name])}
+    outputs = reference.run_layers(network.graph, codes)
+    expected = _packed_output(network, outputs[-1] if outputs else codes)
+    return {"input.hex": to_text(_packed_input(network, codes)), "expected.hex": to_text(expected)}
+
+
+def _packed_input(network: Network, codes: Array) -> Array:
+    return pack(to_wire(codes, network.graph.input.encoding), network.orders[0], network.nodes[0].source)
+
+
+def _packed_output(network: Network, codes: Array) -> Array:
+    return pack(codes, network.orders[-1], network.nodes[-1].result)
 
 
 def vector_words(network: Network, codes: Array) -> tuple[Array, dict[str, Array]]:
     """Input words, and the expected words of every monitored stream and of the output."""
     graph = network.graph
     outputs = reference.run_layers(graph, codes)
-    wire = to_wire(codes, graph.input.encoding)
     words = {
         node.name: pack(outputs[node.position], network.orders[node.position + 1], node.result)
         for node in network.nodes
         if node.position >= 0
     }
-    result = outputs[-1] if outputs else codes
-    words[network.nodes[-1].name] = pack(result, network.orders[-1], network.nodes[-1].result)
-    return pack(wire, network.orders[0], network.nodes[0].source), words
+    words[network.nodes[-1].name] = _packed_output(network, outputs[-1] if outputs else codes)
+    return _packed_input(network, codes), words

@@ -49,7 +49,8 @@ def unpack(data: Array, order: Array, stream: Stream, shape: tuple[int, ...]) ->
 
 def to_text(data: Array) -> str:
     """One hexadecimal word a line."""
-    return "".join(row[::-1].tobytes().hex() + "\n" for row in data)
+    digits = np.frombuffer(data[:, ::-1].tobytes().hex().encode(), np.uint8).reshape(len(data), 2 * data.shape[1])
+    return np.concatenate([digits, np.full((len(data), 1), ord("\n"), np.uint8)], axis=1).tobytes().decode()
 
 
 def from_text(text: str, bits: int) -> Array:
