@@ -28,7 +28,7 @@ from hlsgen.numerics.fixed import Array
 #: What a computation of a unit costs, in runs, besides those that it gives.
 UNIT = 4
 #: The search is given up when it has cost so much for each beat of all frames, beyond what is always allowed.
-SHARE, FEW = 0.4, 4000
+SHARE, FEW = 0.25, 2000
 
 
 class RunNetwork:

@@ -21,6 +21,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Frames after which `measure` no longer waits for times that repeat, and the longest period that it looks for.
 MOST_FRAMES, MOST_PERIOD = 24, 8
+#: Beats of a frame, of all nodes together, below which going through them one by one is quick enough.
+SMALL = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,8 @@ class Simulation:
         # So many frames have to be alike for all that follow to be alike.
         self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)
         self.fed: list[tuple[int, int | None]] = []
-        self.moves: Moves = RunNetwork(nodes, model, ready)
+        kind = RunNetwork if sum(node.result.beats for node in nodes) >= SMALL else BeatNetwork
+        self.moves: Moves = kind(nodes, model, ready)
 
     @property
     def beats(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@ import random
 import pytest
 from networks import Image, Net, Random
 
+from hlsgen.cycle_model import run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.simulate import Simulation
@@ -22,11 +23,18 @@ KINDS = {
 }
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search goes on as long as it takes on small networks."""
+    monkeypatch.setattr(run_network, "FEW", 20_000)
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_times_as_beat_by_beat(kind: str) -> None:
     """On every stream, also with a sink that is not always ready; a network that blocks is given up."""
     equal = 0
-    for seed in range(24):
+    for seed in range(12):
         nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
         ready = [rng.random() < 0.5 for _ in range(rng.randint(2, 17))] + [True] if seed & 2 else []
         pace = rng.randint(1, 300) if seed & 1 else None
@@ -42,13 +50,14 @@ def test_the_same_times_as_beat_by_beat(kind: str) -> None:
             assert runs.taken(name).tolist() == beats.taken(name).tolist(), (seed, name)
             assert runs.offered(name).tolist() == beats.offered(name).tolist(), (seed, name)
         assert runs.spans() == beats.spans()
-    assert equal >= 16
+    assert equal >= 8
 
 
+@pytest.mark.usefixtures("patient")
 def test_what_comes_through_in_runs_comes_through() -> None:
     """With units that hold as little as they ever do; and the other way round, as far as the search goes."""
     alive = blocked = 0
-    for seed in range(16):
+    for seed in range(10):
         for kinds in (KINDS["routes"], ("branches", "shift", "same", "fifo", "matrix", "width")):
             nodes = Random(seed, kinds).network(6)
             beats, runs = BeatNetwork(nodes, least()), RunNetwork(nodes, least())
@@ -57,8 +66,8 @@ def test_what_comes_through_in_runs_comes_through() -> None:
             assert found <= (len(beats.ends()) == 1), (seed, kinds)
             alive += found
             blocked += not beats.ends()
-    assert alive > 12
-    assert blocked > 3
+    assert alive > 6
+    assert blocked > 2
 
 
 def large(layers: int, height: int, width: int) -> list[Node]:
