@@ -1,4 +1,4 @@
-"""The units of `processes` and `line_buffers` once more, for whole runs of beats: the same times, much faster.
+"""The units of `processes` once more, for whole runs of beats: the same times, much faster.
 
 A function here gets all beats that are due on its input wires, and a guess when the beats that it sends are taken
 (`Wire.guess`; None: each in the cycle in which it is offered). It returns the cycles in which it takes its inputs and
@@ -9,9 +9,8 @@ runs as long as nothing stands still, one by one where something does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
-from hlsgen.cycle_model.runs import ENDLESS, Cursor, Pattern, Repeated, Runs, latest
+from hlsgen.cycle_model.runs import ENDLESS, Cursor, Pattern, Runs, latest
 
 #: What a unit did: the beats that it took of each input wire, those that it sends on each output wire.
 Moved = tuple[list[Runs], list[Runs]]
@@ -130,7 +129,7 @@ class Clock:
         return count
 
 
-def _before(stop: int, first: int, step: int, count: int) -> int:
+def before(stop: int, first: int, step: int, count: int) -> int:
     """How many of the cycles first + i * step, i < count, are before `stop`; first is, and step is at least 1."""
     return min(count, (stop - first + step - 1) // step)
 
@@ -180,7 +179,7 @@ def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
                 (moving if arrival.frozen else fixed).append(pair)
             first, step, m = latest(t + 1, gap, count, fixed, moving)
             t = clock.enabled(first)
-            m = _before(clock.stop(), t, step, m) if t == first else 1
+            m = before(clock.stop(), t, step, m) if t == first else 1
             if marks.value:
                 m = clock.room(t - clock.lost + latency, step, m)
                 out.append(t - clock.lost + latency, step, m)
@@ -402,179 +401,6 @@ def take(keeps: Pattern) -> Machine:
             k += m
             t += (m - 1) * pace
             arrival.took(k - 1, t)
-        return [taken], [out]
-
-    return run
-
-
-@dataclass(frozen=True)
-class Memory:
-    """The memory of a unit with windows, as `line_buffers.Buffer`."""
-
-    needs: Runs
-    keeps: Runs
-    words: int
-    depth: int
-    period: int
-
-
-class Windows:
-    """As `line_buffers.windows`. `starts`: the enabled cycle in which each window began, in the last call."""
-
-    def __init__(self, memory: Memory, first: int, step: int) -> None:
-        self.memory, self.first, self.step = memory, first, step
-        self.starts = Runs()
-
-    def __call__(self, ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
-        memory, first, step = self.memory, self.first, self.step
-        period, depth, beats = memory.period, memory.depth, memory.period // step
-        arrival, taken, out, starts = Arrivals(ins[0]), Runs(), Runs(), Runs()
-        self.starts = starts
-        needs, keeps = Repeated(memory.needs, memory.words), Repeated(memory.keeps, memory.words)
-        kept_at = Repeated(memory.keeps, memory.words)
-        reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
-        stored, ends, end_of = Cursor(taken), Cursor(starts), Cursor(starts)
-        words, k, t, start, stands = ins[0].due.count, 0, -1, -period, outs[0].guess is not None
-        v = ended = window = sent = free = 0
-        need, need_step, need_left = needs.read(0)
-        while True:
-            moved = False
-            # The reading side: windows whose last word is stored.
-            while need < k:
-                word, pace, count = stored.read(need)
-                m, every = need_left, 0
-                if need_step:
-                    m, every = min(m, (count - 1) // need_step + 1), pace * need_step
-                enabled = reads.enabled(word + 1)
-                stop = reads.stop()
-                if enabled != word + 1:
-                    m = 1
-                elif every:
-                    m = _before(stop, enabled, every, m)
-                start, pace, m = latest(start + period, period, m, [(enabled - reads.lost, every)])
-                if stands:
-                    if beats == 1:
-                        m = reads.room(start + first, pace, m)
-                    elif pace == period:
-                        m = -(-reads.room(start + first, step, m * beats) // beats)
-                    else:
-                        m = 1
-                if beats == 1:
-                    out.append(start + first, pace, m)
-                elif pace == period:
-                    out.append(start + first, step, m * beats)
-                else:
-                    for n in range(m):
-                        out.append(start + first + n * pace, step, beats)
-                starts.append(start, pace, m)
-                start += (m - 1) * pace
-                v += m
-                need, need_step, need_left = needs.read(v)
-                moved = True
-            # The writing side: words whose place is free.
-            while k < words:
-                if k < depth:
-                    t, pace, m = arrival.earliest(k, t + 1, [], 1, depth - k)
-                else:
-                    offer = arrival.earliest(k, t + 1, [])[0]
-                    # All windows that are certainly over by then.
-                    now = min(offer, reads.stop())
-                    while ended < v:
-                        begin, pace, count = ends.read(ended)
-                        over = now - begin - period - reads.lost
-                        if over < 0:
-                            break
-                        ended += min(count, over // pace + 1) if pace else count
-                    kept = kept_at.read(ended)[0]
-                    if kept > k - depth:
-                        t, pace, m = arrival.earliest(k, t + 1, [], 1, kept + depth - k)
-                    else:
-                        while window < v:
-                            kept, every, count = keeps.read(window)
-                            if kept > k - depth:
-                                break
-                            window += min(count, v - window, (k - depth - kept) // every + 1 if every else count)
-                        if keeps.read(window)[0] <= k - depth:
-                            break
-                        if sent < window:
-                            free = writes.cycle(end_of.read(window - 1)[0] + period - 1) + 1
-                            sent = window
-                        t, pace, m = arrival.earliest(k, max(t + 1, free), [], 1, 1)
-                taken.append(t, pace, m)
-                k += m
-                t += (m - 1) * pace
-                arrival.took(k - 1, t)
-                moved = True
-                if need < k:
-                    break
-            if not moved:
-                break
-        return [taken], [out]
-
-
-def matrix(length: int, repeat: int, tail: int) -> Machine:
-    """As `line_buffers.matrix`."""
-    depth = 4 if repeat == 1 and length > 2 else 2 * length
-    again = repeat > 1
-
-    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
-        arrival, taken, out, sent = Arrivals(ins[0]), Runs(), Runs(), Runs()
-        reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
-        stands = outs[0].guess is not None
-        places = Cursor(sent)
-        words, k, t, busy = ins[0].due.count, 0, -1, -1
-        while k < words:
-            place = k % length
-            if not again:
-                first, step, m = arrival.earliest(k, t + 1, [])
-                enabled = reads.enabled(first + 2)
-                stop = reads.stop()
-                if enabled == first + 2 and busy + reads.lost < enabled:
-                    # Nothing waits: beats go through as they come, and places are free before they are needed.
-                    m = _before(stop, enabled, step, m)
-                    begin = length - 1 - place
-                    ends = (place + m) // length
-                    if ends:
-                        due = enabled - reads.lost + begin * step + tail
-                        fit = reads.room(due, step * length, ends)
-                        if fit < ends:
-                            m, ends = begin + (fit - 1) * length + 1, fit
-                        out.append(due, step * length, ends)
-                    taken.append(first, step, m)
-                    sent.append(enabled - reads.lost, step, m)
-                    k += m
-                    t = first + (m - 1) * step
-                    busy = sent.last()
-                    arrival.took(k - 1, t)
-                    continue
-            least, fixed, most = t + 1, list[tuple[int, int]](), length - place
-            over = k - depth
-            if over >= 0 and (again or over):
-                last, pace, count = places.read(over if again else over - 1)
-                last -= again
-                if stands:
-                    least, most = max(least, writes.cycle(last) + 1), 1
-                else:
-                    fixed.append((last + 1, pace))
-                    most = min(most, count)
-            elif over < 0:
-                most = min(most, -over)
-            first, step, m = arrival.earliest(k, least, fixed, 1, most)
-            enabled = reads.enabled(first + 2)
-            m = _before(reads.stop(), enabled, step, m) if enabled == first + 2 else 1
-            begin, pace, m = latest(busy + 1, 1, m, [(enabled - reads.lost, step)])
-            taken.append(first, step, m)
-            k += m
-            t = first + (m - 1) * step
-            arrival.took(k - 1, t)
-            busy = begin + (m - 1) * pace
-            if not again:
-                sent.append(begin, pace, m)
-            if k % length == 0:
-                out.append(busy + tail, length, repeat)
-                busy += (repeat - 1) * length
-                if again:
-                    sent.append(busy - length + 1, 1, length)
         return [taken], [out]
 
     return run

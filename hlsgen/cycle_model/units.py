@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from typing_extensions import assert_never
 
-from hlsgen.cycle_model import processes, run_processes
+from hlsgen.cycle_model import processes, run_buffers, run_processes
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, runs_of, windows, words_of
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
 from hlsgen.cycle_model.run_processes import Machine
@@ -210,16 +210,16 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case WidthConverter():
             return run_processes.width(*processes.width_beats(*streams))
         case MatVec():
-            return run_processes.matrix(unit.col_folds, unit.row_folds, latency(unit) - 2)
+            return run_buffers.matrix(unit.col_folds, unit.row_folds, latency(unit) - 2)
         case ConvUnit() | PoolUnit() | SlidingWindow():
-            memory = run_processes.Memory(*runs_of(unit), ENDLESS if unlimited else unit.depth, unit.period)
+            memory = run_buffers.Memory(*runs_of(unit), ENDLESS if unlimited else unit.depth, unit.period)
             step = _step(unit)
-            return run_processes.Windows(memory, step - 1 + latency(unit), step)
+            return run_buffers.Windows(memory, step - 1 + latency(unit), step)
         case Reorder():
             period = math.prod(extent for extent, _ in unit.loops)
             needs, keeps = Runs.of([unit.block - 1]), Runs.of([0])
-            memory = run_processes.Memory(needs, keeps, unit.block, 2 * unit.block, period)
-            return run_processes.Windows(memory, latency(unit), 1)
+            memory = run_buffers.Memory(needs, keeps, unit.block, 2 * unit.block, period)
+            return run_buffers.Windows(memory, latency(unit), 1)
         case Fork():
             return run_processes.fork
         case ConcatBeats():
@@ -321,7 +321,7 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
 
 
 def _blocks_in_runs(needs: Runs, keeps: Runs, words: int, depth: int, count: int) -> Machine:
-    return run_processes.Windows(run_processes.Memory(needs, keeps, words, depth, count), 0, 1)
+    return run_buffers.Windows(run_buffers.Memory(needs, keeps, words, depth, count), 0, 1)
 
 
 def _no_latency(unit: Unit) -> int:
