@@ -1,10 +1,11 @@
 """The independent checker of certificate.json: proves that the files of a build compute what its model says.
 
-It reads the model, the options in the manifest, and the emitted files. Of the compiler it uses only what says what
-the model means: frontend, passes, stream orders, and the evaluation of the model's operations. The rest is its own:
-the parser of the top level, an integer model of every module of the library, and the argument where functions are
-monotone. So an error in rescaling, folding or printing cannot hide here; one in the frontend or the passes can, and
-`interpreter` looks for that. docs/certificate.md says what is proven and how.
+It reads the model, the manifest, and the emitted files. Of the compiler it uses only what says what the model means:
+frontend, passes, stream orders, and the evaluation of the model's operations. The rest is its own: the parser of the top
+level, an integer model of every module of the library, the argument where functions are monotone, and a second reading
+of the model's numbers. So an error in rescaling, folding or printing cannot hide here, nor a misread number of a node that
+was read twice; one in the passes can, and `interpreter` looks for that. `statements` says what is proven and what is
+assumed, docs/certificate.md how.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from hlsgen.certify.checker import KINDS, Checker, hardware_layers
 from hlsgen.certify.connectivity import network
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.second_reading import compare
 from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import import_model, parse_datatype, self_contained
@@ -61,13 +63,15 @@ def certify(directory: Path, model: Path | None = None) -> Certified:
         hint = "Give a directory that `hlsgen build` has written."
         raise fail("HG050", str(directory), "has no readable manifest.json and model.onnx.", hint)
     collector, result = Collector(), Certified()
+    once: tuple[str, ...] = ()
     with collector.catching():
         with collector.catching():
             _same_model(own, model)
-        graph, layout = _model(own, manifest["options"])
+        graph, layout, once = _model(own, manifest["options"], collector)
         _check(directory, manifest, graph, layout, collector, result)
     result.problems = [d for d in collector.items if d.severity == "error"]
-    result.assumed = statements.assumed(model=model is not None, loadable=manifest["options"].get("loadable") is True)
+    loadable = manifest["options"].get("loadable") is True
+    result.assumed = statements.assumed(model=model is not None, loadable=loadable, once=once)
     if result.ok:
         result.proven = statements.proven(model=model is not None)
     return result
@@ -102,16 +106,19 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, StreamOrder]:
-    """The Graph that the model means with the manifest's options, and the orders of its streams."""
+def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, StreamOrder, tuple[str, ...]]:
+    """The Graph that the model means with the manifest's options, the orders of its streams, and nodes read only once."""
     problems = Collector()
     model = import_model(path, problems, options.get("add") == "fixed-point")
     if model is None:
         problems.finish()
     assert model is not None
+    second = compare(path, model)
+    for node, text in second.problems:
+        collector.error("HG055", node, f"read a second time: {text}")
     graph = lower(model, _mode(options.get("input")), problems)
     problems.finish()
-    return graph, lay_out(graph)
+    return graph, lay_out(graph), second.once
 
 
 def _mode(text: object) -> InputMode | None:

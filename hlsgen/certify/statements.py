@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,7 @@ _PROVEN = (
     Statement("weights", "The memories hold the model's integer weights, and every weight meets its element."),
     Statement("reach", "No accumulator overflows, and no function gets an input that it is not proven for."),
     Statement("functions", "Every function of every quantizer gives the model's code on every reachable input."),
+    Statement("numbers", "The numbers of all nodes that `read-once` does not list were read by two programs, with the same result."),
     Statement("certificate", "Every entry of certificate.json is what the model and the files give."),
     Statement("manifest", "Every entry of manifest.json is what the model and the files give, but for those that assumptions name."),
 )  # fmt: skip
@@ -34,7 +35,7 @@ _ASSUMED = (
     Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says."),
     Statement("arithmetic", "The model's operations are evaluated right in numpy; other tests compare that with ONNX runtimes."),
     Statement("lowering", "The passes turn the steps of the model into the integer layers that they mean; `hlsgen verify` compares both."),
-    Statement("reading", "The frontend reads the structure of the graph right; `hlsgen verify` does not show that, other executors do."),
+    Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),
     Statement("input-range", "Input codes are in the range that the manifest gives for s_axis.", ("input.range",)),
     Statement("options", "These options are those that were asked for.",
               ("options.input", "options.add", "options.reset_active_low", "options.loadable", "options.top", "options.name")),
@@ -47,6 +48,7 @@ _ASSUMED = (
               ("layers[].tried", "layers[].realization")),
     Statement("other-files", "Other files of the build are not read.", ("report.md", "folding.yaml", "tb/")),
 )  # fmt: skip
+_ONCE = Statement("read-once", "The frontend alone has read what these nodes say.")
 _ANY_MODEL = Statement(
     "model", "model.onnx in the build is the model that was meant; `--model` proves that.", ("model.onnx",)
 )
@@ -60,6 +62,11 @@ def proven(*, model: bool) -> list[Statement]:
     return [*_PROVEN, *([_MODEL] if model else [])]
 
 
-def assumed(*, model: bool, loadable: bool) -> list[Statement]:
-    """What that rests on."""
-    return [*_ASSUMED, *([] if model else [_ANY_MODEL]), *([_WRITTEN] if loadable else [])]
+def assumed(*, model: bool, loadable: bool, once: tuple[str, ...]) -> list[Statement]:
+    """What that rests on. `once`: nodes that only the frontend has read."""
+    return [
+        *_ASSUMED,
+        *([replace(_ONCE, where=once)] if once else []),
+        *([] if model else [_ANY_MODEL]),
+        *([_WRITTEN] if loadable else []),
+    ]
