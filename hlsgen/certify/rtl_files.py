@@ -48,6 +48,15 @@ def check_sources(directory: Path, top: str, modules: Iterable[str], memories: s
         collector.error("HG055", name, f"{what}.", "Remove it: a tool that reads all of rtl/ would read it too.")
     for name in sorted((sources | memories) - found):
         collector.error("HG055", name, "is missing; the design needs it.")
+    own = {name.removeprefix("rtl/") for name in sources | memories}
+    for folder in (directory, directory / "tb"):
+        for path in sorted(folder.glob("*")):
+            if path.name in own:
+                # Memories are read by their bare names: a tool that is started here would find this one first.
+                name = path.relative_to(directory).as_posix()
+                collector.error(
+                    "HG055", name, f"has the name of rtl/{path.name}; a tool may read it in its place.", "Remove it."
+                )
     try:
         text = (directory / "files.f").read_bytes()
     except OSError:

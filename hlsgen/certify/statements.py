@@ -32,7 +32,7 @@ _MODEL = Statement("model", "model.onnx is the model that was given, byte by byt
 #: Of every build.
 _ASSUMED = (
     Statement("library", "Modules of the library compute what their heads say; rtl_tests/ shows that in two simulators."),
-    Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says."),
+    Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says, and find the memories of rtl/ by their names."),
     Statement("arithmetic", "The model's operations are evaluated right in numpy; other tests compare that with ONNX runtimes."),
     Statement("lowering", "The passes turn the steps of the model into the integer layers that they mean; `hlsgen verify` compares both."),
     Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),

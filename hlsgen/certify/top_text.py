@@ -42,15 +42,23 @@ def split(data: bytes, name: str) -> TopText:
     if lines[-2:] != [_END, ""] or _BEGIN not in lines:
         raise broken(name, f"does not begin with {_BEGIN} and end with {_END}, in lines of their own.")
     start = lines.index(_BEGIN)
+    for number, line in enumerate(lines[:start], 1):
+        if not _comment(line, "//"):
+            raise broken(name, f"line {number} is no plain comment: {line[:60]!r}.")
     code, comments = [""] * (start + 1), []
     for number, line in enumerate(lines[start + 1 : -2], start + 2):
-        comment = line.startswith("    // ") and line.isprintable()
+        comment = _comment(line, "    // ")
         if comment and re.match(r"    hg_\w+ #\(", lines[number]):
             comments.append(line[7:])
         elif not _CODE.fullmatch(line):
             raise broken(name, f"line {number} has more than wires and instances: {line[:60]!r}.")
         code.append("" if comment else line)
     return TopText(name, tuple(lines[:start]), "\n".join(code), tuple(comments))
+
+
+def _comment(line: str, start: str) -> bool:
+    """Whether a line is a comment and nothing else to any tool: no control characters, no line that goes on."""
+    return line.startswith(start) and line.isprintable() and "\\" not in line
 
 
 def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str], layers: Mapping[str, str]) -> set[str]:

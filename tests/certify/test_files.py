@@ -94,6 +94,26 @@ def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
     assert messages(core)
 
 
+@pytest.mark.parametrize("name", ["mv0.mem", "tb/mv0.mem", "hg_mvu.v", "tb/top.v"])
+def test_files_that_a_tool_may_find_first(core: Path, name: str) -> None:
+    """$readmemh takes a bare name: which file that is depends on where a tool is started."""
+    (core / name).write_bytes((core / "rtl" / Path(name).name).read_bytes())
+    assert any(f"{name}: has the name of rtl/" in text for text in messages(core))
+
+
+@pytest.mark.parametrize("title", ["x\r`define wire tri", "x\t", "x\u2028", "x\\", "\ufeff"])
+def test_titles_that_end_a_comment(core: Path, title: str) -> None:
+    """In the manifest and in the comment."""
+    path = core / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["options"]["name"] = title
+    path.write_text(json.dumps(manifest))
+    top = core / "rtl" / "top.v"
+    top.write_bytes(top.read_bytes().replace(b"model floor_ceil", f"model {title}".encode()))
+    agree(core)
+    assert any("rtl/top.v" in text for text in messages(core))
+
+
 @pytest.mark.parametrize(
     "change",
     [
