@@ -220,6 +220,24 @@ def test_all_dialects_are_read_twice(name: str, tmp_path: Path) -> None:
     assert {kinds[n] for n in found.once} <= set(allowed)
 
 
+def test_forms_that_onnxruntime_gives_a_group(tmp_path: Path) -> None:
+    """A border that becomes a code behind a quantizer that moves in front of it; a sign that wraps."""
+    graph = Graph()
+    graph.then("DequantizeLinear", np.float32(0.5), np.uint8(7))
+    ends = [graph.const(np.array([0, 0, 1, 0, 0, 0, 1, 0])), graph.const(np.float32(1.5))]
+    graph.nodes.append(helper.make_node("Pad", [graph.last, *ends], ["wide"]))
+    graph.last = "wide"
+    graph.then("QuantizeLinear", np.float32(0.25), np.uint8(9))
+    onnx.save(finished(graph, np.uint8, [1, 2, 3, 3]), tmp_path / "m.onnx")
+    assert read(tmp_path / "m.onnx").problems == ()
+    graph = Graph()
+    graph.nodes.append(helper.make_node("Sub", [graph.const(np.uint8([3, 4])), graph.last], ["less"]))
+    graph.last = "less"
+    onnx.save(finished(graph, np.uint8, [1, 2]), tmp_path / "m.onnx")
+    found = read(tmp_path / "m.onnx")
+    assert (found.problems, found.once) == ((), ())
+
+
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.onnx")), ids=lambda path: path.stem)
 def test_networks_agree(path: Path) -> None:
     assert read(path).problems == ()

@@ -272,7 +272,7 @@ def _arithmetic(found: Found, n: int) -> Told:
         return None
     const, own = file.constant(n, 1 - places[0]), found.steps(n)
     if node.op_type == "Sub" and places[0] and len(own) == 2 and isinstance(own[0].op, Mul):  # c - x = (x * -1) + c
-        told, own = [*differ("factor", own[0].op.value, -1)], own[1:]
+        told, own = [*differ("factor", own[0].op.value, np.asarray(-1).astype(own[0].op.value.dtype))], own[1:]
     elif node.op_type in ("Sub", "Div") and places[0]:
         return None
     else:
@@ -412,7 +412,11 @@ def _pad(found: Found, n: int) -> Told:
         (m for m in file.after(n, ("MaxPool", "Slice", "Pad")) if file.nodes[m].op_type == "QuantizeLinear"), -1
     )
     scale, zero = (file.constant(behind, i) for i in (1, 2)) if behind >= 0 else (None, None)
-    if scale is not None and zero is not None and scale.array.size == 1 and not found.steps(behind):
+    # Then the quantizer is gone, as codes are padded, or stands in front.
+    moved = behind >= 0 and all(
+        found.model.steps.index(q) < found.model.steps.index(steps[0]) for q in found.steps(behind)
+    )
+    if moved and scale is not None and zero is not None and scale.array.size == 1:
         lo, hi = limits(kind_of(zero.array))
         code = np.round(np.float32(number) / scale.array.ravel()[0]) + int(zero.array.ravel()[0])
         return [*told, *differ("value of the border (a code)", op.value, np.clip(code, lo, hi))]
