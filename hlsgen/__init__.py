@@ -23,11 +23,12 @@ from hlsgen.certify import certify as _certify  # here, as importing the package
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.driver.build_directory import check_output, refuse_special_files, reopen, write_build
 from hlsgen.driver.compile import Build, compile_model
-from hlsgen.driver.options import Options, tool_version
+from hlsgen.driver.options import Options
 from hlsgen.driver.schedule import Progress
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir import View
 from hlsgen.ir.evaluate import decode
+from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.cocotb_runner import SIMULATORS
 from hlsgen.simulation.run import run_hardware, run_layers
@@ -148,7 +149,10 @@ def verify(
     )  # fmt: skip
 
 
-def certify(directory: str | PathLike[str]) -> Certified:
-    """Proves, without simulation, that the files of a build compute what its model does."""
+def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = None) -> Certified:
+    """Proves, without simulation, that the files of a build compute what its model does.
+
+    model: the file that the build must have been made from; without it, that in the build is taken for the right one.
+    """
     refuse_special_files(Path(directory))
-    return _certify(Path(directory))
+    return _certify(Path(directory), None if model is None else Path(model))

@@ -1,83 +1,124 @@
 """The independent checker of certificate.json: proves that the files of a build compute what its model says.
 
-It reads the model, the options in the manifest, and the emitted files. Of the compiler it uses only what says what
-the model means: frontend, passes, stream orders, and the evaluation of the model's operations. The rest is its own:
-the parser of the top level, an integer model of every module of the library, and the argument where functions are
-monotone. So an error in rescaling, folding or printing cannot hide here; one in the frontend or the passes can, and
-`interpreter` looks for that. docs/certificate.md says what is proven and how.
+It reads the model, the manifest, and the emitted files. Of the compiler it uses only what says what the model means:
+frontend, passes, stream orders, and the evaluation of the model's operations. The rest is its own: the parser of the top
+level, an integer model of every module of the library, the argument where functions are monotone, and a second reading
+of the model's numbers. So an error in rescaling, folding or printing cannot hide here, nor a misread number of a node that
+was read twice; one in the passes can, and `interpreter` looks for that. `statements` says what is proven and what is
+assumed, docs/certificate.md how.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hlsgen.certify import schema
+from hlsgen.certify import manifest as manifest_
+from hlsgen.certify import rtl_files, schema, statements, top_text
 from hlsgen.certify.checker import KINDS, Checker, hardware_layers
 from hlsgen.certify.connectivity import network
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.second_reading import compare
+from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
-from hlsgen.frontend import import_model, parse_datatype
+from hlsgen.frontend import import_model, parse_datatype, self_contained
 from hlsgen.ir import Graph, sources_of
 from hlsgen.ir.stream_order import StreamOrder, lay_out
-from hlsgen.library import library_text
 from hlsgen.passes import InputMode, lower
 
-__all__ = ["Certified", "Summary", "certify"]
+__all__ = ["Certified", "Statement", "Summary", "certify"]
 
 
 @dataclass
 class Certified:
-    """The result: what was proven of each layer, and the problems. The certificate holds if there are none."""
+    """The result: what was proven of each layer, and the problems. The certificate holds if there are none.
+
+    proven   statements that hold of the whole build; none if there are problems
+    assumed  what they rest on
+    """
 
     layers: list[Summary] = field(default_factory=list)
     problems: list[Diagnostic] = field(default_factory=list)
+    proven: list[Statement] = field(default_factory=list)
+    assumed: list[Statement] = field(default_factory=list)
 
     @property
     def ok(self) -> bool:
         return not self.problems
 
 
-def certify(directory: Path) -> Certified:
+def certify(directory: Path, model: Path | None = None) -> Certified:
     """Checks a build directory. What does not hold is in `problems` of the result.
 
+    model: the file that the build must have been made from. Without it, that in the build is taken for the right one.
     Raises HG050 if the directory is no build, and what the frontend or the passes say of a wrong model.
     """
     manifest = _json(directory / "manifest.json")
-    model = directory / "model.onnx"
-    if manifest is None or not isinstance(manifest.get("options"), dict) or not model.is_file():
+    own = directory / "model.onnx"
+    if manifest is None or not isinstance(manifest.get("options"), dict) or not own.is_file():
         hint = "Give a directory that `hlsgen build` has written."
         raise fail("HG050", str(directory), "has no readable manifest.json and model.onnx.", hint)
     collector, result = Collector(), Certified()
+    once: tuple[str, ...] = ()
     with collector.catching():
-        graph, layout = _model(model, manifest["options"])
-        _check(directory, manifest["options"], graph, layout, collector, result)
+        with collector.catching():
+            _same_model(own, model)
+        graph, layout, once = _model(own, manifest["options"], collector)
+        _check(directory, manifest, graph, layout, collector, result)
     result.problems = [d for d in collector.items if d.severity == "error"]
+    loadable = manifest["options"].get("loadable") is True
+    result.assumed = statements.assumed(model=model is not None, loadable=loadable, once=once)
+    if result.ok:
+        result.proven = statements.proven(model=model is not None)
     return result
 
 
+def _same_model(own: Path, given: Path | None) -> None:
+    """The build's model file holds all of the model, and is the given one, byte by byte. Raises HG055, HG001."""
+    data = own.read_bytes()
+    if self_contained(own) != data:
+        raise broken("model.onnx", "has external data; that of a build is in the file itself.")
+    # A model with external data is stored with the data inside.
+    if given is not None and self_contained(given) != data:
+        raise broken(
+            "model.onnx", f"is not the model in {given}.", "Build again from that file, or give the one that was built."
+        )
+
+
 def _json(path: Path) -> dict[str, Any] | None:
+    """The object in a file, None if there is none: not one with two equal keys either."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        found = json.loads(text, object_pairs_hook=_unique)
     except (OSError, ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
 
 
-def _model(path: Path, options: dict[str, Any]) -> tuple[Graph, StreamOrder]:
-    """The Graph that the model means with the manifest's options, and the orders of its streams."""
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("two equal keys")
+    return found
+
+
+def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, StreamOrder, tuple[str, ...]]:
+    """The Graph that the model means with the manifest's options, the orders of its streams, and nodes read only once."""
     problems = Collector()
     model = import_model(path, problems, options.get("add") == "fixed-point")
     if model is None:
         problems.finish()
     assert model is not None
+    second = compare(path, model)
+    for node, text in second.problems:
+        collector.error("HG055", node, f"read a second time: {text}")
     graph = lower(model, _mode(options.get("input")), problems)
     problems.finish()
-    return graph, lay_out(graph)
+    return graph, lay_out(graph), second.once
 
 
 def _mode(text: object) -> InputMode | None:
@@ -93,24 +134,31 @@ def _mode(text: object) -> InputMode | None:
 
 
 def _check(
-    directory: Path, options: dict[str, Any], graph: Graph, layout: StreamOrder, collector: Collector, result: Certified
+    directory: Path,
+    manifest: dict[str, Any],
+    graph: Graph,
+    layout: StreamOrder,
+    collector: Collector,
+    result: Certified,
 ) -> None:
-    certificate = _json(directory / "certificate.json")
+    options, certificate = manifest["options"], _json(directory / "certificate.json")
     if certificate is None:
-        raise broken("certificate.json", "cannot be read.")
+        raise broken("certificate.json", "cannot be read as JSON: an object, without equal keys.")
     schema.check(certificate)
     layers = hardware_layers(graph)
     entries: list[dict[str, Any]] = certificate["layers"]
     with collector.catching():
-        _hashes(directory, certificate, collector)
-    name = str(options.get("top", "top"))
-    top_file = directory / "rtl" / f"{name}.v"
+        rtl_files.check_hashes(directory, certificate, collector)
+    name = options.get("top")
+    if not isinstance(name, str) or not re.fullmatch(r"(?!hg_)[A-Za-z_]\w*", name, re.ASCII):
+        raise broken("manifest.json", f"option top is {name!r}, no name of a module.")
     try:
-        text = top_file.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+        text = top_text.split((directory / "rtl" / f"{name}.v").read_bytes(), f"rtl/{name}.v")
+    except OSError:
         raise broken(f"rtl/{name}.v", "cannot be read.") from None
     switches = options.get("reset_active_low") is True, options.get("loadable") is True
-    found = network(parse(text, f"rtl/{name}.v"), name, *switches)
+    top = parse(text.code, text.name)
+    found = network(top, name, *switches)
     _listed(entries, graph, layers, found.cells)
     memories = Memories(directory / "rtl")
     checker = Checker(graph, layout, found, memories, entries)
@@ -121,51 +169,29 @@ def _check(
             result.layers.append(proof())
     checker.end()
     _memories(certificate, entries, memories)
+    modules = {cell.module for cell in top.cells.values()}
+    rtl_files.check_sources(directory, name, modules, memories.used, collector)
+    with collector.catching():
+        named = _comments(text, manifest, checker, entries)
+        manifest_.check(manifest, certificate, checker, named, collector)
 
 
-def _hashes(directory: Path, certificate: dict[str, Any], collector: Collector) -> None:
-    """The files are those that the certificate names: every hash, every library module, and the list in files.f."""
-    listed: dict[str, str] = certificate["rtl"]
-    found = {f"rtl/{path.relative_to(directory / 'rtl').as_posix()}": path for path in (directory / "rtl").rglob("*")}
-    found = {name: path for name, path in found.items() if not path.is_dir()}
-    for name in sorted(set(found) ^ set(listed)):
-        where = "is not in certificate.json" if name in found else "is missing"
-        collector.error("HG055", name, f"{where}.")
-    data = directory / "model.onnx"
-    for name, path in sorted(found.items()):
-        if name in listed and _sha256(path) != listed[name]:
-            collector.error("HG055", name, "has another hash than in certificate.json.")
-        if name.startswith("rtl/hg_") and name.endswith(".v"):
-            with collector.catching():
-                _library(path, name)
-    if certificate["model"] != {"file": "model.onnx", "sha256": _sha256(data)}:
-        collector.error("HG055", "model.onnx", "has another hash than in certificate.json.")
-    sources = sorted(name for name in found if name.endswith(".v"))
-    try:
-        listing = sorted((directory / "files.f").read_text(encoding="utf-8").split())
-    except (OSError, ValueError):
-        listing = []
-    if listing != sources:
-        collector.error(
-            "HG055", "files.f", f"does not list the Verilog files of rtl/: {sorted(set(sources) ^ set(listing))}."
-        )
-
-
-def _library(path: Path, name: str) -> None:
-    """The module is the installed one, byte for byte. So the checker's model of the module applies to it."""
-    try:
-        same = path.read_bytes() == library_text("rtl", path.name).encode()
-    except (OSError, ValueError):
-        same = False
-    if not same:
-        raise broken(name, "is not the module of this version of hlsgen.")
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
+def _comments(
+    text: top_text.TopText, manifest: dict[str, Any], checker: Checker, entries: list[dict[str, Any]]
+) -> dict[str, str]:
+    """What the comments of the top level say is so; cycles are those of the manifest. Layer -> its last instance."""
+    found, graph = checker.network, checker.graph
+    ends = manifest_.stream_of(found.port_in, graph.input), manifest_.stream_of(found.port_out, graph.output)
+    loads = sum("LOADABLE" in cell.parameters for cell in found.cells.values())
+    cycles = manifest.get("cycles")
+    if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
+        raise broken("manifest.json", f"cycles are {cycles!r}.")
+    title, latency, interval = manifest["options"].get("name"), cycles["latency"], cycles["interval"]
+    head = top_text.head_of(title, (str(ends[0]), str(ends[1])), loads, latency, interval)
+    at = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
+    own = top_text.check_comments(text, head, list(found.cells), at)
+    named = {entry["layer"]: x["instance"] for entry in entries for x in entry["instances"] if x["instance"] in own}
+    return named | checker.last
 
 
 def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cells: dict[str, Cell]) -> None:
@@ -200,11 +226,10 @@ def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cell
 
 
 def _memories(certificate: dict[str, Any], entries: list[dict[str, Any]], memories: Memories) -> None:
-    """Every memory file is read by an instance, and by the one that the certificate names."""
+    """Every memory file is read by the instance that the certificate names."""
     files = {name for name in certificate["rtl"] if name.endswith(".mem")}
-    if files != memories.used:
-        odd = sorted(files ^ memories.used)
-        raise broken(odd[0], "is read by no instance." if odd[0] in files else "is not in certificate.json.")
+    if memories.used - files:
+        raise broken(min(memories.used - files), "is not in certificate.json.")
     for x in (x for entry in entries for x in entry["instances"]):
         stem = str(x["parameters"].get("FILE", ""))
         own = sorted(n[4:] for n in memories.used if stem and (n[4:] == stem or n[4:].startswith(f"{stem}_")))

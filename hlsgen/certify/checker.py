@@ -59,7 +59,12 @@ LayerProof = Callable[[], Summary]
 
 
 class Checker:
-    """Walks through the layers. `streams`: those that an instance has sent and none has taken yet."""
+    """Walks through the layers.
+
+    streams  those that an instance has sent and none has taken yet
+    taken    elements and bits of a beat of the (first) stream that each instance takes
+    last     layer -> the instance that sends what it computes
+    """
 
     def __init__(
         self, graph: Graph, layout: StreamOrder, network: Netlist, memories: Memories, entries: list[dict[str, Any]]
@@ -67,6 +72,8 @@ class Checker:
         self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
         self.elements = Elements(graph)
         self.streams: dict[str, StreamContents] = {}
+        self.taken: dict[str, tuple[int, int]] = {}
+        self.last: dict[str, str] = {}
 
     def start(self) -> None:
         """Proves that the input port sends all elements of the input in order. Raises HG055."""
@@ -132,9 +139,12 @@ class Checker:
             isinstance(source.encoding, FloatKey) for source in sources_of(layer)
         ):
             raise broken(layer.name, "it takes float32, which only a quantizer can.")
+        if own:
+            self.last[layer.name] = own[-1].name
         proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
         for cell in cells:
             taken = self._taken(cell, list(self.network.takes[cell.name]))
+            self.taken[cell.name] = taken[0].lanes, taken[0].width
             if cell.module == "hg_unfold":
                 sent = unrolled_windows.unfold(cell, taken[0])
             elif cell.module in ROUTING:

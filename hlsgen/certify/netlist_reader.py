@@ -85,13 +85,7 @@ def broken(where: str, what: str, hint: str = "") -> HlsgenError:
 
 # --------------------------------------------------------------------------- top level
 
-_TOKEN = re.compile(
-    r"""\s+|//(?P<comment>[^\n]*)|`default_nettype\ (?:none|wire)\b"""
-    r"""|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""",
-    re.ASCII,
-)
-#: Comments that tools treat as commands.
-_PRAGMA = re.compile(r"\s*(synopsys|synthesis|rtl_synthesis|pragma|verilator|translate_o|ambit|cadence)\b", re.I)
+_TOKEN = re.compile(r"""[ \n]+|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""", re.ASCII)
 
 
 class _Reader:
@@ -106,7 +100,7 @@ class _Reader:
         at = 0
         while at < len(text):
             match = _TOKEN.match(text, at)
-            if match is None or (match["comment"] and _PRAGMA.match(match["comment"])):
+            if match is None:
                 line = text.count("\n", 0, at) + 1
                 raise broken(self.name, f"line {line} has more than wires and instances: {text[at : at + 40]!r}.")
             if match["token"]:
@@ -240,25 +234,30 @@ def _connections(reader: _Reader, value: Any) -> dict[str, Any]:
 
 @dataclass
 class Memories:
-    """The .mem files of a folder; `used` are those that some instance reads."""
+    """The .mem files of a folder; `used` are those that some instance reads, `sizes` their words and bits of a word."""
 
     folder: Path
     used: set[str] = field(default_factory=set)
+    sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    def words(self, name: str, count: int, width: int) -> list[int]:
-        """All words of a file: exactly `count`, of at most `width` bits."""
+    def words(self, name: str, count: int, width: int, *, even: bool = True) -> list[int]:
+        """All words of a file: exactly `count`, of at most `width` bits, a line each; if `even`, of as many digits."""
         where = f"rtl/{name}"
         self.used.add(where)
-        if not re.fullmatch(r"\w+(\.mem)?", name, re.ASCII):
+        self.sizes[where] = count, width
+        if not re.fullmatch(r"\w+\.mem", name, re.ASCII):
             raise broken(where, "is no plain file name.")
         try:
-            lines = (self.folder / name).read_text(encoding="ascii").splitlines()
-        except (OSError, ValueError):
+            *lines, last = (self.folder / name).read_bytes().split(b"\n")
+        except OSError:
             raise broken(where, "cannot be read.") from None
         if len(lines) != count:
             raise broken(where, f"has {len(lines)} words; the module reads {count}.")
-        if not all(re.fullmatch(r"[0-9a-f]+", line) for line in lines):
-            raise broken(where, "has a line that is no hexadecimal word.")
+        most = -(-width // 4)
+        if last or not all(re.fullmatch(rb"[0-9a-f]+", line) and len(line) <= most for line in lines):
+            raise broken(where, f"has a line that is no word of at most {most} hexadecimal digits.")
+        if even and any(len(line) != len(lines[0]) for line in lines):
+            raise broken(where, "has words of several lengths.")
         found = [int(line, 16) for line in lines]
         for number, word in enumerate(found):
             if word >> width:

@@ -238,17 +238,24 @@ def verify(
 
 
 @app.command()
-def certify(directory: DirArg, as_json: Json = False) -> None:
+def certify(
+    directory: DirArg,
+    model: Annotated[
+        Path | None, typer.Option(help="The model that the build must be of, byte by byte.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
     """Prove from the files alone, without simulation, that a build computes what its model does."""
     try:
         with _Watch(as_json) as watch:
             watch.text("certifying")
-            found = hlsgen.certify(directory)
+            found = hlsgen.certify(directory, model)
     except HlsgenError as error:
         raise _stop(error, as_json) from None
     if as_json:
         diagnostics = [d.as_dict() for d in found.problems]
-        _emit({"ok": found.ok, "layers": [asdict(layer) for layer in found.layers], "diagnostics": diagnostics})
+        parts = {name: [asdict(x) for x in getattr(found, name)] for name in ("layers", "proven", "assumed")}
+        _emit({"ok": found.ok, **parts, "diagnostics": diagnostics})
     else:
         for layer in found.layers:
             of = "functions" if layer.inputs else "rows" if layer.kind in ("linear", "convolution") else "results"
@@ -259,6 +266,9 @@ def certify(directory: DirArg, as_json: Json = False) -> None:
             _say(problem)
         if len(found.problems) > 20:
             err.print(f"... and {len(found.problems) - 20} more problems.")
+        if found.ok:
+            for name, statements in (("proven", found.proven), ("assumed", found.assumed)):
+                out.print(f"{name}: {', '.join(x.name for x in statements)}", soft_wrap=True)
         out.print("[green]certified[/]" if found.ok else "[red]NOT certified[/]")
     if not found.ok:
         raise typer.Exit(1)

@@ -15,10 +15,11 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.options import Options, check_options, check_options_for, parse_input, tool_version
+from hlsgen.driver.options import Options, check_options, check_options_for, parse_input
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.ir import Graph, Model
+from hlsgen.library import tool_version
 from hlsgen.passes import lower
 from hlsgen.verilog.netlist import Design
 

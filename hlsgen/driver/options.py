@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +24,6 @@ from hlsgen.verilog.keywords import KEYWORDS
 
 #: PE and SIMD of layers, by name.
 Foldings = dict[str, dict[str, int]]
-
-
-def tool_version() -> str:
-    """Version of the installed package."""
-    try:
-        return version("hlsgen")
-    except PackageNotFoundError:
-        return "unknown"
 
 
 # --------------------------------------------------------------------------- legal values

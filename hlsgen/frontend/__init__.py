@@ -1,4 +1,4 @@
-"""ONNX -> Model. The only package that knows onnx."""
+"""ONNX -> Model. Only host operations and the second reading of certify know onnx besides."""
 
 from __future__ import annotations
 

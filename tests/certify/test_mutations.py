@@ -272,7 +272,7 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
     width = parameters["IN_W"] + (1 if parameters["IN_SIGNED"] else 2)
     for path in memories:
         words = [(int(word, 16) + step) % (1 << width) for word in path.read_text().split()]
-        path.write_text("".join(f"{word:x}\n" for word in words))
+        path.write_text("".join(f"{word:0{-(-width // 4)}x}\n" for word in words))
     for s in layer["sets"]:
         s["thresholds"] = [t + step for t in s["thresholds"] if t + step <= s["interval"][1]]
     (core / "certificate.json").write_text(json.dumps(certificate))

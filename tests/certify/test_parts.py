@@ -180,7 +180,7 @@ def test_readable() -> None:
 
 # --------------------------------------------------------------------------- wiring
 
-_PORTS = """`default_nettype none
+_PORTS = """
 module top (
     input wire clk, input wire rst, input wire [7:0] s_axis_tdata, input wire s_axis_tvalid, output wire s_axis_tready,
     input wire s_axis_tlast, output wire [7:0] m_axis_tdata, output wire m_axis_tvalid, input wire m_axis_tready,

@@ -48,7 +48,7 @@ class RankModel(LaneModel):
         self.tables: list[list[Array]] = []
         self.text: list[tuple[int, ...]] = []
         for lane in range(self.lanes):
-            words = memories.words(f"{cell.file}_{lane:04d}.mem", levels, width)
+            words = memories.words(f"{cell.file}_{lane:04d}.mem", levels, width, even=False)
             self.text.append(tuple(words))
             shapes = zip(words, sizes, self.states, strict=True)
             tables = [split([word & ((1 << (b << a)) - 1)], 1 << a, b)[0] for word, a, b in shapes]

@@ -1,0 +1,221 @@
+"""Holds manifest.json: every entry is what the model, the netlist and the certificate give, or is named as not proven.
+
+Written a second time, from docs/commands.md and the fields of the operations; nothing of what writes it is used.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from hlsgen.certify.checker import Checker
+from hlsgen.certify.json_compare import NotProven, differences
+from hlsgen.certify.manifest_layers import fifos, rows, weight_units
+from hlsgen.certify.netlist_reader import Cell
+from hlsgen.diagnostics import Collector
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Value
+from hlsgen.library import tool_version
+from hlsgen.numerics.fixed import Array, IntType, Rounding
+
+#: Constants of host operations with more elements are not written out.
+_MOST_CONSTANTS = 1024
+_STYLES = ("auto", "lutram", "bram")
+_LAYOUT = (
+    "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
+    "unused high bits are zero; tlast with the last beat"
+)
+
+
+@dataclass(frozen=True)
+class PortStream:
+    """What a port carries: `beats` a frame of `lanes` elements of a type."""
+
+    type: IntType
+    lanes: int
+    beats: int
+
+    def __str__(self) -> str:
+        return f"{self.beats} beats a frame of {self.lanes} x {self.type}"
+
+
+def stream_of(cell: Cell, value: Value) -> PortStream:
+    """What a port carries, by its parameters and the value that goes through it."""
+    type_ = IntType(0, 0xFFFFFFFF) if isinstance(value.encoding, FloatKey) else value.type
+    return PortStream(type_, cell.number("WIDTH", 1) // type_.bits, cell.number("BEATS", 1))
+
+
+def check(
+    manifest: dict[str, Any], certificate: dict[str, Any], checker: Checker, named: dict[str, str], problems: Collector
+) -> None:
+    """Adds an HG055 for every entry that is not what it should be. `named`: layer -> its instance."""
+    cells = list(checker.network.cells.values())
+    cycles, options = manifest.get("cycles"), manifest["options"]
+    interval = cycles.get("interval") if isinstance(cycles, dict) else None
+    loads = weight_units(cells, certificate["layers"], checker.memories)
+    graph, low = checker.graph, options.get("reset_active_low") is True
+    wanted = {
+        "hlsgen": tool_version(),
+        "model": certificate["model"],
+        "options": _options(options, cells),
+        "top": {
+            "module": options.get("top"),
+            "clock": "clk",
+            "reset": {"name": f"rst{'_n' * low}", "active": ("high", "low")[low], "kind": "synchronous"},
+            "sources": "files.f",
+        },
+        "input": _input(graph, checker),
+        "output": {
+            "tensor": graph.model.output_name,
+            "port": "m_axis",
+            **_port(checker.network.port_out, graph.output, checker.layout.orders[-1]),
+        },
+        "cycles": {key: NotProven("cycles", _count) for key in ("latency", "interval")},
+        "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
+        "fifos": fifos(cells),
+        **({"weights": loads} if loads else {}),
+        "host": {"head": _head(graph), "tail": [_step(step.name, step.op) for step in graph.tail]},
+        "warnings": list(graph.notes),
+        "files": NotProven("other-files", _hashes),
+    }
+    for text in differences(manifest, wanted):
+        problems.error("HG055", "manifest.json", f"{text}.", "Build again.")
+
+
+def _hashes(value: Any) -> bool:
+    return isinstance(value, dict) and all(isinstance(x, str) and len(x) == 64 for x in value.values())
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and value > 0
+
+
+def _maybe_count(value: Any) -> bool:
+    return value is None or (type(value) is int and value >= 0)
+
+
+def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
+    """Those that say what is to be built are taken as asked for; the hardware was held against them. Others are wishes."""
+    styles = {cell.parameters["STYLE"] for cell in cells if "STYLE" in cell.parameters and "W_W" in cell.parameters}
+    style = _STYLES.index(options["weights"]) if options.get("weights") in _STYLES else None
+    switch = NotProven("options", lambda value: type(value) is bool)
+    text = NotProven("options", lambda value: isinstance(value, str))
+    count, table = NotProven("wishes", _maybe_count), NotProven("wishes", lambda value: isinstance(value, dict))
+    wish = NotProven("wishes", lambda value: isinstance(value, str))
+    return {
+        "input": NotProven("options", lambda value: value is None or isinstance(value, str)),
+        "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
+        "reset_active_low": switch, "loadable": switch, "top": text, "name": text,
+        "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),
+        "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
+        "max_lut": count, "max_dsp": count, "max_bram": count,
+    }  # fmt: skip
+
+
+# --------------------------------------------------------------------------- ports
+
+
+def _input(graph: Graph, checker: Checker) -> dict[str, Any]:
+    second = graph.model.second_input
+    pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
+    found = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
+    port = _port(checker.network.port_in, graph.input, checker.layout.orders[0])
+    # What the element is comes last: of two inputs, the port's word for it stands.
+    return {**found, **pair, **port}
+
+
+def _port(cell: Cell, value: Value, order: Array) -> dict[str, Any]:
+    stream = stream_of(cell, value)
+    keys = isinstance(value.encoding, FloatKey)
+    return {
+        "tdata_bits": cell.number("TDATA_W", 1),
+        "beats": stream.beats,
+        "lanes": stream.lanes,
+        "element_bits": stream.type.bits,
+        "element": "float32 bits" if keys else "signed" if stream.type.lo < 0 else "unsigned",
+        "range": [stream.type.lo, stream.type.hi],
+        "layout": _LAYOUT,
+        "frame_shape": list(value.shape),
+        **_order(order, value.shape),
+        "meaning": meaning(value.encoding),
+    }
+
+
+def _order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
+    """The axes through which the frame runs, the outermost first, if it does so with one of them moved inside."""
+    index = np.arange(math.prod(shape)).reshape(shape)
+    for last in reversed(range(len(shape))):
+        if (np.moveaxis(index, last, -1).ravel() == order).all():
+            return {"axes": [axis for axis in range(len(shape)) if axis != last] + [last]}
+    return {"axes": []} if len(order) == 1 else {"order": order.tolist()}
+
+
+def meaning(encoding: Encoding) -> str:
+    """The number that a code stands for, as the manifest says it."""
+    match encoding:
+        case FloatKey():
+            return "real = float32; NaN is lowest code of the first quantizer, infinities saturate"
+        case Fixed(fraction=bits):
+            return f"real = code * 2^-{bits}"
+        case Affine(scale=scale, zero_point=zero):
+            return f"real = (code - {_number(zero, 'zero_point[channel]', 'g')}) * {_number(scale, 'scale[channel]', '.9g')}"
+        case Accumulator(factor=factor, offset=offset, scale=scale):
+            sum_ = "code" if factor == 1 else f"code * {factor}"
+            if np.ptp(offset) != 0:
+                sum_ += " + offset[channel]"
+            elif offset.flat[0] != 0:
+                sum_ += f" + {offset.flat[0]}"
+            return f"real = round_to_float32(({sum_}) * {_number(scale, 'scale[channel]', '.17g')})"
+        case IntegerEncoding(dtype=dtype, offset=offset):
+            if np.ptp(offset) != 0:
+                return f"{dtype} = code + offset[channel]"
+            return f"{dtype} = code" + (f" + {offset.flat[0]}" if offset.flat[0] else "")
+        case _:
+            return f"real = {encoding.scale:g} * code + {encoding.bias:g}"
+
+
+def _number(values: Array, several: str, form: str) -> str:
+    """The number that all are, or a word for many."""
+    first = values.flat[0]
+    return format(first, form) if (values == first).all() else several
+
+
+# --------------------------------------------------------------------------- host
+
+
+def _head(graph: Graph) -> list[dict[str, Any]]:
+    steps = [_step(step.name, step.op) for step in graph.head]
+    return steps if graph.encode is None else [*steps, _step("input quantizer", graph.encode)]
+
+
+def _step(name: str, op: Any) -> dict[str, Any]:
+    return {"node": name, **_operation(op)}
+
+
+def _operation(op: Any) -> dict[str, Any]:
+    """An operation with its fields; one of ONNX by its name alone."""
+    if isinstance(op, HostOp):
+        return {"op": op.op_type}
+    return {"op": type(op).__name__, **{part.name: _plain(getattr(op, part.name)) for part in fields(op)}}
+
+
+def _plain(value: Any) -> Any:
+    """A field as JSON has it."""
+    match value:
+        case np.ndarray():
+            shape = list(value.shape)
+            return value.tolist() if math.prod(shape) <= _MOST_CONSTANTS else f"array of shape {shape}"
+        case Rounding():
+            return value.name
+        case Enum():
+            return value.value
+        case IntType(lo=lo, hi=hi):
+            return [lo, hi]
+        case tuple():
+            return [_plain(part) for part in value]
+        case _:
+            return _operation(value) if is_dataclass(value) else value

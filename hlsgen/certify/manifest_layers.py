@@ -1,0 +1,207 @@
+"""The tables of manifest.json, derived from the netlist: layers, FIFOs, and units whose weights can be written."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from hlsgen.certify.checker import Checker
+from hlsgen.certify.json_compare import NotProven, OneOf
+from hlsgen.certify.models.routing import ROUTING
+from hlsgen.certify.netlist_reader import Cell, Memories, broken
+from hlsgen.ir import (
+    ArgMaxLayer,
+    BinaryMap,
+    Concatenation,
+    Convolution,
+    Layer,
+    Linear,
+    Map,
+    PackBytes,
+    Pooling,
+    Rearrange,
+    View,
+    sources_of,
+)
+
+#: Units with weights.
+_WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
+#: Realization -> the modules that it is made of; of those in _FREE some.
+REALIZATIONS = {
+    "shift": ("hg_shift",), "scale": ("hg_scale",), "float-scale": ("hg_scale_f32",), "correct": ("hg_correct",),
+    "compare": ("hg_compare",), "thresholds": ("hg_threshold",), "indexed": ("hg_threshold", "hg_table"),
+    "rank": ("hg_rank",), "table": ("hg_table",), "pair": ("hg_pair_add", "hg_pair_scale"),
+    "float-units": ("hg_f32_unit", "hg_f32_round_unit", "hg_f32_decode", "hg_f32_encode", "hg_threshold"),
+}  # fmt: skip
+_FREE = ("pair", "float-units")
+
+
+def rows(
+    checker: Checker, entries: list[dict[str, Any]], named: dict[str, str], interval: int | None
+) -> list[dict[str, Any]]:
+    """One row for each layer. `interval`: cycles between frames, as the manifest says."""
+    rest = iter(entries)
+    return [
+        _row(checker, layer, None if isinstance(layer, View) else next(rest), named, interval)
+        for layer in checker.graph.layers
+    ]
+
+
+def _row(
+    checker: Checker, layer: Layer, entry: dict[str, Any] | None, named: dict[str, str], interval: int | None
+) -> dict[str, Any]:
+    instance = named.get(layer.name) if entry else None
+    cells = [checker.network.cells[x["instance"]] for x in entry["instances"]] if entry else []
+    # What follows the layer's last instance belongs to the output port.
+    end = next((n + 1 for n, cell in enumerate(cells) if cell.name == instance), 0)
+    cells = cells[:end]
+    row: dict[str, Any] = {
+        "name": layer.name,
+        "kind": "",
+        "input": ", ".join(str(source.type) for source in sources_of(layer)),
+        "output": str(layer.result.type),
+        "shape": list(layer.result.shape),
+        "cycles": NotProven("cycles", lambda value: type(value) is int and value >= 0),
+        "instance": instance,
+        "weight_bits": sum(_stored(cell, checker.memories) for cell in cells if cell.module in _WEIGHTED),
+        "buffer_bits": sum(_kept(cell, checker.taken[cell.name][1]) for cell in cells),
+        "fifo_depth": max((cell.number("DEPTH") for cell in cells if cell.module == "hg_fifo"), default=0),
+    }
+    lanes = {"lanes": checker.taken[instance][0]} if instance else {}
+    match layer:
+        case Linear() | Convolution():
+            return row | _multiplying(layer, cells[-1], interval)
+        case Map() | BinaryMap():
+            assert entry is not None
+            kind = "quantizer" if isinstance(layer, Map) else layer.kind.value
+            return row | {"kind": kind} | lanes | _realized(layer.name, entry, cells)
+        case Pooling():
+            return row | {"kind": f"{layer.kind.value} pool"} | lanes
+        case Rearrange():
+            return row | {"kind": type(layer.op).__name__.lower()} | lanes
+        case Concatenation():
+            return row | {"kind": "concat"} | lanes
+        case PackBytes():
+            return row | {"kind": "pair"} | lanes
+        case View():
+            return row | {"kind": "rename"}
+        case ArgMaxLayer():
+            return row | {"kind": "argmax"}
+
+
+def _realized(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:
+    """The name of a realization is that of its modules; the number of its steps, if they are listed, is theirs."""
+    said, sets = entry["realization"], entry["sets"]
+    cells = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold", "hg_float_key"}]
+    at = next((n for n, cell in enumerate(cells) if cell.module == "hg_join"), -1)
+    kind, _, formula = said.partition(" of ")
+    wanted, own = set(REALIZATIONS.get(kind, ())), {cell.module for cell in cells[at + 1 :]}
+    if not own or not (own <= wanted and own != {"hg_threshold"} if kind in _FREE else own == wanted):
+        raise broken(name, f"certificate.json: the realization is {said!r}, made of {', '.join(sorted(own))}.")
+    if (at >= 0) != bool(formula) or (formula and formula not in _formulas(cells[at], at)):
+        raise broken(name, f"certificate.json: the realization is {said!r}, the operands are joined otherwise.")
+    if entry["form"] == "steps":
+        codes = [code for s in sets for code in s["codes"]]
+        counts = {max(1, *(len(s["thresholds"]) for s in sets)), max(1, max(codes) - min(codes))}
+        text: Any = OneOf(tuple(f"{said}, {n} steps x {len(sets)} sets" for n in sorted(counts)))
+    else:
+        pattern = re.compile(rf"{re.escape(said)}(, \d+ steps x {len(sets)} sets)?")
+        text = NotProven("estimates", lambda value: isinstance(value, str) and bool(pattern.fullmatch(value)))
+    tried = NotProven("estimates", lambda value: isinstance(value, list) and all(isinstance(x, dict) for x in value))
+    return {"realization": text, "taken": said, "tried": tried}
+
+
+def _formulas(join: Cell, tables: int) -> list[str]:
+    """What hg_join makes of its operands a and b, of which so many come through a table: A(a), B(b)."""
+    own = {name: value for name, value in join.parameters.items() if isinstance(value, int)}
+    if own["MODE"] == 2:
+        return ["{b, a}"]
+    found = []
+    for a, b in itertools.product(("a", "A(a)"), ("b", "B(b)")):
+        if (len(a) > 1) + (len(b) > 1) == tables:
+            pairs = ((own["ZA"], a), (own["ZB"], b)) if own["MODE"] else ((own["FA"], a), (own["FB"], b))
+            if own["MODE"]:
+                found.append(" ".join(f"({x} {'+' if z < 0 else '-'} {abs(z)})" if z else x for z, x in pairs))
+            else:
+                terms = [(f < 0, x if f in (1, -1) else f"{abs(f)} {x}") for f, x in pairs if f]
+                text = " ".join(f"{'-' if minus else '+'} {term}" for minus, term in terms)
+                found.append(text.removeprefix("+ ") or "0")
+    return found
+
+
+def _multiplying(layer: Linear | Convolution, cell: Cell, interval: int | None) -> dict[str, Any]:
+    outputs, columns = len(layer.weight), math.prod(layer.weight.shape[1:])
+    depthwise = isinstance(layer, Convolution) and 1 < layer.groups == outputs and layer.weight.shape[3] == 1
+    kind = "popcount" if layer.binary else "linear" if isinstance(layer, Linear) else "conv"
+    pe = cell.number("PE") * (cell.number("WINDOWS") if "WINDOWS" in cell.parameters else 1)
+    simd = _columns(cell)
+    macs = layer.result.size * columns
+    busy = NotProven("cycles", lambda value: isinstance(value, float))
+    return {
+        "kind": "depthwise" if depthwise else kind, "rows": outputs, "columns": columns, "pe": pe, "simd": simd,
+        "macs": macs, "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
+        "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
+    }  # fmt: skip
+
+
+def _columns(cell: Cell) -> int:
+    """Elements that a row of the unit takes at once."""
+    own = {name: value for name, value in cell.parameters.items() if isinstance(value, int)}
+    if cell.module == "hg_dwconv":
+        return 1
+    return own["TAPS"] * own.get("COLUMNS", 1) if cell.module == "hg_dwmvu" else own["SIMD"]
+
+
+def _stored(cell: Cell, memories: Memories) -> int:
+    """Bits of the weights of a unit."""
+    words, bits = memories.sizes[f"rtl/{cell.file}"]
+    return words * bits
+
+
+def _kept(cell: Cell, beat: int) -> int:
+    """Bits of the elements that a unit keeps for later. `beat`: bits of those that it takes at once."""
+    own = {name: value for name, value in cell.parameters.items() if isinstance(value, int)}
+    match cell.module:
+        case "hg_fifo" | "hg_conv" | "hg_dwconv" | "hg_pool":
+            return own["DEPTH"] * beat
+        case "hg_unfold":
+            return own["ROWS"] * own["COLUMNS"] * own["FOLDS"] * beat
+        case "hg_gather":
+            return 2 * own["BLOCK"] * beat
+        case "hg_reduce":
+            places = own["OUT_W"] if own["KH"] > 1 else 1
+            return own["FOLDS"] * places * own["LANES"] * own["ACC_W"]
+        case _:
+            return 0
+
+
+def fifos(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """One row for each FIFO."""
+    critical = NotProven("cycles", lambda value: type(value) is bool)
+    return [
+        {"instance": x.name, "depth": x.number("DEPTH"), "bits": x.number("WIDTH"), "critical": critical}
+        for x in cells
+        if x.module == "hg_fifo"
+    ]
+
+
+def weight_units(cells: Iterable[Cell], entries: list[dict[str, Any]], memories: Memories) -> list[dict[str, Any]]:
+    """One row for each unit whose weights can be written at run time, in the order of their numbers."""
+    layer = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
+    found = []
+    for cell in cells:
+        if "LOADABLE" in cell.parameters:
+            columns, bits = _columns(cell), cell.number("W_W", 1)
+            words, width = memories.sizes[f"rtl/{cell.file}"]
+            signs = "0 means -1, 1 means 1" if cell.number("MODE") else "two's complement"
+            found.append({
+                "unit": cell.number("UNIT"), "layer": layer[cell.name], "instance": cell.name,
+                "file": f"rtl/{cell.file}", "words": words, "word_bits": width, "pieces": (width + 31) // 32,
+                "rows": cell.number("PE"), "columns": columns, "weight_bits": bits,
+                "layout": "words in the order of the file; of a word's pieces the low 32 bits first; the weight of row r and "
+                f"column c of a word is in bits [(r * {columns} + c) * {bits} +: {bits}], {signs}",
+            })  # fmt: skip
+    return found

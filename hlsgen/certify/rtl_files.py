@@ -1,0 +1,96 @@
+"""Holds the files of rtl/ and files.f: exactly those that the design needs, flat, as they are installed or emitted.
+
+What the design needs follows from the top level: the modules of its instances, the modules of the library inside of
+them, and the memories that instances read. A file more could change what a tool makes of the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from hlsgen.certify.netlist_reader import broken
+from hlsgen.diagnostics import Collector
+from hlsgen.library import library_modules, library_text
+
+
+def check_hashes(directory: Path, certificate: dict[str, Any], collector: Collector) -> None:
+    """rtl/ is a flat folder of plain files, those that the certificate lists, with their hashes; so is the model's."""
+    listed: dict[str, str] = certificate["rtl"]
+    folder = directory / "rtl"
+    if folder.is_symlink():
+        raise broken("rtl", "is a link to another folder.")
+    found = {f"rtl/{path.relative_to(folder).as_posix()}": path for path in folder.rglob("*")}
+    for name, path in sorted(found.items()):
+        if path.is_symlink() or not path.is_file():
+            collector.error("HG055", name, "is no plain file; rtl/ has no folders and no links.")
+    for name in sorted(set(found) ^ set(listed)):
+        where = "is not in certificate.json" if name in found else "is missing"
+        collector.error("HG055", name, f"{where}.")
+    for name, path in sorted(found.items()):
+        if name in listed and _sha256(path) != listed[name]:
+            collector.error("HG055", name, "has another hash than in certificate.json.")
+        if name.startswith("rtl/hg_") and not _installed(path):
+            collector.error("HG055", name, "is not the module of this version of hlsgen.")
+    if certificate["model"] != {"file": "model.onnx", "sha256": _sha256(directory / "model.onnx")}:
+        collector.error("HG055", "model.onnx", "has another hash than in certificate.json.")
+
+
+def check_sources(directory: Path, top: str, modules: Iterable[str], memories: set[str], collector: Collector) -> None:
+    """rtl/ and files.f hold what the design needs. `memories`: what instances read, relative to the build."""
+    sources = {f"rtl/{name}.v" for name in library_closure(set(modules))} | {f"rtl/{top}.v"}
+    found = {f"rtl/{path.name}" for path in (directory / "rtl").iterdir()}
+    for name in sorted(found - sources - memories):
+        what = "is read by no instance" if name.endswith(".mem") else "is not part of the design"
+        collector.error("HG055", name, f"{what}.", "Remove it: a tool that reads all of rtl/ would read it too.")
+    for name in sorted((sources | memories) - found):
+        collector.error("HG055", name, "is missing; the design needs it.")
+    own = {name.removeprefix("rtl/") for name in sources | memories}
+    for folder in (directory, directory / "tb"):
+        for path in sorted(folder.glob("*")):
+            if path.name in own:
+                # Memories are read by their bare names: a tool that is started here would find this one first.
+                name = path.relative_to(directory).as_posix()
+                collector.error(
+                    "HG055", name, f"has the name of rtl/{path.name}; a tool may read it in its place.", "Remove it."
+                )
+    try:
+        text = (directory / "files.f").read_bytes()
+    except OSError:
+        text = b""
+    lines = text.split(b"\n")
+    if sorted(lines[:-1]) != sorted(name.encode() for name in sources) or lines[-1]:
+        odd = sorted({line.decode(errors="replace") for line in lines if line} ^ sources)
+        collector.error("HG055", "files.f", f"is not the list of the design's Verilog files, one a line: {odd[:4]}.")
+
+
+def library_closure(modules: set[str]) -> set[str]:
+    """These modules of the library, and all that are named inside of them."""
+    known, found, rest = library_modules(), set[str](), set(modules)
+    while rest:
+        name = rest.pop()
+        if name not in known:
+            raise broken(name, "is no module of the library.")
+        found.add(name)
+        code = re.sub(r"//[^\n]*", "", library_text("rtl", f"{name}.v"))
+        rest |= (set(re.findall(r"\bhg_\w+", code)) & known) - found
+    return found
+
+
+def _installed(path: Path) -> bool:
+    """Whether it is a module of the library, byte for byte. So the checker's model of the module applies to it."""
+    try:
+        same = path.stem in library_modules() and path.suffix == ".v"
+        return same and path.read_bytes() == library_text("rtl", path.name).encode()
+    except (OSError, ValueError):
+        return False
+
+
+def _sha256(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,51 @@
+"""Reads the numbers of a model file a second time, straight from the protobuf, and holds the imported Model against them.
+
+It shares nothing with the frontend. Quantizers, weights, biases, scales, zero points, bit widths, roundings, borders and
+windows of the nodes that it knows would have to be misread twice, in the same way. Nodes that it does not know, or finds in a
+form that it does not know, are listed: what they say was read once. So was how nodes follow each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from hlsgen.certify.second_reading.layers import LAYERS
+from hlsgen.certify.second_reading.protobuf import ModelFile
+from hlsgen.certify.second_reading.quantizers import ELEMENTS
+from hlsgen.certify.second_reading.steps import Found
+from hlsgen.ir import Model
+
+
+@dataclass(frozen=True)
+class SecondReading:
+    """`problems`: (node, what differs). `once`: nodes that only the frontend has read."""
+
+    problems: tuple[tuple[str, str], ...]
+    once: tuple[str, ...]
+
+
+def compare(path: Path, model: Model) -> SecondReading:
+    """Reads the file at `path` and compares the steps of `model`, node by node."""
+    file = ModelFile(path)
+    found = Found(file, model)
+    problems, once = list(_ends(file, model)), []
+    # Layers come first: in QDQ form they stand for the nodes around them as well.
+    for table in (LAYERS, ELEMENTS):
+        for n in file.computing:
+            check = table.get(file.nodes[n].op_type)
+            if check is not None and n not in found.covered:
+                told = check(found, n)
+                if told is not None:
+                    found.covered.add(n)
+                    problems += [(file.names[n], text) for text in told]
+    once = [file.names[n] for n in file.computing if n not in found.covered]
+    return SecondReading(tuple(problems), tuple(once))
+
+
+def _ends(file: ModelFile, model: Model) -> Iterator[tuple[str, str]]:
+    """The names of input and output."""
+    for name, known in ((model.input_name, file.inputs), (model.output_name, file.outputs)):
+        if name not in known:
+            yield name, f"is no tensor of the file's graph: {', '.join(known[:4])}."

@@ -1,0 +1,265 @@
+"""A model file as the second reader sees it: nodes, names, attributes, and what is constant, with its codes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from hlsgen.numerics.fixed import Array
+
+#: Operators that leave the order of elements as it is, or only rename them.
+LAYOUT = ("Reshape", "Flatten", "Transpose", "Squeeze", "Unsqueeze", "Identity")
+#: Names of roundings in the files, in capitals -> how numpy rounds so.
+ROUNDINGS: dict[str, Callable[[Array], Array]] = {
+    "ROUND": np.round, "HALF_EVEN": np.round, "CEIL": np.ceil, "FLOOR": np.floor, "DOWN": np.trunc, "ROUND_TO_ZERO": np.trunc,
+    "UP": lambda x: np.sign(x) * np.ceil(np.abs(x)),
+    "HALF_UP": lambda x: np.sign(x) * np.floor(np.abs(x) + np.asarray(0.5, x.dtype)),
+    "HALF_DOWN": lambda x: np.sign(x) * np.ceil(np.abs(x) - np.asarray(0.5, x.dtype)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A constant tensor; behind a quantizer real = (codes - zero) * scale, all of one shape. `kind`: of the codes."""
+
+    array: Array
+    codes: Array | None = None
+    scale: Array | None = None
+    zero: Array | None = None
+    kind: str = ""
+
+    def change(self, how: Callable[[Array], Array]) -> Numbers:
+        """The same with elements at other places."""
+        codes, scale, zero = (None if x is None else np.asarray(how(x)) for x in (self.codes, self.scale, self.zero))
+        return Numbers(np.asarray(how(self.array)), codes, scale, zero, self.kind)
+
+    @property
+    def real(self) -> Array:
+        """float64: without the rounding of a float32 product."""
+        if self.codes is None or self.scale is None or self.zero is None:
+            return self.array.astype(np.float64)
+        return np.asarray((self.codes - self.zero.astype(np.float64)) * self.scale.astype(np.float64))
+
+
+class ModelFile:
+    """computing: numbers of the nodes between input and output, in order. names: as diagnostics have them."""
+
+    def __init__(self, path: Path) -> None:
+        model = onnx.load(path)
+        graph = model.graph
+        self.nodes = list(graph.node)
+        self.names = _names(self.nodes)
+        self.attributes = [{a.name: _attribute(a) for a in node.attribute} for node in self.nodes]
+        self.constants = {t.name: Numbers(_array(t)) for t in graph.initializer}
+        self.inputs = [i.name for i in graph.input if i.name not in self.constants]
+        self.outputs = [o.name for o in graph.output]
+        self.producer: dict[str, int] = {}
+        self.users: dict[str, list[int]] = {}
+        computed = set(self.inputs)
+        for n, node in enumerate(self.nodes):
+            self.producer.update({output: n for output in node.output if output})
+            for name in filter(None, node.input):
+                self.users.setdefault(name, []).append(n)
+            if computed & set(node.input):
+                computed |= set(filter(None, node.output))
+            else:
+                self._fold(n)
+        needed = set(self.outputs)
+        wanted = []
+        for n in reversed(range(len(self.nodes))):
+            if needed & set(self.nodes[n].output):
+                needed |= set(self.nodes[n].input)
+                wanted += [n] if computed & set(self.nodes[n].input) else []
+        self.computing = wanted[::-1]
+        self.computed = computed
+
+    def constant(self, n: int, i: int) -> Numbers | None:
+        """Input i of node n, if it is there and known."""
+        names = self.nodes[n].input
+        return self.constants.get(names[i]) if i < len(names) else None
+
+    def given(self, n: int, i: int) -> bool:
+        """Whether node n has an input i."""
+        return i < len(self.nodes[n].input) and bool(self.nodes[n].input[i])
+
+    def before(self, n: int, i: int = 0) -> int:
+        """The node that computes input i of node n, in front of all that only renames; -1 if there is none."""
+        while True:
+            n = self.producer.get(self.nodes[n].input[i], -1)
+            if n < 0 or self.nodes[n].op_type not in LAYOUT:
+                return n
+            i = 0
+
+    def after(self, n: int, through: tuple[str, ...] = ()) -> list[int]:
+        """The nodes that follow, one taker each, up to the first one that is none of `through` and does not only rename."""
+        found: list[int] = []
+        while True:
+            users = self.users.get(self.nodes[n].output[0], [])
+            if len(users) != 1 or self.nodes[n].output[0] in self.outputs:
+                return found
+            n = users[0]
+            found.append(n)
+            if self.nodes[n].op_type not in (*LAYOUT, *through):
+                return found
+
+    def _fold(self, n: int) -> None:
+        """Makes the output of a node of constants known, if it is of a kind that is known here."""
+        node, attributes = self.nodes[n], self.attributes[n]
+        fold = _FOLDS.get(node.op_type)
+        given = [self.constants.get(name) for name in node.input if name]
+        if fold is None or None in given:
+            return
+        with np.errstate(all="ignore"):
+            found = fold(given, attributes)
+        if found is not None:
+            self.constants[node.output[0]] = found
+
+
+def _names(nodes: list[onnx.NodeProto]) -> list[str]:
+    """Nodes without a name, or with one that an earlier node has, are called by what they compute."""
+    counts, seen, names = Counter(node.name for node in nodes), {""}, []
+    for n, node in enumerate(nodes):
+        name = node.name
+        if name in seen:
+            name = _plain(f"{node.op_type} -> {node.output[0] if node.output else '?'}")
+            name = f"{name} ({n})" if counts[name] else name
+        seen.add(name)
+        names.append(_plain(name))
+    return names
+
+
+def _plain(name: str) -> str:
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in name).replace("\\", "/")
+
+
+def _attribute(attribute: onnx.AttributeProto) -> Any:
+    match attribute.type:
+        case onnx.AttributeProto.INT:
+            return attribute.i
+        case onnx.AttributeProto.FLOAT:
+            return attribute.f
+        case onnx.AttributeProto.STRING:
+            return attribute.s.decode(errors="replace")
+        case onnx.AttributeProto.INTS:
+            return list(attribute.ints)
+        case onnx.AttributeProto.FLOATS:
+            return list(attribute.floats)
+        case onnx.AttributeProto.TENSOR:
+            return _array(attribute.t)
+        case _:
+            return None
+
+
+def _array(tensor: onnx.TensorProto) -> Array:
+    return np.asarray(numpy_helper.to_array(tensor))
+
+
+# --------------------------------------------------------------------------- constants
+
+Given = list[Any]
+Attributes = dict[str, Any]
+
+
+def code_range(bits: int, signed: bool, narrow: bool) -> tuple[int, int]:
+    """(lowest, highest) code of so many bits."""
+    if signed:
+        return -(2 ** (bits - 1)) + narrow, 2 ** (bits - 1) - 1
+    return 0, 2**bits - 1 - narrow
+
+
+def kind_of(array: Array) -> str:
+    """The ONNX type of integers, such as int4."""
+    return str(array.dtype.name)
+
+
+def limits(kind: str) -> tuple[int, int]:
+    """(lowest, highest) integer of an ONNX type."""
+    signed = not kind.startswith("u")
+    return code_range(int(kind.lstrip("uint")), signed, False)
+
+
+def along(values: Array, rank: int, axis: int) -> Array:
+    """One number, or numbers along an axis, with a rank."""
+    if values.size == 1:
+        return values.reshape((1,) * rank)
+    form = [1] * rank
+    form[axis] = values.size
+    return values.reshape(form)
+
+
+def _constant(given: Given, attributes: Attributes) -> Numbers | None:
+    for key, kind in (("value_float", np.float32), ("value_floats", np.float32), ("value_int", np.int64), ("value_ints", np.int64)):  # fmt: skip
+        if key in attributes:
+            return Numbers(np.asarray(attributes[key], kind))
+    return Numbers(attributes["value"]) if attributes.get("value") is not None else None
+
+
+def _quant(given: Given, attributes: Attributes) -> Numbers | None:
+    """IntQuant: clamp(x / scale + zero), rounded."""
+    if len(given) != 4 or given[3].array.size != 1:
+        return None
+    x, scale, zero = (part.array for part in given[:3])
+    bits, signed, narrow = int(given[3].array.ravel()[0]), attributes.get("signed", 1), attributes.get("narrow", 0)
+    rounding = ROUNDINGS.get(str(attributes.get("rounding_mode", "ROUND")).upper())
+    if rounding is None or (bits == 1 and signed):
+        return None
+    lo, hi = code_range(bits, bool(signed), bool(narrow))
+    codes = rounding(np.clip(x / scale + zero, lo, hi))
+    return _decoded(codes, scale, zero, "")
+
+
+def _bipolar(given: Given, attributes: Attributes) -> Numbers | None:
+    x, scale = given[0].array, given[1].array
+    codes = np.where(x >= 0, 1.0, -1.0)
+    return _decoded(codes, scale, np.zeros(1), "")
+
+
+def _dequantize(given: Given, attributes: Attributes) -> Numbers | None:
+    codes, scale = given[0].array, given[1].array
+    zero = given[2].array if len(given) > 2 else np.zeros(1)
+    if attributes.get("block_size"):
+        return None
+    scale, zero = (along(part, codes.ndim, attributes.get("axis", 1)) for part in (scale, zero))
+    return _decoded(codes.astype(np.int64), scale, zero.astype(np.int64), kind_of(codes))
+
+
+def _quantize(given: Given, attributes: Attributes) -> Numbers | None:
+    if len(given) != 3 or attributes.get("block_size"):
+        return None
+    x, scale, zero = (part.array for part in given)
+    lo, hi = limits(kind_of(zero))
+    scale_, zero_ = (along(part, x.ndim, attributes.get("axis", 1)) for part in (scale, zero))
+    codes = np.clip(np.round(x / scale_) + zero_.astype(np.int64), lo, hi)
+    return Numbers(codes.astype(zero.dtype))
+
+
+def _decoded(codes: Array, scale: Array, zero: Array, kind: str) -> Numbers:
+    spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero))
+    real = ((codes - point).astype(spread.dtype) * spread).astype(spread.dtype)
+    return Numbers(np.asarray(real), codes.astype(np.float64), spread, point, kind)
+
+
+def _transposed(given: Given, attributes: Attributes) -> Numbers | None:
+    return given[0].change(lambda x: x.transpose(attributes.get("perm") or None))  # type: ignore[no-any-return]
+
+
+def _reshaped(given: Given, attributes: Attributes) -> Numbers | None:
+    if len(given) != 2 or attributes.get("allowzero"):
+        return None
+    own = given[0].array.shape
+    target = [own[n] if size == 0 else int(size) for n, size in enumerate(given[1].array.tolist())]
+    return given[0].change(lambda x: x.reshape(target))  # type: ignore[no-any-return]
+
+
+_FOLDS: dict[str, Callable[[Given, Attributes], Numbers | None]] = {
+    "Constant": _constant, "Identity": lambda given, attributes: given[0], "Quant": _quant, "IntQuant": _quant,
+    "BipolarQuant": _bipolar, "DequantizeLinear": _dequantize, "QuantizeLinear": _quantize, "Transpose": _transposed,
+    "Reshape": _reshaped,
+}  # fmt: skip

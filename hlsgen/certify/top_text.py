@@ -1,0 +1,98 @@
+"""Reads the top level as bytes: lines of code in plain ASCII, and the comments that are emitted, where they are emitted.
+
+Tools do not agree on what else may mean: carriage returns, comments that are commands, directives, attributes. None
+of these is accepted. The statements in comments are held against the design.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from hlsgen.certify.netlist_reader import broken
+
+_BEGIN, _END = "`default_nettype none", "`default_nettype wire"
+_CODE = re.compile(r"[A-Za-z0-9_ \[\](){},;:.#'\"-]*")
+#: What a comment says of an instance: no word of a tool, as the first one is one of these or a number.
+_ABOUT = re.compile(r"[A-Za-z0-9 ,.+*/^()-]+")
+_PLUMBING = re.compile(r"(\d+|another|border|elements|float32|max|slice|sum|windows) ?[A-Za-z0-9 ,.]*")
+
+
+@dataclass(frozen=True)
+class TopText:
+    """The text of a top level in parts. Each comment stands in front of an instance, in their order.
+
+    `head`: the lines in front of the first directive. `code`: the rest, with the comments taken out of it.
+    """
+
+    name: str
+    head: tuple[str, ...]
+    code: str
+    comments: tuple[str, ...]
+
+
+def split(data: bytes, name: str) -> TopText:
+    """Takes a file apart. Raises HG055 at the first line that is not of a form that is emitted."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise broken(name, f"byte {error.start} is no text.") from None
+    lines = text.split("\n")
+    if lines[-2:] != [_END, ""] or _BEGIN not in lines:
+        raise broken(name, f"does not begin with {_BEGIN} and end with {_END}, in lines of their own.")
+    start = lines.index(_BEGIN)
+    for number, line in enumerate(lines[:start], 1):
+        if not _comment(line, "//"):
+            raise broken(name, f"line {number} is no plain comment: {line[:60]!r}.")
+    code, comments = [""] * (start + 1), []
+    for number, line in enumerate(lines[start + 1 : -2], start + 2):
+        comment = _comment(line, "    // ")
+        if comment and re.match(r"    hg_\w+ #\(", lines[number]):
+            comments.append(line[7:])
+        elif not _CODE.fullmatch(line):
+            raise broken(name, f"line {number} has more than wires and instances: {line[:60]!r}.")
+        code.append("" if comment else line)
+    return TopText(name, tuple(lines[:start]), "\n".join(code), tuple(comments))
+
+
+def _comment(line: str, start: str) -> bool:
+    """Whether a line is a comment and nothing else to any tool: no control characters, no line that goes on."""
+    return line.startswith(start) and line.isprintable() and "\\" not in line
+
+
+def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str], layers: Mapping[str, str]) -> set[str]:
+    """The head is the one that the design gives, and every instance has its comment. Raises HG055 otherwise.
+
+    Gives the instances whose comment names the layer: those that compute, not those that only pass elements on.
+
+    instances: between the ports, in the order of the file. layers: the layer that the certificate lists each at.
+    """
+    for number, (found, wanted) in enumerate(zip([*text.head, ""], [*head, ""], strict=False), 1):
+        if found != wanted:
+            raise broken(text.name, f"line {number} is {found[:90]!r}, the design gives {wanted[:90]!r}.")
+    if len(text.head) != len(head) or len(instances) != len(text.comments):
+        raise broken(text.name, "has other comments than a head and one for each instance.")
+    named = set()
+    for instance, comment in zip(instances, text.comments, strict=True):
+        prefix = f"layer {layers[instance]}: "
+        own = comment.startswith(prefix)
+        if not (_ABOUT if own else _PLUMBING).fullmatch(comment[len(prefix) :] if own else comment):
+            raise broken(text.name, f"the comment on {instance} is of no form that is emitted: {comment[:90]!r}.")
+        if own:
+            named.add(instance)
+    return named
+
+
+def head_of(title: str, ends: tuple[str, str], loads: int, latency: int, interval: int) -> list[str]:
+    """The lines in front of the module. `ends`: what both ports carry; `loads`: units with weights to be written."""
+    return [
+        f"// Core of model {title}",
+        "//",
+        f"// Input   {ends[0]}, first element in the low bits",
+        f"// Output  {ends[1]}, first element in the low bits",
+        *([f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in manifest.json"] if loads else []),
+        f"// Timing  {latency} cycles from the first input beat to the last output beat of a frame,",
+        f"//         a frame every {interval} cycles",
+        "// Memory files are read with $readmemh by their bare names.",
+    ]  # fmt: skip

@@ -1,0 +1,250 @@
+"""`hlsgen certify`: rtl/ and files.f hold what the design needs and nothing else, byte by byte as it is emitted."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from certified import CASES, messages, sign
+
+import hlsgen
+from hlsgen.certify.rtl_files import library_closure
+from hlsgen.library import library_modules, library_text, modules_used
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return CASES["network"].build(tmp_path_factory.mktemp("builds") / "network")
+
+
+@pytest.fixture
+def core(built: Path, tmp_path: Path) -> Path:
+    shutil.copytree(built, tmp_path / "core")
+    return tmp_path / "core"
+
+
+def agree(core: Path, *, listing: bool = True) -> None:
+    """Makes all hashes, and the list of sources, agree with what is there."""
+    path = core / "certificate.json"
+    certificate = json.loads(path.read_text())
+    files = sorted(p for p in (core / "rtl").rglob("*") if p.is_file())
+    certificate["rtl"] = {}
+    path.write_text(json.dumps(certificate))
+    for file in files:
+        sign(core, file.relative_to(core).as_posix())
+    if listing:
+        names = [p.relative_to(core).as_posix() for p in files if p.suffix == ".v"]
+        (core / "files.f").write_text("".join(f"{name}\n" for name in names))
+
+
+def inverted(core: Path, name: str) -> str:
+    """The input port, with all data inverted."""
+    text = (core / "rtl" / "hg_axis_in.v").read_text()
+    assert "s_axis_tdata" in text
+    (core / "rtl" / "hg_axis_in.v").unlink()
+    (core / "rtl" / name).parent.mkdir(exist_ok=True)
+    (core / "rtl" / name).write_text(text.replace("= s_axis_tdata", "= ~s_axis_tdata"))
+    return name
+
+
+def linked(core: Path) -> None:
+    path = core / "rtl" / "hg_axis_in.v"
+    path.rename(core / "elsewhere.v")
+    path.symlink_to(core / "elsewhere.v")
+
+
+def linked_folder(core: Path) -> None:
+    (core / "rtl").rename(core / "other")
+    (core / "rtl").symlink_to(core / "other")
+
+
+def written(name: str, text: str) -> Callable[[Path], object]:
+    return lambda core: (core / "rtl" / name).write_text(text)
+
+
+ATTACKS: dict[str, Callable[[Path], object]] = {
+    "module with another name": lambda core: inverted(core, "axis_in.v"),
+    "module in a folder": lambda core: inverted(core, "sub/hg_axis_in.v"),
+    "module with another suffix": lambda core: inverted(core, "axis_in.sv"),
+    "bind": written("aaa.v", "bind top other u (.*);\n"),
+    "module of the library that is not used": lambda core: (core / "rtl" / "hg_argmax.v").write_text(
+        library_text("rtl", "hg_argmax.v")
+    ),
+    "unknown module of the library's name": written("hg_aaa.v", "module hg_aaa; endmodule\n"),
+    "header": written("top.vh", "`define x\n"),
+    "memory": written("mv9.mem", "0\n"),
+    "empty folder": lambda core: (core / "rtl" / "sub").mkdir(),
+    "hidden": written(".v", "module hidden; endmodule\n"),
+    "link": linked,
+    "rtl is a link": linked_folder,
+}
+
+
+@pytest.mark.parametrize("name", list(ATTACKS))
+def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
+    """With hashes and files.f that agree."""
+    agree(core)
+    assert messages(core) == []
+    ATTACKS[name](core)
+    agree(core)
+    assert messages(core)
+
+
+@pytest.mark.parametrize("name", ["mv0.mem", "tb/mv0.mem", "hg_mvu.v", "tb/top.v"])
+def test_files_that_a_tool_may_find_first(core: Path, name: str) -> None:
+    """$readmemh takes a bare name: which file that is depends on where a tool is started."""
+    (core / name).write_bytes((core / "rtl" / Path(name).name).read_bytes())
+    assert any(f"{name}: has the name of rtl/" in text for text in messages(core))
+
+
+@pytest.mark.parametrize("title", ["x\r`define wire tri", "x\t", "x\u2028", "x\\", "\ufeff"])
+def test_titles_that_end_a_comment(core: Path, title: str) -> None:
+    """In the manifest and in the comment."""
+    path = core / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["options"]["name"] = title
+    path.write_text(json.dumps(manifest))
+    top = core / "rtl" / "top.v"
+    top.write_bytes(top.read_bytes().replace(b"model floor_ceil", f"model {title}".encode()))
+    agree(core)
+    assert any("rtl/top.v" in text for text in messages(core))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda lines: [*lines, "+define+SYNTHESIS"],
+        lambda lines: [*lines, "-f other.f"],
+        lambda lines: [*lines, lines[0]],
+        lambda lines: lines[1:],
+        lambda lines: [f"./{lines[0]}", *lines[1:]],
+        lambda lines: ["// comment", *lines],
+        lambda lines: [f"{lines[0]}\r", *lines[1:]],
+        lambda lines: [f"{lines[0]} {lines[1]}", *lines[2:]],
+        lambda lines: [*lines, ""],
+    ],
+)
+def test_the_list_of_sources(core: Path, change: Callable[[list[str]], list[str]]) -> None:
+    path = core / "files.f"
+    lines = path.read_text().splitlines()
+    path.write_bytes("".join(f"{line}\n" for line in reversed(lines)).encode())
+    assert messages(core) == []
+    path.write_bytes("".join(f"{line}\n" for line in change(lines)).encode())
+    assert any("files.f" in text for text in messages(core))
+
+
+#: Texts that another reader may take for something else, and what they take the place of in top.v.
+TEXTS: dict[str, tuple[str, str]] = {
+    "carriage return in a comment": ("wire [2:0] q1_data;", "wire //\r[2:0]\r\n q1_data;"),
+    "carriage return": ("endmodule\n", "endmodule\r\n"),
+    "tab": ("    wire rst_core;", "\twire rst_core;"),
+    "form feed": ("    wire rst_core;", "\f   wire rst_core;"),
+    "zero": ("    wire rst_core;", "\0    wire rst_core;"),
+    "letter that is not ASCII": ("    wire rst_core;", "    wire rst_core; // \u2028 \u00e9"),
+    "byte order mark": ("// Core of", "\ufeff// Core of"),
+    "comment behind code": ("    wire rst_core;", "    wire rst_core; // synthesis keep"),
+    "comment of another form": ("    wire rst_core;", "    // verilator lint_off WIDTH\n    wire rst_core;"),
+    "pragma": ("    // 1 to 5", "    // synthesis translate_off 1 to 5"),
+    "pragma without a space": ("    // 1 to 5", "    //translate_off 1 to 5"),
+    "comment at another place": ("    wire rst_core;", "    // slice\n    wire rst_core;"),
+    "layer of another name": ("// layer node_linear:", "// layer node_linear_1:"),
+    "another statement on the layer": ("10 x 17, 4-bit weights", "10 x 17, `4`-bit weights"),
+    "block comment": ("    wire rst_core;", "    /* */ wire rst_core;"),
+    "attribute": ("    wire rst_core;", "    (* keep *) wire rst_core;"),
+    "define": ("`default_nettype none\n", "`default_nettype none\n`define wire tri\n"),
+    "timescale": ("// Core of", "`timescale 1ns/1ps\n// Core of"),
+    "no default_nettype": ("`default_nettype none\n", ""),
+    "default_nettype twice": ("    wire rst_core;", "`default_nettype wire\n    wire rst_core;"),
+    "other end": ("`default_nettype wire\n", "`default_nettype none\n"),
+    "line behind the end": ("endmodule\n`default_nettype wire\n", "endmodule\n`default_nettype wire\n\n"),
+    "title": ("Core of model floor_ceil", "Core of model another"),
+    "types in the head": ("of 17 x int6 [-32, 31]", "of 17 x int6 [-31, 31]"),
+    "timing in the head": ("// Timing  65", "// Timing  64"),
+    "escaped name": (" rst_core;", " \\rst_core ;"),
+    "ends of lines": ("\n", "\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", list(TEXTS))
+def test_the_top_level_is_what_is_emitted(core: Path, name: str) -> None:
+    path, (old, new) = core / "rtl" / "top.v", TEXTS[name]
+    before = path.read_bytes()
+    after = before.replace(old.encode(), new.encode())
+    assert before != after
+    path.write_bytes(after)
+    agree(core)
+    assert any("rtl/top.v" in text for text in messages(core))
+
+
+def test_titles_and_names_of_any_language(tmp_path: Path, core: Path) -> None:
+    """They stand in comments."""
+    data = (core / "model.onnx").read_bytes()
+    (tmp_path / "verilator café 模型.onnx").write_bytes(data)
+    hlsgen.build(tmp_path / "verilator café 模型.onnx", tmp_path / "out")
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: text.replace("\n", " \n", 1),
+        lambda text: text.replace("\n", "\x0b", 1),
+        lambda text: text.replace("\n", "\n\n", 1),
+        lambda text: "// 0\n" + text,
+        lambda text: "@0\n" + text,
+        lambda text: text.rstrip("\n"),
+        lambda text: "0" + text,
+        lambda text: text.lstrip("0") if text.startswith("0") else text.replace(text.split("\n")[1], "0", 1),
+        lambda text: re.sub(r"[a-f]", lambda m: m[0].upper(), text),
+        lambda text: text.replace("0", "_", 1),
+        lambda text: text.replace("0", "x", 1),
+    ],
+)
+def test_memories_are_what_is_emitted(core: Path, change: Callable[[str], str]) -> None:
+    path = core / "rtl" / "mv0.mem"
+    before = path.read_text()
+    assert change(before) != before
+    path.write_bytes(change(before).encode())
+    agree(core)
+    assert any("rtl/mv0.mem" in text for text in messages(core))
+
+
+@pytest.mark.parametrize("name", ["../top", "sub/top", "hg_top", "top.v", "", 7])
+def test_names_of_the_top_level(core: Path, name: object) -> None:
+    """They are no way out of rtl/, and not of the library."""
+    path = core / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["options"]["top"] = name
+    manifest["top"]["module"] = name
+    path.write_text(json.dumps(manifest))
+    top = core / "rtl" / f"{name}.v"
+    top.parent.mkdir(exist_ok=True)
+    top.write_text((core / "rtl" / "top.v").read_text().replace("module top (", f"module {name} ("))
+    if name != "../top":
+        (core / "rtl" / "top.v").unlink()
+    agree(core)
+    assert any("manifest.json" in text for text in messages(core))
+
+
+def test_repeated_keys(core: Path) -> None:
+    """Two programs may read another one of two equal keys."""
+    path = core / "certificate.json"
+    text = path.read_text()
+    path.write_text(text.replace('"certificate":', '"certificate": 2, "certificate":'))
+    assert any("certificate.json" in text for text in messages(core))
+    path.write_text(text)
+    path = core / "manifest.json"
+    path.write_text(path.read_text().replace('"hlsgen":', '"hlsgen": "0", "hlsgen":'))
+    with pytest.raises(hlsgen.HlsgenError, match="HG050"):
+        hlsgen.certify(core)
+
+
+def test_modules_inside_of_modules() -> None:
+    """The checker finds them as the compiler does, in another way."""
+    for name in library_modules():
+        assert library_closure({name}) == set(modules_used({name}))
