@@ -131,12 +131,15 @@ def _opened(directory: str | PathLike[str], x: Array | Mapping[str, Array], back
 def verify(
     directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
     progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False,
-    cut: str | PathLike[str] | None = None,
+    cut: str | PathLike[str] | None = None, oracle: str = "auto",
 ) -> Verdict:  # fmt: skip
     """Holds a build against its model: its integers, every file, and the hardware in simulation.
 
     Files that differ end it before the simulation, unless `allow_changed` (as of `run`). cut: a new folder that takes
     the first layer that differs, with a test of its own.
+
+    oracle: the executor that the ONNX file itself runs in: "qonnx", "onnxruntime", "onnx", "none", or "auto", which
+    takes the one that fits the file if it is installed.
     """
     chosen = list(SIMULATORS) if simulators is None else simulators
     for name in chosen:
@@ -145,7 +148,7 @@ def verify(
     folder = None if cut is None else Path(cut)
     return verify_build(
         reopen(Path(directory)), Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
-        cut=folder,
+        cut=folder, oracle=oracle,
     )  # fmt: skip
 
 

@@ -45,6 +45,8 @@ CODES: dict[str, str] = {
     "HG055": "certificate does not hold",
     "HG056": "weights cannot be loaded",
     "HG057": "integers differ from the model",
+    "HG058": "integers differ from the file",
+    "HG059": "executor not available",
     "HG060": "file of the user in the way",
     "HG090": "assumption made",
     "HG098": "internal form not legal",

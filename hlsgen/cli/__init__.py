@@ -204,9 +204,13 @@ def verify(
             show_default=False,
         ),
     ] = None,
+    oracle: Annotated[
+        str,
+        typer.Option(help="What runs the ONNX file itself: qonnx, onnxruntime, onnx, none, or auto: by its operators."),
+    ] = "auto",
     as_json: Json = False,
 ) -> None:
-    """Hold a build against its model: its integers, every file, and the hardware in simulation."""
+    """Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation."""
     try:
         with _Watch(as_json) as watch:
             simulators = list(SIMULATORS) if sim == "all" else [sim]
@@ -215,7 +219,7 @@ def verify(
             if seed < 0:
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
             verdict = hlsgen.verify(
-                directory, simulators, frames, seed, watch.text, allow_changed=allow_changed, cut=cut
+                directory, simulators, frames, seed, watch.text, allow_changed=allow_changed, cut=cut, oracle=oracle
             )
     except HlsgenError as error:
         raise _stop(error, as_json) from None
@@ -224,6 +228,7 @@ def verify(
             {
                 "ok": verdict.ok,
                 "model": {"ok": verdict.model.ok, **asdict(verdict.model)},
+                "oracle": {"ok": verdict.oracle.ok, **asdict(verdict.oracle)},
                 "predicted": verdict.predicted,
                 "simulators": {name: {"ok": v.ok, **asdict(v)} for name, v in verdict.simulators.items()},
                 "first_divergence": verdict.first_divergence,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections import Counter
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hlsgen.diagnostics import printable
+from hlsgen.simulation.file_oracle import OracleVerdict
 from hlsgen.simulation.verify import Verdict
 
 out = Console(highlight=False, width=None if sys.stdout is not None and sys.stdout.isatty() else 150)
@@ -35,6 +37,7 @@ def print_verdict(verdict: Verdict) -> None:
     model = verdict.model
     state = "[green]equal[/]" if model.ok else "[red]different[/]"
     out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
+    _print_oracle(verdict.oracle)
     for name, v in verdict.simulators.items():
         cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
         state = "[green]equal[/]" if v.ok else "[red]different[/]"
@@ -58,6 +61,30 @@ def print_verdict(verdict: Verdict) -> None:
         out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
     predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
     out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
+
+
+def _print_oracle(oracle: OracleVerdict) -> None:
+    """What ran the file itself, and how its numbers differ."""
+    if oracle.asked == "none":
+        return
+    if not oracle.ran:
+        out.print(f"file: not compared, {escape(printable(oracle.reason))}", soft_wrap=True)
+        return
+    total = sum(oracle.explained.values()) + oracle.unexplained
+    sorts = [("unexplained", oracle.unexplained), *sorted(oracle.explained.items())]
+    parts = ", ".join(f"{number} {sort}" for sort, number in sorts if number)
+    explained = "explained: " if total and oracle.ok else ""
+    text = f"{total} differences" + (f" ({explained}{parts})" if total else "")
+    state = "[green]equal[/]" if oracle.ok else "[red]different[/]"
+    out.print(
+        f"file: {state}, {oracle.frames} frames in {escape(oracle.ran)}, {oracle.compared} tensors, {escape(text)}",
+        soft_wrap=True,
+    )
+    reasons = Counter(oracle.left.values())
+    for reason, count in reasons.items():
+        names = next(name for name, why in oracle.left.items() if why == reason)
+        more = f" and {count - 1} more" if count > 1 else ""
+        out.print(escape(printable(f"  not compared: {names}{more}: {reason}")), soft_wrap=True)
 
 
 def print_summary(summary: dict[str, Any]) -> None:

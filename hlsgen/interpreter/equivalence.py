@@ -102,7 +102,7 @@ def _start(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor, Array
         op = model.steps[at].op
         if isinstance(op, QUANTIZERS) and type(op) is type(graph.encode) and model.steps[at].shape == graph.input.shape:
             return at + 1, of_codes(decoding(op), codes), codes
-    x = _inputs(model, graph, codes)
+    x = model_inputs(model, graph, codes)
     return 0, plain(x), reference.encode_input(graph, x)
 
 
@@ -117,7 +117,7 @@ def _behind_host(model: Model, graph: Graph) -> int | None:
     return len(graph.head) if alone else None
 
 
-def _inputs(model: Model, graph: Graph, codes: Array) -> Array:
+def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
     """Numbers for the model's input, as many frames as codes, about where these lie."""
     real = np.nan_to_num(decode(graph.input.encoding, codes)).astype(np.float64).reshape(len(codes), -1)
     x = np.stack([np.resize(frame, model.input_shape) for frame in real])

@@ -1,4 +1,4 @@
-"""The verdict on a build: its integers, its files, and its hardware in simulation, against the model."""
+"""The verdict on a build: its integers, its files, and its hardware in simulation, against the model and its file."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from hlsgen.simulation.child_process import work_folder
 from hlsgen.simulation.cocotb_runner import Outcome, simulate, time_limit
 from hlsgen.simulation.core_copy import core_files, write_core
 from hlsgen.simulation.directed import affordable_frames, directed
+from hlsgen.simulation.file_oracle import OracleVerdict, check_choice, hold_file
 from hlsgen.simulation.isolate_layer import check_cut, write_cut
 from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stimuli import stimuli
@@ -52,11 +53,13 @@ class Verdict:
     """`ok` only if every file is as built, all integers are equal and all cycles as predicted.
 
     If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
-    `model`: the integers that the hardware stands for, against the model of the file, step by step.
+    `model`: the integers that the hardware stands for, against the model of the file, step by step. `oracle`: the same
+    against the file itself, as an executor that is not ours runs it.
     """
 
     ok: bool
     model: Comparison
+    oracle: OracleVerdict
     changed: list[str]
     predicted: dict[str, int]
     simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
@@ -67,12 +70,15 @@ class Verdict:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """What of it is no matter of simulation: HG057, HG051."""
+        """What of it is no matter of simulation: HG057, HG058, HG059, HG051."""
         difference = self.model.difference
         found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
+        found += self.oracle.diagnostics
         return [*found, *(Diagnostic("HG051", name, "differs from what the model gives.") for name in self.changed)]
 
 
+#: Frames that run in an executor of files, at most.
+ORACLE_FRAMES = 40
 #: Frames from which the interval can be measured.
 MIN_FRAMES = 4
 #: Multiplications that a simulator does in about ten seconds.
@@ -89,23 +95,28 @@ def default_frames(build: Build, simulator: str) -> int:
 def verify_build(
     build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
     progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False, cut: Path | None = None,
+    oracle: str = "auto",
 ) -> Verdict:  # fmt: skip
-    """Compares the integers with the model, and files; then simulates the RTL of the build.
+    """Compares the integers with the model, and with the file in an executor of that name (of `oracles.CHOICES`), and
+    files; then simulates the RTL of the build.
 
     A quarter of the simulated frames are directed ones. allow_changed: the RTL that lies in `directory` is simulated
-    even if files differ. cut: a new folder for the first layer that differs.
+    even if files differ. cut: a new folder for the first layer that differs. Raises HG040,
+    HG059.
     """
     if cut is not None:
         check_cut(cut)
+    check_choice(oracle)
     progress("the model, step by step")
     aimed = directed(build.graph, affordable_frames(build.graph), seed)
     model = compare_with_model(build, aimed, seed)
+    file = compare_with_file(build, directory, aimed, seed, oracle, progress)
     changed = changed_files(build, directory)
     predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
     verdicts: dict[str, SimulatorVerdict] = {}
     sent: dict[str, Array] = {}
     if changed and not allow_changed:
-        return Verdict(False, model, changed, predicted)
+        return Verdict(False, model, file, changed, predicted)
     files = core_files(build, directory, allow_changed=bool(changed))
     for simulator in simulators:
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
@@ -121,8 +132,8 @@ def verify_build(
                 traced = run(work / "trace", simulator, TESTS, monitor=True)
                 outcome = _with_trace(outcome, traced)
             verdicts[simulator] = _judge(outcome, len(codes), predicted)
-    ok = model.ok and not changed and all(v.ok for v in verdicts.values())
-    verdict = Verdict(ok, model, changed, predicted, verdicts)
+    ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
+    verdict = Verdict(ok, model, file, changed, predicted, verdicts)
     where = verdict.first_divergence
     if cut is not None and where and where["layer"]:
         progress(f"cutting out {where['layer']}")
@@ -137,6 +148,17 @@ def compare_with_model(build: Build, aimed: Array, seed: int) -> Comparison:
     count = affordable_frames(build.graph)
     others = stimuli(build.network, count, seed)
     return compare(build.model, build.graph, np.concatenate([aimed, _spread(others, count)]))
+
+
+def compare_with_file(
+    build: Build, directory: Path, aimed: Array, seed: int, oracle: str = "auto",
+    progress: Callable[[str], None] = lambda text: None,
+) -> OracleVerdict:  # fmt: skip
+    """The file of a build directory in an executor that is not ours, on fewer such frames. Raises HG001 to HG004."""
+    count = min(affordable_frames(build.graph), ORACLE_FRAMES) // 2
+    others = stimuli(build.network, count, seed)
+    codes = np.concatenate([_spread(aimed, count), _spread(others, count)])
+    return hold_file(directory / "model.onnx", build.model, build.graph, codes, oracle, progress)
 
 
 def _spread(frames: Array, count: int) -> Array:

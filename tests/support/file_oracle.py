@@ -4,6 +4,9 @@ Every node of the file is run by itself, by qonnx's own functions, onnxruntime o
 the interpreter of the Model has for its inputs; the result must be the tensor that it has for the output. So a
 rounding that differs stays where it is, and each step is held on its own.
 
+It shares nothing with `hlsgen.simulation.file_oracle`, which `verify` uses, on purpose: that compares behind
+quantizers and may explain a difference, this holds every node, also float ones, and explains nothing.
+
 What a linear node computes is exact by contract. Its node runs on the integers (values divided by their scale), where
 floats are exact too; the sum times the scales is rounded once, as a Fraction.
 """

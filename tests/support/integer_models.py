@@ -141,7 +141,7 @@ def in_hardware(
     if not isinstance(made, Path):
         onnx.save(made, path)
     hlsgen.build(path, directory / "build", hlsgen.Options(**options))
-    verdict = hlsgen.verify(directory / "build", [simulator], frames)
+    verdict = hlsgen.verify(directory / "build", [simulator], frames, oracle="none")
     assert verdict.ok, (verdict.changed, verdict.simulators)
     assert same(hlsgen.run(directory / "build", x, simulator), expected)
 

@@ -1,0 +1,208 @@
+"""Why an executor gives another value than ours for a piece of a file, or that nothing explains it.
+
+A difference is explained if
+
+- the file's own nodes give our values, all of that frame, with sums that are exact: integers and scales are read from
+  the file, the sum is a fraction that is rounded once, everything else runs in the executor; and
+- the executor's own sums are no farther from the exact ones than float32 operations in any order can bring them.
+
+Then the executor has rounded on the way to a threshold, and ours is the right side of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+
+import numpy as np
+import onnx
+from onnx import helper
+
+from hlsgen.frontend.domains import ONNX
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation import exact_nodes as exact
+from hlsgen.simulation.exact_nodes import Known, Rounding, same
+from hlsgen.simulation.file_pieces import ExecutedFile, Piece
+from hlsgen.simulation.oracles import Unable, run_node
+
+#: Sorts of explained differences.
+SORTS = {
+    "tie": "the exact sum lies on a threshold, and the executor's float sum beside it",
+    "order": "the executor's float sum has rounded across a threshold",
+    "function": "the executor's function is some units in the last place off",
+    "optimizer": "without its optimizer the executor gives our value",
+    "rounding": "no quantizer follows, and the executor's float sum is rounded more than once",
+}
+#: Operators behind which a difference is one of codes.
+_TO_CODES = frozenset(["Quant", "IntQuant", "QuantizeLinear", "BipolarQuant", "MultiThreshold", "Trunc", "FloatQuant"])
+
+
+class Explained:
+    """A piece of one frame once more: with the executor's sums, and with exact ones.
+
+    `ours`, `theirs`: arrays of the target's shape that differ. `why`: why that is not explained, or "". Raises Unable
+    if it cannot be computed.
+    """
+
+    def __init__(
+        self, file: ExecutedFile, piece: Piece, feeds: Mapping[str, Array], ours: Array, theirs: Array
+    ) -> None:
+        self.file, self.piece = file, piece
+        with np.errstate(all="ignore"):
+            self._compute(feeds, ours, theirs)
+
+    def _compute(self, feeds: Mapping[str, Array], ours: Array, theirs: Array) -> None:
+        file, piece = self.file, self.piece
+        self.alone = file.walk(piece, feeds)
+        self.theirs = theirs
+        self.why = ""
+        for exact_adds in (False, True):
+            self.roundings: list[Rounding] = []
+            self.contract = self._by_contract(feeds, exact_adds)
+            got = self.contract[piece.target].value
+            if same(got.astype(ours.dtype).reshape(ours.shape), ours):
+                break
+        else:
+            at = tuple(np.argwhere(got.reshape(ours.shape) != ours)[0])
+            place = [int(i) for i in at]
+            self.why = f"also with exact sums the file's own nodes give {got.reshape(ours.shape)[at]} at {place}"
+            return
+        far = next((r for r in self.roundings if not r.within), None)
+        if far is not None:
+            gap = np.abs(far.executor.astype(np.float64) - far.contract.astype(np.float64)) - far.reach
+            at = np.unravel_index(int(np.argmax(gap)), gap.shape)
+            self.why = (
+                f"its {far.node} gives {far.executor[at]} in place of {far.contract[at]}, farther than rounding "
+                f"reaches ({far.reach[at]:.3g})"
+            )
+
+    def sort(self, index: tuple[int, ...]) -> str:
+        """Of `SORTS`, for an element that differs; "unexplained" if the executor does not even agree with itself."""
+        alone = self.alone[self.piece.target].reshape(self.theirs.shape)
+        if alone[index] != self.theirs[index]:
+            return "optimizer" if self.file.executor == "onnxruntime" else "unexplained"
+        if {r.kind for r in self.roundings if r.differs} == {"function"}:
+            return "function"
+        if self.piece.nodes[-1].op_type not in _TO_CODES and alone.dtype.kind == "f":
+            return "rounding"
+        argument = self._exact_argument(index)
+        return "tie" if argument is not None and self._is_tie(argument) else "order"
+
+    def numbers(self, index: tuple[int, ...]) -> tuple[str, str]:
+        """The exact number in front of the quantizer, and the executor's, in units of codes; "" without one."""
+        if self.piece.nodes[-1].op_type not in _TO_CODES:
+            return "", ""
+        x = self.alone.get(self.piece.nodes[-1].input[0])
+        known = x is not None and x.shape == self.theirs.shape and np.isfinite(x[index])
+        rounded = self._in_codes(index, Fraction(float(x[index]))) if x is not None and known else None
+        exact_one = self._exact_argument(index)
+        return ("" if exact_one is None else str(exact_one), "" if rounded is None else str(float(rounded)))
+
+    def _exact_argument(self, index: tuple[int, ...]) -> Fraction | None:
+        """In front of the last node: the exact sum, where that comes directly before it, else the contract's float."""
+        name = self.piece.nodes[-1].input[0]
+        before = self.contract.get(name)
+        if before is None or before.value.shape != self.theirs.shape or not np.isfinite(before.value[index]):
+            return None
+        maker = self.file.makers.get(name)
+        sums = [r.number(index) for r in self.roundings if maker is not None and r.node == maker.name]
+        number = sums[0] if sums and sums[0] is not None else Fraction(float(before.value[index]))
+        return self._in_codes(index, number)
+
+    def _in_codes(self, index: tuple[int, ...], x: Fraction) -> Fraction:
+        """x / scale + zero point at a place, of the last node; x of nodes without them."""
+        node, constants, shape = self.piece.nodes[-1], self.file.constants, self.theirs.shape
+        if node.op_type not in ("Quant", "IntQuant", "QuantizeLinear"):
+            return x
+        scale, zero = constants[node.input[1]], np.zeros(())
+        if node.op_type == "QuantizeLinear" and scale.size > 1:
+            axis = next((a.i for a in node.attribute if a.name == "axis"), 1) % len(shape)
+            scale = scale.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+        elif node.op_type != "QuantizeLinear":
+            zero = constants[node.input[2]]
+        at_scale, at_zero = (np.broadcast_to(a, shape)[index] for a in (scale, zero))
+        return x / Fraction(float(at_scale)) + Fraction(float(at_zero))
+
+    def _is_tie(self, argument: Fraction) -> bool:
+        """Whether a quantizer turns from one code to the next exactly there."""
+        node = self.piece.nodes[-1]
+        mode = next((helper.get_attribute_value(a) for a in node.attribute if a.name == "rounding_mode"), b"ROUND")
+        match node.op_type:
+            case "QuantizeLinear":
+                return argument.denominator == 2
+            case "Quant" | "IntQuant":
+                directed = mode.decode().upper() in ("CEIL", "FLOOR", "UP", "DOWN", "ROUND_TO_ZERO")
+                return argument.denominator == (1 if directed else 2)
+            case "BipolarQuant":
+                return argument == 0
+            case "MultiThreshold":
+                return bool((self.file.constants[node.input[1]].astype(np.float64) == float(argument)).any())
+            case _:
+                return False
+
+    def _by_contract(self, feeds: Mapping[str, Array], exact_adds: bool) -> dict[str, Known]:
+        """Node by node, with sums that are exact. Notes what the executor rounds otherwise. Raises Unable."""
+        file = self.file
+        values: dict[str, Known] = {}
+        for name, value in feeds.items():
+            maker = file.makers.get(name)
+            none = onnx.NodeProto() if maker is None else maker
+            values[name] = exact.quantized(none, value, file.constants)
+        for node in self.piece.nodes:
+            outputs = [o for o in node.output if o]
+            arrays = file.arrays(node, {k: v.value for k, v in values.items()})
+            inputs = [values.get(i, file.constants.get(i)) for i in node.input if i]
+            given = [i for i in inputs if i is not None]
+            found = run_node(file.executor, node, arrays, file.opsets)
+            result = self._node(node, arrays, given, found[0], exact_adds)
+            if isinstance(result, Known):
+                values[outputs[0]] = result
+                continue
+            for name, value in zip(outputs, found if result is None else [result], strict=False):
+                values[name] = exact.behind(file.executor, node, value, given, file.constants, file.opsets)
+        return values
+
+    def _node(
+        self, node: onnx.NodeProto, arrays: list[Array], inputs: list[Known | Array], own: Array, exact_adds: bool
+    ) -> Known | Array | None:  # fmt: skip
+        """The result of a node that executors round otherwise; None for the others, which give `own`."""
+        file = self.file
+        kind, floats = node.op_type, arrays[0].dtype.kind == "f"
+        data = [i for i in inputs if isinstance(i, Known)]
+        if kind in exact.LINEAR and floats:
+            made = exact.linear(node, data[0], file.constants, file.grids, file.opsets)
+            if made is None:
+                raise Unable(f"the numbers in front of {node.name} are not known exactly")
+            reach = exact.linear_reach(file.executor, node, arrays, file.opsets)
+            return self._noted(node, "sum", own, made[0], reach, made[1])
+        if kind in exact.POOLS and floats:
+            found = exact.averaged(node, data[0], arrays[1:], file.executor, file.opsets)
+            if found is None:
+                return None
+            positive = run_node(file.executor, node, [np.abs(arrays[0]), *arrays[1:]], file.opsets)[0]
+            return self._noted(node, "sum", own, found[0], exact.average_reach(positive, found[1]))
+        if kind in exact.ROUNDED_ONCE and floats:
+            value = exact.function(node, arrays, file.opsets)
+            return self._noted(node, "function", own, value, exact.function_reach(node, own, value))
+        if kind == "BatchNormalization" and node.domain in ONNX and len(arrays) == 5:
+            return self._noted(node, "function", own, *exact.normalized(node, arrays))
+        if kind in ("Add", "Sub") and len(data) == 2 and own.dtype == np.float32:
+            total = exact.sum_of(data[0], data[1], 1 if kind == "Add" else -1)
+            if exact_adds and (data[0].is_sum or data[1].is_sum) and total:
+                reach = (np.abs(arrays[0]) + np.abs(arrays[1])).astype(np.float64) * 4 * 2.0**-24
+                value = exact.once(*((grid.whole, grid.scale) for grid in total))
+                terms = tuple((grid.whole, grid.scale) for grid in total)
+                return Known(self._noted(node, "sum", own, value, reach, terms), total, is_sum=True)
+            plain = exact.behind(file.executor, node, own, inputs, file.constants, file.opsets)
+            return Known(own, total if exact_adds else plain.grids, is_sum=True)
+        return None
+
+    def _noted(
+        self, node: onnx.NodeProto, kind: str, own: Array, contract: Array, reach: Array,
+        terms: tuple[tuple[Array, ...], ...] = (),
+    ) -> Array:  # fmt: skip
+        """The contract's value, after a note of the executor's."""
+        if own.shape != contract.shape:
+            raise Unable(f"{node.name} has another shape")
+        self.roundings.append(Rounding(node.name, kind, own, contract, reach, terms))
+        return contract

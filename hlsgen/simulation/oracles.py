@@ -1,0 +1,188 @@
+"""Executors of ONNX files that are not ours: qonnx, onnxruntime, the reference implementation of onnx.
+
+They get nodes and arrays in memory, never a path: no external data is read, and no library of custom operators is
+loaded. The registry of qonnx imports the Python module that a node's domain names, so nodes reach it under the two
+domains of qonnx only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import re
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import helper, numpy_helper
+
+from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX, QONNX
+from hlsgen.numerics.fixed import Array
+
+#: Executors by name, and the packages that each needs.
+PACKAGES = {"qonnx": ("qonnx", "onnxruntime"), "onnxruntime": ("onnxruntime",), "onnx": ("onnx",)}
+#: What `--oracle` takes.
+CHOICES = ("auto", *PACKAGES, "none")
+#: Where qonnx has its operators.
+_GENERAL = "qonnx.custom_op.general"
+#: Operators of QONNX, which files also have in other domains.
+_QONNX_OPS = frozenset(["Quant", "IntQuant", "BipolarQuant", "Trunc", "MultiThreshold", "FloatQuant", "Im2Col"])
+#: Defaults that the document of QONNX has, and its code has not.
+_DEFAULTS = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+#: Newest form of files that these executors read.
+_IR_VERSION = 10
+
+
+class Unable(Exception):
+    """An executor cannot run something; the text says why, on one line."""
+
+
+def installed(name: str) -> bool:
+    """Whether the packages of an executor are there."""
+    return all(importlib.util.find_spec(package) is not None for package in PACKAGES[name])
+
+
+def fitting(nodes: Sequence[onnx.NodeProto]) -> str:
+    """The executor whose meaning the operators of a file have."""
+    if any(n.domain in QONNX or n.domain == CHANNELS_LAST or n.op_type in _QONNX_OPS for n in nodes):
+        return "qonnx"
+    quantized = any(n.domain == MICROSOFT or "Linear" in n.op_type for n in nodes)
+    return "onnxruntime" if quantized else "onnx"
+
+
+def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
+    """A node by itself; `arrays` are its inputs, without the missing ones. Raises Unable."""
+    try:
+        if executor == "qonnx" and (node.domain not in ONNX or node.op_type in _QONNX_OPS):
+            return [by_qonnx(node, arrays, opsets)]
+        if executor == "onnx" or node.op_type == "Constant" or any(a.dtype == np.float16 for a in arrays):
+            return by_reference(node, arrays, opsets)
+        return by_onnxruntime(node, arrays, opsets)
+    except Exception as error:  # whatever an executor makes of a file
+        raise Unable(f"{node.op_type}: {one_line(error)}") from None
+
+
+def one_line(error: Exception) -> str:
+    """What an exception says, short and on one line."""
+    if isinstance(error, Unable):
+        return str(error)
+    text = re.sub(r"\[ONNXRuntimeError\] : \d+ : \w+ : ", "", " ".join(str(error).split()))
+    if "registered" in text:  # what onnx and onnxruntime say of operators that they do not know
+        return "no operator of this executor"
+    return f"{type(error).__name__}: {text}"[:160]
+
+
+def by_qonnx(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> Array:
+    """A node of QONNX by qonnx's own function."""
+    registry = importlib.import_module("qonnx.custom_op.registry")
+    copy = onnx.NodeProto()
+    copy.CopyFrom(node)
+    copy.domain = CHANNELS_LAST if node.domain == CHANNELS_LAST else _GENERAL
+    if node.op_type in ("Quant", "IntQuant"):
+        given = {a.name for a in node.attribute}
+        copy.attribute.extend(helper.make_attribute(k, v) for k, v in _DEFAULTS.items() if k not in given)
+    names = [i for i in node.input if i]
+    context = {node.output[0]: arrays[0], **dict(zip(names, arrays, strict=True))}  # some ask for the output's rank
+    version = opsets.get("" if node.domain == CHANNELS_LAST else node.domain, 1)
+    graph = helper.make_graph([copy], "g", [], [])
+    for name in names:  # Im2Col asks for types
+        kind = onnx.StringStringEntryProto(key="finn_datatype", value="FLOAT32")
+        graph.quantization_annotation.append(
+            onnx.TensorAnnotation(tensor_name=name, quant_parameter_tensor_names=[kind])
+        )
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        function = registry.getCustomOp(copy, onnx_opset_version=version)
+        function.execute_node(context, graph)
+    return np.asarray(context[node.output[0]])
+
+
+def by_onnxruntime(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
+    """A standard node by onnxruntime's kernel, as it stands."""
+    text, feeds = _single(node, arrays, opsets)
+    return [np.asarray(v) for v in _session(text, False).run(None, feeds)]
+
+
+def by_reference(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
+    """A standard node by the reference implementation of onnx."""
+    text, feeds = _single(node, arrays, opsets)
+    with np.errstate(all="ignore"):
+        found: Any = _evaluator(text).run(None, feeds)
+    return [np.asarray(v) for v in found]
+
+
+def by_session(
+    nodes: Sequence[onnx.NodeProto], constants: Mapping[str, onnx.TensorProto], feeds: Mapping[str, Array],
+    output: str, opsets: Mapping[str, int],
+) -> Array:  # fmt: skip
+    """Several nodes at once in onnxruntime, with what its optimizer makes of them. Raises Unable."""
+    try:
+        text = _model(nodes, constants, feeds, [output], opsets)
+        return np.asarray(_session(text, True).run(None, dict(feeds))[0])
+    except Exception as error:
+        raise Unable(one_line(error)) from None
+
+
+def _single(
+    node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]
+) -> tuple[bytes, dict[str, Array]]:  # fmt: skip
+    feeds = dict(zip([i for i in node.input if i], arrays, strict=True))
+    return _model([node], {}, feeds, [o for o in node.output if o], opsets), feeds
+
+
+def _model(
+    nodes: Sequence[onnx.NodeProto], constants: Mapping[str, onnx.TensorProto], feeds: Mapping[str, Array],
+    outputs: Sequence[str], opsets: Mapping[str, int],
+) -> bytes:  # fmt: skip
+    ins = [
+        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
+        for name, x in feeds.items()
+    ]
+    outs = [helper.make_empty_tensor_value_info(o) for o in outputs]
+    graph = helper.make_graph(nodes, "g", ins, outs, list(constants.values()))
+    versions = [helper.make_opsetid(d, v) for d, v in ({"": 13, MICROSOFT: 1} | dict(opsets)).items()]
+    made = helper.make_model(graph, opset_imports=versions, ir_version=_IR_VERSION)
+    return bytes(made.SerializeToString(deterministic=True))
+
+
+@lru_cache(maxsize=1000)
+def _evaluator(text: bytes) -> Any:
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(onnx.ModelProto.FromString(text))
+
+
+@lru_cache(maxsize=1000)
+def _session(text: bytes, optimized: bool) -> Any:
+    """One thread. Integer layers are exact: products of uint8 and int8 do not saturate, and int8 layers are integers.
+
+    The precise form of these products has no kernel for some models of int8, which run without it.
+    """
+    runtime = importlib.import_module("onnxruntime")
+    runtime.set_default_logger_severity(4)
+
+    def session(precise: bool) -> Any:
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        if not optimized:
+            options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+        options.add_session_config_entry("session.qdqisint8allowed", "1")
+        if precise:
+            options.add_session_config_entry("session.x64quantprecision", "1")
+        return runtime.InferenceSession(text, options, providers=["CPUExecutionProvider"])
+
+    if not optimized:
+        return session(False)
+    try:
+        return session(True)
+    except Exception:
+        return session(False)
+
+
+def constant_of(tensor: onnx.TensorProto) -> Array:
+    """The array of an initializer."""
+    return np.asarray(numpy_helper.to_array(tensor))

@@ -1,0 +1,398 @@
+"""The file in an executor that is not ours: wrong imports are found, float rounding is explained, nothing else is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from models import Net
+from numpy.typing import NDArray
+from onnx import TensorProto
+from typer.testing import CliRunner
+
+import hlsgen
+from hlsgen import ir
+from hlsgen.cli import app
+from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.driver.options import parse_input
+from hlsgen.frontend import import_model
+from hlsgen.interpreter.equivalence import compare
+from hlsgen.ir.ops import IntQuant
+from hlsgen.numerics.fixed import Rounding
+from hlsgen.passes import lower
+from hlsgen.simulation import oracles
+from hlsgen.simulation.directed import directed
+from hlsgen.simulation.file_oracle import OracleVerdict, between_codes, hold_file
+
+Array = NDArray[Any]
+
+
+def imported(proto: onnx.ModelProto, folder: Path) -> tuple[Path, ir.Model]:
+    path, problems = folder / "model.onnx", Collector()
+    onnx.save(proto, path)
+    model = import_model(path, problems)
+    problems.finish()
+    assert model is not None
+    return path, model
+
+
+def lowered(model: ir.Model) -> ir.Graph:
+    return lower(model, parse_input(None), Collector())
+
+
+def frames_for(graph: ir.Graph, count: int = 12) -> Array:
+    value, rng = graph.input, np.random.default_rng(5)
+    drawn = rng.integers(value.type.lo, value.type.hi + 1, (count, *value.shape))
+    return np.concatenate([directed(graph, count // 2, 1), drawn])
+
+
+def held(proto: onnx.ModelProto, folder: Path, asked: str = "auto", codes: Array | None = None) -> OracleVerdict:
+    path, model = imported(proto, folder)
+    graph = lowered(model)
+    return hold_file(path, model, graph, frames_for(graph) if codes is None else codes, asked)
+
+
+# --------------------------------------------------------------------------- wrong imports
+
+
+def network() -> onnx.ModelProto:
+    """One of everything that is seeded below; all scales are powers of two, so floats are exact."""
+    n = Net((1, 2, 5, 5)).quant(0.25, 0.0, 4.0, name="q0")
+    n.then("Pad", np.array([0, 0, 1, 1, 0, 0, 1, 1], np.int64), 0.75, name="pad").quant(0.25, 0.0, 4.0, name="q1")
+    weight = (np.arange(36).reshape(2, 2, 3, 3) % 7 - 3).astype(np.float32) / 4
+    data = n.last
+    n.node("IntQuant", weight, 0.25, 0.0, 4.0, domain="qonnx.custom_op.general", name="weights")
+    n.node("Conv", data, n.last, name="conv", kernel_shape=[3, 3]).quant(0.25, 1.0, 6.0, name="q2")
+    return n.then("Mul", 0.25, name="mul").then("Sub", np.float32(0.5), name="end").model()
+
+
+def wrong(model: ir.Model, name: str, change: Callable[[Any], Any]) -> ir.Model:
+    """With another operator in the steps of a name."""
+    steps = tuple(replace(s, op=change(s.op)) if s.name == name else s for s in model.steps)
+    assert any(new.op is not old.op for new, old in zip(steps, model.steps, strict=True))
+    return replace(model, steps=steps)
+
+
+def of(kind: type[Any], **changes: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Fields of operators of a kind, each changed by a function."""
+    return lambda op: (
+        replace(op, **{name: change(getattr(op, name)) for name, change in changes.items()})
+        if isinstance(op, kind)
+        else op
+    )
+
+
+def one_more(weight: Array) -> Array:
+    changed = weight.copy()
+    changed.flat[7] += 1
+    return changed
+
+
+#: What the import takes from the file wrongly: the node whose tensor shows it, the seeded node, the change.
+SEEDS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "rounding mode": ("q2", "q2", of(IntQuant, mode=lambda _: Rounding.FLOOR)),
+    "rounding mode of the first quantizer": ("q0", "q0", of(IntQuant, mode=lambda _: Rounding.HALF_UP)),
+    "axes of weights": ("q2", "conv", of(ir.Conv, weight=lambda w: w.transpose(0, 2, 1, 3).copy())),
+    "narrow": ("q0", "q0", of(IntQuant, type=lambda t: replace(t, lo=t.lo + 1))),
+    "a weight off by one": ("q2", "conv", of(ir.Conv, weight=one_more)),
+    "value of the border": ("q1", "pad", of(ir.Pad, value=lambda v: v + 0.25)),
+    "scale of the output": ("end", "mul", of(ir.ops.Mul, value=lambda v: v * 2)),
+}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_wrong_import_is_found(seed: str, tmp_path: Path) -> None:
+    """Model and Graph agree on it: only the file tells. The first node that shows it is named."""
+    shown, name, change = SEEDS[seed]
+    path, model = imported(network(), tmp_path)
+    bad = wrong(model, name, change)
+    graph = lowered(bad)
+    codes = frames_for(graph)
+    assert compare(bad, graph, codes).ok
+    verdict = hold_file(path, bad, graph, codes)
+    assert not verdict.ok
+    assert verdict.ran.startswith("qonnx ")
+    assert verdict.diagnostics[0].code == "HG058"
+    assert verdict.diagnostics[0].node == shown
+    assert not verdict.explained
+
+
+def test_the_right_import_is_equal(tmp_path: Path) -> None:
+    verdict = held(network(), tmp_path)
+    assert verdict.ok
+    assert not verdict.explained
+    assert not verdict.left
+    assert verdict.compared == 4  # q0, q1, q2, the output
+
+
+def test_the_output_is_that_of_the_graph(tmp_path: Path) -> None:
+    """A Graph that its Model is not like: what is behind the last layer is not compared with the Model."""
+    path, model = imported(network(), tmp_path)
+    bad = lowered(wrong(model, "mul", of(ir.ops.Mul, value=lambda v: v * 2)))
+    verdict = hold_file(path, model, bad, frames_for(bad))
+    assert [d.node for d in verdict.diagnostics] == ["end"]
+
+
+def test_a_weight_off_by_one_among_float_scales(tmp_path: Path) -> None:
+    """Where floats do round, too: the exact sums of the file do not give the wrong codes."""
+    path, model = imported(ties("ROUND"), tmp_path)
+    bad = wrong(model, "fc", of(ir.MatMul, weight=one_more))
+    graph = lowered(bad)
+    verdict = hold_file(path, bad, graph, frames_for(graph))
+    assert verdict.unexplained
+    assert "exact sums" in verdict.diagnostics[0].message
+
+
+# --------------------------------------------------------------------------- what is explained
+
+
+def ties(mode: str) -> onnx.ModelProto:
+    """Sums of multiples of 0.1 in steps of a half: every second one lies on a tie, where float32 sums do not."""
+    weight = (np.random.default_rng(0).integers(-7, 8, (32, 4)) / 2).astype(np.float32)
+    n = Net((1, 32)).quant(0.1, 0.0, 4.0, name="q0").linear(4, 32, weight=weight, scale=0.5, name="fc")
+    return n.quant(0.1, 0.0, 8.0, rounding_mode=mode, name="q1").model()
+
+
+def test_an_exact_tie_is_explained(tmp_path: Path) -> None:
+    verdict = held(ties("ROUND"), tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {"tie"}
+    for case in verdict.cases["tie"]:
+        exact, ours = Fraction(case.exact), np.round(float(case.ours) / 0.1)
+        assert exact.denominator == 2
+        assert ours == np.round(float(exact))  # of two codes the even one
+        assert 0 < abs(Fraction(case.rounded) - exact) < 1e-4
+        assert np.float32(case.ours) != np.float32(case.executor)
+
+
+def test_an_order_of_additions_is_explained(tmp_path: Path) -> None:
+    """Thresholds beside the exact sum, on the executor's side of it."""
+    weight = (np.random.default_rng(0).integers(-7, 8, (32, 1)) / 2).astype(np.float32)
+    n = Net((1, 32)).quant(0.1, 0.0, 4.0, name="q0").linear(1, 32, weight=weight, scale=0.5, name="fc")
+    path, model = imported(n.model(), tmp_path)
+    graph = lowered(model)
+    codes = frames_for(graph)
+    found = hold_file(path, model, graph, codes)
+    assert found.explained.keys() == {"rounding"}
+    pairs = [(float(case.ours), float(case.executor)) for case in found.cases["rounding"]]
+    steps = np.float32(sorted({max(pair) for pair in pairs}))
+    n.then("MultiThreshold", steps.reshape(1, -1), domain="qonnx.custom_op.general", name="q1", out_dtype="UINT4")
+    verdict = held(n.model(), tmp_path, codes=codes)
+    assert verdict.ok
+    assert verdict.explained.get("order", 0) > 0
+    for case in verdict.cases["order"]:
+        ours, theirs = np.float32(float(Fraction(case.exact))), np.float32(case.rounded)
+        assert ours != theirs
+        assert (steps <= ours).sum() == float(case.ours)
+        assert (steps <= theirs).sum() == float(case.executor)
+
+
+def test_sums_of_counts_are_explained(tmp_path: Path) -> None:
+    """Behind MultiThreshold the exact numbers are counts times a scale, and a bias."""
+    weight = (np.random.default_rng(0).integers(-7, 8, (32, 4)) / 2).astype(np.float32)
+    n = Net((1, 32)).quant(0.5, 0.0, 4.0, name="q0")
+    steps = np.float32([[-2, -0.5, 0.25, 1, 3]])
+    n.then("MultiThreshold", steps, domain="qonnx.custom_op.general", out_dtype="INT4", out_scale=0.1, out_bias=-0.1)
+    verdict = held(n.linear(4, 32, weight=weight, scale=0.5, name="fc").model(), tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {"rounding"}
+
+
+def test_functions_are_explained(tmp_path: Path) -> None:
+    """A library's Sigmoid is 0 where the real function, rounded once, is not yet."""
+    n = Net((1, 40)).quant(0.25, 0.0, 8.0, name="q0").then("Sigmoid", name="sigmoid")
+    verdict = held(n.model(), tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {"function"}
+
+
+def test_a_sum_beyond_rounding_is_not_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An executor that loses a product: hlsgen is right, but float32 does not say why they differ."""
+    real = oracles.by_onnxruntime
+
+    def loses(node: onnx.NodeProto, arrays: list[Array], opsets: dict[str, int]) -> list[Array]:
+        found = real(node, arrays, opsets)
+        return [found[0] + np.float32(0.05)] if node.op_type == "MatMul" else found
+
+    monkeypatch.setattr(oracles, "by_onnxruntime", loses)
+    verdict = held(ties("ROUND"), tmp_path)
+    assert not verdict.ok
+    assert not verdict.explained
+    assert "farther than rounding reaches" in verdict.diagnostics[0].message
+
+
+def test_what_the_optimizer_changes_is_explained(tmp_path: Path) -> None:
+    """onnxruntime's integer layer takes the codes of an int32 bias for sums, whatever scale the file gives them."""
+    rng = np.random.default_rng(2)
+    n = Net((1, 8), TensorProto.UINT8)
+    data = n.then("DequantizeLinear", np.float32(0.02), np.array(128, np.uint8)).last
+    n.node("DequantizeLinear", rng.integers(-99, 99, (8, 4)).astype(np.int8), np.float32(0.03), np.array(0, np.int8))
+    sums = n.node("MatMul", data, n.last).last
+    bias = rng.integers(200, 900, 4).astype(np.int32)
+    n.node("DequantizeLinear", bias, np.float32(0.02) * np.float32(0.03) * np.float32(2), np.array(0, np.int32), axis=0)
+    proto = n.node("Add", sums, n.last).then("QuantizeLinear", np.float32(0.25), np.array(100, np.uint8)).model()
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.UINT8
+    verdict = held(proto, tmp_path)
+    assert verdict.ok
+    assert verdict.ran.startswith("onnxruntime ")
+    assert "optimizer" in verdict.explained
+
+
+# --------------------------------------------------------------------------- inputs, outputs, executors
+
+
+def test_stimuli_lie_between_codes(tmp_path: Path) -> None:
+    """Else the first quantizer would get nothing to round."""
+    graph = lowered(imported(network(), tmp_path)[1])
+    x = np.zeros((4, *graph.model.input_shape), np.float32)
+    moved = between_codes(x, graph, 1)
+    assert not moved[::2].any()
+    assert set(np.abs(moved[1::2]).ravel()) == {0.0625, 0.125}
+
+
+def test_host_functions_are_taken_from_the_contract(tmp_path: Path) -> None:
+    """Softmax behind the last layer: what is in front of it is held."""
+    verdict = held(Net((1, 8)).quant(0.3, name="q0").then("Softmax", axis=-1, name="soft").model(), tmp_path)
+    assert verdict.ok
+    assert verdict.compared >= 1
+    assert set(verdict.left) <= {"soft"}
+
+
+@pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])
+def test_two_inputs(op: str, tmp_path: Path) -> None:
+    n = Net((1, 40), TensorProto.INT8)
+    n.inputs.append(onnx.helper.make_tensor_value_info("y", TensorProto.INT8, (1, 40)))
+    scales = [np.float32(0.1), np.array(1, np.int8)]
+    n.node(op, "x", *scales, "y", *scales, np.float32(0.2), np.array(0, np.int8), domain="com.microsoft", name="both")
+    n.opsets["com.microsoft"] = 1
+    proto = n.model()
+    proto.graph.output[0].type.tensor_type.elem_type = TensorProto.INT8
+    verdict = held(proto, tmp_path)
+    assert verdict.ok
+    assert verdict.ran
+    assert verdict.elements > 40
+
+
+def test_float32_ports(tmp_path: Path) -> None:
+    path, model = imported(Net((1, 16)).quant(0.3, 1.0, 5.0, name="q").model(), tmp_path)
+    graph = lower(model, parse_input("float32"), Collector())
+    values = np.random.default_rng(0).standard_normal((8, 1, 16)) * 3
+    codes = ir.evaluate.float_to_key(np.float32(values))
+    codes[0, 0, :2] = ir.evaluate.float_to_key(np.float32([np.inf, -np.inf]))
+    assert hold_file(path, model, graph, codes).ok
+    bad = wrong(model, "q", of(IntQuant, mode=lambda _: Rounding.FLOOR))
+    assert not hold_file(path, bad, lower(bad, parse_input("float32"), Collector()), codes).ok
+
+
+def test_an_operator_that_no_executor_has() -> None:
+    """The reason is one line, without the executor's own advice."""
+    node = onnx.helper.make_node("RequantShift", ["x", "m", "a"], ["y"], div=4)
+    for name in ("onnx", "onnxruntime", "qonnx"):
+        with pytest.raises(oracles.Unable, match=r"^RequantShift: no operator of this executor$"):
+            oracles.run_node(name, node, [np.zeros((1, 4), np.int32)] * 3, {"": 13})
+
+
+def test_domains_of_a_file_are_not_imported() -> None:
+    """qonnx would import the module that a domain names."""
+    node = onnx.helper.make_node("IntQuant", ["x", "s", "z", "b"], ["y"], domain="this.module.is.not.there")
+    arrays = [np.float32([0.3]), np.float32(0.25), np.float32(0), np.float32(4)]
+    assert oracles.run_node("qonnx", node, arrays, {})[0] == 0.25
+    node = onnx.helper.make_node("Other", ["x"], ["y"], domain="antigravity")
+    with pytest.raises(oracles.Unable):
+        oracles.run_node("qonnx", node, arrays[:1], {})
+
+
+@pytest.mark.parametrize(
+    "domain, op, name",
+    [
+        ("qonnx.custom_op.general", "BipolarQuant", "qonnx"),
+        ("", "IntQuant", "qonnx"),
+        ("", "DequantizeLinear", "onnxruntime"),
+        ("com.microsoft", "QGemm", "onnxruntime"),
+        ("", "MatMulInteger", "onnx"),
+    ],
+)
+def test_the_executor_that_fits(domain: str, op: str, name: str) -> None:
+    nodes = [onnx.helper.make_node("Relu", ["x"], ["y"]), onnx.helper.make_node(op, ["y"], ["z"], domain=domain)]
+    assert oracles.fitting(nodes) == name
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A build of one quantizer, half of the time with a scale that the import must not lose."""
+    folder = tmp_path_factory.mktemp("small")
+    onnx.save(quantizer(), folder / "model.onnx")
+    hlsgen.build(folder / "model.onnx", folder / "out")
+    return folder / "out"
+
+
+def quantizer() -> onnx.ModelProto:
+    return (
+        Net((1, 4))
+        .quant(0.25, 0.0, 4.0, name="q0")
+        .then("Mul", 0.5, name="mul")
+        .quant(0.25, 1.0, 3.0, name="q1")
+        .model()
+    )
+
+
+def test_without_an_executor(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default that is said, and no failure; an executor that is asked for by name must be there."""
+    monkeypatch.setitem(oracles.PACKAGES, "qonnx", ("no_such_package",))
+    verdict = hlsgen.verify(small, [])
+    assert verdict.ok
+    assert verdict.oracle.reason == "qonnx is not installed; pip install 'hlsgen[oracle]'"
+    with pytest.raises(HlsgenError, match=r"HG059 qonnx: not installed\. pip install 'hlsgen\[oracle\]'"):
+        hlsgen.verify(small, [], oracle="qonnx")
+    with pytest.raises(HlsgenError, match="HG040 --oracle: 'brevitas'"):
+        hlsgen.verify(small, [], oracle="brevitas")
+
+
+def test_an_executor_that_cannot_run_the_file(small: Path) -> None:
+    """Asked for by name it is a failure; the other checks are done all the same."""
+    verdict = hlsgen.verify(small, [], oracle="onnx")
+    assert not verdict.ok
+    assert verdict.model.ok
+    assert verdict.oracle.reason.startswith("onnx could not run")
+    assert [d.code for d in verdict.diagnostics] == ["HG059"]
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_verify_says_what_the_file_says(good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In words and as JSON; a wrong import, in build and verify alike, is found."""
+    real = hlsgen.driver.compile.import_model
+
+    def seeded(*arguments: Any) -> ir.Model | None:
+        model = real(*arguments)
+        assert model is not None
+        return model if good else wrong(model, "q1", of(IntQuant, mode=lambda _: Rounding.FLOOR))
+
+    monkeypatch.setattr(hlsgen.driver.compile, "import_model", seeded)
+    monkeypatch.setattr(hlsgen.cli, "SIMULATORS", ())
+    onnx.save(quantizer(), tmp_path / "model.onnx")
+    hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
+    words = CliRunner().invoke(app, ["verify", str(tmp_path / "out")])
+    data = json.loads(CliRunner().invoke(app, ["verify", str(tmp_path / "out"), "--json"]).stdout)
+    assert words.exit_code == (0 if good else 1)
+    assert data["ok"] is good
+    assert data["oracle"]["ok"] is good
+    assert data["oracle"]["compared"] == 2
+    assert data["model"]["ok"]
+    if good:
+        assert f"file: equal, {data['oracle']['frames']} frames in qonnx" in words.output
+        assert "2 tensors, 0 differences" in words.output
+        none = CliRunner().invoke(app, ["verify", str(tmp_path / "out"), "--oracle", "none"])
+        assert none.exit_code == 0
+        assert "file:" not in none.output
+    else:
+        assert "HG058 q1: element" in words.output
+        assert data["diagnostics"][0]["code"] == "HG058"
+        assert "file: different" in words.output
+        assert data["oracle"]["cases"]["unexplained"][0]["node"] == "q1"
