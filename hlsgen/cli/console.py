@@ -39,6 +39,8 @@ def print_verdict(verdict: Verdict) -> None:
         cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
         state = "[green]equal[/]" if v.ok else "[red]different[/]"
         out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
+        if v.coverage:
+            out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
         for failure in v.failures:
             err.print(f"  {plain(failure)}", soft_wrap=True)
     where = verdict.first_divergence
@@ -58,6 +60,13 @@ def print_verdict(verdict: Verdict) -> None:
         out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
     predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
     out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
+
+
+def _seen(coverage: dict[str, Any], kind: str) -> str:
+    """How many streams were seen in a state, and the names of a few that were not."""
+    count, never = coverage["streams"], coverage[f"never_{kind}"]
+    rest = ", ".join(never[:6]) + (", ..." if len(never) > 6 else "")
+    return f"{kind} {count - len(never)} of {count}" + (f" (not {escape(rest)})" if never else "")
 
 
 def print_summary(summary: dict[str, Any]) -> None:
