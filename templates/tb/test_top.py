@@ -221,28 +221,31 @@ class Core:
         """A pace: fills the core until nothing moves, lets it run, empties it, goes on at random, and again.
 
         Until every stream has been seen stalled and starved, and at least three times; at most
-        CONFIG["burst_rounds"] times and CONFIG["burst_cycles"] cycles, which end it after one filling at the least.
+        CONFIG["burst_rounds"] times, and CONFIG["burst_cycles"] cycles if the core is large.
         """
-        rng, start, settled = random.Random(SEED + 1), self.cycle, CONFIG["latency"] + CONFIG["interval"]
+        rng, settled = random.Random(SEED + 1), CONFIG["latency"] + CONFIG["interval"]
+        end = self.cycle + CONFIG["burst_cycles"]
         for number in range(CONFIG["burst_rounds"]):
-            yield from self.still(True, False, settled)
+            yield from self.until_still(True, False, settled, end)
             coverage.look()
-            if self.cycle - start > CONFIG["burst_cycles"]:
-                return
             yield from at_random(rng, 0, 0, rng.randint(1, settled))
-            yield from self.still(False, True, settled)
+            yield from self.until_still(False, True, settled, end)
             coverage.look()
             yield from at_random(rng, rng.choice((0, 0.2, 0.8)), rng.choice((0.1, 0.5, 0.9)), rng.randint(1, settled))
-            if self.cycle - start > CONFIG["burst_cycles"] or (number >= 2 and not coverage.open):
+            if self.cycle >= end or (number >= 2 and not coverage.open):
                 return
 
-    def still(self, offer: bool, take: bool, cycles: int):
-        """A pace: the same until no beat has passed the port that is open for so many cycles."""
-        quiet, before = 0, None
-        while quiet < cycles:
+    def until_still(self, offer: bool, take: bool, settled: int, end: int):
+        """A pace: the same until no beat has passed a port for `settled` cycles, but not beyond the cycle `end`."""
+        quiet, before, start = 0, None, self.cycle
+        # Every stream holds less than four frames.
+        limit = 20 * settled + 2000 + 4 * CONFIG["interval"] * len(CONFIG["streams"])
+        while quiet < settled and self.cycle < end:
             yield offer, take
             now = (self.sent, self.taken)
             quiet, before = quiet + 1 if now == before else 0, now
+            port = "output was stalled" if offer else "input was idle"
+            assert self.cycle - start < limit, f"beats still move after {limit} cycles in which the {port}"
 
     def forget(self) -> None:
         """Takes what comes between the layers for the first frame again."""
