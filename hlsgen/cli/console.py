@@ -39,7 +39,7 @@ def print_verdict(verdict: Verdict) -> None:
         cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
         state = "[green]equal[/]" if v.ok else "[red]different[/]"
         out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
-        if v.coverage:
+        if v.ok and v.coverage:
             out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
         for failure in v.failures:
             err.print(f"  {plain(failure)}", soft_wrap=True)

@@ -23,7 +23,6 @@ from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, require, time_limit
 from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stream_codec import pack, to_wire, unpack
 
-
 #: What `NativeCore.soak` can find, by the number that native.cpp gives it.
 ERRORS = (
     "", "the output changed during a stall", "tvalid fell during a stall", "an output beat differs", "tlast is wrong",

@@ -119,7 +119,7 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
     auto* core = static_cast<Vtop*>(handle);
     Random draw{seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du};
     for (int i = 0; i < 8; ++i) draw();
-    const unsigned odds[] = {0, 0, 16, 64, 128, 192, 240, 256};
+    const unsigned odds[] = {0, 0, 0, 16, 64, 128, 240, 256};
     const uint64_t frames = in_beats / in_frame, out_beats = frames * out_frame;
     std::vector<uint8_t> data(out_bytes), before(out_bytes);
     *soak = Soak{};
