@@ -14,7 +14,7 @@ from hlsgen.verilog.netlist import Design
 #: Elements of a frame whose order is listed for the testbench.
 MAX_LISTED = 1 << 16
 #: How often a core is filled until nothing moves, and emptied, at most.
-_BURSTS = 8
+_BURSTS = 3
 #: Handshakes that are looked at meanwhile, at most: a second or two.
 _MAX_LOOKS = 1_000_000
 

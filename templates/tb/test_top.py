@@ -220,7 +220,7 @@ class Core:
     def bursts(self, coverage: Coverage):
         """A pace: fills the core until nothing moves, lets it run, empties it, goes on at random, and again.
 
-        Until every stream has been seen stalled and starved, and at least three times; at most
+        Until every stream has been seen stalled and starved, and at least twice; at most
         CONFIG["burst_rounds"] times, and CONFIG["burst_cycles"] cycles if the core is large.
         """
         rng, settled = random.Random(SEED + 1), CONFIG["latency"] + CONFIG["interval"]
@@ -232,7 +232,7 @@ class Core:
             yield from self.until_still(False, True, settled, end)
             coverage.look()
             yield from at_random(rng, rng.choice((0, 0.2, 0.8)), rng.choice((0.1, 0.5, 0.9)), rng.randint(1, settled))
-            if self.cycle >= end or (number >= 2 and not coverage.open):
+            if self.cycle >= end or (number and not coverage.open):
                 return
 
     def until_still(self, offer: bool, take: bool, settled: int, end: int):
