@@ -198,6 +198,25 @@ async def reset_in_between(dut: Any) -> None:
         assert trace.came_out
 
 
+@cocotb.test(skip=not STREAM or not JOB.get("waits_for_reset"))
+async def a_beat_offered_in_reset_waits(dut: Any) -> None:
+    """It is not taken while reset lasts, and is the first one afterwards; so is one that is offered right then."""
+    Clock(dut.clk, 10, unit="ns").start()
+    rng = random.Random(8)
+    await reset(dut, rng)
+    for offered in range(6):
+        for cycle in range(max(4, offered) + 1):
+            beat = SENT[0] if cycle >= offered else noise(dut, rng)
+            drive(dut, {**beat, "rst": int(cycle < 4), f"{S}valid": int(cycle >= offered), f"{M}ready": cycle % 2})
+            await Timer(1, unit="ns")
+            assert int(getattr(dut, f"{S}ready").value) == (cycle >= 4), f"ready in cycle {cycle}"
+            await RisingEdge(dut.clk)
+        drive(dut, {f"{S}valid": 0})
+        await Timer(1, unit="ns")
+        assert int(getattr(dut, f"{M}valid").value)
+        assert sample(dut, JOB["outputs"]) == EXPECTED[0]
+
+
 @cocotb.test(skip=not STREAM or not JOB.get("registered"))
 async def ready_is_registered(dut: Any) -> None:
     """Within a cycle neither s_ready nor m_valid nor m_data follows an input."""

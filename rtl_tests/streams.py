@@ -37,6 +37,8 @@ class Stream:
     capacity: int | None = None
     #: s_ready and m_* depend on registers only.
     registered: bool = False
+    #: s_ready is low during reset.
+    waits_for_reset: bool = False
     #: Beats of the slow runs.
     short: int = 250
     #: Other output ports: the value after so many input beats.

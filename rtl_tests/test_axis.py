@@ -42,6 +42,7 @@ def test_axis_in(simulate: Callable[..., None], simulator: str, shape: tuple[int
         latency=1,
         capacity=1,
         levels={"frame_error": [int(count > flip) for count in range(401)]},
+        waits_for_reset=True,
     )
     parameters = {"WIDTH": width, "TDATA_W": tdata_width, "BEATS": frame}
     simulate(simulator, "hg_axis_in", parameters, job)

@@ -42,6 +42,8 @@ def print_verdict(verdict: Verdict) -> None:
         cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
         state = "[green]equal[/]" if v.ok else "[red]different[/]"
         out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
+        if v.ok and v.coverage:
+            out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
         for failure in v.failures:
             err.print(f"  {plain(failure)}", soft_wrap=True)
     where = verdict.first_divergence
@@ -85,6 +87,13 @@ def _print_oracle(oracle: OracleVerdict) -> None:
         names = next(name for name, why in oracle.left.items() if why == reason)
         more = f" and {count - 1} more" if count > 1 else ""
         out.print(escape(printable(f"  not compared: {names}{more}: {reason}")), soft_wrap=True)
+
+
+def _seen(coverage: dict[str, Any], kind: str) -> str:
+    """How many streams were seen in a state, and the names of a few that were not."""
+    count, never = coverage["streams"], coverage[f"never_{kind}"]
+    rest = ", ".join(never[:6]) + (", ..." if len(never) > 6 else "")
+    return f"{kind} {count - len(never)} of {count}" + (f" (not {escape(rest)})" if never else "")
 
 
 def print_summary(summary: dict[str, Any]) -> None:

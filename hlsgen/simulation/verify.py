@@ -30,18 +30,23 @@ from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import to_text
 from hlsgen.verilog.bench_config import testbench_config
 
-TESTS = ["full_rate", "random_stalls", "reset_mid_frame"]
+TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
 
 
 @dataclass(frozen=True)
 class SimulatorVerdict:
-    """What one simulator said. `failures`: messages of failed tests."""
+    """What one simulator said. `failures`: messages of failed tests.
+
+    `coverage`: the number of `streams`, ports included, and the names of those that were `never_stalled` (valid and
+    not ready) and `never_starved` (ready and not valid) in long_stalls; None if it did not come to its end.
+    """
 
     samples: int
     mismatches: int
     cycles: dict[str, int | None]
     failures: list[str]
     first_divergence: dict[str, Any] | None
+    coverage: dict[str, Any] | None = None
 
     @property
     def ok(self) -> bool:
@@ -200,7 +205,7 @@ def _judge(outcome: Outcome, samples: int, predicted: dict[str, int]) -> Simulat
         if cycles[key] != wanted and (outcome.passed or cycles[key] is not None):
             found.append(f"{key} is {cycles[key]} cycles, predicted {wanted}")
     mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
-    return SimulatorVerdict(samples, mismatches, cycles, found, result.get("first_divergence"))
+    return SimulatorVerdict(samples, mismatches, cycles, found, result.get("first_divergence"), result.get("coverage"))
 
 
 def failures(outcome: Outcome) -> list[str]:

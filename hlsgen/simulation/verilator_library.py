@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -19,7 +20,14 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import native_worker
 from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, require, time_limit
+from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stream_codec import pack, to_wire, unpack
+
+#: What `NativeCore.soak` can find, by the number that native.cpp gives it.
+ERRORS = (
+    "", "the output changed during a stall", "tvalid fell during a stall", "an output beat differs", "tlast is wrong",
+    "frame_error rose", "no beat moves",
+)  # fmt: skip
 
 
 def tool_environment() -> dict[str, str]:
@@ -101,6 +109,21 @@ def _stopped(got: int, beats: int) -> HlsgenError:
     return fail("HG053", "verilator", f"the core stopped after {got} of {beats} output beats.")
 
 
+class _Counts(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_uint64) for name in ("cycles", "sent", "taken", "resets", "error", "cycle", "beat")]
+
+
+@dataclass(frozen=True)
+class Soaked:
+    """Cycles, beats and resets of a soak, and the first thing that was wrong, "" if nothing was."""
+
+    cycles: int
+    sent: int
+    taken: int
+    resets: int
+    error: str
+
+
 class NativeCore:
     """A compiled core in this process. Not thread-safe; a context manager, it frees the model."""
 
@@ -147,3 +170,25 @@ class NativeCore:
         if got != beats:
             raise _stopped(got, beats)
         return unpack(taken, network.orders[-1], design.output, graph.output.shape)
+
+    def soak(self, codes: Array, cycles: int, seed: int) -> Soaked:
+        """Random stalls of both ports and random resets, from a reset on; every output beat is compared.
+
+        codes (frames, *shape): sent in a circle. The same for the same arguments.
+        """
+        network, design = self.build.network, self.build.design
+        sent, words = vector_words(network, codes)
+        sent, expected = np.ascontiguousarray(sent), np.ascontiguousarray(words[network.nodes[-1].name])
+        ones = np.full((1, *self.build.graph.output.shape), -1)
+        mask = np.ascontiguousarray(pack(ones, network.orders[-1], design.output))
+        settled = self.build.timing.latency + self.build.timing.interval
+        counts = _Counts()
+        sent_at, expected_at, mask_at = (table.ctypes.data_as(ctypes.c_void_p) for table in (sent, expected, mask))
+        self.core.core_soak(
+            self.handle, int(design.reset_active_low), sent_at, ctypes.c_uint64(len(sent)), sent.shape[1],
+            ctypes.c_uint64(design.input.beats), expected_at, mask_at, expected.shape[1],
+            ctypes.c_uint64(design.output.beats), ctypes.c_uint64(settled), ctypes.c_uint64(20 * settled + 2000),
+            ctypes.c_uint64(cycles), ctypes.c_uint64(seed), ctypes.byref(counts),
+        )  # fmt: skip
+        where = f" in cycle {counts.cycle}, at output beat {counts.beat}" if counts.error else ""
+        return Soaked(counts.cycles, counts.sent, counts.taken, counts.resets, ERRORS[counts.error] + where)

@@ -13,12 +13,18 @@ from hlsgen.verilog.netlist import Design
 
 #: Elements of a frame whose order is listed for the testbench.
 MAX_LISTED = 1 << 16
+#: How often a core is filled until nothing moves, and emptied, at most.
+_BURSTS = 3
+#: Handshakes that are looked at meanwhile, at most: a second or two.
+_MAX_LOOKS = 1_000_000
 
 
 def testbench_config(design: Design, network: Network, timing: Timing) -> dict[str, Any]:
-    """The values that tb/test_top.py reads: ports, frames, and the streams that it monitors."""
+    """The values that tb/test_top.py reads: ports, frames, all streams, and those that it compares (`monitors`)."""
     output = network.nodes[-1]
     last = next((s for s in reversed(network.nodes) if s.layer), output)
+    streams = [name for node in network.nodes[:-1] for name in node.outputs]
+    burst_cycles = max(20_000, 3 * timing.latency + 6 * timing.interval)
     return {
         "top": design.top,
         "reset": design.reset,
@@ -28,7 +34,11 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "beats_out": design.output.beats,
         "latency": timing.latency,
         "interval": timing.interval,
-        "stall_frames": max(2, min(8, 20000 // max(1, timing.interval))),
+        "stall_frames": max(2, min(8, 20_000 // timing.interval), 400 // timing.interval),
+        "burst_rounds": _BURSTS,
+        "burst_cycles": burst_cycles,
+        "coverage_stride": 1 + burst_cycles * len(streams) // _MAX_LOOKS,
+        "streams": streams,
         "output": {"layer": last.layer, **_port(network, output, len(network.orders) - 1)},
         "monitors": [
             {"stream": s.name, "layer": s.layer, **_port(network, s, s.position + 1)}

@@ -4,9 +4,10 @@
 // Parameters  WIDTH   payload bits of a beat, the low bits of tdata
 //             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
 //             BEATS   beats of a frame
-// Latency     1 cycle, full throughput; tready depends on m_ready of the same cycle
+// Latency     1 cycle, full throughput; tready depends on m_ready and rst of the same cycle
 // Contract    beats are counted, tlast is not needed; frame_error is set, until reset, when a
-//             beat is accepted whose tlast does not match the count.
+//             beat is accepted whose tlast does not match the count. tready is low during reset:
+//             a beat that is offered then waits, and is the first one after it.
 `default_nettype none
 module hg_axis_in #(
     parameter integer WIDTH   = 12,
@@ -49,7 +50,7 @@ module hg_axis_in #(
     reg             valid_reg;
     wire            en = m_ready || !valid_reg;
 
-    assign s_axis_tready = en;
+    assign s_axis_tready = en && !rst;
     assign m_data        = data_reg;
     assign m_valid       = valid_reg;
 

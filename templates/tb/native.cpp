@@ -1,7 +1,8 @@
-// Drives a verilated core at full rate from a C array: beats in, beats out.
+// Drives a verilated core from a C array: at full rate, beats in, beats out; or with random stalls and resets.
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <vector>
 
 #include "Vtop.h"
 #include "verilated.h"
@@ -27,6 +28,19 @@ template <std::size_t N>
 void get(const VlWide<N>& port, uint8_t* data, int bytes) {
     std::memcpy(data, &port[0], bytes);
 }
+
+// Numbers that look random, the same for the same seed (xorshift).
+struct Random {
+    uint64_t state;
+    uint64_t operator()() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        return state;
+    }
+    uint64_t below(uint64_t count) { return (*this)() % count; }
+    bool one_in_256(unsigned times) { return ((*this)() >> 32 & 255) < times; }
+};
 
 }  // namespace
 
@@ -87,6 +101,102 @@ uint64_t core_run(void* handle, const uint8_t* in, uint64_t in_beats, int in_byt
     core->m_axis_tready = 0;
     core->eval();
     return got;
+}
+
+// What core_soak has done, and the first thing that was wrong.
+struct Soak {
+    uint64_t cycles, sent, taken, resets;
+    uint64_t error;        // 0: nothing; the others stand in verilator_library.py
+    uint64_t cycle, beat;  // of the error: since the call, and of the output since the first frame of `in`
+};
+
+// Random stalls of both ports, and random resets, for so many cycles. The beats of `in` and `out` go in a circle; after
+// a reset they begin with any frame. `mask`: the bits of an output beat that count. `settled`: cycles after which a core
+// that is left alone has come to rest.
+void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beats, int in_bytes, uint64_t in_frame,
+               const uint8_t* out, const uint8_t* mask, int out_bytes, uint64_t out_frame, uint64_t settled,
+               uint64_t patience, uint64_t cycles, uint64_t seed, Soak* soak) {
+    auto* core = static_cast<Vtop*>(handle);
+    Random draw{seed * 0x9E3779B97F4A7C15u + 0x2545F4914F6CDD1Du};
+    for (int i = 0; i < 8; ++i) draw();
+    const unsigned odds[] = {0, 0, 0, 16, 64, 128, 240, 256};
+    const uint64_t frames = in_beats / in_frame, out_beats = frames * out_frame;
+    std::vector<uint8_t> data(out_bytes), before(out_bytes);
+    *soak = Soak{};
+    uint64_t phase = 0, place_in = 0, place_out = 0, quiet = 0;
+    int reset = 0, age = 0;  // cycles that the reset still lasts; since it began
+    bool offered = false, held = false, held_last = false;
+    unsigned idle = 0, stall = 0;
+    for (uint64_t cycle = 0; cycle < cycles && !soak->error; ++cycle) {
+        if (phase == 0) {
+            phase = 1 + draw.below(draw.below(2) ? 3 * settled : 12);
+            idle = odds[draw.below(8)];
+            stall = odds[draw.below(8)];
+            if (cycle == 0 || draw.below(16) == 0) {
+                reset = 2 + static_cast<int>(draw.below(4));
+                age = 0;
+                const uint64_t frame = draw.below(frames);
+                place_in = frame * in_frame;
+                place_out = frame * out_frame;
+                offered = held = false;
+                ++soak->resets;
+            }
+        }
+        --phase;
+        core->HLSGEN_RESET = (reset > 0) != (active_low != 0);
+        // What is taken in the first cycle of a reset is lost with the rest.
+        if (!offered && age > 0 && !draw.one_in_256(idle)) {
+            offered = true;
+            put(core->s_axis_tdata, in + place_in * in_bytes, in_bytes);
+            core->s_axis_tlast = (place_in + 1) % in_frame == 0;
+        }
+        const bool take = !draw.one_in_256(stall);
+        core->s_axis_tvalid = offered;
+        core->m_axis_tready = take;
+        core->eval();
+        const bool moved_in = offered && core->s_axis_tready;
+        const bool valid = core->m_axis_tvalid && age > 1;
+        if (valid) {
+            get(core->m_axis_tdata, data.data(), out_bytes);
+            const bool last = core->m_axis_tlast;
+            if (held && (data != before || last != held_last)) soak->error = 1;
+            const uint8_t *wanted = out + place_out * out_bytes, *used = mask + place_out % out_frame * out_bytes;
+            for (int i = 0; i < out_bytes; ++i)
+                if ((data[i] ^ wanted[i]) & used[i]) soak->error = 3;
+            if (last != ((place_out + 1) % out_frame == 0)) soak->error = 4;
+            before = data;
+            held_last = last;
+        } else if (held) {
+            soak->error = 2;
+        }
+        if (age > 1 && core->frame_error) soak->error = 5;
+        const bool moved_out = valid && take;
+        quiet = (moved_in || moved_out) ? 0 : quiet + (offered && take);
+        if (quiet > patience) soak->error = 6;
+        if (soak->error) {
+            soak->cycle = cycle;
+            soak->beat = place_out;
+        }
+        core->clk = 1;
+        core->eval();
+        core->clk = 0;
+        held = valid && !take;
+        if (moved_in) {
+            offered = false;
+            place_in = (place_in + 1) % in_beats;
+            ++soak->sent;
+        }
+        if (moved_out) {
+            place_out = (place_out + 1) % out_beats;
+            ++soak->taken;
+        }
+        if (reset > 0) --reset;
+        if (age < 2) ++age;
+        ++soak->cycles;
+    }
+    core->s_axis_tvalid = 0;
+    core->m_axis_tready = 0;
+    core->eval();
 }
 
 #ifdef HLSGEN_WEIGHTS

@@ -16,7 +16,7 @@ from pathlib import Path
 from cocotb_tools.runner import Verilator, get_runner
 
 HERE = Path(__file__).resolve().parent
-TESTS = ["full_rate", "random_stalls", "reset_mid_frame"]
+TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
 
 
 class LeanVerilator(Verilator):

@@ -29,6 +29,8 @@ SEED = int(os.environ.get("HLSGEN_SEED", "1"))
 MONITOR = os.environ.get("HLSGEN_MONITOR") == "1"
 CONFIG = json.loads((HERE / "config.json").read_text())
 RESULTS: dict[str, object] = {}
+#: Cycles of a reset.
+RESET_CYCLES = 4
 
 
 def words(name: str) -> list[int]:
@@ -48,6 +50,44 @@ def differs(port, beat: int, actual: int, expected: int) -> bool:
     return (actual ^ expected) & ((1 << used * port["bits"]) - 1) != 0
 
 
+def steady():
+    """A pace: offers and takes in every cycle."""
+    while True:
+        yield True, True
+
+
+def at_random(rng, idle: float, stall: float, cycles: int | None = None):
+    """A pace: no beat is offered with probability `idle`, none taken with probability `stall`, in each cycle."""
+    while cycles is None or cycles > 0:
+        yield rng.random() >= idle, rng.random() >= stall
+        cycles = None if cycles is None else cycles - 1
+
+
+class Coverage:
+    """Which streams have been seen stalled (valid && !ready) and starved (ready && !valid): ports and all inside."""
+
+    def __init__(self, dut) -> None:
+        self.open = {
+            "port_in": (dut.s_axis_tvalid, dut.s_axis_tready),
+            "port_out": (dut.m_axis_tvalid, dut.m_axis_tready),
+        }
+        self.open |= {s: (getattr(dut, f"{s}_valid"), getattr(dut, f"{s}_ready")) for s in CONFIG["streams"]}
+        self.never = {"stalled": list(self.open), "starved": list(self.open)}
+        self.streams = len(self.open)
+
+    def look(self) -> None:
+        """Takes the state of this cycle, of the streams of which something has not been seen."""
+        for name, (valid, ready) in list(self.open.items()):
+            is_valid, is_ready = valid.value == 1, ready.value == 1
+            if is_valid == is_ready:
+                continue
+            never = self.never["stalled" if is_valid else "starved"]
+            if name in never:
+                never.remove(name)
+                if not any(name in names for names in self.never.values()):
+                    del self.open[name]
+
+
 class Core:
     """The core under test and its two ports."""
 
@@ -55,7 +95,8 @@ class Core:
         self.dut = dut
         self.clk = dut.clk
         self.reset = getattr(dut, CONFIG["reset"])
-        self.cycle = 0
+        self.cycle = self.sent = self.taken = 0
+        self.coverage: Coverage | None = None
         self.probes = [
             (getattr(dut, f"{m['stream']}_data"), getattr(dut, f"{m['stream']}_valid"),
              getattr(dut, f"{m['stream']}_ready"), [], m)
@@ -97,37 +138,45 @@ class Core:
                 return
         raise AssertionError(f"no response to the write of {data:x} to {address:x}")
 
-    async def pulse_reset(self) -> None:
-        """Holds reset for a few cycles."""
+    async def hold_reset(self, cycles) -> None:
+        """Reset for so many cycles, whatever the ports do meanwhile."""
         self.reset.value = 0 if CONFIG["reset_active_low"] else 1
-        self.dut.s_axis_tvalid.value = 0
-        for _ in range(4):
+        for _ in range(cycles):
             await RisingEdge(self.clk)
         self.reset.value = 1 if CONFIG["reset_active_low"] else 0
+
+    async def pulse_reset(self) -> None:
+        """Reset for a few cycles, and some more in which no beat is offered."""
+        self.dut.s_axis_tvalid.value = 0
+        await self.hold_reset(RESET_CYCLES)
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
 
-    async def stream(self, beats, count, idle=0.0, stall=0.0, burst=0, stop_at=None):
+    async def stream(self, beats, count=None, pace=None, stop_at=None, lasts=None):
         """Sends `beats` and takes `count` beats; gives (data, first input cycle, output cycles).
 
-        idle, stall: probability of withholding tvalid, tready in a cycle. burst: now and
-        then tready is withheld for up to so many cycles. stop_at: leave after
-        so many cycles. The output must hold still while it is stalled.
+        pace: yields, for each cycle, whether a beat is offered and whether one is taken; steady() if not given.
+        When it ends, the rest goes at full rate. Without `count` the beats are sent again and again until then,
+        and the last frame is completed. stop_at: leave after so many cycles. lasts: tlast of the beats, which
+        frame_error must judge. The output must hold still while it is stalled.
         """
-        dut, clk, rng = self.dut, self.clk, random.Random(SEED)
+        dut, clk, pace = self.dut, self.clk, pace or steady()
         s_ready, m_valid, m_data, m_last = dut.s_axis_tready, dut.m_axis_tvalid, dut.m_axis_tdata, dut.m_axis_tlast
         s_valid, s_data, s_last, m_ready = dut.s_axis_tvalid, dut.s_axis_tdata, dut.s_axis_tlast, dut.m_axis_tready
         per_frame, out_frame = CONFIG["beats_in"], CONFIG["beats_out"]
         patience = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000
-        got, times, first = [], [], None
-        held_back = 0
+        got, times, first, wrong = [], [], None, False
+        endless, total, stride = count is None, len(beats), CONFIG["coverage_stride"]
         sent, offered, ready, quiet, held, start = 0, False, False, 0, None, self.cycle
-        while len(got) < count or (stop_at is None and (offered or sent < len(beats))):
+        while endless or len(got) < count or (stop_at is None and (offered or sent < total)):
+            if lasts is not None:
+                assert dut.frame_error.value == wrong, f"frame_error is not {int(wrong)} after {sent} beats"
             if offered and s_ready.value == 1:
                 first = self.cycle if first is None else first
+                wrong |= lasts is not None and lasts[sent] != ((sent + 1) % per_frame == 0)
                 sent, offered, quiet = sent + 1, False, 0
             valid = m_valid.value == 1
-            if valid and (ready or stall or burst):
+            if valid:
                 data = int(m_data.value)
                 assert held is None or held == data, f"tdata changed during a stall in cycle {self.cycle}"
                 held = None if ready else data
@@ -141,28 +190,67 @@ class Core:
                 assert held is None, f"tvalid fell during a stall in cycle {self.cycle}"
             if self.probes:
                 self.probe()
+            if self.coverage and self.cycle % stride == 0:
+                self.coverage.look()
             if stop_at is not None and self.cycle - start >= stop_at:
                 break
             quiet += 1
             assert quiet < patience, f"no beat moved for {quiet} cycles (sent {sent}, got {len(got)})"
-            if not offered and sent < len(beats) and (not idle or rng.random() >= idle):
-                s_data.value = beats[sent]
-                s_last.value = 1 if (sent + 1) % per_frame == 0 else 0
+            self.sent, self.taken = sent, len(got)
+            offer, ready = next(pace, (None, True))
+            if offer is None:
+                offer, pace = True, steady()
+                if endless:
+                    endless, total = False, -(-(sent + offered) // per_frame) * per_frame
+                    count = total // per_frame * out_frame
+            if not offered and offer and (endless or sent < total):
+                s_data.value = beats[sent % len(beats)]
+                s_last.value = lasts[sent] if lasts is not None else (sent + 1) % per_frame == 0
                 s_valid.value = 1
                 offered = True
             elif not offered:
                 s_valid.value = 0
-            if held_back:
-                held_back -= 1
-            elif burst and rng.random() < 2 / burst:
-                held_back = rng.randint(1, burst)
-            ready = not held_back and (not stall or rng.random() >= stall)
             m_ready.value = 1 if ready else 0
             await RisingEdge(clk)
             self.cycle += 1
         s_valid.value = 0
         m_ready.value = 0
         return got, first, times
+
+    def bursts(self, coverage: Coverage):
+        """A pace: fills the core until nothing moves, lets it run, empties it, goes on at random, and again.
+
+        Until every stream has been seen stalled and starved, and at least twice; at most
+        CONFIG["burst_rounds"] times, and CONFIG["burst_cycles"] cycles if the core is large.
+        """
+        rng, settled = random.Random(SEED + 1), CONFIG["latency"] + CONFIG["interval"]
+        end = self.cycle + CONFIG["burst_cycles"]
+        for number in range(CONFIG["burst_rounds"]):
+            yield from self.until_still(True, False, settled, end)
+            coverage.look()
+            yield from at_random(rng, 0, 0, rng.randint(1, settled))
+            yield from self.until_still(False, True, settled, end)
+            coverage.look()
+            yield from at_random(rng, rng.choice((0, 0.2, 0.8)), rng.choice((0.1, 0.5, 0.9)), rng.randint(1, settled))
+            if self.cycle >= end or (number and not coverage.open):
+                return
+
+    def until_still(self, offer: bool, take: bool, settled: int, end: int):
+        """A pace: the same until no beat has passed a port for `settled` cycles, but not beyond the cycle `end`."""
+        quiet, before, start = 0, None, self.cycle
+        # Every stream holds less than four frames.
+        limit = 20 * settled + 2000 + 4 * CONFIG["interval"] * len(CONFIG["streams"])
+        while quiet < settled and self.cycle < end:
+            yield offer, take
+            now = (self.sent, self.taken)
+            quiet, before = quiet + 1 if now == before else 0, now
+            port = "output was stalled" if offer else "input was idle"
+            assert self.cycle - start < limit, f"beats still move after {limit} cycles in which the {port}"
+
+    def forget(self) -> None:
+        """Takes what comes between the layers for the first frame again."""
+        for probe in self.probes:
+            probe[3].clear()
 
     def probe(self) -> None:
         """Takes what moves between the layers in this cycle."""
@@ -171,20 +259,22 @@ class Core:
                 taken.append((int(data.value), self.cycle))
 
     def compare(self, test: str, got, times, expected) -> None:
-        """Records and raises at the first differing beat."""
+        """Records and raises at the first differing beat. `expected` again and again, if more came out."""
         self.compare_layers(test)
         port = CONFIG["output"]
-        wrong = [i for i, pair in enumerate(zip(got, expected, strict=True)) if differs(port, i, *pair)]
+        wrong = [i for i, word in enumerate(got) if differs(port, i, word, expected[i % len(expected)])]
         record(f"{test}.mismatches", len(wrong))
         if wrong:
-            self.diverge(test, port, wrong[0], got[wrong[0]], expected[wrong[0]], times[wrong[0]])
+            at = wrong[0] % len(expected)
+            self.diverge(test, port, at, got[wrong[0]], expected[at], times[wrong[0]])
 
     def compare_layers(self, test: str) -> None:
         for *_, taken, monitor in self.probes:
             expected = words(f"{monitor['stream']}.hex")
-            for i, ((data, cycle), wanted) in enumerate(zip(taken, expected, strict=False)):
-                if differs(monitor, i, data, wanted):
-                    self.diverge(test, monitor, i, data, wanted, cycle)
+            for i, (data, cycle) in enumerate(taken):
+                at = i % len(expected)
+                if differs(monitor, i, data, expected[at]):
+                    self.diverge(test, monitor, at, data, expected[at], cycle)
 
     @staticmethod
     def diverge(test: str, port, beat: int, actual: int, expected: int, cycle: int) -> None:
@@ -229,12 +319,22 @@ async def random_stalls(dut):
     frames = min(len(expected) // CONFIG["beats_out"], CONFIG["stall_frames"])
     beats, expected = beats[: frames * CONFIG["beats_in"]], expected[: frames * CONFIG["beats_out"]]
     await core.start()
-    # Bursts of a frame's length fill every buffer up to the input.
-    for idle, stall, burst in ((0.5, 0.0, 0), (0.0, 0.6, 0), (0.4, 0.4, 0), (0.0, 0.0, 2 * CONFIG["interval"])):
-        got, _, times = await core.stream(beats, len(expected), idle, stall, burst)
+    for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4)):
+        got, _, times = await core.stream(beats, len(expected), at_random(random.Random(SEED), idle, stall))
         core.compare("random_stalls", got, times, expected)
-        for probe in core.probes:
-            probe[3].clear()
+        core.forget()
+
+
+@cocotb.test()
+async def long_stalls(dut):
+    """Stalls and pauses longer than all buffers, until every stream has been seen stalled and starved, if it can be."""
+    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    await core.start()
+    core.coverage = Coverage(dut)
+    got, _, times = await core.stream(beats, pace=core.bursts(core.coverage))
+    never = core.coverage.never
+    record("coverage", {"streams": core.coverage.streams, **{f"never_{kind}": names for kind, names in never.items()}})
+    core.compare("long_stalls", got, times, expected)
 
 
 @cocotb.test()
@@ -250,14 +350,52 @@ async def reset_mid_frame(dut):
     points = [latency, latency + interval // 2, *(rng.randint(1, latency + 2 * interval) for _ in range(6))]
     for i, cycles in enumerate(points):
         stall = 0.3 if i % 2 else 0.0
-        await core.stream(beats, 10**9, stall, stall, stop_at=cycles)
+        await core.stream(beats, 10**9, at_random(rng, stall, stall), stop_at=cycles)
         await core.pulse_reset()
-        for probe in core.probes:
-            probe[3].clear()
+        core.forget()
         got, _, times = await core.stream(beats[: frames * CONFIG["beats_in"]], count)
         core.compare("reset_mid_frame", got, times, expected[:count])
-        for probe in core.probes:
-            probe[3].clear()
+        core.forget()
+
+
+@cocotb.test()
+async def offers_in_reset(dut):
+    """A beat that is offered in any cycle of a reset, or right after it, waits and is the first of a frame."""
+    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    await core.start()
+    # From the second cycle of the reset on; of a large core around its end only.
+    small = CONFIG["latency"] < 2000
+    for cycles in range(1 if small else RESET_CYCLES - 1, RESET_CYCLES + (4 if small else 2)):
+        cocotb.start_soon(core.hold_reset(RESET_CYCLES))
+        for _ in range(cycles):
+            await RisingEdge(core.clk)
+        got, _, times = await core.stream(beats[: CONFIG["beats_in"]], CONFIG["beats_out"])
+        core.compare("offers_in_reset", got, times, expected)
+        core.forget()
+        assert dut.frame_error.value == 0, f"frame_error after a beat offered {cycles} cycles after reset began"
+
+
+@cocotb.test()
+async def frame_errors(dut):
+    """tlast early, late and missing: frame_error stays from the wrong beat to reset, and beats are counted all the same."""
+    core, beats, expected, frame = Core(dut), words("input.hex"), words("expected.hex"), CONFIG["beats_in"]
+    await core.start()
+    beats, expected = beats[: 2 * frame], expected[: 2 * CONFIG["beats_out"]]
+    end, middle = frame - 1, (frame - 1) // 2
+    # Beats whose tlast is wrong: missing; too early, in addition; moved forward; moved back.
+    for wrong in [{end}] + ([{middle}, {middle, end}, {end, frame}] if frame > 1 else []):
+        lasts = [((i + 1) % frame == 0) != (i in wrong) for i in range(2 * frame)]
+        whole = wrong == {end}
+        got, _, times = await core.stream(beats, len(expected) if whole else 0, lasts=lasts)
+        if whole:
+            core.compare("frame_errors", got, times, expected)
+        assert dut.frame_error.value == 1, f"no frame_error, with tlast wrong at {sorted(wrong)}"
+        await core.pulse_reset()
+        core.forget()
+        assert dut.frame_error.value == 0, "frame_error survived reset"
+    got, _, times = await core.stream(beats[:frame], CONFIG["beats_out"])
+    core.compare("frame_errors", got, times, expected)
+    assert dut.frame_error.value == 0, "frame_error after reset and a well-formed frame"
 
 
 @cocotb.test()

@@ -1,0 +1,156 @@
+"""Random stalls and resets on random designs, compiled by Verilator: every output beat is compared, for hours.
+
+    python tests/fuzz/soak.py --seconds 3600 --seed 1 --keep findings
+
+Each design is a random model with a random folding, port and polarity of reset. What differs is written with its seed and
+the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import image_nets
+import numpy as np
+import onnx
+from random_graphs import datapath, perceptron
+
+import hlsgen
+from hlsgen.dataflow.workload import works_of
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.simulation.verilator_library import NativeCore
+from hlsgen.testbench.stimuli import stimuli
+
+#: Cycles between two looks at the clock, and frames that are sent in a circle.
+CYCLES, FRAMES = 200_000, 64
+#: Products of a frame above which a design is left out: it compiles and runs for too long.
+PRODUCTS = 20_000
+
+
+def model(seed: int) -> onnx.ModelProto:
+    """The same for the same seed: a perceptron, an image network, or a chain of quantizers."""
+    rng = np.random.default_rng([seed, 0])
+    kind = rng.random()
+    if kind < 0.4:
+        return perceptron(seed, powers=bool(rng.random() < 0.5))
+    if kind < 0.9:
+        return image_nets.network(str(rng.choice(list(image_nets.NETWORKS))), seed, size=int(rng.integers(4, 7)))
+    return datapath(seed)
+
+
+def design(seed: int, folder: Path) -> hlsgen.Build | None:
+    """A build of the model in `folder`/core; None if it is refused or too large."""
+    rng = np.random.default_rng([seed, 1])
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model(seed), folder / "model.onnx")
+    cycles = [None, 1, 1, 1, 4, 16, 64][int(rng.integers(7))]
+    low, lanes = bool(rng.random() < 0.5), int(rng.integers(1, 5))
+    try:
+        found = hlsgen.check(folder / "model.onnx", hlsgen.Options(target_cycles=cycles))
+        if sum(work.macs for work in works_of(found.graph).values()) > PRODUCTS:
+            return None
+        folding = None if rng.random() < 0.5 else _folding(rng, found)
+        options = hlsgen.Options(
+            target_cycles=None if folding else cycles, folding=folding or {}, reset_active_low=low,
+            lanes=None if works_of(found.graph) else lanes,
+        )  # fmt: skip
+        return hlsgen.build(folder / "model.onnx", folder / "core", options)
+    except HlsgenError:
+        return None
+
+
+def soak(seed: int, seconds: float, folder: Path, total: Counter[str], chunks: int | None = None) -> str:
+    """Runs the design of this seed; gives what was wrong, or "". Counts go to `total`."""
+    build = design(seed, folder)
+    if build is None:
+        total["left out"] += 1
+        return ""
+    return run(build, folder / "core", folder / "sim", seed, seconds, total, chunks)
+
+
+def run(
+    build: hlsgen.Build, core: Path, work: Path, seed: int, seconds: float, total: Counter[str], chunks: int | None
+) -> str:  # fmt: skip
+    """The hardware in `core`, for so many seconds, or `chunks` times CYCLES cycles."""
+    codes = stimuli(build.network, FRAMES, seed)
+    with NativeCore(build, core, work) as native:
+        total["designs"] += 1
+        end, chunk = time.monotonic() + seconds, 0
+        while (chunk < chunks) if chunks is not None else (chunk == 0 or time.monotonic() < end):
+            found = native.soak(codes, CYCLES, seed * 100_000 + chunk)
+            total.update(cycles=found.cycles, beats=found.sent + found.taken, resets=found.resets)
+            if found.error:
+                return f"chunk {chunk}: {found.error}"
+            chunk += 1
+    return ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Random stalls and resets on random designs.")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first design; the next ones follow")
+    parser.add_argument("--designs", type=int, default=None, help="at most so many")
+    parser.add_argument("--each", type=float, default=30.0, help="seconds for a design, beside its compilation")
+    parser.add_argument("--chunks", type=int, default=None, help=f"so many times {CYCLES} cycles for each, instead")
+    parser.add_argument("--keep", type=Path, default=Path("findings"), help="folder for designs that differ")
+    args = parser.parse_args()
+    total: Counter[str] = Counter()
+    start, seed = time.monotonic(), args.seed
+    while args.designs is None or seed < args.seed + args.designs:
+        left = args.seconds - (time.monotonic() - start)
+        if left <= 0:
+            break
+        with tempfile.TemporaryDirectory(prefix="hlsgen-") as folder:
+            try:
+                wrong = soak(seed, min(args.each, left), Path(folder), total, args.chunks)
+            except Exception:
+                wrong = traceback.format_exc()
+            if wrong:
+                total["findings"] += 1
+                _keep(args.keep, seed, wrong)
+        seed += 1
+        print(f"{seed - args.seed} seeds, {time.monotonic() - start:.0f} s: {line(total)}", flush=True)
+    return int(total["findings"] > 0)
+
+
+def line(total: Counter[str]) -> str:
+    return (
+        f"{total['designs']} designs ({total['left out']} left out), {total['beats']:,} beats, {total['cycles']:,} "
+        f"cycles, {total['resets']:,} resets, {total['findings']} findings"
+    )
+
+
+def _keep(folder: Path, seed: int, wrong: str) -> None:
+    """Writes a finding: the model, what was wrong, and the command that repeats it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(model(seed), folder / f"soak-{seed}.onnx")
+    chunks = f" --chunks {int(wrong.split()[1].rstrip(':')) + 1}" if wrong.startswith("chunk ") else ""
+    command = f"python tests/fuzz/soak.py --seed {seed} --designs 1{chunks}"
+    (folder / f"soak-{seed}.txt").write_text(f"seed {seed}: {wrong}\n{command}\n")
+    print(f"seed {seed}: {wrong}\n{command}", flush=True)
+
+
+def _folding(rng: np.random.Generator, found: hlsgen.Build) -> dict[str, dict[str, int]]:
+    """PE and SIMD of every layer that has them, any divisors."""
+    result = {}
+    for layer in json.loads(found.files["manifest.json"])["layers"]:
+        if "pe" in layer and "rows" in layer:
+            pe, simd = (
+                int(rng.choice([d for d in range(1, layer[side] + 1) if layer[side] % d == 0]))
+                for side in ("rows", "columns")
+            )
+            result[layer["name"]] = {"pe": pe, "simd": simd}
+    return result
+
+
+if __name__ == "__main__":
+    sys.exit(main())

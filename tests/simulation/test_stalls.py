@@ -1,0 +1,105 @@
+"""Units that ignore back-pressure, beats in reset, tlast at the wrong place: a bench of every build finds them.
+
+At an interval of one cycle, where nothing stalls by itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from branches import network
+from models import Net
+from paths import needs_icarus
+
+import hlsgen
+from hlsgen.simulation.cocotb_runner import simulate
+from hlsgen.simulation.verify import prepare
+from hlsgen.testbench.stimuli import stimuli
+
+pytestmark = [needs_icarus, pytest.mark.sim]
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> hlsgen.Build:
+    """Three branches that begin in a fork and meet behind FIFOs, a frame a cycle."""
+    folder = tmp_path_factory.mktemp("branches")
+    onnx.save(network([0.5, 0.25, 0.5], "Add Sub"), folder / "model.onnx")
+    build = hlsgen.build(folder / "model.onnx", folder / "core", hlsgen.Options(target_cycles=1, reset_active_low=True))
+    assert build.timing.interval == 1
+    return build
+
+
+def bench(build: hlsgen.Build, folder: Path, *tests: str) -> tuple[bool, dict[str, object], str]:
+    """Whether tests of the bench pass, on the files of the build as they lie in `folder`; what they record; the log."""
+    work = prepare(build, stimuli(build.network, 16, 1), folder / "work")
+    outcome = simulate(folder, work, work, folder / "sim", "icarus", list(tests))
+    return outcome.passed, outcome.result, outcome.log
+
+
+def written(build: hlsgen.Build, folder: Path, module: str = "", before: str = "", after: str = "") -> Path:
+    """The files of the build, one line of a module replaced."""
+    for name, data in build.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name == f"rtl/{module}.v":
+            assert data.count(before.encode()) == 1
+            data = data.replace(before.encode(), after.encode())
+        path.write_bytes(data)
+    return folder
+
+
+def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> None:
+    passed, result, log = bench(built, written(built, tmp_path), "long_stalls", "offers_in_reset", "frame_errors")
+    assert passed, log
+    coverage = result["coverage"]
+    assert isinstance(coverage, dict)
+    assert coverage["streams"] == 2 + sum(len(node.outputs) for node in built.network.nodes[:-1])
+    # FIFOs hold whatever the shorter branches are ahead.
+    assert not {"port_in", "port_out", "mv0", "mv1", "mv2", "add6", "add7"} & set(coverage["never_stalled"])
+    assert not {"port_in", "port_out", "s_axis", "mv0", "mv1", "mv2"} & set(coverage["never_starved"])
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize(
+    "module, before, after",
+    [
+        ("hg_mvu", "en = m_ready || !m_valid;", "en = 1'b1;"),
+        ("hg_axis_in", "en = m_ready || !valid_reg;", "en = 1'b1;"),
+        ("hg_fifo", "s_ready = count_reg != FULL;", "s_ready = 1'b1;"),
+        ("hg_fork", "done = done_reg | m_ready;", "done = {COUNT{1'b1}};"),
+        ("hg_slice", "s_ready = !full_reg;", "s_ready = 1'b1;"),
+        ("hg_rank", "en = m_ready || !valid_reg[LEVELS-1];", "en = 1'b1;"),
+    ],
+)
+def test_a_unit_that_ignores_stalls(built: hlsgen.Build, tmp_path: Path, module: str, before: str, after: str) -> None:
+    assert not bench(built, written(built, tmp_path, module, before, after), "long_stalls")[0]
+
+
+@pytest.mark.parametrize("active_low", [False, True])
+def test_a_port_that_takes_beats_in_reset(active_low: bool, tmp_path: Path) -> None:
+    model = Net((1, 4)).quant(0.25)
+    onnx.save(model.model(), tmp_path / "model.onnx")
+    options = hlsgen.Options(reset_active_low=active_low, input="fixed:6,3")
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", options)
+    spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", "en && !rst;", "en;")
+    passed, _, log = bench(build, spoilt, "offers_in_reset")
+    assert not passed, log
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("if (s_axis_tlast != last) error_reg <= 1'b1;", "if (s_axis_tlast && !last) error_reg <= 1'b1;"),
+        ("if (s_axis_tlast != last) error_reg <= 1'b1;", "if (!s_axis_tlast && last) error_reg <= 1'b1;"),
+        ("            error_reg <= 1'b0;\n", "            if (^error_reg === 1'bx) error_reg <= 1'b0;\n"),
+    ],
+)
+def test_a_port_that_misjudges_tlast(before: str, after: str, tmp_path: Path) -> None:
+    model = Net((1, 5)).quant(0.25)
+    onnx.save(model.model(), tmp_path / "model.onnx")
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", hlsgen.Options(input="fixed:6,3"))
+    spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", before, after)
+    assert not bench(build, spoilt, "frame_errors")[0]
