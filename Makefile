@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo quick test test-all fuzz lint bench docs clean
+.PHONY: setup setup-test demo quick test test-all fuzz mutate lint bench docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -48,6 +48,12 @@ MINUTES ?= 10
 SEED    ?= $(shell date +%s)
 fuzz: setup-test
 	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 60)) --seed $(SEED)
+
+# Mistakes in the Verilog library, one at a time: which one does simulation not find? All of them take hours.
+MODULES ?=
+SAMPLE  ?=
+mutate: setup-test
+	$(BIN)/python tests/mutation/mutate.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
