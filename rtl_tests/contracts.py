@@ -73,7 +73,7 @@ class Case:
     """A unit; `ports` are its inputs and outputs beside clk and rst, with bits.
 
     `names`: what a port of a link is, if it is not called by that name. `paths`: the combinational paths between
-    valid and ready ports that the unit's header names. `rewrite`: text of the module that is replaced. `only`: the one
+    valid and ready ports that the unit's header names. `rewrites`: texts of modules that are replaced. `only`: the one
     assertion of stream_contract.sv that is looked at.
     """
 
@@ -84,14 +84,14 @@ class Case:
     links: Sequence[Link]
     names: Mapping[str, str] = field(default_factory=dict)
     paths: frozenset[tuple[str, str]] = frozenset()
-    rewrite: tuple[str, str] | None = None
+    rewrites: tuple[tuple[str, str], ...] = ()
     only: str = "*"
 
     def __str__(self) -> str:
         return self.module + "".join(f"-{value}" for value in self.parameters.values() if not isinstance(value, str))
 
     def broken(self, old: str, new: str, only: str = "*") -> Case:
-        return replace(self, rewrite=(old, new), only=only)
+        return replace(self, rewrites=(*self.rewrites, (old, new)), only=only)
 
     def unit(self) -> str:
         """The unit with all modules under it."""
@@ -103,9 +103,9 @@ class Case:
                 texts[module] = (RTL / f"{module}.v").read_text()
                 todo += re.findall(r"^ *(hg_\w+) #\(", texts[module], re.MULTILINE)
         text = "".join(texts.values())
-        if self.rewrite:
-            assert text.count(self.rewrite[0]) == 1, self.rewrite
-            text = text.replace(*self.rewrite)
+        for old, new in self.rewrites:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
         return text
 
     def top(self) -> str:
