@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo quick test test-all fuzz soak lint bench docs clean
+.PHONY: setup setup-test demo quick test test-all fuzz soak mutate lint bench docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -52,6 +52,12 @@ fuzz: setup-test
 # Random stalls and resets on random designs in Verilator; what differs is kept in findings/ with the command that repeats it.
 soak: setup-test
 	$(BIN)/python tests/fuzz/soak.py --seconds $$(($(MINUTES) * 60)) --seed $(SEED)
+
+# Mistakes in the Verilog library, one at a time: which one does simulation not find? All of them take hours.
+MODULES ?=
+SAMPLE  ?=
+mutate: setup-test
+	$(BIN)/python tests/mutation/mutate.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .

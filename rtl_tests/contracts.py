@@ -1,0 +1,505 @@
+"""Formal contracts: what formal/stream_contract.sv says of a unit, proven with Yosys and ABC.
+
+A `Case` is a unit at one set of parameters and what becomes of every bit of every beat. `prove` builds, for each
+case, the unit between streams that do anything, with assertions about its ports, and lets ABC's property directed
+reachability decide whether any sequence of inputs, of any length, violates one. Nothing is assumed of the registers
+before the first reset.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import lcm, prod
+from pathlib import Path
+
+import pyosys
+from streams import RTL
+from windows import Geometry
+
+CONTRACT = Path(__file__).resolve().parent / "formal" / "stream_contract.sv"
+#: A bit of an output beat: (beat taken, bit of it), the constants 0 and 1, or None for anything.
+Bit = tuple[int, int] | int | None
+NOT_SAID = 4095
+
+
+@dataclass(frozen=True)
+class Link:
+    """From an input to an output: `sent` has the bits of every beat of a lap, in which `beats` beats are taken."""
+
+    source: str
+    sink: str
+    in_w: int
+    beats: int
+    sent: Sequence[Sequence[Bit]]
+    need: Sequence[int]
+    room: Sequence[int]
+    most: int
+    latency: int = 0
+    through: bool = False
+    others: str = "1'b1"
+
+    def parameters(self) -> dict[str, object]:
+        out_w = len(self.sent[0])
+        words = [_word(bit) for beat in self.sent for bit in beat]
+        return {
+            "IN_W": self.in_w, "OUT_W": out_w, "IN_BEATS": self.beats, "OUT_BEATS": len(self.sent),
+            "SOURCE": _packed(words, 24), "NEED": _packed(self.need, 16), "ROOM": _packed(self.room, 16),
+            "MOST": self.most, "LATENCY": self.latency, "THROUGH": int(self.through),
+        }  # fmt: skip
+
+
+def _word(bit: Bit) -> int:
+    match bit:
+        case None:
+            return 3
+        case int():
+            return 1 + bit
+        case beat, place:
+            return beat << 12 | place << 2
+
+
+def _packed(values: Iterable[int], bits: int) -> str:
+    values = list(values)
+    return f"{bits * len(values)}'h{sum(value << (bits * k) for k, value in enumerate(values)):x}"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A unit; `ports` are its inputs and outputs beside clk and rst, with bits.
+
+    `names`: what a port of a link is, if it is not called by that name. `paths`: the combinational paths between
+    valid and ready ports that the unit's header names. `rewrites`: texts of modules that are replaced. `only`: the one
+    assertion of stream_contract.sv that is looked at.
+    """
+
+    module: str
+    parameters: Mapping[str, object]
+    inputs: Mapping[str, int]
+    outputs: Mapping[str, int]
+    links: Sequence[Link]
+    names: Mapping[str, str] = field(default_factory=dict)
+    paths: frozenset[tuple[str, str]] = frozenset()
+    rewrites: tuple[tuple[str, str], ...] = ()
+    only: str = "*"
+
+    def __str__(self) -> str:
+        return self.module + "".join(f"-{value}" for value in self.parameters.values() if not isinstance(value, str))
+
+    def broken(self, old: str, new: str, only: str = "*") -> Case:
+        return replace(self, rewrites=(*self.rewrites, (old, new)), only=only)
+
+    def unit(self) -> str:
+        """The unit with all modules under it."""
+        texts: dict[str, str] = {}
+        todo = [self.module]
+        while todo:
+            module = todo.pop()
+            if module not in texts:
+                texts[module] = (RTL / f"{module}.v").read_text()
+                todo += re.findall(r"^ *(hg_\w+) #\(", texts[module], re.MULTILINE)
+        text = "".join(texts.values())
+        for old, new in self.rewrites:
+            assert text.count(old) == 1, old
+            text = text.replace(old, new)
+        return text
+
+    def top(self) -> str:
+        inputs = "".join(f", input wire [{bits - 1}:0] {name}" for name, bits in self.inputs.items())
+        outputs = "".join(f"    wire [{bits - 1}:0] {name};\n" for name, bits in self.outputs.items())
+        marks = "".join(f", input wire mark{k}" for k in range(len(self.links)))
+        ports = {name: name for name in ("clk", "rst", *self.inputs, *self.outputs)}
+        lines = [f"module top (input wire clk, input wire rst{inputs}{marks});", outputs]
+        lines.append(_instance(self.module, self.parameters, "dut", ports))
+        for k, link in enumerate(self.links):
+            ports = {"clk": "clk", "rst": "rst", "mark": f"mark{k}", "others": link.others}
+            for side, port in (("s", link.source), ("m", link.sink)):
+                stem, bracket, index = port.partition("[")
+                for what in ("data", "valid", "ready"):
+                    name = f"{stem}_{what}"
+                    ports[f"{side}_{what}"] = self.names.get(name, name) + (bracket + index if what != "data" else "")
+            lines.append(_instance("stream_contract", link.parameters(), f"link{k}", ports))
+        return "\n".join([*lines, "endmodule\n"])
+
+
+def _instance(module: str, parameters: Mapping[str, object], name: str, ports: Mapping[str, str]) -> str:
+    values = ", ".join(f".{key}({value})" for key, value in parameters.items())
+    return f"    {module} #({values}) {name} ({', '.join(f'.{port}({wire})' for port, wire in ports.items())});"
+
+
+#: Runs in a process of its own: an error of Yosys ends the process.
+_TRANSLATE = """
+import sys
+from pyosys import libyosys as ys
+for folder in sys.argv[2:]:
+    design = ys.Design()
+    run = lambda command: ys.run_pass(command, design)
+    run(f"read_verilog {folder}/unit.v")
+    run(f"read_verilog -formal -sv {sys.argv[1]} {folder}/top.sv")
+    run("hierarchy -check -top top; proc; flatten; memory_map; opt -fast")
+    run(f"write_json {folder}/top.json")
+    only = open(f"{folder}/only").read()
+    run(f"chformal -assert -remove t:$check c:link*.{only} %d")
+    run(f"select -assert-min 1 c:link*.{only}")
+    run("async2sync; chformal -lower; setundef -undriven -anyseq; simplemap; techmap; opt -fast")
+    run("dffunmap; setundef -anyseq; simplemap; aigmap; opt_clean")
+    run(f"write_aiger -I -B -zinit -no-startoffset {folder}/top.aig")
+print("DONE")
+"""
+
+
+def translate(cases: Sequence[Case], folder: Path) -> list[Path]:
+    """A folder for each case, with its netlist (top.json) and its and-inverter graph (top.aig)."""
+    folders = []
+    for k, case in enumerate(cases):
+        folders.append(folder / str(k))
+        folders[k].mkdir()
+        (folders[k] / "unit.v").write_text(case.unit())
+        (folders[k] / "top.sv").write_text(case.top())
+        (folders[k] / "only").write_text(case.only)
+    command = [sys.executable, "-c", _TRANSLATE, str(CONTRACT), *map(str, folders)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.rstrip().endswith("DONE"), done.stdout[-2000:] + done.stderr[-3000:]
+    return folders
+
+
+def prove(folder: Path, frames: int | None = None, seconds: int = 300) -> str:
+    """Of a folder of `translate`: "proved", "bounded" (no violation in so many frames), or ABC's words for the rest."""
+    engine = f"pdr -T {seconds}" if frames is None else f"bmc3 -F {frames} -T {seconds}"
+    abc = Path(str(pyosys.__file__)).parent / "yosys-abc"
+    command = [str(abc), "-c", f"read_aiger {folder}/top.aig; fold; strash; {engine}"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    text = done.stdout + done.stderr
+    if "Property proved" in text:
+        return "proved"
+    if f"No output asserted in {frames} frames" in text:
+        return "bounded"
+    return "violated" if "was asserted in frame" in text else text
+
+
+def combinational(folder: Path, case: Case) -> set[tuple[str, str]]:
+    """Pairs of a valid or ready input and a valid or ready output (or data output) that it reaches without a register."""
+    module = json.loads((folder / "top.json").read_text())["modules"]["top"]
+    readers: dict[object, list[Mapping[str, list[object]]]] = {}
+    for cell in module["cells"].values():
+        if cell["type"].startswith(("$dff", "$sdff", "$adff")) or cell["type"] in ("$scopeinfo", "$check", "$print"):
+            continue
+        directions, bits = cell["port_directions"], cell["connections"]
+        driven = {port: bits[port] for port in bits if directions[port] == "output"}
+        for port in bits:
+            if directions[port] == "input":
+                for bit in bits[port]:
+                    readers.setdefault(bit, []).append(driven)
+    names = module["netnames"]
+    found = set()
+    for name in case.inputs:
+        if not name.endswith(("valid", "ready", "en")):
+            continue
+        reached, todo = set(), list(names[name]["bits"])
+        while todo:
+            bit = todo.pop()
+            if bit not in reached:
+                reached.add(bit)
+                todo += [b for driven in readers.get(bit, []) for bits in driven.values() for b in bits]
+        found |= {(name, out) for out in case.outputs if out in names and reached & set(names[out]["bits"])}
+    return found
+
+
+# The units. A stream that leaves as it came: one beat in, the same out.
+
+
+def _plain(module: str, parameters: Mapping[str, object], width: int, link: Mapping[str, object]) -> Case:
+    """One input s, one output m."""
+    values: dict[str, object] = {"source": "s", "sink": "m", "in_w": width, **link}
+    made = Link(**values)  # type: ignore[arg-type]
+    inputs = {"s_data": width, "s_valid": 1, "m_ready": 1}
+    outputs = {"s_ready": 1, "m_data": len(made.sent[0]), "m_valid": 1}
+    return Case(module, parameters, inputs, outputs, [made])
+
+
+def _same(width: int) -> list[list[Bit]]:
+    return [[(0, bit) for bit in range(width)]]
+
+
+def fifo(width: int, depth: int, ahead: bool = False) -> Case:
+    """`ahead`: with the memory that is read a cycle ahead, which the library takes for large ones."""
+    link = {"beats": 1, "sent": _same(width), "need": [0], "room": [depth], "most": depth}
+    case = _plain("hg_fifo", {"WIDTH": width, "DEPTH": depth}, width, link)
+    return case.broken("(DEPTH >= 512 ||", "(DEPTH >= 1 ||") if ahead else case
+
+
+def slice_(width: int) -> Case:
+    link = {"beats": 1, "sent": _same(width), "need": [0], "room": [2], "most": 2}
+    return _plain("hg_slice", {"WIDTH": width}, width, link)
+
+
+def replay(width: int, length: int, repeat: int) -> Case:
+    stored = 4 if repeat == 1 and length > 2 else 2 * length
+    beats = [(turn, k) for turn in range(repeat) for k in range(length)]
+    sent: list[list[Bit]] = [[*((k, bit) for bit in range(width)), int(k == length - 1)] for _, k in beats]
+    room = [stored + (k if turn == repeat - 1 else 0) for turn, k in beats]
+    link = Link("s", "m", width, length, sent, [k for _, k in beats], room, length + stored + 1, latency=1)
+    inputs = {"s_data": width, "s_valid": 1, "m_ready": 1}
+    outputs = {"s_ready": 1, "m_data": width, "m_last": 1, "m_valid": 1}
+    parameters = {"WIDTH": width, "LENGTH": length, "REPEAT": repeat}
+    return Case("hg_replay", parameters, inputs, outputs, [link], names={"m_data": "{m_last, m_data}"})
+
+
+def width(unit: int, lanes: tuple[int, int], groups: tuple[int, int] | None = None) -> Case:
+    """Lanes and groups of the input and of the output."""
+    in_group, out_group = groups or lanes
+    count = lcm(in_group, out_group) if groups else lcm(*lanes)
+    if not groups:
+        in_group = out_group = count
+    where = [
+        (group * -(-in_group // lanes[0]) + k // lanes[0], k % lanes[0])
+        for group in range(count // in_group)
+        for k in range(in_group)
+    ]
+    sent: list[list[Bit]] = []
+    need = []
+    for start in range(0, count, out_group):
+        for first in range(start, start + out_group, lanes[1]):
+            elements = where[first : min(first + lanes[1], start + out_group)]
+            bits: list[Bit] = [(beat, lane * unit + bit) for beat, lane in elements for bit in range(unit)]
+            sent.append(bits + [0] * (lanes[1] * unit - len(bits)))
+            need.append(elements[-1][0])
+    beats = where[-1][0] + 1
+    # While fewer than one output beat is stored, an input beat is taken.
+    room = [last + 1 for last in need]
+    parameters: dict[str, object] = {"UNIT": unit, "IN": lanes[0], "OUT": lanes[1]}
+    if groups:
+        parameters |= {"IN_GROUP": groups[0], "OUT_GROUP": groups[1]}
+    most = beats + 2 * (2 * lanes[1] // lanes[0] + 2)
+    link = {"beats": beats, "sent": sent, "need": need, "room": room, "most": most}
+    return _plain("hg_width", parameters, unit * lanes[0], link)
+
+
+def gather(width: int, block: int, loops: Sequence[tuple[int, int]]) -> Case:
+    """Loops are (extent, stride), the outermost first."""
+    order = [0]
+    for extent, stride in loops:
+        order = [base + k * stride for base in order for k in range(extent)]
+    sent: list[list[Bit]] = [[(beat, bit) for bit in range(width)] for beat in order]
+    parameters: dict[str, object] = {"WIDTH": width, "BLOCK": block, "DIMS": len(loops)}
+    parameters |= {"EXTENTS": _packed([e for e, _ in loops], 32), "STRIDES": _packed([s for _, s in loops], 32)}
+    link = {"beats": block, "sent": sent, "need": [block - 1] * len(order), "room": [2 * block] * len(order)}
+    return _plain("hg_gather", parameters, width, {**link, "most": 3 * block, "latency": 1})
+
+
+def _image(shape: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    return [(y, x, f) for y in range(shape[0]) for x in range(shape[1]) for f in range(shape[2])]
+
+
+def _passes(case: Case, *more: tuple[str, str]) -> Case:
+    """A unit without registers between data and data."""
+    return replace(case, paths=frozenset({("s_valid", "m_valid"), ("m_ready", "s_ready"), *more}))
+
+
+def pick(unit: int, lanes: int, places: Sequence[int]) -> Case:
+    sent: list[list[Bit]] = [[(0, place * unit + bit) for place in places for bit in range(unit)]]
+    parameters: dict[str, object] = {"UNIT": unit, "IN": lanes, "OUT": len(places), "MAP": _packed(places, 32)}
+    link = {"beats": 1, "sent": sent, "need": [0], "room": [0], "most": 1, "through": True}
+    return _passes(_plain("hg_pick", parameters, unit * lanes, link))
+
+
+def take(width: int, shape: tuple[int, int, int], *ranges: tuple[int, int, int]) -> Case:
+    kept = [range(*bounds) for bounds in ranges]
+    beats = [k for k, place in enumerate(_image(shape)) if all(p in r for p, r in zip(place, kept, strict=True))]
+    sent: list[list[Bit]] = [[(beat, bit) for bit in range(width)] for beat in beats]
+    parameters: dict[str, object] = {"WIDTH": width}
+    parameters |= dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True))
+    for axis, bounds in zip("YXC", ranges, strict=True):
+        parameters |= dict(zip((f"{axis}0", f"{axis}1", f"{axis}S"), bounds, strict=True))
+    # A beat that is not kept is taken at once.
+    link = {"beats": prod(shape), "sent": sent, "need": beats, "room": beats, "most": prod(shape), "through": True}
+    return _passes(_plain("hg_take", parameters, width, link))
+
+
+def pad(unit: int, lanes: int, shape: tuple[int, int, int], border: tuple[int, int, int, int], value: int) -> Case:
+    """The border at the top, left, bottom and right."""
+    top, left, bottom, right = border
+    constant: list[Bit] = [value >> bit & 1 for _ in range(lanes) for bit in range(unit)]
+    sent: list[Sequence[Bit]] = []
+    need = []
+    beat = 0
+    for y, x, _ in _image((top + shape[0] + bottom, left + shape[1] + right, shape[2])):
+        inside = top <= y < top + shape[0] and left <= x < left + shape[1]
+        sent.append([(beat, bit) for bit in range(unit * lanes)] if inside else constant)
+        # The first beat of the border waits for the image, the others for nothing.
+        need.append(beat if inside else max(beat - 1, 0))
+        beat += inside
+    parameters: dict[str, object] = {"UNIT": unit, "LANES": lanes}
+    parameters |= dict(zip(("HEIGHT", "COLUMNS", "FOLDS"), shape, strict=True))
+    parameters |= dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), border, strict=True)) | {"VALUE": f"{unit}'d{value}"}
+    link = {"beats": beat, "sent": sent, "need": need, "room": [0] * len(sent), "most": beat, "through": True}
+    return _passes(_plain("hg_pad", parameters, unit * lanes, link))
+
+
+def fork(width: int, count: int) -> Case:
+    links = [
+        Link("s", f"m[{k}]", width, 1, _same(width), [0], [0], 1, through=True, others="&m_ready") for k in range(count)
+    ]
+    inputs = {"s_data": width, "s_valid": 1, "m_ready": count}
+    outputs = {"s_ready": 1, "m_data": width, "m_valid": count}
+    return _passes(Case("hg_fork", {"WIDTH": width, "COUNT": count}, inputs, outputs, links))
+
+
+def _pair(
+    module: str, parameters: Mapping[str, object], bits: tuple[int, int], beats: tuple[int, int],
+    sent: Sequence[Sequence[tuple[str, int, int] | int]], **more: object
+) -> Case:  # fmt: skip
+    """Inputs a and b; a bit is ("a" or "b", beat, bit)."""
+    links = []
+    for k, (port, other) in enumerate((("a", "b"), ("b", "a"))):
+        rows: list[list[Bit]] = []
+        need = []
+        for beat in sent:
+            row: list[Bit] = []
+            for bit in beat:
+                row.append(None if isinstance(bit, int) or bit[0] != port else bit[1:])
+            rows.append(row)
+            need.append(max((bit[0] for bit in row if isinstance(bit, tuple)), default=NOT_SAID))
+        values: dict[str, object] = {"most": beats[k] + 2, "others": f"{other}_valid", **more}
+        links.append(Link(port, "m", bits[k], beats[k], rows, need, [0] * len(rows), **values))  # type: ignore[arg-type]
+    inputs = {"a_data": bits[0], "a_valid": 1, "b_data": bits[1], "b_valid": 1, "m_ready": 1}
+    outputs = {"a_ready": 1, "b_ready": 1, "m_data": len(sent[0]), "m_valid": 1}
+    paths = frozenset({("m_ready", "a_ready"), ("m_ready", "b_ready")})
+    return Case(module, parameters, inputs, outputs, links, paths=paths)
+
+
+def _extended(port: str, beat: int, first: int, bits: int, signed: int, wide: int) -> list[tuple[str, int, int] | int]:
+    """An element of `bits` bits as one of `wide`."""
+    own: list[tuple[str, int, int] | int] = [(port, beat, first + bit) for bit in range(bits)]
+    return own + ([own[-1]] if signed else [0]) * (wide - bits)
+
+
+def join(lanes: int, a_bits: int, b_bits: int) -> Case:
+    """MODE 2, in which every bit is one that came in."""
+    row: list[tuple[str, int, int] | int] = []
+    for lane in range(lanes):
+        row += [("a", 0, lane * a_bits + bit) for bit in range(a_bits)]
+        row += [("b", 0, lane * b_bits + bit) for bit in range(b_bits)]
+    parameters = {"LANES": lanes, "A_W": a_bits, "B_W": b_bits, "OUT_W": a_bits + b_bits, "MODE": 2}
+    case = _pair("hg_join", parameters, (lanes * a_bits, lanes * b_bits), (1, 1), [row], latency=1)
+    return replace(case, paths=case.paths | {("a_valid", "b_ready"), ("b_valid", "a_ready")})
+
+
+def beside(pixels: int, lanes: tuple[int, int], bits: tuple[int, int], signed: tuple[int, int], wide: int) -> Case:
+    row: list[tuple[str, int, int] | int] = []
+    for pixel in range(pixels):
+        for k, port in enumerate("ab"):
+            for lane in range(lanes[k]):
+                row += _extended(port, 0, (pixel * lanes[k] + lane) * bits[k], bits[k], signed[k], wide)
+    parameters = {
+        "UNIT_A": bits[0], "A_SIGNED": signed[0], "UNIT_B": bits[1], "B_SIGNED": signed[1], "UNIT_OUT": wide,
+        "LANES_A": lanes[0], "LANES_B": lanes[1], "PIXELS": pixels,
+    }  # fmt: skip
+    sizes = (pixels * lanes[0] * bits[0], pixels * lanes[1] * bits[1])
+    case = _pair("hg_beside", parameters, sizes, (1, 1), [row])
+    return replace(case, paths=case.paths | {("a_valid", "b_ready"), ("b_valid", "a_ready")})
+
+
+def concat(lanes: int, bits: tuple[int, int], signed: tuple[int, int], wide: int, beats: tuple[int, int]) -> Case:
+    sent = [
+        [bit for lane in range(lanes) for bit in _extended(port, beat, lane * bits[k], bits[k], signed[k], wide)]
+        for k, port in enumerate("ab")
+        for beat in range(beats[k])
+    ]
+    parameters = {
+        "UNIT_A": bits[0], "A_SIGNED": signed[0], "UNIT_B": bits[1], "B_SIGNED": signed[1], "UNIT_OUT": wide,
+        "LANES": lanes, "BEATS_A": beats[0], "BEATS_B": beats[1],
+    }  # fmt: skip
+    case = _pair("hg_concat", parameters, (lanes * bits[0], lanes * bits[1]), beats, sent, through=True)
+    return replace(case, paths=case.paths | {("a_valid", "m_valid"), ("b_valid", "m_valid")})
+
+
+def axis_in(width: int, tdata: int, frame: int) -> Case:
+    sent: list[list[Bit]] = [[(0, bit) for bit in range(width)]]
+    link = Link("s", "m", tdata, 1, sent, [0], [1], 1)
+    inputs = {"s_axis_tdata": tdata, "s_axis_tvalid": 1, "s_axis_tlast": 1, "m_ready": 1}
+    outputs = {"s_axis_tready": 1, "m_data": width, "m_valid": 1, "frame_error": 1}
+    parameters = {"WIDTH": width, "TDATA_W": tdata, "BEATS": frame}
+    names = {f"s_{what}": f"s_axis_t{what}" for what in ("data", "valid", "ready")}
+    paths = frozenset({("m_ready", "s_axis_tready")})
+    return Case("hg_axis_in", parameters, inputs, outputs, [link], names, paths)
+
+
+def axis_out(width: int, tdata: int, frame: int) -> Case:
+    sent: list[list[Bit]] = [
+        [*((k, bit) for bit in range(width)), *[0] * (tdata - width), int(k == frame - 1)] for k in range(frame)
+    ]
+    link = Link("s", "m", width, frame, sent, range(frame), [k + 2 for k in range(frame)], frame + 2)
+    inputs = {"s_data": width, "s_valid": 1, "m_axis_tready": 1}
+    outputs = {"s_ready": 1, "m_axis_tdata": tdata, "m_axis_tvalid": 1, "m_axis_tlast": 1}
+    parameters = {"WIDTH": width, "TDATA_W": tdata, "BEATS": frame}
+    names = {f"m_{what}": f"m_axis_t{what}" for what in ("valid", "ready")}
+    names["m_data"] = "{m_axis_tlast, m_axis_tdata}"
+    return Case("hg_axis_out", parameters, inputs, outputs, [link], names)
+
+
+_AXES = ("height", "width", "kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "out_h", "out_w")
+
+
+def _tap(g: Geometry, y: int, x: int, word: int, bits: int, code: int) -> list[Bit]:
+    if 0 <= y < g.height and 0 <= x < g.width:
+        return [((y * g.width + x) * g.pixel + word, bit) for bit in range(bits)]
+    return [code >> bit & 1 for bit in range(bits)]
+
+
+def window(unit: int, g: Geometry, more: int = 0, code: int = 1) -> Case:
+    """hg_window, `more` words deeper than needed. Its enable is what takes beats."""
+    depth = g.least_depth() + more
+    newest, oldest = g.newest(), g.oldest()
+    sent: list[list[Bit]] = []
+    owner = []
+    taps = [(kh, kw, f) for kh in range(g.kh) for kw in range(g.kw) for f in range(g.folds)]
+    for n, (_, y0, x0) in enumerate(g.corners()):
+        for group in range(g.groups):
+            for _ in range(g.repeat):
+                for kh, kw, f in taps:
+                    word = group * g.folds + f
+                    row = _tap(g, y0 + kh * g.dh, x0 + kw * g.dw, word, unit, code)
+                    sent.append([*row, int((kh, kw, f) == taps[-1])])
+                    owner.append(n)
+    room = [oldest[n] + depth for n in owner]
+    link = Link("s", "m", unit, g.words, sent, [newest[n] for n in owner], room, 2 * g.words + depth, latency=2)
+    parameters: dict[str, object] = {"UNIT": unit, "LANES": 1, **{name.upper(): getattr(g, name) for name in _AXES}}
+    parameters |= {"GROUPS": g.groups, "FOLDS": g.folds, "REPEAT": g.repeat, "DEPTH": depth, "PAD": f"{unit}'d{code}"}
+    inputs = {"s_data": unit, "s_valid": 1, "en": 1}
+    outputs = {"s_ready": 1, "next_valid": 1, "x": unit, "x_valid": 1, "x_last": 1}
+    names = {"m_data": "{x_last, x}", "m_valid": "x_valid", "m_ready": "en"}
+    return Case("hg_window", parameters, inputs, outputs, [link], names)
+
+
+def unfold(unit: int, g: Geometry, columns: int = 0, windows: int = 1, code: int = 1) -> Case:
+    """hg_unfold; `columns` where the kernel has one row."""
+    rows = 1 if g.kh == 1 else (g.kh - 1) * g.dh + 1
+    columns = columns if g.kh == 1 else g.width
+    depth = rows * columns * g.folds
+    beats = -(-g.out_w // windows)
+    span = replace(g, kw=(windows - 1) * g.sw + (g.kw - 1) * g.dw + 1, dw=1, sw=windows * g.sw, out_w=beats)
+    newest, oldest = span.newest(), span.oldest()
+    assert depth >= span.least_depth()
+    sent: list[list[Bit]] = []
+    owner = []
+    for oy in range(g.out_h):
+        for beat in range(beats):
+            for f in range(g.folds):
+                row: list[Bit] = []
+                for kh in range(g.kh):
+                    for kw in range(g.kw):
+                        for ox in range(beat * windows, (beat + 1) * windows):
+                            y, x = oy * g.sh - g.pt + kh * g.dh, ox * g.sw - g.pl + kw * g.dw
+                            row += _tap(g, y, x, f, unit, code) if ox < g.out_w else [None] * unit
+                sent.append(row)
+                owner.append(oy * beats + beat)
+    room = [oldest[n] + depth for n in owner]
+    parameters: dict[str, object] = {"UNIT": unit, "LANES": 1, **{name.upper(): getattr(g, name) for name in _AXES}}
+    parameters |= {"FOLDS": g.folds, "ROWS": rows, "COLUMNS": columns, "PAD": f"{unit}'d{code}", "WINDOWS": windows}
+    link = {"beats": g.words, "sent": sent, "need": [newest[n] for n in owner], "room": room}
+    return _plain("hg_unfold", parameters, unit, {**link, "most": 2 * g.words + depth, "latency": 2})

@@ -1,0 +1,172 @@
+"""What every unit with valid and ready promises, proven for inputs of any length: formal/stream_contract.sv."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from windows import Geometry
+
+pytest.importorskip("pyosys")
+
+from contracts import (
+    CONTRACT,
+    Case,
+    axis_in,
+    axis_out,
+    beside,
+    combinational,
+    concat,
+    fifo,
+    fork,
+    gather,
+    join,
+    pad,
+    pick,
+    prove,
+    replay,
+    slice_,
+    take,
+    translate,
+    unfold,
+    width,
+    window,
+)
+
+# height, width, kh, kw, sh, sw, dh, dw, pt, pl, out_h, out_w, groups, folds, repeat
+LINE = Geometry(1, 3, 1, 2, 1, 1, 1, 1, 0, 0, 1, 2, 1, 1, 1)
+PADDED = Geometry(2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 2, 2, 1, 1, 1)
+STRIDED = Geometry(3, 3, 2, 2, 2, 2, 1, 1, 0, 0, 1, 1, 1, 1, 1)
+FOLDED = Geometry(2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 1, 1, 1, 2, 2)
+GROUPED = Geometry(2, 2, 2, 1, 1, 1, 1, 1, 0, 0, 1, 2, 2, 1, 1)
+DILATED = Geometry(3, 3, 2, 2, 1, 1, 2, 2, 0, 0, 1, 1, 1, 1, 1)
+
+QUICK = [
+    fifo(1, 1),
+    fifo(2, 3),
+    fifo(1, 4, ahead=True),
+    slice_(2),
+    replay(1, 2, 2),
+    replay(1, 3, 1),
+    width(1, (3, 2)),
+    width(1, (2, 4)),
+    width(1, (2, 2), (3, 3)),
+    gather(1, 4, [(2, 1), (2, 2)]),
+    fork(1, 2),
+    join(1, 1, 2),
+    beside(2, (1, 2), (1, 2), (0, 1), 3),
+    concat(1, (1, 2), (1, 0), 3, (2, 3)),
+    pick(1, 3, (2, 0, 0, 1)),
+    take(1, (2, 3, 1), (0, 2, 1), (1, 3, 1), (0, 1, 1)),
+    pad(1, 1, (2, 2, 1), (1, 0, 0, 1), 1),
+    axis_in(2, 3, 3),
+    axis_out(2, 4, 3),
+    window(1, LINE),
+    unfold(1, LINE, columns=4),
+]
+SLOW = [
+    fifo(3, 2),
+    fifo(1, 6),
+    fifo(2, 1, ahead=True),
+    fifo(1, 5, ahead=True),
+    slice_(5),
+    replay(2, 1, 1),
+    replay(1, 1, 3),
+    replay(1, 4, 1),
+    width(2, (1, 1)),
+    width(1, (2, 3)),
+    width(1, (4, 2)),
+    width(1, (1, 4)),
+    width(1, (4, 1)),
+    width(1, (4, 3), (5, 5)),
+    width(1, (2, 4), (3, 6)),
+    width(1, (4, 2), (6, 3)),
+    gather(1, 1, [(3, 0)]),
+    gather(2, 3, [(2, 2)]),
+    fork(2, 1),
+    fork(1, 3),
+    join(2, 2, 1),
+    beside(1, (1, 1), (1, 1), (0, 0), 1),
+    concat(2, (2, 1), (0, 1), 2, (1, 1)),
+    concat(1, (1, 1), (0, 0), 1, (4, 1)),
+    pick(2, 2, (1,)),
+    take(1, (3, 3, 2), (1, 3, 1), (0, 3, 2), (1, 2, 1)),
+    take(1, (2, 2, 3), (0, 2, 1), (0, 2, 1), (0, 3, 2)),
+    take(2, (1, 1, 1), (0, 1, 1), (0, 1, 1), (0, 1, 1)),
+    pad(2, 1, (1, 1, 1), (0, 0, 0, 0), 1),
+    pad(1, 2, (2, 1, 2), (0, 1, 1, 2), 0),
+    pad(1, 1, (1, 2, 1), (2, 0, 1, 0), 1),
+    axis_in(1, 1, 1),
+    axis_in(5, 8, 4),
+    axis_out(1, 1, 1),
+    axis_out(5, 8, 2),
+    window(1, PADDED),
+    window(1, STRIDED, more=1),
+    window(1, FOLDED),
+    window(1, GROUPED, more=2),
+    window(1, DILATED),
+    unfold(1, PADDED),
+    unfold(1, STRIDED),
+    unfold(1, DILATED),
+    unfold(1, PADDED, windows=2),
+]
+#: Mistakes, at least one in each unit, and the assertion that has to find it.
+BROKEN = [
+    fifo(2, 3).broken("count_reg != FULL", "1'b1", "changed"),  # overwrites beats
+    fifo(2, 3).broken("count_reg != FULL", "1'b1", "crowded"),
+    fifo(2, 3).broken("if (push && !pop) count_reg", "if (push) count_reg", "created"),  # a beat that did not come in
+    fifo(2, 3).broken("count_reg <= {CW{1'b0}};", ";", "created"),  # a reset that does not empty it
+    fifo(1, 4).broken("DEPTH[CW-1:0];", "DEPTH[CW-1:0] - 1'b1;", "refused"),  # room for one beat less
+    fifo(1, 4, ahead=True).broken("push && write_reg == read_next", "push", "changed"),
+    slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
+    slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
+    slice_(2).broken("full_reg <= 1'b1;", "begin full_reg <= 1'b1; valid_reg <= 1'b0; end", "withdrawn"),
+    replay(1, 2, 2).broken("rewind ? read_back : read_inc", "read_inc", "changed"),  # repeats another vector
+    replay(1, 3, 1).broken("last_reg <= end_beat", "last_reg <= end_pass", "changed"),
+    width(1, (3, 2)).broken("? from << (SW << g) : from", "? from << SW : from", "changed"),
+    width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
+    gather(1, 4, [(2, 1), (2, 2)]).broken("!full_reg[into_reg]", "1'b1", "changed"),
+    fork(1, 2).broken("done_reg | m_ready", "m_ready", "created"),  # an output takes a beat twice
+    fork(1, 2).broken("{COUNT{s_valid}} & ~done_reg", "{COUNT{s_valid}}", "created"),
+    join(1, 1, 2).broken("assign b_ready = en && a_valid", "assign b_ready = en", "changed"),  # loses beats of b
+    beside(2, (1, 2), (1, 2), (0, 1), 3).broken("assign a_ready = en && b_valid", "assign a_ready = en", "changed"),
+    concat(1, (1, 2), (1, 0), 3, (2, 3)).broken("turn_reg ? LAST_B : LAST_A", "turn_reg ? LAST_A : LAST_B"),
+    pick(1, 3, (2, 0, 0, 1)).broken("MAP[32*i +: 32]", "MAP[0 +: 32]", "changed"),
+    take(1, (2, 3, 1), (0, 2, 1), (1, 3, 1), (0, 1, 1)).broken("m_ready || !(&keeps)", "m_ready && &keeps", "stuck"),
+    take(1, (2, 3, 1), (0, 2, 1), (1, 3, 1), (0, 1, 1)).broken("s_valid && (&keeps)", "s_valid", "created"),
+    pad(1, 1, (2, 2, 1), (1, 0, 0, 1), 1).broken("begun_reg && !image", "!image", "created"),
+    axis_in(2, 3, 3).broken("if (en) data_reg", "data_reg", "moved"),
+    axis_out(2, 4, 3).broken("{last, padded", "{!last, padded", "changed"),
+    window(1, LINE).broken("write_reg == TOP", "write_reg == TOP - 1'b1", "changed"),
+    window(1, LINE).broken("assign room     = over_reg[CW-1]", "assign room     = 1'b0", "refused"),
+    unfold(1, LINE, columns=4).broken("assign complete = !have_reg[CW-1]", "assign complete = 1'b1", "created"),
+]
+
+
+def check(cases: list[Case], folder: Path) -> dict[str, str]:
+    """What is wrong with each case."""
+    wrong = {}
+    for case, made in zip(cases, translate(cases, folder), strict=True):
+        paths = combinational(made, case)
+        if paths != case.paths:
+            wrong[str(case)] = f"paths {sorted(paths)}, not {sorted(case.paths)}"
+        elif (verdict := prove(made)) != "proved":
+            wrong[str(case)] = verdict[-500:]
+    return wrong
+
+
+def test_contracts(tmp_path: Path) -> None:
+    assert check(QUICK, tmp_path) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", SLOW, ids=str)
+def test_more_contracts(case: Case, tmp_path: Path) -> None:
+    assert check([case], tmp_path) == {}
+
+
+def test_broken_units_are_found(tmp_path: Path) -> None:
+    assert {case.only for case in BROKEN} == {"*", *re.findall(r"(\w+): assert ", CONTRACT.read_text())}
+    for case, made in zip(BROKEN, translate(BROKEN, tmp_path), strict=True):
+        assert prove(made, frames=40) == "violated", (case.module, case.rewrites)
