@@ -7,13 +7,13 @@ two tensors are joined. The layer evaluates the model's own operations in order,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hlsgen.diagnostics import Collector, fail
+from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.ir import (
     Affine,
     Binary,
@@ -49,10 +49,11 @@ from hlsgen.ir.ops import (
     Quantizer,
     Requantize,
 )
-from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, term
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
+from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -101,8 +102,10 @@ class GraphBuilder:
     layer; a problem was found then, and no graph will be built.
     """
 
-    def __init__(self, problems: Collector, given: Value) -> None:
+    def __init__(self, problems: Collector, given: Value, tells_zeros_apart: bool = True) -> None:
+        """`tells_zeros_apart`: whether an operation of the model may give other results for -0.0 than for 0.0."""
         self.problems = problems
+        self.tells_zeros_apart = tells_zeros_apart
         self.values: list[Value] = [given]
         self.layers: dict[int, Layer] = {}
         self._sums: set[int] = set()  # values that are exact sums of tensors
@@ -225,6 +228,65 @@ class GraphBuilder:
                 return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
         return self.mapped(name, tensor, ops, quantizer)
 
+    def attempt(self, make: Callable[[], PendingValue]) -> PendingValue | HlsgenError:
+        """What `make` gives, or why it gives nothing: then layers, values and problems are what they were before."""
+        values, layers, sums, found = list(self.values), dict(self.layers), set(self._sums), len(self.problems.items)
+        try:
+            return make()
+        except HlsgenError as error:
+            self.values, self.layers, self._sums = values, layers, sums
+            del self.problems.items[found:]
+            return error
+
+    def to_ranks(
+        self, name: str, tensors: Sequence[PendingValue], refusal: HlsgenError, border: float | None = None,
+        by_channel: bool = True,
+    ) -> tuple[list[PendingValue], int]:  # fmt: skip
+        """Flushed tensors as ranks of their values, and the rank of a border's value.
+
+        They share one table of values for each channel, or for all of them. What gives values of ranks is still to be
+        done. Raises HG030 where values have no ranks; `refusal`, why the
+        tensors are no codes for the layer of that name, where they are not made of codes at all.
+        """
+        try:
+            parts = [self._values_behind(tensor) for tensor in tensors]
+            if not by_channel:
+                parts = [part.reshape(1, -1) for part in parts]
+            found = ranks(parts, len(tensors[0].value.shape), border, self.tells_zeros_apart)
+        except Unranked as reason:
+            if not str(reason):
+                raise refusal from None
+            raise fail(
+                "HG030", name, f"its input is not quantized again behind float operations, and {reason}.",
+                "Quantize it again before the layer.",
+            ) from None  # fmt: skip
+        made = []
+        for tensor in tensors:
+            if tensor.branches is not None:
+                codes = self._merge(tensor.branches.name, tensor, tensor.branches, tensor.ops, found.to)
+            else:
+                codes = self._ranked(name, tensor, found.to)
+            made.append(codes.then(name, found.back))
+        return made, found.border
+
+    def _values_behind(self, tensor: PendingValue) -> Array:
+        both = tensor.branches
+        if both is None:
+            return values_of_chain(tensor.value, tensor.ops)
+        if both.left.branches or both.right.branches:
+            raise Unranked
+        left, right = ((side.value, side.ops) for side in (both.left, both.right))
+        return values_of_pair(both.kind, left, right, tensor.ops)
+
+    def _ranked(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
+        """With a Map to ranks: inside the Map in front, but for curved functions of wide inputs."""
+        name = tensor.named_ops[-1][0] if tensor.named_ops else f"{name} (input)"
+        last = self.layers.get(tensor.index)
+        straight = all(isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops)
+        if isinstance(last, Map) and not straight and last.source.type.bits > _WIDE:
+            return self.mapped(name, tensor, tensor.ops, quantizer)
+        return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
+
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
         quantizer = grid_of_pair(
             both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), tensor.ops
@@ -244,8 +306,13 @@ class GraphBuilder:
             total = self.summed(name, PendingValue(-1, left.value, (), Branches(name, op.kind, left, right)))
             if total is not None:
                 return total
-        left, right = (self.to_codes(name, h) if h.branches else h for h in (left, right))
+        left, right = (self._operand(name, h) if h.branches else h for h in (left, right))
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
+
+    def _operand(self, name: str, tensor: PendingValue) -> PendingValue:
+        """Two tensors joined, as codes, or as ranks with what follows."""
+        usual = self.attempt(lambda: self.to_codes(name, tensor))
+        return usual if isinstance(usual, PendingValue) else self.to_ranks(name, [tensor], usual)[0][0]
 
     def summed(self, name: str, tensor: PendingValue) -> PendingValue | None:
         """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""
