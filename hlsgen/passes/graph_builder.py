@@ -263,9 +263,9 @@ class GraphBuilder:
         made = []
         for tensor in tensors:
             if tensor.branches is not None:
-                codes = self._merge(tensor.branches.name, tensor, tensor.branches, tensor.ops, found.to)
+                codes = self._merge(f"{name} (input)", tensor, tensor.branches, tensor.ops, found.to)
             else:
-                codes = self._ranked(name, tensor, found.to)
+                codes = self._ranked(f"{name} (input)", tensor, found.to)
             made.append(codes.then(name, found.back))
         return made, found.border
 
@@ -280,7 +280,6 @@ class GraphBuilder:
 
     def _ranked(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
         """With a Map to ranks: inside the Map in front, but for curved functions of wide inputs."""
-        name = tensor.named_ops[-1][0] if tensor.named_ops else f"{name} (input)"
         last = self.layers.get(tensor.index)
         straight = all(isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops)
         if isinstance(last, Map) and not straight and last.source.type.bits > _WIDE:
@@ -306,13 +305,18 @@ class GraphBuilder:
             total = self.summed(name, PendingValue(-1, left.value, (), Branches(name, op.kind, left, right)))
             if total is not None:
                 return total
-        left, right = (self._operand(name, h) if h.branches else h for h in (left, right))
+        left, right = (self._operand(name, op.kind, h) if h.branches else h for h in (left, right))
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
 
-    def _operand(self, name: str, tensor: PendingValue) -> PendingValue:
-        """Two tensors joined, as codes, or as ranks with what follows."""
+    def _operand(self, name: str, kind: BinaryKind, tensor: PendingValue) -> PendingValue:
+        """Two tensors joined, as codes, or as ranks with what follows; not of a sum of sums, which is exact or refused."""
         usual = self.attempt(lambda: self.to_codes(name, tensor))
-        return usual if isinstance(usual, PendingValue) else self.to_ranks(name, [tensor], usual)[0][0]
+        if isinstance(usual, PendingValue):
+            return usual
+        sums = (BinaryKind.ADD, BinaryKind.SUB)
+        if kind in sums and tensor.branches and tensor.branches.kind in sums and not tensor.named_ops:
+            raise usual
+        return self.to_ranks(name, [tensor], usual)[0][0]
 
     def summed(self, name: str, tensor: PendingValue) -> PendingValue | None:
         """A sum of sums as one exact integer, where these are no codes themselves; None if it is no such sum."""

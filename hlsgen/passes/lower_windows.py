@@ -229,6 +229,8 @@ def rearrangement(
     usual = builder.attempt(lambda: _rearranged(builder, name, op, flushed, shape))
     if isinstance(usual, PendingValue):
         return usual
+    if flushed.branches:  # a sum, which may become part of an exact one
+        raise usual
     (ranked,), _ = builder.to_ranks(name, [flushed], usual)
     return _rearranged(builder, name, op, ranked, shape)
 
