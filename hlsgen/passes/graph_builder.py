@@ -30,6 +30,7 @@ from hlsgen.ir import (
     View,
 )
 from hlsgen.ir.evaluate import code_type, decoding
+from hlsgen.ir.op_facts import chain_direction, decoded
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Add,
@@ -279,11 +280,12 @@ class GraphBuilder:
         return values_of_pair(both.kind, left, right, tensor.ops)
 
     def _ranked(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
-        """With a Map to ranks: inside the Map in front, but for curved functions of wide inputs."""
+        """With a Map to ranks: inside the Map in front, but for functions of wide inputs that may turn or wrap."""
         last = self.layers.get(tensor.index)
-        straight = all(isinstance(op, (*STRAIGHT, *QUANTIZERS)) for op in tensor.ops)
-        if isinstance(last, Map) and not straight and last.source.type.bits > _WIDE:
-            return self.mapped(name, tensor, tensor.ops, quantizer)
+        if isinstance(last, Map) and last.source.type.bits > _WIDE:
+            values = decoded(tensor.value.encoding, tensor.value.type)
+            if not chain_direction(tensor.ops, values).monotone.all():
+                return self.mapped(name, tensor, tensor.ops, quantizer)
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:

@@ -101,7 +101,7 @@ def test_random_chains(first: int) -> None:
             used += ranked(assert_same(chain_of((1, 4, 5, 2), *steps), seed))
         except HlsgenError as error:  # values that are codes of many bits
             assert "can have more than" in str(error), seed  # noqa: PT017
-    assert used >= 10
+    assert used >= 6
 
 
 @pytest.mark.parametrize("kind", list(BinaryKind))
