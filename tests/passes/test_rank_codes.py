@@ -176,9 +176,9 @@ def test_other_float_types_are_kept(dtype: str) -> None:
 def test_the_largest_sum_goes_into_another_one() -> None:
     """It is not the sum of the largest operands, and no operand of an exact sum."""
     steps: Steps = [(quant(4, scale, bits=4), IMAGE, (0,)) for scale in (0.3, 0.17)]
-    steps += [(Mul(const(-1, 4)), IMAGE, (1,)), (Binary(BinaryKind.ADD), IMAGE, (3, 2)), (POOL, POOLED, (4,))]
-    steps += [(quant(4, 0.41, bits=4), IMAGE, (0,)), (POOL, POOLED, (6,)), (Binary(BinaryKind.ADD), POOLED, (5, 7))]
-    assert_same(model_of(IMAGE, *steps, (quant(4, 0.2), POOLED, (8,))))
+    steps += [(Binary(BinaryKind.SUB), IMAGE, (1, 2)), (POOL, POOLED, (3,)), (quant(4, 0.41, bits=4), IMAGE, (0,))]
+    steps += [(POOL, POOLED, (5,)), (Binary(BinaryKind.ADD), POOLED, (4, 6)), (quant(4, 0.2), POOLED, (7,))]
+    assert_same(model_of(IMAGE, *steps))
 
 
 def test_a_chain_that_is_codes_has_no_ranks() -> None:
@@ -269,3 +269,13 @@ def test_lookup() -> None:
     assert apply(op, x).tolist() == [[1, 5], [1, 8], [2, 6], [4, 8]]
     assert apply(op, x).dtype == np.int16
     assert apply(op, np.array([[0], [2]], np.int8)).tolist() == [[1, 5], [4, 8]]
+
+
+@pytest.mark.parametrize("zeros", [(-0.0, 0.0), (0.0, -0.0)])
+def test_both_zeros_become_one(zeros: tuple[float, float]) -> None:
+    values = np.array([[*zeros, 1]], np.float32)
+    assert not np.signbit(ranks([values], 4, None, tells_zeros_apart=False).back.values).any()
+    alone = np.array([[-0.0]], np.float32)
+    assert np.signbit(ranks([alone], 4, None, tells_zeros_apart=True).back.values).all()
+    with pytest.raises(Unranked, match="apart"):
+        ranks([values], 4, None, tells_zeros_apart=True)
