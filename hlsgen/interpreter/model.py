@@ -179,7 +179,8 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             exact = _whole(model, step.inputs[0], first)
             return _rounded(windows(exact.whole, window, 0).sum(axis=(-1, -2)), exact, np.ones(1), number)
         case Pool(Reduction.MAX, window):
-            return _moved(fresh, lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2)))
+            # The largest sum is not the sum of the largest operands.
+            return _moved(replace(fresh, operands=None), lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2)))
         case Binary(kind):
             return _joined(model, step, kind, given[0], given[1], number)
         case Select(fixed):

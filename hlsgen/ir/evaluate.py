@@ -26,6 +26,7 @@ from hlsgen.ir.ops import (
     FloatQuant,
     Fma,
     IntQuant,
+    Lookup,
     Max,
     Min,
     Mul,
@@ -97,6 +98,8 @@ def apply(op: Elementwise, x: Array) -> Array:
                 return _compared(op, x)
             case Constant(value):
                 return np.broadcast_to(value, np.broadcast_shapes(value.shape, x.shape))
+            case Lookup(values):
+                return _looked_up(values, x)
             case BinaryOf(kind, (left, right)):
                 return join(kind, chain(left, x), chain(right, x))
             case Where((condition, yes, no)):
@@ -112,6 +115,15 @@ def chain(ops: tuple[Elementwise, ...], x: Array) -> Array:
     for op in ops:
         x = apply(op, x)
     return x
+
+
+def _looked_up(values: Array, x: Array) -> Array:
+    """values[x[...], ...]: entries of each element's own table."""
+    own = values.shape[1:]
+    shape = np.broadcast_shapes(x.shape, own)
+    place = np.clip(np.nan_to_num(x), 0, len(values) - 1).astype(np.int64)
+    column = np.broadcast_to(np.arange(int(np.prod(own))).reshape(own), shape)
+    return np.asarray(values.reshape(len(values), -1)[np.broadcast_to(place, shape), column])
 
 
 def _compared(op: Compare, x: Array) -> Array:
@@ -375,7 +387,7 @@ def with_constants(item: T, new: dict[str, Array]) -> T:
 
 def lead_axes(item: Elementwise | Encoding) -> int:
     """Axes of the constants that come before the tensor's own."""
-    return 1 if isinstance(item, MultiThreshold) else 0
+    return 1 if isinstance(item, MultiThreshold | Lookup) else 0
 
 
 def own_shapes(item: Elementwise | Encoding) -> list[tuple[int, ...]]:

@@ -36,6 +36,7 @@ from hlsgen.ir.ops import (
     FloatQuant,
     Fma,
     IntQuant,
+    Lookup,
     Max,
     Min,
     Mul,
@@ -228,6 +229,9 @@ def turning(op: Elementwise, x: Interval) -> Turns:
             return Turns(_always(value) if two else _never(value))
         case Constant(value):
             return Turns(_always(value))
+        case Lookup(values):  # all steps go one way; next to NaN, no step does
+            steps = [values[1:] >= values[:-1], values[1:] <= values[:-1]]
+            return Turns(np.asarray(steps[0].all(axis=0) | steps[1].all(axis=0)))
         case IntQuant(scale, zero, type_, _):
             return Turns(_divides(scale) & np.isfinite(zero) & _holds(type_, x.dtype, scale, zero))
         case SignedBit(scale, zero):

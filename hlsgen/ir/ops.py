@@ -1,7 +1,7 @@
 """Elementwise operations and quantizers: frozen dataclasses over raw numbers.
 
 Constants broadcast against the tensor they work on, the numpy way, and have its rank. Where an
-operation has several values per element (thresholds) these come first.
+operation has several values per element (thresholds, tables) these come first.
 """
 
 from __future__ import annotations
@@ -124,6 +124,16 @@ class Constant:
     """The value, whatever x is."""
 
     value: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """values[x] along the first axis of `values`, x an integer of any numeric dtype.
+
+    Beyond the ends of the table x counts as the nearest end; NaN counts as 0.
+    """
+
+    values: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -316,7 +326,8 @@ class FixedAdd:
 
 
 Float = (
-    Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Compare | Constant | BinaryOf | Where
+    Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Compare | Constant | Lookup | BinaryOf
+    | Where
 )  # fmt: skip
 Quantizer = (
     IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd

@@ -7,13 +7,13 @@ two tensors are joined. The layer evaluates the model's own operations in order,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from hlsgen.diagnostics import Collector, fail
+from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.ir import (
     Affine,
     Binary,
@@ -32,6 +32,7 @@ from hlsgen.ir import (
     View,
 )
 from hlsgen.ir.evaluate import code_type, decoding
+from hlsgen.ir.op_facts import chain_direction, decoded
 from hlsgen.ir.ops import (
     QUANTIZERS,
     Add,
@@ -52,10 +53,11 @@ from hlsgen.ir.ops import (
     Requantize,
 )
 from hlsgen.ir.window import Reduction
-from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
+from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -104,8 +106,10 @@ class GraphBuilder:
     layer; a problem was found then, and no graph will be built.
     """
 
-    def __init__(self, problems: Collector, given: Value) -> None:
+    def __init__(self, problems: Collector, given: Value, tells_zeros_apart: bool = True) -> None:
+        """`tells_zeros_apart`: whether an operation of the model may give other results for -0.0 than for 0.0."""
         self.problems = problems
+        self.tells_zeros_apart = tells_zeros_apart
         self.values: list[Value] = [given]
         self.layers: dict[int, Layer] = {}
         #: Values that are exact sums of tensors: whether these are on one grid.
@@ -237,6 +241,66 @@ class GraphBuilder:
                 return self.mapped(name, before, [*last.ops, last.quantizer, *between, *ops], quantizer)
         return self.mapped(name, tensor, ops, quantizer)
 
+    def attempt(self, make: Callable[[], PendingValue]) -> PendingValue | HlsgenError:
+        """What `make` gives, or why it gives nothing: then layers, values and problems are what they were before."""
+        values, layers, sums, found = list(self.values), dict(self.layers), dict(self._sums), len(self.problems.items)
+        try:
+            return make()
+        except HlsgenError as error:
+            self.values, self.layers, self._sums = values, layers, sums
+            del self.problems.items[found:]
+            return error
+
+    def to_ranks(
+        self, name: str, tensors: Sequence[PendingValue], refusal: HlsgenError, border: float | None = None,
+        by_channel: bool = True,
+    ) -> tuple[list[PendingValue], int]:  # fmt: skip
+        """Flushed tensors as ranks of their values, and the rank of a border's value.
+
+        They share one table of values for each channel, or for all of them. What gives values of ranks is still to be
+        done. Raises HG030 where values have no ranks; `refusal`, why the
+        tensors are no codes for the layer of that name, where they are not made of codes at all.
+        """
+        tensors = [self.on_grid(tensor, True) for tensor in tensors]
+        try:
+            parts = [self._values_behind(tensor) for tensor in tensors]
+            if not by_channel:
+                parts = [part.reshape(1, -1) for part in parts]
+            found = ranks(parts, len(tensors[0].value.shape), border, self.tells_zeros_apart)
+        except Unranked as reason:
+            if not str(reason):
+                raise refusal from None
+            raise fail(
+                "HG030", name, f"its input is not quantized again behind float operations, and {reason}.",
+                "Quantize it again before the layer.",
+            ) from None  # fmt: skip
+        made = []
+        for tensor in tensors:
+            if tensor.branches is not None:
+                codes = self._merge(f"{name} (input)", tensor, tensor.branches, tensor.ops, found.to)
+            else:
+                codes = self._ranked(f"{name} (input)", tensor, found.to)
+            made.append(codes.then(name, found.back))
+        return made, found.border
+
+    def _values_behind(self, tensor: PendingValue) -> Array:
+        both = tensor.branches
+        if both is None:
+            return values_of_chain(tensor.value, tensor.ops)
+        if both.left.branches or both.right.branches:
+            raise Unranked
+        left, right = ((side.value, side.ops) for side in (both.left, both.right))
+        return values_of_pair(both.kind, left, right, tensor.ops)
+
+    def _ranked(self, name: str, tensor: PendingValue, quantizer: Quantizer) -> PendingValue:
+        """With a Map to ranks: inside the Map in front, but for functions of wide inputs that may turn or wrap."""
+        last = self.layers.get(tensor.index)
+        if isinstance(last, Map) and last.source.type.bits > _WIDE:
+            values = decoded(tensor.value.encoding, tensor.value.type)
+            if not chain_direction(tensor.ops, values).monotone.all():
+                return self.mapped(name, tensor, tensor.ops, quantizer)
+        return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
+
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
         quantizer = grid_of_pair(
             both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), tensor.ops
@@ -259,8 +323,18 @@ class GraphBuilder:
             total = self._summed(name, both)
             if total is not None:
                 return total
-        left, right = (self.to_codes(name, h) if h.branches else h for h in (left, right))
+        left, right = (self._operand(name, op.kind, h) if h.branches else h for h in (left, right))
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
+
+    def _operand(self, name: str, kind: BinaryKind, tensor: PendingValue) -> PendingValue:
+        """Two tensors joined, as codes, or as ranks with what follows; not of a sum of sums, which is exact or refused."""
+        usual = self.attempt(lambda: self.to_codes(name, tensor))
+        if isinstance(usual, PendingValue):
+            return usual
+        sums = (BinaryKind.ADD, BinaryKind.SUB)
+        if kind in sums and tensor.branches and tensor.branches.kind in sums and not tensor.named_ops:
+            raise usual
+        return self.to_ranks(name, [tensor], usual)[0][0]
 
     def on_grid(self, tensor: PendingValue, inner: bool = False) -> PendingValue:
         """The sum of two tensors of codes on one grid as an exact sum of integers; any other tensor as it is.

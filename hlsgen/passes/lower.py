@@ -37,6 +37,7 @@ from hlsgen.ir import (
     Transpose,
     Value,
 )
+from hlsgen.ir.op_facts import tells_zeros_apart
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder, PendingValue
@@ -69,7 +70,8 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     check_mode(model, mode, parts, problems)
     problems.finish()
     port = input_port(model, mode, parts)
-    builder = GraphBuilder(problems, port.tensor.value)
+    apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
+    builder = GraphBuilder(problems, port.tensor.value, apart)
     tensors = _lower_core(builder, model, parts, port)
     problems.finish()
     graph = _with_tail(builder, model, parts, port, tensors)
@@ -118,7 +120,7 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
         case Pool():
             return pooling(builder, name, op, first, shape)
         case Pad():
-            return padding(builder, name, op, builder.to_codes(name, first), shape)
+            return padding(builder, name, op, first, shape)
         case Repeat() | Slice():
             return rearrangement(builder, name, op, first, shape)
         case Concat():

@@ -7,6 +7,7 @@ input gets new codes of the same values. What moves codes comes in front of oper
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 from typing import TypeVar
 
 import numpy as np
@@ -134,20 +135,17 @@ def _one_zero(name: str, value: Value, zero: Array) -> int:
 
 
 def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:
-    """Largest codes, if codes rise with the values; or exact sums of codes.
+    """Largest codes, if codes rise with the values, or else largest ranks; or exact sums of codes.
 
     Operations that never fall may follow the maximum instead of coming before it.
     """
     if op.kind is Reduction.MAX:
-        tensor = builder.flushed(tensor)
-        if tensor.branches or not _may_follow_maximum(tensor):
-            tensor = builder.to_codes(name, tensor)
-        value = tensor.value
-        check_order(name, value)
-        result = Value(shape, value.type, _spatial(name, value.encoding))
-        named_ops = tuple((n, _spatial(name, p)) for n, p in tensor.named_ops)
-        made = builder.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
-        return replace(made, named_ops=named_ops)
+        flushed = builder.flushed(tensor)
+        usual = builder.attempt(lambda: _maximum(builder, name, op, flushed, shape))
+        if isinstance(usual, PendingValue):
+            return usual
+        (ranked,), _ = builder.to_ranks(name, [flushed], usual)
+        return _maximum(builder, name, op, ranked, shape)
     tensor, pad = _with_zero(builder, name, builder.to_codes(name, tensor), op.window.pads)
     value, inputs = tensor.value, (tensor.index,)
     scale, zero = column_meaning(name, value)
@@ -156,6 +154,17 @@ def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, sh
     meaning = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
     result = Value(shape, IntType(count * value.type.lo, count * value.type.hi), meaning)
     return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
+
+
+def _maximum(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, shape: Shape) -> PendingValue:
+    if tensor.branches or not _may_follow_maximum(tensor):
+        tensor = builder.to_codes(name, tensor)
+    value = tensor.value
+    check_order(name, value)
+    result = Value(shape, value.type, _spatial(name, value.encoding))
+    named_ops = tuple((n, _spatial(name, p)) for n, p in tensor.named_ops)
+    made = builder.add(Pooling(name, op.kind, op.window, value.type.lo, value, result, (tensor.index,)))
+    return replace(made, named_ops=named_ops)
 
 
 def _may_follow_maximum(tensor: PendingValue) -> bool:
@@ -185,7 +194,16 @@ def _spatial(name: str, item: T) -> T:
 
 
 def padding(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
-    """A border of the code that means the value."""
+    """A border of the code that means the value, or of its rank."""
+    flushed = builder.flushed(tensor)
+    usual = builder.attempt(lambda: _bordered(builder, name, op, builder.to_codes(name, flushed), shape))
+    if isinstance(usual, PendingValue):
+        return usual
+    (ranked,), border = builder.to_ranks(name, [flushed], usual, op.value)
+    return _bordered(builder, name, replace(op, value=float(border)), ranked, shape)
+
+
+def _bordered(builder: GraphBuilder, name: str, op: Pad, tensor: PendingValue, shape: Shape) -> PendingValue:
     named_ops = tensor.named_ops
     if op.value == 0:
         tensor, code = _with_zero(builder, name, tensor, op.pads)
@@ -207,6 +225,19 @@ def rearrangement(
     builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
 ) -> PendingValue:
     """Repeat or Slice of codes, in front of what is still to be done."""
+    flushed = builder.flushed(tensor)
+    usual = builder.attempt(lambda: _rearranged(builder, name, op, flushed, shape))
+    if isinstance(usual, PendingValue):
+        return usual
+    if flushed.branches:  # a sum, which may become part of an exact one
+        raise usual
+    (ranked,), _ = builder.to_ranks(name, [flushed], usual)
+    return _rearranged(builder, name, op, ranked, shape)
+
+
+def _rearranged(
+    builder: GraphBuilder, name: str, op: Repeat | Slice, tensor: PendingValue, shape: Shape
+) -> PendingValue:
     tensor = builder.flushed(tensor)
 
     def moved(item: T) -> T:
@@ -214,9 +245,7 @@ def rearrangement(
 
     named_ops = tuple((n, moved(p)) for n, p in tensor.named_ops)
     if tensor.branches is not None:
-        left, right = (
-            rearrangement(builder, name, op, h, shape) for h in (tensor.branches.left, tensor.branches.right)
-        )
+        left, right = (_rearranged(builder, name, op, h, shape) for h in (tensor.branches.left, tensor.branches.right))
         return PendingValue(-1, left.value, named_ops, replace(tensor.branches, left=left, right=right))
     result = Value(shape, tensor.value.type, moved(tensor.value.encoding))
     made = builder.add(Rearrange(name, op, 0, tensor.value, result, (tensor.index,)))
@@ -239,11 +268,21 @@ def _sliced(item: T, op: Slice) -> T:
 def concatenation(
     builder: GraphBuilder, name: str, op: Concat, tensor: list[PendingValue], shape: Shape
 ) -> PendingValue:
-    """All codes in one tensor; what they mean may differ from part to part.
+    """All codes, or ranks, in one tensor; what they mean may differ from part to part.
 
     What is still to be done to all parts alike is done behind.
     """
-    tensor = [builder.flushed(h) for h in tensor]
+    flushed = [builder.flushed(h) for h in tensor]
+    usual = builder.attempt(lambda: _concatenated(builder, name, op, flushed, shape))
+    if isinstance(usual, PendingValue):
+        return usual
+    ranked, _ = builder.to_ranks(name, flushed, usual, by_channel=op.axis < len(shape) - 1)
+    return _concatenated(builder, name, op, ranked, shape)
+
+
+def _concatenated(
+    builder: GraphBuilder, name: str, op: Concat, tensor: list[PendingValue], shape: Shape
+) -> PendingValue:
     named_ops = (
         None
         if any(h.branches for h in tensor)
@@ -285,7 +324,7 @@ def _one(items: list[T], values: list[Value], axis: int) -> T | None:
         lead = lead_axes(first)
         if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
             return None
-        same = all(a.size == 1 and a.ravel()[0] == value.ravel()[0] for a in arrays)
+        same = all(a.size == prod(a.shape[:lead]) and np.array_equal(a.ravel(), value.ravel()) for a in arrays)
         long = [_along(a, v.shape, axis, lead) for a, v in zip(arrays, values, strict=True)]
         parts[key] = value if same else _joined(long, lead + axis)
     return with_constants(first, parts)

@@ -13,7 +13,7 @@ import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
-from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, quantize
+from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, lead_axes, quantize
 from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
 from hlsgen.ir.ops import BinaryKind, Dequantize, Elementwise, IntQuant, QuantizeLinear, Quantizer, Trunc
 from hlsgen.numerics.fixed import Array, IntType, Rounding
@@ -106,7 +106,9 @@ def zero_shift(name: str, zero: Array) -> int:
 
 
 def _uniform(item: Elementwise | Encoding) -> bool:
-    return all(bool((c == c.ravel()[0]).all()) for c in constants(item).values())
+    """Whether constants are the same for all elements."""
+    tables = [c.reshape(*c.shape[: lead_axes(item)], -1) for c in constants(item).values()]
+    return all(bool((table == table[..., :1]).all()) for table in tables)
 
 
 def _all_codes(value: Value) -> Array | None:

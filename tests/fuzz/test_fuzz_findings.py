@@ -138,7 +138,7 @@ def test_a_border_around_sums_that_differ_between_pixels() -> None:
     net.then("ConvTranspose", weight, group=2, strides=[2, 2], pads=[1, 0, 1, 0])
     net.then("Pad", np.asarray([0, 0, 1, 1, 0, 0, 1, 0]))
     found = outcome(net, halves(2, 5, 6))
-    assert (found.kind, found.text) == ("refused", "HG034"), found
+    assert found.kind == "equal", found
 
 
 def test_two_tensors_of_32_bits() -> None:

@@ -33,6 +33,7 @@ from hlsgen.ir.ops import (
     FloatQuant,
     Fma,
     IntQuant,
+    Lookup,
     Max,
     Min,
     Mul,
@@ -127,6 +128,9 @@ def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
             return Cast(str(r.choice(DTYPES)))
         case "Dequantize":
             return Dequantize(constant(r, str(r.choice(["float16", "float32"]))), zero)
+        case "Lookup":
+            table = np.stack([constant(r, dtype) for _ in range(4)])
+            return Lookup(np.sort(table, axis=0) if r.random() < 0.7 else table)
         case "Compare":
             return Compare(list(Relation)[int(r.integers(5))], constant(r, dtype))
         case "BinaryOf":

@@ -15,7 +15,7 @@ def checked(model: onnx.ModelProto, tmp_path: Path) -> hlsgen.Build:
 
 
 def assert_verified(directory: Path, simulator: str, frames: int | None = None, seed: int = 1) -> None:
-    verdict = hlsgen.verify(directory, [simulator], frames, seed, "none")
+    verdict = hlsgen.verify(directory, [simulator], frames, seed, oracle="none")
     found = verdict.simulators[simulator]
     assert verdict.ok, (verdict.model, verdict.changed, found, verdict.predicted)
     assert found.cycles == verdict.predicted

@@ -28,6 +28,7 @@ from hlsgen.ir.ops import (
     FloatQuant,
     Fma,
     IntQuant,
+    Lookup,
     MultiThreshold,
     Pair,
     PairOp,
@@ -101,6 +102,9 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
             place.require(target in DTYPES, "Cast.dtype", target, "a dtype of tensors")
         case Constant(value):
             place.require(value.dtype.name in DTYPES, "Constant.value", value.dtype, "a dtype of tensors")
+        case Lookup(values):
+            place.require(dtype is None or dtype in DTYPES - {"bool"}, "Lookup input", dtype, "numbers")
+            place.require(values.dtype.name in DTYPES, "Lookup.values", values.dtype, "a dtype of tensors")
         case Activation(kind, alpha, beta):
             place.require(kind in activations.KINDS, "Activation.kind", kind, "a known function")
             place.require(bool(np.isfinite([alpha, beta]).all()), "Activation", (alpha, beta), "finite parameters")
