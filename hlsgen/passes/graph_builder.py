@@ -8,7 +8,7 @@ two tensors are joined. The layer evaluates the model's own operations in order,
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from hlsgen.ir import (
     IntegerEncoding,
     Layer,
     Map,
-    Op,
     PackBytes,
     Pooling,
     Rearrange,
@@ -50,12 +49,12 @@ from hlsgen.ir.ops import (
     Pair,
     QuantizeLinear,
     Quantizer,
-    Requantize,
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term
 from hlsgen.passes.hoist_views import relabel
+from hlsgen.passes.pending_value import Branches, PendingValue, bounded
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
 
@@ -63,40 +62,6 @@ from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of
 _WIDE = 20
 #: Operations of which a function of many inputs has few pieces. Of any other one it stays a function of few codes.
 STRAIGHT = (Mul, Add, Fma, Div, Max, Min, Cast, Dequantize, Compare, Constant)
-
-NamedOps = tuple[tuple[str, Elementwise], ...]
-
-
-@dataclass(frozen=True, eq=False)
-class PendingValue:
-    """Codes of value `index` of the graph, read as `value`, and the operations that follow.
-
-    With `branches`, the operations follow what these give together; `index` is -1 and `value` has the
-    shape alone. `shared`: other steps use the codes as well.
-    """
-
-    index: int
-    value: Value
-    named_ops: NamedOps = ()
-    branches: Branches | None = None
-    shared: bool = False
-
-    def then(self, name: str, op: Elementwise) -> PendingValue:
-        return replace(self, named_ops=(*self.named_ops, (name, op)))
-
-    @property
-    def ops(self) -> list[Elementwise]:
-        return [op for _, op in self.named_ops]
-
-
-@dataclass(frozen=True, eq=False)
-class Branches:
-    """Two tensors, without quantizers among their operations, and what joins them."""
-
-    name: str
-    kind: BinaryKind
-    left: PendingValue
-    right: PendingValue
 
 
 class GraphBuilder:
@@ -433,21 +398,6 @@ class GraphBuilder:
         one = np.ones((1,) * len(tensor.value.shape), np.float32)
         wide = QuantizeLinear(one, np.zeros_like(one, np.int64), type_, whole.dtype)
         return self.fold_into_producer(f"{name} (input)", tensor, [Cast("float32")], wide)
-
-
-def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
-    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
-    for count, bound in enumerate(following):
-        takes = isinstance(op, QuantizeLinear | Requantize) or (isinstance(op, Pair) and op.fixed is None)
-        if not takes or not isinstance(bound, Max | Min):
-            return op, count
-        value = np.unique(bound.value)
-        if value.dtype.kind not in "iu" or len(value) > 1:
-            return op, count
-        end = max if isinstance(bound, Max) else min
-        assert isinstance(op, QuantizeLinear | Requantize | Pair)
-        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
-    return op, len(following)
 
 
 def _typed(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:

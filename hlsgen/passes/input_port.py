@@ -11,9 +11,9 @@ from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, IntegerEncoding
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
 from hlsgen.ir.ops import QUANTIZERS, Cast, Quantizer
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes.graph_builder import NamedOps, PendingValue, bounded
 from hlsgen.passes.input_mode import InputMode
 from hlsgen.passes.partition import Partition
+from hlsgen.passes.pending_value import NamedOps, PendingValue, bounded
 
 
 @dataclass(frozen=True, eq=False)

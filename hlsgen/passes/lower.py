@@ -40,12 +40,13 @@ from hlsgen.ir import (
 from hlsgen.ir.op_facts import tells_zeros_apart
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
 from hlsgen.numerics.fixed import IntType
-from hlsgen.passes.graph_builder import GraphBuilder, PendingValue
+from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import InputMode, default_mode
 from hlsgen.passes.input_port import InputPort, check_mode, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.partition import LINEAR, Partition
+from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
 from hlsgen.passes.quantization import order_kept
 

@@ -13,7 +13,8 @@ import numpy as np
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Accumulator, IntegerEncoding, Linear, MatMul, MatMulInteger, Shape, Value
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.graph_builder import GraphBuilder, PendingValue
+from hlsgen.passes.graph_builder import GraphBuilder
+from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.quantization import MAX_ACCUMULATOR_BITS, column_meaning, too_wide, whole_zero, zero_shift
 
 

@@ -40,8 +40,9 @@ from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
 from hlsgen.ir.ops import Elementwise
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.graph_builder import GraphBuilder, NamedOps, PendingValue
+from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
+from hlsgen.passes.pending_value import NamedOps, PendingValue
 from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
 
 T = TypeVar("T", bound=Elementwise | Encoding)

@@ -21,7 +21,7 @@ from hlsgen.ir import (
     Transpose,
 )
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
-from hlsgen.passes.graph_builder import bounded
+from hlsgen.passes.pending_value import bounded
 
 LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 

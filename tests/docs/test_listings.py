@@ -60,7 +60,7 @@ def commands(page: Path) -> list[Command]:
 
 def is_run(text: str) -> bool:
     """Whether it is a command of ours with real arguments, or writes a model."""
-    if re.search(r"\b(MODEL|DIR|COMMAND)\b|--all|--help", text):
+    if re.search(r"\b(MODEL|DIR|COMMAND)\b|--all\b|--help", text):
         return False
     return text.startswith("hlsgen ") or bool(re.match(r"python \S*(models|make_model)\.py", text))
 

@@ -13,7 +13,8 @@ from hlsgen.ir import Affine, Binary, Graph, IntegerEncoding, MatMul, Model, Op,
 from hlsgen.ir.ops import Activation, BinaryKind, Dequantize, IntQuant, Max, Min, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes import InputMode, lower
-from hlsgen.passes.graph_builder import GraphBuilder, PendingValue, bounded
+from hlsgen.passes.graph_builder import GraphBuilder
+from hlsgen.passes.pending_value import PendingValue, bounded
 
 V = (1, 4)
 WEIGHT = (MatMul(np.arange(12).reshape(3, 4) - 6, np.full(3, 0.25, np.float32)), (1, 3))

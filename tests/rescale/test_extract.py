@@ -81,6 +81,7 @@ def key(x: float) -> int:
 DRAWN_ELSEWHERE = {
     **dict.fromkeys(["Slope", "Compare", "Constant", "BinaryOf", "Where"], "fuzz/fuzz_phrases.py"),
     **dict.fromkeys(["Pair", "FixedAdd"], "frontend/test_two_inputs.py"),
+    "Lookup": "passes/test_rank_codes.py",
 }
 
 

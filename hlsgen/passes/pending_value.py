@@ -1,0 +1,61 @@
+"""Codes of a Graph in the making, and the operations on them that wait until a quantizer ends them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hlsgen.ir import Op, Value
+from hlsgen.ir.ops import BinaryKind, Elementwise, Max, Min, Pair, QuantizeLinear, Requantize
+from hlsgen.numerics.fixed import IntType
+
+NamedOps = tuple[tuple[str, Elementwise], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class PendingValue:
+    """Codes of value `index` of the graph, read as `value`, and the operations that follow.
+
+    With `branches`, the operations follow what these give together; `index` is -1 and `value` has the
+    shape alone. `shared`: other steps use the codes as well.
+    """
+
+    index: int
+    value: Value
+    named_ops: NamedOps = ()
+    branches: Branches | None = None
+    shared: bool = False
+
+    def then(self, name: str, op: Elementwise) -> PendingValue:
+        return replace(self, named_ops=(*self.named_ops, (name, op)))
+
+    @property
+    def ops(self) -> list[Elementwise]:
+        return [op for _, op in self.named_ops]
+
+
+@dataclass(frozen=True, eq=False)
+class Branches:
+    """Two tensors, without quantizers among their operations, and what joins them."""
+
+    name: str
+    kind: BinaryKind
+    left: PendingValue
+    right: PendingValue
+
+
+def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
+    """A quantizer with the integer bounds (of Clip, Relu) that follow it inside, and how many these are."""
+    for count, bound in enumerate(following):
+        takes = isinstance(op, QuantizeLinear | Requantize) or (isinstance(op, Pair) and op.fixed is None)
+        if not takes or not isinstance(bound, Max | Min):
+            return op, count
+        value = np.unique(bound.value)
+        if value.dtype.kind not in "iu" or len(value) > 1:
+            return op, count
+        end = max if isinstance(bound, Max) else min
+        assert isinstance(op, QuantizeLinear | Requantize | Pair)
+        op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
+    return op, len(following)
