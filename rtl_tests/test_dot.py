@@ -36,7 +36,7 @@ def groups(terms: int) -> int:
     return -(-terms // 4)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, shape", sweep(TREES))
 def test_adder_tree(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int]) -> None:
     terms, bits, signed, each = shape
@@ -47,7 +47,7 @@ def test_adder_tree(simulate: Callable[..., None], simulator: str, shape: tuple[
     simulate(simulator, "hg_adder_tree", parameters, job)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, shape", sweep(DOTS, 3))
 def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int, int, int]) -> None:
     terms, x_bits, x_signed, w_bits, bipolar, each = shape

@@ -141,7 +141,7 @@ def random_sets(rng: random.Random, rows: int) -> list[Set]:
     return [any_set(rng) for _ in range(rows)]
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, shape", sweep([(3, 4), (1, 1), (8, 9)], 1))
 def test_stream(simulate: Callable[..., None], simulator: str, shape: tuple[int, int]) -> None:
     """Other parameters with every beat; the sideband stays with its beat."""
@@ -212,7 +212,7 @@ INPUTS = [*(f"s{k}_axis_t{name}" for k in (0, 1) for name in ("data", "keep", "l
           "s_axil_araddr", "s_axil_arvalid", "s_axil_rready"]  # fmt: skip
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, lanes, registers", AXI)
 def test_axi(cocotb_job: Callable[..., None], simulator: str, lanes: int, registers: int) -> None:
     """Frames of one beat and more, stalls, parameters that change, errors, reset."""

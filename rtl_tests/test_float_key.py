@@ -20,7 +20,7 @@ def patterns(rng: np.random.Generator, count: int) -> np.ndarray:
     return rng.permutation(np.concatenate([upper, special, uniform]))
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, lanes", sweep([32, 1, 3]))
 def test_float_key(simulate: Callable[..., None], simulator: str, lanes: int) -> None:
     rng = np.random.default_rng(lanes)

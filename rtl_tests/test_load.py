@@ -11,14 +11,14 @@ from streams import SIMULATORS, sweep
 CASES = [(3, 5, 70, 1), (65535, 1, 1, 1), (0, 4, 32, 1), (2, 9, 33, 1), (7, 16, 96, 1), (1, 3, 40, 0)]
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, case", sweep(CASES, 2))
 def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, int, int, int]) -> None:
     job = dict(zip(("unit", "words", "width", "loadable"), case, strict=True))
     cocotb_job(simulator, "hg_load", {name.upper(): value for name, value in job.items()}, job, tests=1)
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("units", [3, 1, 65536])
 def test_registers(cocotb_job: Callable[..., None], simulator: str, units: int) -> None:

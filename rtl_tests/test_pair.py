@@ -30,7 +30,7 @@ CASES = [
 LANES = 32
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize(("found", "simulator"), CASES)
 def test_every_pair(simulate: Callable[..., None], found: PairScale | PairAdd, simulator: str) -> None:
     codes = np.random.default_rng(1).permutation(1 << 16).reshape(-1, LANES)

@@ -16,7 +16,7 @@ def delay(bits: int, each: int) -> int:
     return 1 + ((groups - 1).bit_length() // each if each else 0)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, shape", sweep([(8, 2), (31, 1), (1, 1), (6, 2), (7, 1), (64, 0), (150, 2)]))
 def test_popcount(simulate: Callable[..., None], simulator: str, shape: tuple[int, int]) -> None:
     bits, each = shape

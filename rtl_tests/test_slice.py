@@ -9,7 +9,7 @@ import pytest
 from streams import Stream, sweep
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, width", sweep([8, 1, 33, 257]))
 def test_slice(simulate: Callable[..., None], simulator: str, width: int) -> None:
     rng = random.Random(width)

@@ -50,7 +50,7 @@ def search_tree(lane: int, table: Array, falling: Array, shape: Steps) -> dict[s
     return files
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, shape", sweep(CASES))
 def test_threshold(simulate: Callable[..., None], simulator: str, shape: Steps) -> None:
     rng = np.random.default_rng(shape.in_w + shape.lanes)

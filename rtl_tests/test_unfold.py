@@ -264,6 +264,7 @@ def test_named(simulator: str, count: int, tmp_path: Path) -> None:
     check(simulator, NAMED[:count], tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("simulator, first, count", [("icarus", 0, 45), ("verilator", 45, 8)])
 def test_random(simulator: str, first: int, count: int, tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ def each(*names: str) -> Any:
     return pytest.mark.parametrize("core", names, indirect=True)
 
 
+@pytest.mark.cases(15)
 @pytest.mark.sweep
 @pytest.mark.parametrize(
     "name, way", [(n, w) for n in IMAGES for w in ("", " folded")] + [(n, " whole") for n in WHOLE]
@@ -420,6 +421,7 @@ def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from everywhere(item)
 
 
+@pytest.mark.cases(12)
 @each()
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(9)

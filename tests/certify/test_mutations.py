@@ -77,6 +77,7 @@ def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
     return [path for path in found if suffix == ".mem" or path.name.startswith("hg_") == library]
 
 
+@pytest.mark.cases(8)
 @pytest.mark.sweep
 @each()
 def test_every_file_is_held_by_its_hash(core: Path) -> None:
@@ -122,6 +123,7 @@ def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
         yield from everywhere(item)
 
 
+@pytest.mark.cases(10)
 @each()
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(4)
@@ -168,7 +170,7 @@ def exhaustive(f: Any, module: Any, uses: Any, cell: str, places: list[str]) -> 
     return Proof(found, 0, 0)
 
 
-@pytest.mark.cases(4)
+@pytest.mark.cases(2)
 @pytest.mark.sweep
 @each("network", "float", "table", "keys", "scale", "product of float32", "correct", "sum", "product")
 def test_a_parameter_in_both_top_level_and_certificate(

@@ -113,6 +113,7 @@ def test_a_window_a_cycle(kind: str, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
@@ -129,6 +130,7 @@ def test_several_windows_a_cycle(cycles: int, tmp_path: Path) -> None:
     assert hlsgen.certify(tmp_path / "out").ok
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @needs_icarus
 def test_channels_of_several_pixels(tmp_path: Path) -> None:

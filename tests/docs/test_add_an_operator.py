@@ -34,6 +34,7 @@ OF_FMOD = (
 )
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("edits, program", [(COSH, ()), (FMOD, OF_FMOD)], ids=["Cosh", "Fmod"])

@@ -40,7 +40,7 @@ def every_code(bits: int, lanes: int) -> Array:
     return np.repeat(codes[:, None, None], lanes, axis=2)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("mode", list(Rounding))
 def test_every_16_bit_input_in_every_rounding_mode(mode: Rounding, tmp_path: Path) -> None:
     """A lane for each kind of scale and zero point, against qonnx itself."""

@@ -43,7 +43,7 @@ REAL = {
 #: What `make test` leaves out: networks of the same modules as others, one simulator where both take long.
 LONG = {
     ("public/zoo_tfc_1w1a", "verilator"), ("public/zoo_tfc_1w2a", "icarus"), ("public/zoo_tfc_1w2a", "verilator"),
-    ("public/zoo_tfc_2w2a", "icarus"), ("public/zoo_tfc_2w2a", "verilator"), ("public/mlperf_kws_w3a3", "icarus"),
+    ("public/zoo_tfc_2w2a", "icarus"), ("public/zoo_tfc_2w2a", "verilator"), ("public/mlperf_kws_w3a3", "icarus"), ("public/mlperf_kws_w3a3", "verilator"),
     ("brevitas/jsc_mlp_w6a6_po2", "icarus"), ("brevitas/jsc_mlp_w4a4", "verilator"),
 }  # fmt: skip
 
@@ -61,7 +61,7 @@ def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Pa
     assert_verified(tmp_path / "out", simulator, 6 if "kws" in name else 40)
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("name", ["bin_tern", "asym_channel_ts", "floor_ceil", "flatten_dropout_argmax"])
 def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
     path = DATA / f"{name}.onnx"
@@ -71,7 +71,7 @@ def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
     assert np.array_equal(result.reshape(len(x), -1), Qonnx(onnx.load(path))(x))
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(24))
 def test_random_datapaths(seed: int, tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_random_datapaths(seed: int, tmp_path: Path) -> None:
     assert_verified(tmp_path / "out", "icarus", 40, seed)
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @needs_icarus
 @pytest.mark.parametrize("seed", range(30))
 def test_random_perceptrons_in_random_foldings(seed: int, tmp_path: Path) -> None:
@@ -117,6 +117,7 @@ def test_float32_input_of_a_network(simulator: str, tmp_path: Path) -> None:
     assert np.array_equal(hlsgen.run(tmp_path / "out", x, simulator), Qonnx(onnx.load(path))(x))
 
 
+@pytest.mark.slow
 def test_backends_agree_on_special_floats(tmp_path: Path) -> None:
     onnx.save(datapath(0, 8), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(input="float32"))

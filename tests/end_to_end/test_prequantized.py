@@ -128,6 +128,7 @@ def test_hardware_gives_the_codes_of_onnxruntime(
     in_hardware(made, x, ort.run(made, {"x": x})[0], tmp_path, simulator, target_cycles=24)
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize("figures", [("F3",), ("F6",), ("F2", "F5", "F1")])

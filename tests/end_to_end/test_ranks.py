@@ -75,6 +75,7 @@ def test_file_model_and_graph(name: str, tmp_path: Path) -> None:
     assert equivalence.compare(graph.model, graph, codes).ok
 
 
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize("name", MODELS)
 def test_hardware_and_proof(name: str, tmp_path: Path) -> None:

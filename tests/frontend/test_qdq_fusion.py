@@ -46,7 +46,7 @@ def any_code(rng: np.random.Generator, dtype: str, shape: Any = ()) -> Array:
 # --------------------------------------------------------------------------- networks of onnxruntime's quantizer
 
 
-@pytest.mark.cases(8)
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("form", ["QOperator", "QDQ"])
 @pytest.mark.parametrize("per_channel", [False, True])
 @pytest.mark.parametrize("gemm", [False, True])
@@ -59,7 +59,7 @@ def test_quantized_networks(
         assert len(np.unique(agrees(path, x, tmp_path))) > 50
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(3)
 @pytest.mark.sweep
 @pytest.mark.parametrize("option", [
     "ActivationSymmetric", "QDQKeepRemovableActivations", "AddQDQPairToWeight", "UseQDQContribOps", "WeightSymmetric",

@@ -46,6 +46,7 @@ def built(made: onnx.ModelProto, folder: Path, **options: Any) -> Path:
     return folder / "build"
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("parameters", [Parameters(-3, 7, 2, 300, 250, 3, 13), WILD, Parameters(0, 0, 0, 9, 9, 1, -3)])
 def test_quantized_add(tmp_path: Path, parameters: Parameters) -> None:
@@ -81,7 +82,7 @@ def parameters(rng: np.random.Generator, dtype: Any, op: str) -> dict[str, Any]:
 CASES = [(op, dtype, seed) for op in ("Add", "Mul") for dtype in (np.int8, np.uint8) for seed in range(4)]
 
 
-@pytest.mark.cases(6)
+@pytest.mark.cases(3)
 @pytest.mark.parametrize(("op", "dtype", "seed"), CASES)
 def test_qlinear_equals_onnxruntime(tmp_path: Path, op: str, dtype: Any, seed: int) -> None:
     """Odd seeds: in QDQ form. Decimal scales have ties that float32 rounds both ways."""

@@ -63,6 +63,7 @@ def test_only_the_last_rounding_differs(name: str) -> None:
     assert isinstance(build.graph.output.encoding, Accumulator)
 
 
+@pytest.mark.slow
 @pytest.mark.cases(1)
 @pytest.mark.sweep
 @pytest.mark.parametrize("model,scale", [
@@ -77,6 +78,7 @@ def test_real_models_equal_qonnx(model: str, scale: float) -> None:
     assert np.array_equal(reference.evaluate(build.graph, x), Qonnx(onnx.load(path))(x))
 
 
+@pytest.mark.slow
 @pytest.mark.sweep
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("model,spread", [("public/mlperf_kws_w3a3", 15.0), ("brevitas/jsc_mlp_w4a4", 0.5)])
@@ -105,7 +107,7 @@ def test_chisel_integer_network() -> None:
     assert np.array_equal(reference.evaluate(hlsgen.check(path).graph, data), Qonnx(onnx.load(path))(data))
 
 
-@pytest.mark.cases(40)
+@pytest.mark.cases(20)
 @pytest.mark.parametrize("seed", range(60))
 @pytest.mark.parametrize("max_bits", [8, 32])
 def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) -> None:
@@ -122,7 +124,7 @@ def test_random_datapaths_equal_qonnx(seed: int, max_bits: int, tmp_path: Path) 
         assert np.array_equal(reference.evaluate(build.graph, x), oracle.one(x)), x
 
 
-@pytest.mark.cases(20)
+@pytest.mark.cases(10)
 @pytest.mark.parametrize("seed", range(60))
 def test_random_perceptrons_equal_qonnx(seed: int, tmp_path: Path) -> None:
     model = perceptron(seed)

@@ -92,7 +92,7 @@ def test_random_chains_have_every_operation() -> None:
     assert not missing, f"tests/support/chains.py, middle or quantizer: {sorted(missing)} are never drawn"
 
 
-@pytest.mark.cases(24)
+@pytest.mark.cases(12)
 @pytest.mark.parametrize("bisection", [False, True])
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_every_activation(kind: str, bisection: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,7 +85,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
     assert "manifest.json" in with_model.changed
 
 
-@pytest.mark.cases(5)
+@pytest.mark.cases(3)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "file,pattern,replacement",

@@ -154,6 +154,7 @@ SHAPES = [
 ]  # fmt: skip
 
 
+@pytest.mark.cases(5)
 @pytest.mark.parametrize(("left", "right", "swap"), SHAPES)
 def test_qlinear_add(left: tuple[int, ...], right: tuple[int, ...], swap: bool) -> None:
     """Only parameters where the order of a and b matters: about one in a thousand."""
