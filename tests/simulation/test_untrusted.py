@@ -179,7 +179,8 @@ def test_the_time_limit_follows_the_cycles(made: Path) -> None:
 
 
 SCRIPT = """
-import os, pathlib, sys
+import os, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are started without
 from hlsgen.simulation.child_process import run_tool, work_folder
 with work_folder("icarus") as work:
     command = ["sh", "-c", "sleep 1000 & echo $$ > group; sleep 1000"]
