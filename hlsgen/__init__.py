@@ -83,7 +83,7 @@ def build(
 
 def run(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
-    allow_changed: bool = False,
+    allow_changed: bool = False, round_input: bool = False,
 ) -> Array:  # fmt: skip
     """Model inputs (the model's shape, or a batch of them) -> model outputs, through a backend.
 
@@ -92,8 +92,9 @@ def run(
     backend: "reference", "verilator" or "icarus". x: numbers; y: the model's output dtype.
     allow_changed: files that differ from what the model gives (HG051) are simulated all the same. They are programs:
     only if you trust whoever changed them.
+    round_input: values that lie between two codes of a fixed-point input are rounded to the nearest; else HG054.
     """
-    found, codes = _opened(directory, x, backend)
+    found, codes = _opened(directory, x, backend, round_input)
     if backend == "reference":
         results = reference.run_layers(found.graph, codes)
         outputs = results[-1] if results else codes
@@ -104,10 +105,10 @@ def run(
 
 def layers(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
-    allow_changed: bool = False,
+    allow_changed: bool = False, round_input: bool = False,
 ) -> list[LayerCodes]:  # fmt: skip
     """What is behind every layer, by the reference and by a backend; arguments as of `run`."""
-    found, codes = _opened(directory, x, backend)
+    found, codes = _opened(directory, x, backend, round_input)
     wanted = reference.run_layers(found.graph, codes)
     got: list[Array | None] = list(wanted)
     if backend != "reference":
@@ -119,13 +120,15 @@ def layers(
     ]
 
 
-def _opened(directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str) -> tuple[Build, Array]:
+def _opened(
+    directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str, round_input: bool
+) -> tuple[Build, Array]:
     """The build, and the codes of its input."""
     if backend not in BACKENDS:
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
     found = reopen(Path(directory))
     arrays = x if isinstance(x, Mapping) else {found.graph.model.input_name: x}
-    return found, reference.encode_input(found.graph, reference.packed(found.graph, arrays))
+    return found, reference.encode_input(found.graph, reference.packed(found.graph, arrays), round_input)
 
 
 def verify(

@@ -48,6 +48,7 @@ CODES: dict[str, str] = {
     "HG058": "integers differ from the file",
     "HG059": "executor not available",
     "HG060": "file of the user in the way",
+    "HG061": "input is not known",
     "HG090": "assumption made",
     "HG098": "internal form not legal",
     "HG099": "internal error",

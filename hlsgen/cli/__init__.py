@@ -147,6 +147,9 @@ def run(
         Path | None,
         typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
     ] = None,
+    round_input: Annotated[
+        bool, typer.Option("--round-input", help="Round values between two codes of a fixed-point input to the nearest.")
+    ] = False,
     allow_changed: AllowChanged = False,
     as_json: Json = False,
 ) -> None:  # fmt: skip
@@ -158,8 +161,9 @@ def run(
                 raise fail("HG040", "--dump-layers", "the same file as --output.", "Name another file.")
             tensor = output_tensor(directory)
             x = read_array(input_)
-            y = hlsgen.run(directory, x, backend, allow_changed=allow_changed)
-            layers = hlsgen.layers(directory, x, backend, allow_changed=allow_changed) if dump_layers else []
+            how = {"allow_changed": allow_changed, "round_input": round_input}
+            y = hlsgen.run(directory, x, backend, **how)
+            layers = hlsgen.layers(directory, x, backend, **how) if dump_layers else []
         write_array(output, y, tensor)
         if dump_layers:
             parts = {layer.name: layer.codes for layer in layers}

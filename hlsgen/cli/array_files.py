@@ -29,6 +29,14 @@ def read_array(path: Path) -> Any:
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
 
 
+def read_one_array(path: Path) -> Array:
+    """The array of a file that holds only one. Raises HG001."""
+    found = read_array(path)
+    if isinstance(found, dict):
+        raise fail("HG001", str(path), f"holds several arrays: {', '.join(found)}.", "Save one with numpy.save.")
+    return np.asarray(found)
+
+
 def write_array(path: Path, array: Array, tensor: str) -> None:
     """A file with one array, in .npz under the name `tensor`. Raises HG001."""
     if path.suffix == ".npz":

@@ -11,7 +11,9 @@ from typing import Annotated, Any
 
 import typer
 
-from hlsgen.diagnostics import Collector
+from hlsgen.cli.array_files import read_one_array
+from hlsgen.diagnostics import Collector, fail
+from hlsgen.driver.calibration import input_type_of
 from hlsgen.driver.declaration import Declared, check_values, declared, option
 from hlsgen.driver.options import Options, check_options
 
@@ -40,6 +42,18 @@ class Rate:
 
 
 @dataclass(frozen=True)
+class Sample:
+    """Inputs of the model, for a type that holds them. A build does not know them: it is told the type."""
+
+    calibrate: Path | None = option(
+        None,
+        "--calibrate",
+        "A sample of the model's inputs, .npy: instead of --input, the smallest fixed-point type that holds it.",
+        metavar="X",
+    )
+
+
+@dataclass(frozen=True)
 class BuildFlags:
     """What was written on the command line for a build, by the names of the fields of Options and Rate."""
 
@@ -51,7 +65,7 @@ class BuildFlags:
 
     def options(self) -> Options:
         """What a build is told. Raises HG040 and HG041, every problem that is there without a model."""
-        problems, found = Collector(), {}
+        problems, found = Collector(), dict[str, Any]()
         for one in declared(Options):
             spelling = one.declaration.spelling
             with problems.catching():
@@ -67,6 +81,11 @@ class BuildFlags:
             if cycles < 1:
                 few = f"{rate.fps:g} frames a second at {rate.clock_mhz:g} MHz is less than a cycle a frame."
                 problems.error("HG040", "--fps", few)
+        if (sample := self.values["calibrate"]) is not None:
+            with problems.catching():
+                if found["input"] is not None:
+                    raise fail("HG040", "--calibrate", "given together with --input.", "Use one of them.")
+                found["input"] = input_type_of(read_one_array(sample))
         options = Options(**found)
         if problems.errors:
             with problems.catching():
@@ -99,10 +118,12 @@ def takes_build_flags(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _flags() -> Iterator[Declared]:
-    """All that have a flag; the rates where the cycles a frame are."""
+    """All that have a flag; the sample where the input's type is, the rates where the cycles a frame are."""
     for one in declared(Options):
         if one.declaration.flag is not None:
             yield one
+        if one.name == "input":
+            yield from declared(Sample)
         if one.name == "target_cycles":
             yield from declared(Rate)
 

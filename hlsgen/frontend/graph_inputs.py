@@ -13,13 +13,21 @@ from hlsgen.frontend.constant_folding import DTYPES, check_size
 from hlsgen.ir import Shape
 from hlsgen.numerics.fixed import IntType
 
+_MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
 _INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).kind in "iu")
 
 
 def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[IntType, int] | None:
-    """The integer type that an annotation or the tensor's own type gives the input."""
+    """The integer type that an annotation or the tensor's own type gives the input.
+
+    An annotation of what nodes have only moved counts as one of the input.
+    """
+    same = {source.name}
+    for node in graph.node:
+        if node.op_type in _MOVES and node.input[0] in same:
+            same.update(node.output[:1])
     for note in graph.quantization_annotation:
-        if note.tensor_name == source.name:
+        if note.tensor_name in same:
             for entry in note.quant_parameter_tensor_names:
                 if entry.key == "finn_datatype" and (found := parse_datatype(entry.value)):
                     return found

@@ -97,8 +97,12 @@ def _typed(graph: Graph, x: Array) -> Array:
     return x.astype(dtype)
 
 
-def encode_input(graph: Graph, x: Array) -> Array:
-    """The host's head: model input (frames, *shape) -> codes for the hardware's input port."""
+def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
+    """The host's head: model input (frames, *shape) -> codes for the hardware's input port.
+
+    rounded: values between two codes of a fixed-point input become the nearest code, the even one of two as near.
+    Raises HG054 for values that the input cannot hold.
+    """
     for step in graph.head:
         x = run_step(step, x)
     if graph.encode is not None:
@@ -108,6 +112,8 @@ def encode_input(graph: Graph, x: Array) -> Array:
             return float_to_key(x)
         case Fixed(fraction):
             scaled = np.ldexp(x.astype(np.float64), fraction)
+            if rounded:
+                scaled = np.rint(scaled)
             type_ = graph.input.type
             wrong = (scaled != np.round(scaled)) | (scaled < type_.lo) | (scaled > type_.hi)
             if wrong.any():
@@ -115,7 +121,7 @@ def encode_input(graph: Graph, x: Array) -> Array:
                     "HG054", graph.model.input_name,
                     f"value {x[wrong].ravel()[0]} is not in the input's fixed-point type "
                     f"({type_}, {fraction} fraction bits).",
-                    "Round the array to the type, or build with another --input.",
+                    "Let `hlsgen run --round-input` round the array, or build with another --input.",
                 )  # fmt: skip
             return scaled.astype(np.int64)
         case IntegerEncoding():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model
+from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, Step
 from hlsgen.numerics.fixed import IntType
 
 
@@ -18,18 +18,29 @@ class InputMode:
     fraction: int = 0
 
 
-def default_mode(model: Model, first: object, is_linear: bool, problems: Collector) -> InputMode:
-    """The mode of a model whose first step of hardware is `first`."""
+#: With which a model goes on whose input is not known (`ask_for_type`), to find what else is wrong.
+STAND_IN = InputMode("fixed", IntType(-128, 127), 0)
+
+
+def default_mode(model: Model, first: object, is_linear: bool) -> InputMode | None:
+    """The mode of a model whose first step of hardware is `first`; None if nothing in its file decides."""
     if model.input_type:
         return InputMode("fixed", *model.input_type)
     if is_linear:
-        problems.warn(
-            "HG090", model.input_name, "the input has no quantizer and no declared type; taken as integers of -256 to 255, "
-            "which int8 and uint8 fit.",
-            "Say what it is with --input fixed:W,I or ufixed:W,I.",
-        )  # fmt: skip
-        return InputMode("fixed", IntType(-256, 255), 0)
+        return None
     if first is None:
         return InputMode("float32")
     linear = any(isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger) for s in model.steps)
     return InputMode("codes" if linear else "float32")
+
+
+def ask_for_type(model: Model, layer: Step, problems: Collector) -> None:
+    """Reports that nobody has said which numbers the input holds (HG061)."""
+    problems.error(
+        "HG061", model.input_name,
+        f"{layer.name} multiplies the input as it is, and no quantizer, integer type or annotation of the file says "
+        "which numbers it holds.",
+        "Say it: --input fixed:W,I (as ap_fixed<W,I>), ufixed:8,0 for pictures of multiples of 1/256, UINT8 for pixels "
+        "of 0 to 255; or give a sample of inputs, --calibrate X.npy, for the smallest type that holds it. "
+        "Or export the model with a quantizer at its input.",
+    )  # fmt: skip

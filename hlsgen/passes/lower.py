@@ -41,7 +41,7 @@ from hlsgen.ir.op_facts import tells_zeros_apart
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
-from hlsgen.passes.input_mode import InputMode, default_mode
+from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
 from hlsgen.passes.input_port import InputPort, check_mode, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
@@ -53,7 +53,7 @@ from hlsgen.passes.quantization import order_kept
 
 def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
     """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
-    linear layer, else codes. Raises HlsgenError."""
+    linear layer, else codes; a layer needs one of its input's (HG061). Raises HlsgenError."""
     model = run_pipeline(model)
     steps = model.steps
     if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
@@ -67,9 +67,12 @@ def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
     first = steps[parts.first].op if parts.first >= 0 else None
     typed = model if parts.input_type_holds(steps) else replace(model, input_type=None)
-    mode = mode or default_mode(typed, first, isinstance(first, LINEAR), problems)
+    known = mode or default_mode(typed, first, isinstance(first, LINEAR))
+    mode = known or STAND_IN
     check_mode(model, mode, parts, problems)
     problems.finish()
+    if known is None:
+        ask_for_type(model, steps[parts.first], problems)
     port = input_port(model, mode, parts)
     apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
     builder = GraphBuilder(problems, port.tensor.value, apart)
