@@ -11,7 +11,7 @@ import pytest
 import random_graphs
 from certified import CASES, messages
 from integer_models import FIGURES, prequantized
-from paths import DATA
+from paths import DATA, INPUT_TYPES
 from typer.testing import CliRunner
 
 import hlsgen
@@ -37,7 +37,8 @@ def test_builds_are_certified(built: dict[str, Path], name: str) -> None:
 @pytest.mark.parametrize("path", sorted(DATA.glob("*.onnx")), ids=lambda path: path.stem)
 def test_networks_are_certified(path: Path, tmp_path: Path) -> None:
     for number, cycles in enumerate((None, 300)):
-        hlsgen.build(path, tmp_path / str(number), hlsgen.Options(target_cycles=cycles))
+        options = hlsgen.Options(target_cycles=cycles, input=INPUT_TYPES.get(path.stem))
+        hlsgen.build(path, tmp_path / str(number), options)
         assert messages(tmp_path / str(number)) == []
 
 

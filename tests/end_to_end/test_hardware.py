@@ -15,7 +15,7 @@ import pytest
 from builds import assert_verified
 from image_models import Builder
 from oracles import Qonnx
-from paths import DATA, needs_icarus, shared_model
+from paths import DATA, INPUT_TYPES, needs_icarus, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
@@ -56,7 +56,9 @@ def _cases() -> Iterator[Any]:
 
 @pytest.mark.parametrize("name,cycles,simulator", list(_cases()))
 def test_real_models(name: str, cycles: int | None, simulator: str, tmp_path: Path) -> None:
-    build = hlsgen.build(shared_model(name), tmp_path / "out", hlsgen.Options(target_cycles=cycles))
+    path = shared_model(name)
+    options = hlsgen.Options(target_cycles=cycles, input=INPUT_TYPES.get(path.stem))
+    build = hlsgen.build(path, tmp_path / "out", options)
     assert cycles is None or build.timing.interval <= cycles
     assert_verified(tmp_path / "out", simulator, 6 if "kws" in name else 40)
 

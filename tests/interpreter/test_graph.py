@@ -10,7 +10,7 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 from oracles import Qonnx
-from paths import DATA, shared_model
+from paths import DATA, INPUT_TYPES, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
@@ -55,7 +55,7 @@ def test_brevitas_export_equals_qonnx(name: str) -> None:
 def test_only_the_last_rounding_differs(name: str) -> None:
     """Float scales: executors round the final sums differently, by units of the last place."""
     path = DATA / f"{name}.onnx"
-    build = hlsgen.check(path)
+    build = hlsgen.check(path, hlsgen.Options(input=INPUT_TYPES.get(name)))
     x = inputs(build, 100)
     expected = Qonnx(onnx.load(path))(x)
     result = reference.evaluate(build.graph, x).reshape(len(x), -1)
@@ -92,8 +92,8 @@ def test_codes_of_models_with_float_scales(model: str, spread: float) -> None:
     assert (np.abs(exact - executed) > step / 2).sum() == 0
 
 
-@pytest.mark.parametrize("input_,x", [(None, [[1, -1, 1], [-1, -1, 1]]), ("fixed:3,3", [[3, -4, 0], [1, 1, 1]])])
-def test_chisel_binary_network(input_: str | None, x: list[list[int]]) -> None:
+@pytest.mark.parametrize("input_,x", [("BIPOLAR", [[1, -1, 1], [-1, -1, 1]]), ("fixed:3,3", [[3, -4, 0], [1, 1, 1]])])
+def test_chisel_binary_network(input_: str, x: list[list[int]]) -> None:
     path = shared_model("public/chisel_bnn_simple")
     build = hlsgen.check(path, hlsgen.Options(input=input_))
     data = np.array(x, np.float32)

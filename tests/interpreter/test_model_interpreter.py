@@ -23,7 +23,7 @@ from integer_models import FIGURES, codes, prequantized, quantize_mlp
 from models import Net
 from numpy.typing import NDArray
 from onnx import TensorProto
-from paths import DATA, ROOT, SHARED
+from paths import DATA, INPUT_TYPES, ROOT, SHARED
 from typer.testing import CliRunner
 
 import hlsgen
@@ -61,10 +61,12 @@ def lowered(model: Model, mode: str | None = None) -> Graph:
     return lower(model, parse_input(mode), Collector())
 
 
-def held(proto: onnx.ModelProto, folder: Path, frames: int = 3) -> tuple[file_oracle.Report, Comparison]:
+def held(
+    proto: onnx.ModelProto, folder: Path, frames: int = 3, input_type: str | None = None
+) -> tuple[file_oracle.Report, Comparison]:
     """File against Model, Model against Graph."""
     model = imported(proto, folder)
-    graph = lowered(model)
+    graph = lowered(model, input_type)
     report = file_oracle.hold(proto, model, file_oracle.stimuli(model, frames))
     return report, compare(model, graph, samples(graph, frames + 4))
 
@@ -79,8 +81,10 @@ def samples(graph: Graph, frames: int, seed: int = 0) -> Array:
     return found
 
 
-def assert_held(proto: onnx.ModelProto, folder: Path, frames: int = 3) -> file_oracle.Report:
-    report, comparison = held(proto, folder, frames)
+def assert_held(
+    proto: onnx.ModelProto, folder: Path, frames: int = 3, input_type: str | None = None
+) -> file_oracle.Report:
+    report, comparison = held(proto, folder, frames, input_type)
     assert not report.differing, report.differing
     assert comparison.difference is None, comparison.difference
     assert sum(report.held.values()) > 0
@@ -98,7 +102,7 @@ OTHERS = sorted([*(SHARED / "brevitas").glob("*.onnx"), *(SHARED / "public").glo
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_files_of_the_project(path: Path, tmp_path: Path) -> None:
-    report = assert_held(onnx.load(path), tmp_path)
+    report = assert_held(onnx.load(path), tmp_path, input_type=INPUT_TYPES.get(path.stem))
     assert sum(report.left.values()) == 0, report.left
 
 
@@ -106,7 +110,7 @@ def other_file(path: Path, tmp_path: Path, frames: int) -> None:
     if not path.exists():
         pytest.skip(f"{SHARED} is not there")
     try:
-        assert_held(onnx.load(path), tmp_path, frames)
+        assert_held(onnx.load(path), tmp_path, frames, INPUT_TYPES.get(path.stem))
     except HlsgenError as error:
         pytest.skip(str(error)[:100])
 

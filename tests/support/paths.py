@@ -11,6 +11,9 @@ ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "tests" / "data"
 SHARED = ROOT.parent / "shared" / "models"
 
+#: Input types for models of which the file does not say any, by the stem of its name.
+INPUT_TYPES = {"no_input_quant": "fixed:9,9", "chisel_bnn_simple": "fixed:9,9"}
+
 needs_icarus = pytest.mark.skipif(shutil.which("iverilog") is None, reason="iverilog is not installed")
 
 
