@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hlsgen.certify.second_reading.formulas import FORMULAS
 from hlsgen.certify.second_reading.layers import LAYERS
+from hlsgen.certify.second_reading.probes import PROBES
 from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.certify.second_reading.quantizers import ELEMENTS
 from hlsgen.certify.second_reading.steps import Found
+from hlsgen.certify.second_reading.windows import WINDOWS
 from hlsgen.ir import Model
 
 
@@ -32,7 +35,7 @@ def compare(path: Path, model: Model) -> SecondReading:
     found = Found(file, model)
     problems, once = list(_ends(file, model)), []
     # Layers come first: in QDQ form they stand for the nodes around them as well.
-    for table in (LAYERS, ELEMENTS):
+    for table in (LAYERS, WINDOWS, ELEMENTS, FORMULAS, PROBES):
         for n in file.computing:
             check = table.get(file.nodes[n].op_type)
             if check is not None and n not in found.covered:

@@ -10,6 +10,7 @@ import numpy as np
 from hlsgen.certify.second_reading.protobuf import Numbers, kind_of
 from hlsgen.certify.second_reading.quantizers import quantizer
 from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ
+from hlsgen.certify.second_reading.windows import geometry, points, same_window
 from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Pool, Reduction, Step
 from hlsgen.ir.ops import Add, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array
@@ -35,21 +36,19 @@ def _matrix(found: Found, n: int, i: int) -> Numbers | None:
     return const if file.attributes[n].get("transB", 0) else const.change(np.transpose)
 
 
-def _window(found: Found, n: int, op: Any, points: int) -> list[str] | None:
-    """Kernel, strides, dilations, pads of an image or a signal (height 1); None if the file leaves pads to be found out."""
+def _window(found: Found, n: int, op: Any, kernel: list[int]) -> list[str] | None:
+    """Kernel, strides, dilations, pads of an image or a signal (height 1)."""
     attributes = found.file.attributes[n]
     if attributes.get("auto_pad", "NOTSET") not in ("NOTSET", "VALID", "") or attributes.get("ceil_mode", 0):
+        if found.file.nodes[n].domain not in ("", "ai.onnx") or len(found.taken(n)) != 1:
+            return None
+        sizes = points(found, n)
+    else:
+        sizes = [0] * len(kernel)  # nothing depends on them
+    place = geometry(attributes, sizes, kernel)
+    if place is None or list(attributes.get("kernel_shape", kernel)) != kernel:
         return None
-    told: list[str] = []
-    for key, own in (("strides", op.window.strides), ("dilations", op.window.dilations)):
-        given = attributes.get(key) or [1] * points
-        told += differ(key, own, [1] * (2 - points) + given)
-    pads = attributes.get("pads") or [0] * (2 * points)
-    pads = [0] * (2 * points) if attributes.get("auto_pad") == "VALID" else pads
-    told += differ("pads", op.window.pads, pads if points == 2 else [0, pads[0], 0, pads[1]])
-    if "kernel_shape" in attributes:
-        told += differ("kernel", op.window.kernel, [1] * (2 - points) + attributes["kernel_shape"])
-    return told
+    return same_window(op.window, kernel, place)
 
 
 def _place(found: Found, n: int, op: Any) -> list[str] | None:
@@ -57,7 +56,7 @@ def _place(found: Found, n: int, op: Any) -> list[str] | None:
     if isinstance(op, MatMul | MatMulInteger):
         return []
     weight = found.file.nodes[n].input[3 if found.file.nodes[n].op_type == "QLinearConv" else 1]
-    told = _window(found, n, op, found.file.constants[weight].array.ndim - 2)
+    told = _window(found, n, op, list(found.file.constants[weight].array.shape[2:]))
     return None if told is None else [*told, *differ("groups", op.groups, found.file.attributes[n].get("group", 1))]
 
 
@@ -226,7 +225,7 @@ def _max_pool(found: Found, n: int) -> Told:
         return None
     op = own[0].op
     assert isinstance(op, Pool)
-    told = _window(found, n, op, len(attributes["kernel_shape"]))
+    told = _window(found, n, op, attributes["kernel_shape"])
     return told if told is None or op.kind is Reduction.MAX else [*told, "a sum was imported."]
 
 

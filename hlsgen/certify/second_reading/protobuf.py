@@ -49,11 +49,15 @@ class Numbers:
 
 
 class ModelFile:
-    """computing: numbers of the nodes between input and output, in order. names: as diagnostics have them."""
+    """computing: numbers of the nodes between input and output, in order. names: as diagnostics have them.
+
+    opset: version of the standard operators.
+    """
 
     def __init__(self, path: Path) -> None:
         model = onnx.load(path)
         graph = model.graph
+        self.opset = next((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), 1)
         self.nodes = list(graph.node)
         self.names = _names(self.nodes)
         self.attributes = [{a.name: _attribute(a) for a in node.attribute} for node in self.nodes]
@@ -88,6 +92,10 @@ class ModelFile:
     def given(self, n: int, i: int) -> bool:
         """Whether node n has an input i."""
         return i < len(self.nodes[n].input) and bool(self.nodes[n].input[i])
+
+    def is_used(self, name: str) -> bool:
+        """Whether the graph's output depends on a tensor."""
+        return name in self.outputs or any(n in self.computing for n in self.users.get(name, []))
 
     def before(self, n: int, i: int = 0) -> int:
         """The node that computes input i of node n, in front of all that only renames; -1 if there is none."""

@@ -35,6 +35,15 @@ class Found:
         own = self.steps(n)
         return own[0] if len(own) == 1 and isinstance(own[0].op, kinds) else None
 
+    def outside(self, n: int) -> list[int]:
+        """The values that the steps of node n take from other nodes, each once."""
+        own = {number for number, step in enumerate(self.model.steps, 1) if any(step is s for s in self.steps(n))}
+        return list(dict.fromkeys(i for step in self.steps(n) for i in step.inputs if i not in own))
+
+    def taken(self, n: int) -> list[Shape]:
+        """Their shapes."""
+        return [self.model.steps[i - 1].shape if i else self.model.input_shape for i in self.outside(n)]
+
     def source(self, step: Step) -> Shape:
         """The shape of what a step takes."""
         return self.model.steps[step.inputs[0] - 1].shape if step.inputs[0] else self.model.input_shape
