@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 
@@ -127,6 +128,8 @@ def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
     return x.astype(dtype)
 
 
+#: Tensors of more axes, that of the frames included, are held in one order only.
+_AXES = 5
 #: No step of the model gives a tensor of the layer's shape.
 _UNKNOWN = object()
 
@@ -150,10 +153,19 @@ def _layer_difference(
         for own in wanted:
             if own.shape == real.shape:
                 difference = _difference(layer.name, own, real)
-                if difference is None:
+                if difference is None or _is_transposed(own, real):
                     return None
                 found, known = found or difference, True
     return found if known else _UNKNOWN
+
+
+def _is_transposed(own: Array, real: Array) -> bool:
+    """Whether both are one tensor with its axes in another order, which cubes of pixels and channels hide."""
+    orders = permutations(range(1, own.ndim)) if own.ndim <= _AXES else ()
+    return any(
+        own.transpose(0, *order).shape == real.shape and bool((own.transpose(0, *order) == real).all())
+        for order in orders
+    )
 
 
 def _meanings(steps: tuple[Step, ...], values: list[Tensor], at: int, known: list[Array]) -> Iterator[Array]:

@@ -15,7 +15,7 @@ The contract (docs/numeric-contract.md), and how it is kept here:
   numbers k and one scale, and k * scale is the exact number. Of several such scales the first counts: that of the
   codes, the largest power of two, the smallest number.
 - A sum of two tensors (an Add or Sub) whose scales are on one grid is exact as well, and rounded once. A linear step
-  takes it unrounded.
+  takes it unrounded. Bounded by 0, as by Relu, it is still a sum on that grid.
 - So is a sum of three or more (an Add or Sub of an Add or Sub), if all its operands have one scale each and no more
   than float32 constants were added to them. Where the inner sums are on one grid, they count as operands with one scale,
   and the outer sum must be on one grid as well; else it is computed as the file has it.
@@ -86,6 +86,8 @@ from hlsgen.ir.ops import (
     BinaryKind,
     Dequantize,
     Float,
+    Max,
+    Min,
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -164,7 +166,7 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Pad():
             return _padded(op, fresh)
         case Concat(axis):
-            return _concatenated(axis + 1, given, number)
+            return _concatenated(axis + 1, given, number, _parts(model, step, given))
         case MatMul(weight, scale):
             exact = _whole(model, step.inputs[0], first)
             return _rounded(products(exact.whole, weight), exact, scale, number)
@@ -200,6 +202,8 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return replace(result, term=shifted(first.term, value) if float32 and first.term else None)
         case Dequantize():
             return _dequantized(op, first)
+        case Max(value) | Min(value):
+            return _bounded(op, value, first)
         case Pool(kind, _):
             raise AssertionError(kind)
         case _:
@@ -236,6 +240,17 @@ def _elementwise(value: Array, first: Tensor, origin: int) -> Tensor:
     )  # fmt: skip
 
 
+def _bounded(op: Max | Min, value: Array, first: Tensor) -> Tensor:
+    """A bound on codes leaves them codes, and a sum on a grid that is bounded by 0 is still on that grid."""
+    result, exact = _elementwise(apply(op, first.value), first, first.origin), first.exact
+    if result.exact is not None:
+        return replace(result, exact=replace(result.exact, slope=None if exact is None else exact.slope))
+    if exact is None or exact.slope is None or not first.on_grid or value.any() or exact.unit != abs(exact.slope):
+        return result
+    bounded = replace(exact, whole=np.maximum(exact.whole, 0) if isinstance(op, Max) else np.minimum(exact.whole, 0))
+    return replace(result, exact=bounded, term=bounded)
+
+
 def _padded(op: Pad, tensor: Tensor) -> Tensor:
     top, left, bottom, right = op.pads
 
@@ -251,8 +266,18 @@ def _padded(op: Pad, tensor: Tensor) -> Tensor:
     return Tensor(bordered(tensor.value, op.value), exact=exact, term=exact, scale=tensor.scale, origin=tensor.origin)
 
 
-def _concatenated(axis: int, parts: list[Tensor], number: int) -> Tensor:
-    exacts = [t.exact for t in parts]
+def _parts(model: Model, step: Step, parts: list[Tensor]) -> list[Exact | None]:
+    """The exact numbers of each part of a Concat: beside those of codes, a part behind float operations has its own."""
+    known = [t.exact for t in parts]
+    if all(e is None for e in known):
+        return known
+    return [
+        _of_one_scale(model, index, part) if exact is None and part.value.dtype == np.float32 else exact
+        for index, part, exact in zip(step.inputs, parts, known, strict=True)
+    ]
+
+
+def _concatenated(axis: int, parts: list[Tensor], number: int, exacts: list[Exact | None]) -> Tensor:
     exact = None
     if all(e is not None for e in exacts):
         known = [e for e in exacts if e is not None]
@@ -372,14 +397,21 @@ def _whole(model: Model, index: int, tensor: Tensor) -> Exact:
     """The exact numbers of value `index`, for a step that adds them up."""
     if tensor.exact is not None:
         return tensor.exact
-    scale = _scale_of_all(model, index, tensor.scale)
-    if scale is None:
-        scale = one_scale(tensor.value, tensor.scale)
-    if scale is not None and (whole := as_multiples(tensor.value, scale)) is not None:
-        return Exact(whole, scale, None)
+    found = _of_one_scale(model, index, tensor)
+    if found is not None:
+        return found
     flat = fractions(np.where(np.isfinite(tensor.value), tensor.value, 0))
     unit = common(flat.ravel())
     return Exact(narrow(multiples(flat, unit)), unit, None)
+
+
+def _of_one_scale(model: Model, index: int, tensor: Tensor) -> Exact | None:
+    """Floats as multiples of one scale, if they are."""
+    scale = _scale_of_all(model, index, tensor.scale)
+    if scale is None:
+        scale = one_scale(tensor.value, tensor.scale)
+    whole = None if scale is None else as_multiples(tensor.value, scale)
+    return None if scale is None or whole is None else Exact(whole, scale, None)
 
 
 def _scale_of_all(model: Model, index: int, own: Fraction | None) -> Fraction | None:

@@ -47,8 +47,7 @@ class Term:
 
 def on_one_grid(terms: Sequence[Term]) -> bool:
     """Whether all scales are small whole multiples of one unit."""
-    slopes = [t.slope for t in terms]
-    return max(map(abs, slopes)) <= MAX_MULTIPLE * _unit(slopes)
+    return max(abs(t.slope) for t in terms) <= MAX_MULTIPLE * unit_of(terms)
 
 
 def is_exact_in_float32(terms: Sequence[Term]) -> bool:
@@ -120,7 +119,7 @@ def exact_sum(
     name: str, terms: Sequence[Term], shape: Shape, add: Callable[[BinaryMap], tuple[int, Value]]
 ) -> tuple[int, Value] | None:  # fmt: skip
     """The sum of two or more tensors, as an integer with a meaning. `add` makes layers. None if it is too wide."""
-    unit = _unit([t.slope for t in terms])
+    unit = unit_of(terms)
     factors = [int(t.slope / unit) for t in terms]
     start = np.asarray(sum((t.start for t in terms), start=_fractions(np.zeros((1,) * len(shape)))) / unit)
     fine = math.lcm(*(v.denominator for v in start.ravel()))
@@ -156,10 +155,10 @@ def _meaning(fine: int, offset: Array, scale: Fraction, type_: IntType, rank: in
     return Accumulator(fine, offset, np.full((1,) * rank, float(scale)))
 
 
-def _unit(slopes: list[Fraction]) -> Fraction:
-    """The largest number of which all are whole multiples."""
-    denominator = math.lcm(*(s.denominator for s in slopes))
-    return Fraction(math.gcd(*(int(s * denominator) for s in slopes)), denominator)
+def unit_of(terms: Sequence[Term]) -> Fraction:
+    """The largest number of which all scales are whole multiples."""
+    denominator = math.lcm(*(t.slope.denominator for t in terms))
+    return Fraction(math.gcd(*(int(t.slope * denominator) for t in terms)), denominator)
 
 
 def _types(factors: list[int], types: list[IntType]) -> Iterator[IntType]:

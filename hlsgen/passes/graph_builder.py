@@ -52,7 +52,7 @@ from hlsgen.ir.ops import (
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term
+from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term, unit_of
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
@@ -267,10 +267,11 @@ class GraphBuilder:
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
-        quantizer = grid_of_pair(
-            both.kind, (both.left.value, both.left.ops), (both.right.value, both.right.ops), tensor.ops
-        )
-        if quantizer is None and self._pair(tensor) is not None:
+        terms = self._pair(tensor)
+        unit = float(unit_of(terms)) if terms else None
+        left, right = ((side.value, side.ops) for side in (both.left, both.right))
+        quantizer = grid_of_pair(both.kind, left, right, tensor.ops, unit)
+        if quantizer is None and terms is not None:
             return self.to_codes(name, self.on_grid(tensor, True))
         if quantizer is None:
             raise fail(
@@ -334,6 +335,20 @@ class GraphBuilder:
         made = self.add(layer)
         self._sums[made.index] = True
         return PendingValue(made.index, replace(made.value, encoding=meaning), tensor.named_ops)
+
+    def bounded_sum(self, tensor: PendingValue) -> PendingValue:
+        """A sum on a grid, bounded by 0, as codes of that grid, so that the next sum can be exact as well.
+
+        Any other tensor as it is.
+        """
+        value, zero = tensor.value, getattr(tensor.value.encoding, "zero_point", None)
+        bounds = [op for op in tensor.ops if isinstance(op, Max | Min) and not op.value.any()]
+        if not bounds or len(bounds) < len(tensor.ops) or not self._sums.get(tensor.index, False):
+            return tensor
+        if not isinstance(value.encoding, Affine) or zero is None or (zero != np.round(zero)).any():
+            return tensor
+        made = self.attempt(lambda: self.to_codes(tensor.named_ops[-1][0], tensor))
+        return made if isinstance(made, PendingValue) else tensor
 
     def _pair(self, tensor: PendingValue) -> list[Term] | None:
         """Both operands of a sum, if these are codes on one grid."""

@@ -107,7 +107,7 @@ def _lower_step(builder: GraphBuilder, step: Step, operands: list[PendingValue],
         return found
     if any(isinstance(op, QUANTIZERS) for op in found.ops):
         found = builder.flushed(found)
-    return replace(builder.on_grid(found), shared=True)
+    return replace(builder.bounded_sum(builder.on_grid(found)), shared=True)
 
 
 def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> PendingValue:

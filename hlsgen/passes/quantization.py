@@ -176,9 +176,10 @@ def grid_of_channels(value: Value, one_scale: bool) -> Grid | None:
 
 
 def grid_of_pair(
-    kind: BinaryKind, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]], ops: list[Elementwise]
+    kind: BinaryKind, left: tuple[Value, list[Elementwise]], right: tuple[Value, list[Elementwise]],
+    ops: list[Elementwise], unit: float | None = None,
 ) -> Grid | None:  # fmt: skip
-    """The same for what two tensors give together, tried on all pairs of codes."""
+    """The same for what two tensors give together, tried on all pairs of codes; `unit`: a scale to try, if it is short."""
     values = []
     for (value, own), axis in ((left, 0), (right, 1)):
         codes = _all_codes(value)
@@ -194,12 +195,13 @@ def grid_of_pair(
     real = both.reshape(-1, *both.shape[2:])
     for op in ops:
         real = apply(op, real)
-    return _grid(real, left[0])
+    units = [] if unit is None or np.frexp(unit)[0] == 0.5 else [np.full((1,) * len(left[0].shape), unit, np.float32)]
+    return _grid(real, left[0], between=units)
 
 
-def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> Grid | None:
-    """A quantizer with which nothing changes; scales that are tried are `first`, the value's, a power of two, the
-    smallest number. Integers stay integers of their type: what follows may wrap."""
+def _grid(real: Array, value: Value, first: Sequence[Array] = (), between: Sequence[Array] = ()) -> Grid | None:
+    """A quantizer with which nothing changes; scales that are tried are `first`, the value's, those `between`, a power of
+    two, the smallest number. Integers stay integers of their type: what follows may wrap."""
     if real.dtype.kind in "iu":
         type_ = IntType(int(real.min()), int(real.max()))
         if max(abs(type_.lo), abs(type_.hi)) > 1 << 24:
@@ -210,7 +212,8 @@ def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> Grid | None
     if not np.isfinite(flat).all():
         return None
     meaning = value.encoding
-    candidates = [float(np.ravel(meaning.scale)[0])] if isinstance(meaning, (Affine, Accumulator)) else []
+    own = [float(np.ravel(meaning.scale)[0])] if isinstance(meaning, (Affine, Accumulator)) else []
+    candidates: list[float] = []
     nonzero = flat[flat != 0]
     mantissa, exponent = np.frexp(nonzero)
     if nonzero.size:
@@ -219,7 +222,8 @@ def _grid(real: Array, value: Value, first: Sequence[Array] = ()) -> Grid | None
         candidates.append(2.0 ** float((exponent - 53 + low).min()))
         candidates.append(float(np.abs(nonzero).min()))
     rank = len(value.shape)
-    for scale in [*first, *(np.full((1,) * rank, candidate, np.float32) for candidate in candidates)]:
+    full = [[np.full((1,) * rank, candidate, np.float32) for candidate in part] for part in (own, candidates)]
+    for scale in [*first, *full[0], *between, *full[1]]:
         if not ((scale > 0) & (scale < np.inf)).all():
             continue
         grid = real.astype(np.float64) / scale

@@ -91,6 +91,33 @@ def assert_held(
     return report
 
 
+def test_cubes_of_pixels_and_channels(tmp_path: Path) -> None:
+    """As many channels as rows and columns: a quantizer that has changed places with a pool has its axes in another order."""
+    n = Net((1, 4, 4, 4)).quant(0.3, bits=6.0, name="q0").then("Mul", 0.37, name="mul")
+    n.then("MaxPool", kernel_shape=[2, 2], pads=[0, 0, 1, 1], name="pool").quant(0.2, bits=4.0, name="q1")
+    model = imported(n.model(), tmp_path)
+    graph = lowered(model)
+    assert compare(model, graph, samples(graph, 6)).ok
+    wrong = replace(model, steps=tuple(
+        replace(s, op=replace(s.op, scale=s.op.scale * 2)) if isinstance(s.op, IntQuant) and s.name == "q1" else s
+        for s in model.steps
+    ))  # fmt: skip
+    assert not compare(wrong, graph, samples(graph, 6)).ok
+
+
+def test_a_part_of_a_join_behind_float_operations(tmp_path: Path) -> None:
+    """Its numbers are multiples of its own scale, beside codes of another one."""
+    n = Net((1, 3, 4, 4))
+    one = n.quant(0.137, bits=6.0, name="one").then("Neg", name="neg").last
+    two = n.node("IntQuant", "x", 0.0731, 0.0, 6.0, domain="qonnx.custom_op.general", name="two").last
+    n.node("Concat", one, two, axis=1, name="join")
+    weight = np.random.default_rng(0).integers(-7, 8, (6, 1, 3, 3)).astype(np.float32)
+    n.then("Conv", weight, group=6, kernel_shape=[3, 3], name="conv")
+    model = imported(n.model(), tmp_path)
+    graph = lowered(model)
+    assert compare(model, graph, samples(graph, 12)).ok
+
+
 # --------------------------------------------------------------------------- models that others made
 
 FILES = sorted([*DATA.glob("*.onnx"), *ROOT.glob("examples/*/*.onnx")])

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from onnx_graph import QONNX, OnnxGraph
 from oracles import Qonnx
+from residual_nets import u_net
 
 import hlsgen
 from hlsgen.diagnostics import Collector, HlsgenError
@@ -256,6 +257,63 @@ def test_sums_of_layers(quantized: float, tmp_path: Path) -> None:
 def test_a_sum_whose_scale_is_too_long_for_a_layer(tmp_path: Path) -> None:
     with pytest.raises(HlsgenError, match=r"HG032 .* no quantizer made"):
         both_forms(accumulators(0.3, 0.0), tmp_path)
+
+
+def bounded(scale: float, form: str, bits: float = 8.0) -> onnx.ModelProto:
+    """y = Relu(x + q(layer)); y + q(layer of y), in front of a quantizer of twice the scale. Columns: as many as rows."""
+    r, n = np.random.default_rng(7), OnnxGraph(labels=True)
+
+    def quant(data: str, own: float) -> str:
+        if form == "qonnx":
+            return n.add("IntQuant", [data, own, 0.0, bits], domain=QONNX)
+        zero, half = n.const(0, np.int8), 1 << (int(bits) - 1)
+        codes = n.add("QuantizeLinear", [data, own, zero])
+        codes = n.add("Clip", [codes, n.const(-half, np.int8), n.const(half - 1, np.int8)])
+        return n.add("DequantizeLinear", [codes, own, zero])
+
+    def layer(data: str) -> str:
+        weight = np.float32(r.integers(-3, 4, (6, 6))) / 4
+        return n.add("MatMul", [data, n.add("IntQuant", [weight, 0.25, 0.0, 4.0], domain=QONNX)])
+
+    x = quant("x", scale)
+    y = n.add("Relu", [n.add("Add", [x, quant(layer(x), scale)])])
+    last = quant(n.add("Add", [y, quant(layer(y), scale)]), 2 * scale)
+    ins, outs = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 6]) for name in ("x", last))
+    return newer(n.proto("bounded", [ins], [outs], [("", 17), (QONNX, 1)]))
+
+
+@pytest.mark.parametrize("form, bits", [("qonnx", 8.0), ("qdq", 6.0)])
+def test_a_sum_behind_relu_is_still_on_its_grid(form: str, bits: float, tmp_path: Path) -> None:
+    """Codes of every sum by integers, without any float; also of codes that a Clip narrows."""
+    scale = np.float32(0.137)
+    proto = bounded(float(scale), form, bits)
+    model, graph = both_forms(proto, tmp_path)
+    x = np.random.default_rng(0).normal(0, 2, (40, 1, 6)).astype(np.float32)
+    assert compare(model, graph, reference.encode_input(graph, x)).ok
+    constants = {c.name: onnx.numpy_helper.to_array(c) for c in proto.graph.initializer}
+    weights = [
+        constants[m.input[0]] * 4 for m in proto.graph.node if m.op_type == "IntQuant" and m.input[0] in constants
+    ]
+    half = 1 << (int(bits) - 1)
+
+    def codes(real: Array, own: np.float32) -> Array:
+        return np.clip(np.rint(real / own), -half, half - 1).astype(int)
+
+    def real(total: Array, own: np.float32) -> Array:
+        flat = [once(int(t) * Fraction(float(own))) for t in total.ravel()]
+        return np.array(flat, np.float32).reshape(total.shape)
+
+    first = codes(x[:, 0], scale)
+    quarter = np.float32(scale / 4)  # a power of two: exact
+    y = np.maximum(first + codes(real(first @ weights[0].astype(int), quarter), scale), 0)
+    total = y + codes(real(y @ weights[1].astype(int), quarter), scale)
+    assert np.array_equal(outputs(graph, x, 2 * scale), codes(real(total, scale), 2 * scale))
+    assert (total % 2 == 1).any()  # ties
+
+
+def test_short_scales_behind_relu(tmp_path: Path) -> None:
+    """Float32 holds all sums of multiples of a short unit: their codes are worth that unit, and the next sum is on it."""
+    assert both_forms(u_net(5), tmp_path)
 
 
 @pytest.mark.sim
