@@ -16,50 +16,18 @@ import onnx
 from onnx import helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, ONNX
-from hlsgen.interpreter.exact_numbers import nearest_float32
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.exact_values import Grid, Known, dyadic, multiples, once, same
 from hlsgen.simulation.oracles import Unable, run_node
 
-QUANTIZERS = frozenset(["Quant", "IntQuant", "BipolarQuant", "Trunc", "DequantizeLinear", "FloatQuant"])
 LINEAR = frozenset(["MatMul", "Gemm", "Conv", "ConvTranspose"])
 POOLS = frozenset(["AveragePool", "GlobalAveragePool", "ReduceMean"])
-#: What only moves elements.
-MOVES = frozenset(
-    "Concat Reshape Flatten Squeeze Unsqueeze Transpose Slice Split Gather DepthToSpace Identity Dropout".split()
-)  # fmt: skip
 #: The real function, rounded once.
 ROUNDED_ONCE = frozenset(
     "Exp Log Tanh Sigmoid Erf Gelu Mish Celu Elu Selu Softplus Softsign Reciprocal Pow".split()
 )  # fmt: skip
 #: Half a step of float32, and how many steps a library's function may be off.
 _UNIT, _STEPS = 2.0**-24, 16
-#: The smallest step of a minifloat is the scale divided by this power of two at most.
-_MINIFLOAT = 20
-#: Scales of one tensor that are told apart.
-_CHANNELS = 64
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """Real numbers whole * scale of a tensor: whole float64 of its shape, scale float64 that broadcasts to it.
-
-    The scale is one number, but for constants.
-    """
-
-    whole: Array
-    scale: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Known:
-    """A tensor: its value, and its exact real numbers, the sum of some grids, where they are known.
-
-    `is_sum`: of an Add or Sub of two tensors.
-    """
-
-    value: Array
-    grids: tuple[Grid, ...] | None = None
-    is_sum: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,186 +63,13 @@ class Rounding:
         return bool((gap <= self.reach).all())
 
 
-def same(left: Array, right: Array) -> bool:
-    """Equal everywhere; NaN equals NaN."""
-    return left.shape == right.shape and bool(((left == right) | ((left != left) & (right != right))).all())
-
-
-# --------------------------------------------------------------------------- grids
-
-
-def is_power(scale: Array) -> bool:
-    return bool((np.frexp(np.asarray(scale, np.float64))[0] == 0.5).all())
-
-
-def multiples(values: Array, scale: Array | None, finest: int = 3) -> Grid | None:
-    """A grid with values = fl(whole * scale / 2^n), n <= finest; without a scale the largest power of two, if short."""
-    wide = np.asarray(values, np.float64)
-    if not np.isfinite(wide).all():
-        return None
-    if scale is None:
-        unit = next((2.0**-n for n in range(-4, 25) if (wide * 2.0**n == np.round(wide * 2.0**n)).all()), None)
-        scale = None if unit is None else np.asarray(unit)
-    if scale is None:
-        return None
-    for finer in (2**n for n in range(finest + 1)):
-        whole = np.round(wide / np.float64(scale) * finer)
-        if (whole.astype(np.float32) * np.float32(np.float64(scale) / finer) == values).all():
-            return Grid(whole, np.asarray(np.float64(scale) / finer))
-    return None
-
-
-def grid_of(values: Array, scales: Sequence[Array] = ()) -> Grid | None:
-    """By the first of these scales that fits, else by a power of two."""
-    if values.dtype.kind in "iub":
-        return Grid(values.astype(np.float64), np.asarray(1.0))
-    for scale in scales:
-        if scale.size == 1 and (found := multiples(values, scale)):
-            return found
-    found = multiples(values, None)
-    return found if found is not None and np.abs(found.whole).max(initial=0) < 1 << 24 else None
-
-
-def constant_grid(
-    node: onnx.NodeProto, result: Array, arrays: Sequence[Array], known: Mapping[str, Grid]
-) -> Grid | None:  # fmt: skip
-    """Integers and scale of a constant behind a quantizer, through transposes and reshapes of it."""
-    before = known.get(node.input[0]) if node.input else None
-    if node.op_type in QUANTIZERS - {"FloatQuant"} and len(arrays) > 1:
-        scale = np.asarray(arrays[1], np.float64)
-        if node.op_type == "DequantizeLinear" and scale.ndim == 1 and scale.size > 1:
-            axis = next((a.i for a in node.attribute if a.name == "axis"), 1) % result.ndim
-            scale = scale.reshape([-1 if i == axis else 1 for i in range(result.ndim)])
-        for finer in (1, 2, 4, 8):  # zero points may be fractions
-            whole = np.round(result.astype(np.float64) / scale * finer)
-            if (whole.astype(np.float32) * (scale / finer).astype(np.float32) == result).all():
-                return Grid(whole, scale / finer)
-        return None
-    if node.op_type == "FloatQuant" and arrays[1].size == 1:
-        return multiples(result, arrays[1].reshape(()), _MINIFLOAT)
-    if node.op_type == "Transpose" and before:
-        perm = next((list(a.ints) for a in node.attribute if a.name == "perm"), None)
-        scale = before.scale.transpose(perm) if before.scale.ndim == result.ndim else before.scale
-        return Grid(before.whole.transpose(perm), scale)
-    return None
-
-
-def _scale_of(node: onnx.NodeProto, constants: Mapping[str, Array]) -> Array | None:
-    """The scale of what a quantizer gives, in the shape that broadcasts to it; None of other nodes."""
-    if node.op_type not in QUANTIZERS or len(node.input) < 2:
-        return None
-    scale = constants.get(node.input[4 if node.op_type == "Trunc" and len(node.input) > 5 else 1])
-    return None if scale is None or (node.op_type == "DequantizeLinear" and scale.size > 1) else scale
-
-
-def _by_channels(value: Array, scale: Array) -> tuple[Grid, ...] | None:
-    """One grid for each of the scales of a quantizer, 0 where another one counts."""
-    every = np.broadcast_to(scale, value.shape)
-    different = np.unique(scale)
-    if len(different) > _CHANNELS:
-        return None
-    found = [multiples(np.where(every == one, value, np.float32(0)), np.asarray(one)) for one in different]
-    known = tuple(grid for grid in found if grid is not None)
-    return known if len(known) == len(found) else None
-
-
-def quantized(node: onnx.NodeProto, value: Array, constants: Mapping[str, Array]) -> Known:
-    """What is known of a quantizer's result."""
-    if node.op_type == "MultiThreshold":
-        return Known(value, _counts(node, value))
-    scale = _scale_of(node, constants)
-    if scale is not None and scale.size > 1 and not is_power(scale):
-        return Known(value, _by_channels(value, scale))
-    if node.op_type == "FloatQuant" and scale is not None and scale.size == 1:
-        return Known(value, _one(multiples(value, scale.reshape(()), _MINIFLOAT)))
-    return Known(value, _one(grid_of(value, [] if scale is None else [scale])))
-
-
-def _counts(node: onnx.NodeProto, value: Array) -> tuple[Grid, ...] | None:
-    """Counts times the scale, and the bias, of MultiThreshold."""
-    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    scale, bias = (np.float32(attributes.get(name, default)) for name, default in (("out_scale", 1), ("out_bias", 0)))
-    whole = np.round((value.astype(np.float64) - np.float64(bias)) / np.float64(scale))
-    if not (whole.astype(np.float32) * scale + bias == value).all():
-        return None
-    made = Grid(whole, np.asarray(np.float64(scale)))
-    return (made, Grid(np.ones_like(whole), np.asarray(np.float64(bias)))) if bias else (made,)
-
-
-def behind(
-    executor: str, node: onnx.NodeProto, value: Array, inputs: Sequence[Known | Array], constants: Mapping[str, Array],
-    opsets: Mapping[str, int],
-) -> Known:  # fmt: skip
-    """What is known of a node's result; `inputs` in order: arrays of constants."""
-    data = [i for i in inputs if isinstance(i, Known)]
-    if node.op_type in QUANTIZERS or node.op_type == "MultiThreshold":
-        return quantized(node, value, constants)
-    if node.op_type in MOVES and all(d.grids for d in data) and sum(len(d.grids or ()) for d in data) > 1:
-        return Known(value, _moved(executor, node, inputs, opsets))
-    if any(d.grids and len(d.grids) > 1 for d in data):
-        return Known(value)
-    return Known(value, _one(grid_of(value, [d.grids[0].scale for d in data if d.grids])))
-
-
-def _moved(
-    executor: str, node: onnx.NodeProto, inputs: Sequence[Known | Array], opsets: Mapping[str, int]
-) -> tuple[Grid, ...] | None:  # fmt: skip
-    """Every grid of every input through a node that only moves elements, the others 0 meanwhile."""
-    found = []
-    for number, given in enumerate(inputs):
-        floats = isinstance(given, Known) or given.dtype.kind == "f"
-        grids = given.grids if isinstance(given, Known) else _one(multiples(given, None)) if floats else ()
-        if grids is None:
-            return None
-        for grid in grids:
-            arrays = []
-            for other, known in enumerate(inputs):
-                array = known.value if isinstance(known, Known) else known
-                zero = np.zeros_like(array) if array.dtype.kind == "f" else array
-                arrays.append(grid.whole.astype(np.float32) if other == number else zero)
-            found.append(Grid(run_node(executor, node, arrays, opsets)[0].astype(np.float64), grid.scale))
-    return tuple(found)
-
-
-def _one(grid: Grid | None) -> tuple[Grid, ...] | None:
-    return None if grid is None else (grid,)
-
-
-def once(*terms: tuple[Array, ...]) -> Array:
-    """The sum of products whole * scale * ..., rounded once to float32; scales broadcast to whole."""
-    shape = terms[0][0].shape
-    factors = [np.broadcast_to(np.asarray(part, np.float64), shape).ravel() for term in terms for part in term]
-    different, place = np.unique(np.stack(factors, axis=1), axis=0, return_inverse=True)
-    real = []
-    for row in different.tolist():
-        numbers = iter(row)
-        products = [math.prod((Fraction(next(numbers)) for _ in term), start=Fraction(1)) for term in terms]
-        real.append(nearest_float32(sum(products, Fraction(0))))
-    return np.array(real, np.float32)[place.ravel()].reshape(shape)
-
-
-def sum_of(left: Known, right: Known, sign: int) -> tuple[Grid, ...] | None:
-    """left + sign * right: on the coarsest grid of both, if each has one."""
-    if not left.grids or not right.grids:
-        return None
-    negative = tuple(Grid(sign * grid.whole, grid.scale) for grid in right.grids)
-    if len(left.grids) + len(negative) > 2:
-        return (*left.grids, *negative)
-    first, second = left.grids[0], negative[0]
-    a, b = (Fraction(float(side.scale)) for side in (first, second))
-    unit = Fraction(np.gcd(a.numerator * b.denominator, b.numerator * a.denominator), a.denominator * b.denominator)
-    whole = first.whole * float(a / unit) + second.whole * float(b / unit)
-    exact = np.abs(whole).max(initial=0) < 1 << 52 and Fraction(float(unit)) == unit
-    return (Grid(whole, np.asarray(float(unit))),) if exact else (first, second)
-
-
 # --------------------------------------------------------------------------- linear nodes
 
 
 def linear(
     node: onnx.NodeProto, data: Known | None, constants: Mapping[str, Array], grids: Mapping[str, Grid],
     opsets: Mapping[str, int],
-) -> tuple[Array, tuple[tuple[Array, ...], ...]] | None:  # fmt: skip
+) -> tuple[Known, tuple[tuple[Array, ...], ...]] | None:  # fmt: skip
     """The exact sum of one frame, rounded once, and what the node adds to it; None if the numbers are not known.
 
     Also the terms of the sum, () if the node adds something.
@@ -296,15 +91,21 @@ def linear(
         )
     real = once(*terms)
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
-    alone = len(node.input) < 3 or not node.input[2]
+    sums = None
+    if len(terms) == 1 and weight.scale.size == 1 and attributes.get("alpha", 1.0) == 1:
+        sums = (Grid(terms[0][0], np.asarray(weight.scale.reshape(()) * data.grids[0].scale)),)
+    if len(node.input) < 3 or not node.input[2]:
+        if node.op_type != "Gemm" or attributes.get("alpha", 1.0) == 1:
+            return Known(real, sums, sums, plain=sums is not None), tuple(terms)
+        return Known(real * np.float32(attributes["alpha"])), ()
     if node.op_type == "Gemm" and attributes.get("alpha", 1.0) != 1:
-        real, alone = real * np.float32(attributes["alpha"]), False
-    if len(node.input) > 2 and node.input[2]:
-        bias = constants[node.input[2]]
-        if node.op_type == "Gemm":
-            bias = bias * np.float32(attributes.get("beta", 1.0))
-        real = real + (_of_outputs(node, bias, real.ndim) if node.op_type.startswith("Conv") else bias)
-    return np.asarray(real), tuple(terms) if alone else ()
+        real = real * np.float32(attributes["alpha"])
+    bias = constants[node.input[2]]
+    if node.op_type == "Gemm":
+        bias = bias * np.float32(attributes.get("beta", 1.0))
+    bias = _of_outputs(node, bias, real.ndim) if node.op_type.startswith("Conv") else bias
+    added = dyadic(np.broadcast_to(bias, real.shape))
+    return Known(real + bias, None, (*sums, added) if sums and added else None), ()
 
 
 def _bare(node: onnx.NodeProto) -> onnx.NodeProto:

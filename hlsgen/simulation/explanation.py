@@ -21,7 +21,9 @@ from onnx import helper
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import exact_nodes as exact
-from hlsgen.simulation.exact_nodes import Known, Rounding, same
+from hlsgen.simulation import exact_values
+from hlsgen.simulation.exact_nodes import Rounding
+from hlsgen.simulation.exact_values import Known, same
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.oracles import Unable, run_node
 
@@ -33,6 +35,9 @@ SORTS = {
     "optimizer": "without its optimizer the executor gives our value",
     "rounding": "no quantizer follows, and the executor's float sum is rounded more than once",
 }
+#: How two tensors may be added: as the contract says, in the order of the file, exactly. The first and the others
+#: differ where a tensor is on a grid that its values do not show.
+_ADDITIONS = (None, False, True)
 #: Operators behind which a difference is one of codes.
 _TO_CODES = frozenset(["Quant", "IntQuant", "QuantizeLinear", "BipolarQuant", "MultiThreshold", "Trunc", "FloatQuant"])
 
@@ -56,9 +61,9 @@ class Explained:
         self.alone = file.walk(piece, feeds)
         self.theirs = theirs
         self.why = ""
-        for exact_adds in (False, True):
+        for adds in _ADDITIONS:
             self.roundings: list[Rounding] = []
-            self.contract = self._by_contract(feeds, exact_adds)
+            self.contract = self._by_contract(feeds, adds)
             got = self.contract[piece.target].value
             if same(got.astype(ours.dtype).reshape(ours.shape), ours):
                 break
@@ -140,30 +145,32 @@ class Explained:
             case _:
                 return False
 
-    def _by_contract(self, feeds: Mapping[str, Array], exact_adds: bool) -> dict[str, Known]:
+    def _by_contract(self, feeds: Mapping[str, Array], adds: bool | None) -> dict[str, Known]:
         """Node by node, with sums that are exact. Notes what the executor rounds otherwise. Raises Unable."""
         file = self.file
         values: dict[str, Known] = {}
         for name, value in feeds.items():
             maker = file.makers.get(name)
             none = onnx.NodeProto() if maker is None else maker
-            values[name] = exact.quantized(none, value, file.constants)
+            values[name] = exact_values.quantized(none, value, file.constants)
         for node in self.piece.nodes:
             outputs = [o for o in node.output if o]
             arrays = file.arrays(node, {k: v.value for k, v in values.items()})
             inputs = [values.get(i, file.constants.get(i)) for i in node.input if i]
             given = [i for i in inputs if i is not None]
             found = run_node(file.executor, node, arrays, file.opsets)
-            result = self._node(node, arrays, given, found[0], exact_adds)
+            result = self._node(node, arrays, given, found[0], adds)
             if isinstance(result, Known):
                 values[outputs[0]] = result
                 continue
-            for name, value in zip(outputs, found if result is None else [result], strict=False):
-                values[name] = exact.behind(file.executor, node, value, given, file.constants, file.opsets)
+            for number, (name, value) in enumerate(zip(outputs, found if result is None else [result], strict=False)):
+                values[name] = exact_values.behind(
+                    file.executor, node, number, value, given, file.constants, file.opsets
+                )
         return values
 
     def _node(
-        self, node: onnx.NodeProto, arrays: list[Array], inputs: list[Known | Array], own: Array, exact_adds: bool
+        self, node: onnx.NodeProto, arrays: list[Array], inputs: list[Known | Array], own: Array, adds: bool | None
     ) -> Known | Array | None:  # fmt: skip
         """The result of a node that executors round otherwise; None for the others, which give `own`."""
         file = self.file
@@ -174,7 +181,8 @@ class Explained:
             if made is None:
                 raise Unable(f"the numbers in front of {node.name} are not known exactly")
             reach = exact.linear_reach(file.executor, node, arrays, file.opsets)
-            return self._noted(node, "sum", own, made[0], reach, made[1])
+            self._noted(node, "sum", own, made[0].value, reach, made[1])
+            return made[0]
         if kind in exact.POOLS and floats:
             found = exact.averaged(node, data[0], arrays[1:], file.executor, file.opsets)
             if found is None:
@@ -187,14 +195,15 @@ class Explained:
         if kind == "BatchNormalization" and node.domain in ONNX and len(arrays) == 5:
             return self._noted(node, "function", own, *exact.normalized(node, arrays))
         if kind in ("Add", "Sub") and len(data) == 2 and own.dtype == np.float32:
-            total = exact.sum_of(data[0], data[1], 1 if kind == "Add" else -1)
-            if exact_adds and (data[0].is_sum or data[1].is_sum) and total:
-                reach = (np.abs(arrays[0]) + np.abs(arrays[1])).astype(np.float64) * 4 * 2.0**-24
-                value = exact.once(*((grid.whole, grid.scale) for grid in total))
-                terms = tuple((grid.whole, grid.scale) for grid in total)
-                return Known(self._noted(node, "sum", own, value, reach, terms), total, is_sum=True)
-            plain = exact.behind(file.executor, node, own, inputs, file.constants, file.opsets)
-            return Known(own, total if exact_adds else plain.grids, is_sum=True)
+            total = exact_values.sum_of(data[0], data[1], 1 if kind == "Add" else -1, adds)
+            if total is None:
+                return None
+            if not total.exact:
+                return total.known(own)
+            terms = tuple((term.whole, term.scale) for term in total.terms)
+            value = exact_values.once(*terms)
+            magnitude = sum((np.abs(term.whole * term.scale) for term in total.terms), start=np.float64(0))
+            return total.known(self._noted(node, "sum", own, value, magnitude * len(terms) * 4 * 2.0**-24, terms))
         return None
 
     def _noted(

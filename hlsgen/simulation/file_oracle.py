@@ -25,7 +25,7 @@ from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Trans
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.exact_nodes import same
+from hlsgen.simulation.exact_values import same
 from hlsgen.simulation.explanation import SORTS, Explained
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, fitting, installed, one_line

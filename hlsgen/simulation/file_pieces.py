@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation import exact_nodes as exact
-from hlsgen.simulation.exact_nodes import Grid
+from hlsgen.simulation.defined_operators import DEFINED
+from hlsgen.simulation.exact_values import Grid, constant_grid
 from hlsgen.simulation.oracles import Unable, by_session, constant_of, run_node
 
 
@@ -55,7 +55,7 @@ class ExecutedFile:
                 self.constants.update(zip(node.output, found, strict=False))
                 try:
                     with np.errstate(all="ignore"):
-                        grid = exact.constant_grid(node, found[0], arrays, self.grids)
+                        grid = constant_grid(node, found[0], arrays, self.grids)
                 except (ValueError, IndexError):  # parameters of other shapes: then nothing is known of it
                     grid = None
                 if grid is not None:
@@ -79,7 +79,7 @@ class ExecutedFile:
 
     def run(self, piece: Piece, feeds: Mapping[str, Array]) -> Array:
         """The piece as the executor runs it: onnxruntime with its optimizer, the others node by node. Raises Unable."""
-        if self.executor != "onnxruntime":
+        if self.executor != "onnxruntime" or any(node.op_type in DEFINED for node in piece.nodes):
             return self.walk(piece, feeds)[piece.target]
         used = {i for node in (*piece.nodes, *piece.constant) for i in node.input}
         tensors = {name: t for name, t in self.tensors.items() if name in used and name not in feeds}

@@ -1,5 +1,7 @@
 """Executors of ONNX files that are not ours: qonnx, onnxruntime, the reference implementation of onnx.
 
+Operators that none of them has are computed as they are defined (`defined_operators`).
+
 They get nodes and arrays in memory, never a path: no external data is read, and no library of custom operators is
 loaded. The registry of qonnx imports the Python module that a node's domain names, so nodes reach it under the two
 domains of qonnx only.
@@ -21,6 +23,7 @@ from onnx import helper, numpy_helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX, QONNX
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.defined_operators import DEFINED
 
 #: Executors by name, and the packages that each needs.
 PACKAGES = {"qonnx": ("qonnx", "onnxruntime"), "onnxruntime": ("onnxruntime",), "onnx": ("onnx",)}
@@ -56,6 +59,8 @@ def fitting(nodes: Sequence[onnx.NodeProto]) -> str:
 def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
     """A node by itself; `arrays` are its inputs, without the missing ones. Raises Unable."""
     try:
+        if node.op_type in DEFINED:
+            return [DEFINED[node.op_type](arrays, {a.name: _attribute(a) for a in node.attribute})]
         if executor == "qonnx" and (node.domain not in ONNX or node.op_type in _QONNX_OPS):
             return [by_qonnx(node, arrays, opsets)]
         if executor == "onnx" or node.op_type == "Constant" or any(a.dtype == np.float16 for a in arrays):
@@ -63,6 +68,11 @@ def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opset
         return by_onnxruntime(node, arrays, opsets)
     except Exception as error:  # whatever an executor makes of a file
         raise Unable(f"{node.op_type}: {one_line(error)}") from None
+
+
+def _attribute(attribute: onnx.AttributeProto) -> Any:
+    value = helper.get_attribute_value(attribute)
+    return constant_of(value) if isinstance(value, onnx.TensorProto) else value
 
 
 def one_line(error: Exception) -> str:

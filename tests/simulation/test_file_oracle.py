@@ -293,9 +293,9 @@ def test_float32_ports(tmp_path: Path) -> None:
 
 def test_an_operator_that_no_executor_has() -> None:
     """The reason is one line, without the executor's own advice."""
-    node = onnx.helper.make_node("RequantShift", ["x", "m", "a"], ["y"], div=4)
+    node = onnx.helper.make_node("RequantizedGemm", ["x", "m", "a"], ["y"], div=4)
     for name in ("onnx", "onnxruntime", "qonnx"):
-        with pytest.raises(oracles.Unable, match=r"^RequantShift: no operator of this executor$"):
+        with pytest.raises(oracles.Unable, match=r"^RequantizedGemm: no operator of this executor$"):
             oracles.run_node(name, node, [np.zeros((1, 4), np.int32)] * 3, {"": 13})
 
 
