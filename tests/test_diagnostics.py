@@ -339,6 +339,19 @@ def test_every_problem_of_three_inputs(tmp_path: Path) -> None:
     assert found[2:] == FLOATS[1:]
 
 
+def test_every_choice_between_several_tensors(tmp_path: Path) -> None:
+    """Each Where that is no function of one tensor is named, not only the first; one that is such a function is not."""
+    net = Net((1, 4)).quant().linear(4, 4, name="one").quant(name="q1")
+    one = net.last
+    other = net.node("IntQuant", "x", 0.25, 0.0, 4.0, domain=DOMAIN, name="q2").linear(4, 4, name="two").quant().last
+    ends = []
+    for name, data, below in (("first", one, other), ("second", other, one), ("alone", one, one)):
+        above = net.node("Greater", data, np.float32(0.5), name=f"{name} condition").last
+        ends.append(net.node("Where", above, data, below, name=name).last)
+    net.node("Add", ends[0], ends[1]).node("Add", net.last, ends[2]).quant()
+    assert problems_of(net.model(), tmp_path) == [("HG015", "first"), ("HG015", "second")]
+
+
 def test_a_model_with_a_quantizer_is_not_called_a_float_model(tmp_path: Path) -> None:
     net = Net((1, 4)).quant().then("MatMul", np.full((4, 2), 0.1, np.float32), name="mm")
     assert problems_of(net.model(), tmp_path) == [("HG031", "mm")]

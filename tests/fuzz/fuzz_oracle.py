@@ -2,12 +2,13 @@
 
 Tensors that depend on the input have the frames in the place of the batch: (frames, *shape[1:]). What linear layers,
 average pools and sums of three tensors take must be exact: short multiples of a power of two; then every order of adding
-gives the same. Activations are rounded correctly, with mpmath in doubt.
+gives the same. Sums of two tensors of codes on one grid are exact, and rounded once. Activations are rounded correctly, with mpmath in doubt.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -38,9 +39,13 @@ def values(model: onnx.ModelProto, x: Array) -> dict[str, Array]:
     found[model.graph.input[0].name] = x
     versions = {o.domain: o.version for o in model.opset_import}
     joined: dict[str, bool] = {model.graph.input[0].name: False}  # of tensors that depend on the input
+    steps: dict[str, Fraction | None] = {}  # of codes, where these have one scale
     for node in model.graph.node:
         results = run_node(node, [found[i] if i else None for i in node.input], versions.get(DOMAIN, 1))
+        if node.op_type in ("Add", "Sub") and all(steps.get(i) for i in node.input):
+            results = [_sum_of_codes(node.op_type, results[0], *((found[i], steps[i]) for i in node.input))]
         found.update(zip([o for o in node.output if o], results, strict=True))
+        steps.update(dict.fromkeys(node.output, _step_of_codes(node, found, steps)))
         data = [i for i in node.input if i in joined]
         before = any(joined[i] for i in data)
         if before and len(data) > 1 and found[data[0]].dtype.kind == "f":
@@ -50,6 +55,63 @@ def values(model: onnx.ModelProto, x: Array) -> dict[str, Array]:
             both = len(data) > 1 and node.op_type not in ("Concat", "Where")
             joined.update(dict.fromkeys(node.output, (before or both) and node.op_type not in QUANTIZERS))
     return found
+
+
+def _step_of_codes(
+    node: onnx.NodeProto, found: Mapping[str, Array], steps: Mapping[str, Fraction | None]
+) -> Fraction | None:  # fmt: skip
+    """What one more in the code of a node's result is worth; None of what is no tensor of codes of one scale."""
+    if node.op_type in _MOVES:
+        own = {steps.get(i) for i in node.input if found.get(i, np.zeros(0)).dtype.kind == "f"}
+        return own.pop() if len(own) == 1 else None
+    place = 4 if node.op_type == "Trunc" and len(node.input) > 5 else 1
+    if node.op_type not in ("IntQuant", "Quant", "BipolarQuant", "Trunc", "DequantizeLinear", "FloatQuant"):
+        return None
+    scale = found[node.input[place]]
+    if scale.size != 1 or scale.dtype != np.float32:
+        return None
+    worth = Fraction(float(scale.ravel()[0])) * (2 if node.op_type == "BipolarQuant" else 1)
+    if node.op_type == "FloatQuant":
+        mantissa, bias = (int(found[node.input[i]].ravel()[0]) for i in (3, 4))
+        worth *= Fraction(2) ** (1 - bias - mantissa)
+    return worth
+
+
+def _sum_of_codes(kind: str, own: Array, left: tuple[Array, Any], right: tuple[Array, Any]) -> Array:
+    """The exact sum, rounded once, where both are on one grid; else `own`, which float32 gives."""
+    ratio = left[1] / right[1]
+    if own.dtype != np.float32 or max(ratio.numerator, ratio.denominator) > 256:
+        return own
+    wholes = [_halves(x, float(step)) for x, step in (left, right)]
+    if wholes[0] is None or wholes[1] is None:
+        return own
+    sign = 1 if kind == "Add" else -1
+    pairs = np.stack([np.broadcast_to(w, own.shape).ravel() for w in wholes], axis=1)
+    different, place = np.unique(pairs, axis=0, return_inverse=True)
+    sums = [(Fraction(a) * left[1] + sign * Fraction(b) * right[1]) for a, b in different.tolist()]
+    return np.array([_nearest(number) for number in sums], np.float32)[place.ravel()].reshape(own.shape)
+
+
+def _halves(x: Array, step: float) -> Array | None:
+    """Codes less their zero point, which may be a fraction."""
+    for finer in (1, 2, 4, 8):
+        whole = np.round(x.astype(np.float64) / step * finer)
+        if (whole.astype(np.float32) * np.float32(step / finer) == x).all():
+            return np.asarray(whole / finer)
+    return None
+
+
+def _nearest(number: Fraction) -> np.float32:
+    guess = np.float32(float(number))
+    around = [np.nextafter(guess, np.float32(-np.inf)), guess, np.nextafter(guess, np.float32(np.inf))]
+    return min(around, key=lambda f: (abs(Fraction(float(f)) - number), int(f.view(np.int32)) & 1))
+
+
+#: What leaves codes codes.
+_MOVES = frozenset(
+    "Concat Slice Split Pad Reshape Flatten Transpose Squeeze Unsqueeze Resize DepthToSpace SpaceToDepth Expand Tile "
+    "MaxPool GlobalMaxPool ReduceMax Identity".split()
+)  # fmt: skip
 
 
 def run_node(node: onnx.NodeProto, inputs: Sequence[Array | None], version: int = 1) -> list[Array]:
