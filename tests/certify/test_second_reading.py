@@ -42,6 +42,7 @@ from hlsgen.frontend import (
     quantizer_parameters,
 )
 from hlsgen.ir import Model, Step
+from hlsgen.ir.ops import BinaryKind
 from hlsgen.numerics.fixed import Rounding
 
 Make = Callable[[], onnx.ModelProto]
@@ -272,6 +273,12 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     "largest minifloat": (dialect_qonnx_floatquant, "_limit", wrapped(lambda limit: limit / 2), minifloat),
     "start of a slice": (ops_image, "_taken", earlier, MORE["Slice"]),
     "parts of a split": (ops_image, "_taken", earlier, MORE["Split"]),
+    "two tensors": (
+        ops_multi_operand,
+        "Binary",
+        wrapped(lambda op: replace(op, kind=BinaryKind.SUB)),
+        certified_images.residual,
+    ),
     "axis of a join": (ops_multi_operand, "_behind_each_other", wrapped(along_columns), MORE["Split"]),
     "mode of blocks": (ops_image, "_block", wrapped(lambda found: (found[0], "DCR")), MORE["DepthToSpace"]),
     "count of a mean": (ops_pool, "_counts", wrapped(lambda counts: counts + 1), MORE["GlobalAveragePool"]),

@@ -1,4 +1,4 @@
-"""Second reading of FloatQuant, of QLinearAdd and QLinearMul with a constant, of comparisons and Where."""
+"""Second reading of FloatQuant, of QLinearAdd and QLinearMul with a constant, of comparisons, Where, and of two tensors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.certify.second_reading.protobuf import ROUNDINGS, Numbers, kind_of
 from hlsgen.certify.second_reading.quantizers import quantizer
 from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ
-from hlsgen.ir import Select, Shape, Step
+from hlsgen.ir import Binary, Select, Shape, Step
 from hlsgen.ir.ops import Add, Cast, Compare, Constant, FloatQuant, Fma, Mul, QuantizeLinear, Where
 from hlsgen.numerics.fixed import Array
 
@@ -158,8 +158,18 @@ def where(found: Found, n: int) -> Told:
     return told
 
 
+def joined(found: Found, n: int) -> Told:
+    """Two computed tensors."""
+    node, step = found.file.nodes[n], found.only(n, Binary)
+    if step is None or len(node.input) != 2 or not all(name in found.file.computed for name in node.input):
+        return None
+    assert isinstance(step.op, Binary)
+    wanted = node.op_type.lower()
+    return [] if step.op.kind.value == wanted else [f"{step.op.kind.value!r} was imported, the file has {wanted!r}."]
+
+
 #: Operator -> its second reading.
 FORMULAS: dict[str, Callable[[Found, int], Told]] = {
     "FloatQuant": float_quant, "QLinearAdd": qlinear_constant, "QLinearMul": qlinear_constant, "Where": where,
-    **dict.fromkeys(_RELATIONS, compare),
+    **dict.fromkeys(_RELATIONS, compare), **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min"), joined),
 }  # fmt: skip
