@@ -100,6 +100,15 @@ def test_certificates_of_any_form(core: Path, change: Callable[[Any], object]) -
     assert messages(core)
 
 
+@pytest.mark.parametrize("data", [b"garbage", b"\xff" * 100, b"\n" * 50, b"\x08\x07:\xff\xff"], ids=range(4))
+def test_models_that_are_none(core: Path, tmp_path: Path, data: bytes) -> None:
+    """In the build, and as the one that is meant."""
+    (tmp_path / "other.onnx").write_bytes(data)
+    assert any("HG002" in str(x) for x in hlsgen.certify(core, tmp_path / "other.onnx").problems)
+    (core / "model.onnx").write_bytes(data)
+    assert any("HG002" in text for text in messages(core))
+
+
 def test_a_memory_that_is_too_long_is_not_read(core: Path) -> None:
     with open(core / "rtl" / "mv0.mem", "r+b") as stream:
         stream.truncate(1 << 30)
