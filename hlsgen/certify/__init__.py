@@ -189,7 +189,8 @@ def _check(
         return  # The manifest is derived from a certificate and a netlist that are right.
     with collector.catching():
         named = _comments(text, manifest, checker, entries)
-        manifest_.check(manifest, certificate, checker, named, collector)
+        hashes = rtl_files.certified_hashes(directory, certificate)
+        manifest_.check(manifest, certificate, checker, named, hashes, collector)
 
 
 def _comments(
