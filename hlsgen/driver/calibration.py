@@ -42,8 +42,7 @@ def input_type_of(sample: Array) -> str:
     proposals = []
     for bits in _PROPOSED:
         fractions = range(_MOST_FRACTION, -_MOST_FRACTION, -1)
-        fraction = next((f for f in fractions if _bits(lowest, highest, f) <= bits), None)
-        if fraction is not None:
+        for fraction in [f for f in fractions if _bits(lowest, highest, f) <= bits][:1]:
             far = float(np.abs(np.ldexp(np.rint(np.ldexp(values, fraction)), -fraction) - values).max())
             far += 0 if exact else 2.0**10  # what float64 has rounded off of 64 bits
             proposals.append(f"--input {_name(lowest, bits, fraction)} (values move by at most {_upwards(far)})")

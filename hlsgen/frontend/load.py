@@ -42,7 +42,8 @@ def _read(path: Path) -> bytes:
 def _message(path: Path, data: bytes) -> onnx.ModelProto:
     """The protobuf message as it is. Raises HG002."""
     try:
-        return onnx.ModelProto.FromString(data)
+        model: onnx.ModelProto = onnx.ModelProto.FromString(data)
+        return model
     except DecodeError:
         raise fail(
             "HG002", str(path), "not a protobuf message, or cut short.", "Export or download the file again."
