@@ -14,7 +14,7 @@ All raise `HlsgenError` with every problem found.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 
@@ -73,12 +73,14 @@ def build(
     model: str | PathLike[str], output: str | PathLike[str], options: Options | None = None,
     progress: Progress | None = None,
 ) -> Build:  # fmt: skip
-    """Compiles `model` and writes the build directory `output`; files in it that no build has written stay."""
+    """Compiles `model` and writes the build directory `output`; files in it that no build has written stay.
+
+    `warnings` of the result name what the user changed while it was written (HG063).
+    """
     directory = Path(output)
     check_output(directory)
     result = compile_model(Path(model), options or Options(), progress)
-    write_build(result, directory)
-    return result
+    return replace(result, warnings=[*result.warnings, *write_build(result, directory)])
 
 
 def run(

@@ -49,6 +49,7 @@ CODES: dict[str, str] = {
     "HG059": "executor not available",
     "HG060": "file of the user in the way",
     "HG061": "input is not known",
+    "HG063": "file of the user overtaken",
     "HG090": "assumption made",
     "HG098": "internal form not legal",
     "HG099": "internal error",

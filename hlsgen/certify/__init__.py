@@ -33,6 +33,10 @@ from hlsgen.passes import InputMode, lower
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
 
+#: Levels of a manifest and of a certificate.
+_MOST_LEVELS = 32
+
+
 @dataclass
 class Certified:
     """The result: what was proven of each layer, and the problems. The certificate holds if there are none.
@@ -96,7 +100,17 @@ def _json(path: Path) -> dict[str, Any] | None:
         found = json.loads(text, object_pairs_hook=_unique)
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return found if isinstance(found, dict) and _flat(found) else None
+
+
+def _flat(value: Any) -> bool:
+    """Whether a JSON value has few levels, so that it can be compared and shown level by level."""
+    level = [value]
+    for _ in range(_MOST_LEVELS):
+        level = [y for x in level if isinstance(x, dict | list) for y in (x.values() if isinstance(x, dict) else x)]
+        if not level:
+            return True
+    return False
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -171,9 +185,12 @@ def _check(
     _memories(certificate, entries, memories)
     modules = {cell.module for cell in top.cells.values()}
     rtl_files.check_sources(directory, name, modules, memories.used, collector)
+    if collector.errors:
+        return  # The manifest is derived from a certificate and a netlist that are right.
     with collector.catching():
         named = _comments(text, manifest, checker, entries)
-        manifest_.check(manifest, certificate, checker, named, collector)
+        hashes = rtl_files.certified_hashes(directory, certificate)
+        manifest_.check(manifest, certificate, checker, named, hashes, collector)
 
 
 def _comments(

@@ -85,6 +85,9 @@ def broken(where: str, what: str, hint: str = "") -> HlsgenError:
 
 # --------------------------------------------------------------------------- top level
 
+#: Digits of a decimal number, of which no tool takes more than those of 32 bits.
+_MOST_DIGITS = 12
+
 _TOKEN = re.compile(r"""[ \n]+|(?P<token>"[^"\\\n]*"|\d+'h[0-9a-f]+|\d+|[A-Za-z_]\w*|[][(){},;:.\#-])""", re.ASCII)
 
 
@@ -134,17 +137,24 @@ class _Reader:
         token = self.next()
         if not token.isdigit():
             raise broken(self.name, f"{token!r} stands where a number is expected.")
-        return -int(token) if minus else int(token)
+        return -self._decimal(token) if minus else self._decimal(token)
+
+    def _decimal(self, digits: str) -> int:
+        """Digits as a number. Python refuses those of many digits with an error of its own."""
+        if len(digits) > _MOST_DIGITS:
+            raise broken(self.name, f"{digits[:20]}... has {len(digits)} digits.")
+        return int(digits)
 
     def value(self) -> ParameterValue:
         token = self.peek()
         if token.startswith('"'):
             return self.next()[1:-1]
         if "'h" in token:
-            width, digits = self.next().split("'h")
-            if int(digits, 16) >> int(width):
-                raise broken(self.name, f"{token} does not fit its width.")
-            return SizedConstant(int(width), int(digits, 16))
+            size, digits = self.next().split("'h")
+            width = self._decimal(size)
+            if not width or int(digits, 16) >> width:
+                raise broken(self.name, f"{token[:60]} does not fit its width.")
+            return SizedConstant(width, int(digits, 16))
         return self.number()
 
     def nets(self) -> Nets:
@@ -241,23 +251,26 @@ class Memories:
     sizes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def words(self, name: str, count: int, width: int, *, even: bool = True) -> list[int]:
-        """All words of a file: exactly `count`, of at most `width` bits, a line each; if `even`, of as many digits."""
+        """All words of a file: exactly `count`, of `width` bits, a line each; unless `even`, digits may be missing."""
         where = f"rtl/{name}"
         self.used.add(where)
         self.sizes[where] = count, width
         if not re.fullmatch(r"\w+\.mem", name, re.ASCII):
             raise broken(where, "is no plain file name.")
+        most = -(-width // 4)
         try:
+            size = (self.folder / name).stat().st_size
+            if size > count * (most + 1):  # before it is read, as nobody knows how large it is
+                raise broken(where, f"has {size} bytes; the module reads {count} words of {most} digits.")
             *lines, last = (self.folder / name).read_bytes().split(b"\n")
         except OSError:
             raise broken(where, "cannot be read.") from None
         if len(lines) != count:
             raise broken(where, f"has {len(lines)} words; the module reads {count}.")
-        most = -(-width // 4)
-        if last or not all(re.fullmatch(rb"[0-9a-f]+", line) and len(line) <= most for line in lines):
-            raise broken(where, f"has a line that is no word of at most {most} hexadecimal digits.")
-        if even and any(len(line) != len(lines[0]) for line in lines):
-            raise broken(where, "has words of several lengths.")
+        least = most if even else 1
+        if last or not all(re.fullmatch(rb"[0-9a-f]+", line) and least <= len(line) <= most for line in lines):
+            some = most if even else f"1 to {most}"
+            raise broken(where, f"has a line that is no word of {some} hexadecimal digits.")
         found = [int(line, 16) for line in lines]
         for number, word in enumerate(found):
             if word >> width:

@@ -67,6 +67,12 @@ def check_sources(directory: Path, top: str, modules: Iterable[str], memories: s
         collector.error("HG055", "files.f", f"is not the list of the design's Verilog files, one a line: {odd[:4]}.")
 
 
+def certified_hashes(directory: Path, certificate: dict[str, Any]) -> dict[str, str]:
+    """SHA-256 of every file that is certified, by relative path. Those of rtl/ and the model's have been compared."""
+    read = {name: _sha256(directory / name) for name in ("certificate.json", "files.f")}
+    return {**certificate["rtl"], "model.onnx": certificate["model"]["sha256"], **read}
+
+
 def library_closure(modules: set[str]) -> set[str]:
     """These modules of the library, and all that are named inside of them."""
     known, found, rest = library_modules(), set[str](), set(modules)

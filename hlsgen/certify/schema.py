@@ -42,7 +42,7 @@ def check(certificate: dict[str, Any]) -> None:
     for layer in certificate["layers"]:
         name = f"certificate.json, layer {layer.get('layer')}"
         kind = layer.get("kind")
-        if kind not in _KINDS:
+        if not isinstance(kind, str) or kind not in _KINDS:
             raise broken(name, f"kind is {kind!r}.")
         rest = dict(layer)
         plain, steps = _SETS.get(kind, ({}, {}))

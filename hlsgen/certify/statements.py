@@ -46,7 +46,8 @@ _ASSUMED = (
               ("cycles.latency", "cycles.interval", "layers[].cycles", "fifos[].critical")),
     Statement("estimates", "What the compiler says of other realizations, and the number of steps where they are not listed, is information.",
               ("layers[].tried", "layers[].realization")),
-    Statement("other-files", "Other files of the build, and the hashes in the manifest, are not read; `hlsgen verify` compares them.", ("report.md", "folding.yaml", "tb/", "files")),
+    Statement("other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
+              ("report.md", "folding.yaml", "tb/", "files.report.md", "files.folding.yaml", "files.tb/")),
 )  # fmt: skip
 _ONCE = Statement("read-once", "The frontend alone has read what these nodes say.")
 _ANY_MODEL = Statement(

@@ -21,6 +21,16 @@ ANYTHING, EMPTY = -1, -2
 _CONSTANTS = -(1 << 40)
 
 
+#: Elements of a frame, with those of empty lanes.
+_MOST_ELEMENTS = 1 << 27
+
+
+def room(cell: Cell, count: int) -> None:
+    """Refuses a stream of more elements a frame than can be followed, before there is memory for it. Raises HG055."""
+    if count > _MOST_ELEMENTS:
+        raise broken(cell.name, f"it would send {count} elements a frame, too many to follow ({_MOST_ELEMENTS}).")
+
+
 def constant(code: int) -> int:
     """The number of an element that is a constant code."""
     return _CONSTANTS + code

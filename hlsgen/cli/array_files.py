@@ -13,17 +13,21 @@ from typing import IO, Any
 
 import numpy as np
 
-from hlsgen.diagnostics import fail
+from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.numerics.fixed import Array
 
 
 def read_array(path: Path) -> Any:
-    """An array, or several by name. Raises HG001."""
+    """An array, or several by name. Raises HG001, for pipes and devices as well."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise fail("HG001", str(path), "is no regular file.", "Save the array with numpy.save.")
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.lib.npyio.NpzFile):
             return {name: data[name] for name in data.files} if len(data.files) > 1 else data[data.files[0]]
         return data
+    except HlsgenError:
+        raise
     except Exception as error:  # numpy lets errors of zipfile, zlib, struct and tokenize through
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None

@@ -10,7 +10,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from hlsgen.diagnostics import fail
+from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.driver.compile import Build, compile_model
 from hlsgen.driver.options import from_manifest
 from hlsgen.driver.replace_directory import replace_files
@@ -20,15 +20,23 @@ from hlsgen.driver.schedule import Progress
 MAX_FILE_BYTES, MAX_MANIFEST_BYTES = 1 << 30, 1 << 28
 #: What running the testbench leaves beside it.
 _LEFT_BY_RUNS = ("tb/sim_build/", "tb/__pycache__/")
+#: What is certified beside the files of rtl/.
+_CERTIFIED = ("manifest.json", "certificate.json", "model.onnx", "files.f")
 _HINT = "Give a directory that `hlsgen build` has written."
 
 
-def write_build(build: Build, directory: Path) -> None:
+def write_build(build: Build, directory: Path) -> list[Diagnostic]:
     """Puts a build in the place of the one before, all at once. What else is in `directory` stays.
 
+    Gives a warning HG063 for every file that the user changed in the moment in which it was replaced.
     Raises HG050 if there is something and no build, HG060 if files of the user are in the way, HG001.
     """
-    replace_files(build.files, directory, lambda: own_files(directory))
+    overtaken = replace_files(build.files, directory, lambda: own_files(directory))
+    notes = Collector()
+    for place, name in sorted(overtaken.items(), key=lambda item: item[1]):
+        text = f"was changed while the new build took its place. Your version is {place}."
+        notes.warn("HG063", str(directory / name), text, "Take it from there, or remove it.")
+    return notes.items
 
 
 def own_files(directory: Path) -> dict[str, str]:
@@ -165,15 +173,16 @@ def files_in(directory: Path, folders: set[str]) -> set[str]:
 
 
 def refuse_special_files(directory: Path) -> None:
-    """Refuses what would block its reader, or has no end: pipes, devices, files larger than any of a build.
+    """Refuses what would block its reader, or has no end: pipes, devices, files larger than any of a build; also links
+    in place of single files, while those in rtl/ are an error of the certificate.
 
     Raises HG050 with the first few.
     """
-    names = sorted(n for n in files_in(directory, {"rtl"}) if n.startswith("rtl/") or n.endswith((".json", ".onnx")))
+    names = sorted(name for name in files_in(directory, {"rtl"}) if name.startswith("rtl/") or name in _CERTIFIED)
     wrong = []
     for name in names:
         try:
-            found = os.stat(directory / name)
+            found = os.stat(directory / name, follow_symlinks=name.startswith("rtl/"))
         except OSError:
             continue
         if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_FILE_BYTES:

@@ -3,7 +3,8 @@
 A folder `.NAME.hlsgen-*` beside the directory takes a whole new tree: the new files, and hard links to what is the
 user's. Then both trees change places in one step. So whoever looks, and whenever the process is killed, sees the old
 files or the new ones, and always the user's. What a killed process leaves is removed by the next one; a lock on its
-marker file tells whether it still runs.
+marker file tells whether it still runs. What the user changed in the last moment, with a new file in its place, stays in
+the folder, and the caller is told.
 """
 
 from __future__ import annotations
@@ -33,12 +34,14 @@ class _Work:
     """A working folder: `new` is the tree to come, or what was replaced; `old` what was replaced in two steps.
 
     fresh: paths of the new files. replaced: SHA-256 of the old ones. inode: of the tree to come.
+    overtaken: files of the user whose place in the directory is taken -> their path in it.
     """
 
     folder: Path
     fresh: list[str] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
     inode: int = 0
+    overtaken: dict[Path, str] = field(default_factory=dict)
 
     @property
     def new(self) -> Path:
@@ -49,10 +52,11 @@ class _Work:
         return self.folder / "old"
 
 
-def replace_files(files: Mapping[str, bytes], directory: Path, own: Callable[[], Mapping[str, str]]) -> None:
+def replace_files(files: Mapping[str, bytes], directory: Path, own: Callable[[], Mapping[str, str]]) -> dict[Path, str]:
     """Writes `files`, by relative path, into `directory`, and removes those of `own` that are not among them.
 
     own: gives SHA-256 of the files that may be replaced; a file with another content is the user's.
+    Gives what the user changed while it was replaced: where the user's version is now -> its relative path.
     Raises HG060 if something of the user's is in the way, HG001, and what `own` raises. Then nothing is changed.
     """
     directory = Path(os.path.abspath(directory))
@@ -64,6 +68,7 @@ def replace_files(files: Mapping[str, bytes], directory: Path, own: Callable[[],
             _refuse_conflicts(directory, list(files), kept)
             _fill(work, files, replaced, directory, kept)
             _change_places(work, directory)
+        return work.overtaken
     except OSError as error:
         about = f" ({error.filename})" if str(error.filename).startswith(f"{directory}{os.sep}") else ""
         linked = error.errno in (errno.EPERM, errno.EXDEV, errno.EMLINK, errno.EOPNOTSUPP)
@@ -170,11 +175,11 @@ def _working(directory: Path) -> Iterator[_Work]:
         for other in directory.parent.glob(f"{_prefix(directory)}*"):
             if other != work.folder:
                 with suppress(FileNotFoundError):  # its own process has just removed it
-                    _clean(other, directory)
+                    work.overtaken |= _clean(other, directory)
         yield work
     finally:
         with suppress(OSError):
-            _clear(work, directory)
+            work.overtaken |= _clear(work, directory)
         os.close(lock)
 
 
@@ -198,31 +203,32 @@ def _locked_folder(directory: Path) -> tuple[_Work, int]:
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(directory))
 
 
-def _clean(folder: Path, directory: Path) -> None:
+def _clean(folder: Path, directory: Path) -> dict[Path, str]:
     """Removes a working folder of a process that has ended; leaves all that is none, or is of another user.
 
-    Raises HG001 if the process still runs.
+    Gives what `_clear` does. Raises HG001 if the process still runs.
     """
     found = os.lstat(folder)
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
-        return
+        return {}
     try:
         lock = os.open(folder / MARKER, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         with suppress(OSError):
             folder.rmdir()
-        return
+        return {}
     try:
         if not stat.S_ISREG(os.fstat(lock).st_mode):
-            return
+            return {}
         locked = _lock(lock)
         if locked is False:
             raise fail("HG001", str(directory), "another process of hlsgen is writing it.", "Wait for that.")
         work = _read_marker(folder, lock) if locked else None
         if work is None:
-            return
+            return {}
         with suppress(OSError):
-            _clear(work, directory)
+            return _clear(work, directory)
+        return {}
     finally:
         os.close(lock)
 
@@ -253,11 +259,14 @@ def _read_marker(folder: Path, lock: int) -> _Work | None:
         return None
 
 
-def _clear(work: _Work, directory: Path) -> None:
-    """Removes a working folder. What is the user's and nowhere else goes to `directory`; without place there, it stays."""
+def _clear(work: _Work, directory: Path) -> dict[Path, str]:
+    """Removes a working folder. What is the user's and nowhere else goes to `directory`; without place there, it stays.
+
+    Gives what stays: where it is -> its relative path.
+    """
     if work.old.is_dir() and not os.path.lexists(directory):
         os.rename(work.old, directory)
-    fresh = set(work.fresh)
+    fresh, stays = set(work.fresh), dict[Path, str]()
     for tree in (work.new, work.old):
         coming = tree.is_dir() and tree.stat().st_ino == work.inode
         for folder, folders, names in os.walk(tree, topdown=False):
@@ -270,21 +279,24 @@ def _clear(work: _Work, directory: Path) -> None:
                     path in fresh if coming else path in work.replaced and work.replaced[path] == _sha256(file)
                 ):
                     file.unlink()
-                elif directory.is_dir():
-                    _bring_back(file, directory / path)
+                elif not (directory.is_dir() and _bring_back(file, directory / path)):
+                    stays[file] = path
             with suppress(OSError):
                 os.rmdir(folder)
     if not os.path.lexists(work.new) and not os.path.lexists(work.old):
         (work.folder / MARKER).unlink(missing_ok=True)
         work.folder.rmdir()
+    return stays
 
 
-def _bring_back(file: Path, place: Path) -> None:
-    """Moves a file to its place, if that is free."""
+def _bring_back(file: Path, place: Path) -> bool:
+    """Moves a file to its place, if that is free; whether it was."""
     with suppress(OSError):
         place.parent.mkdir(parents=True, exist_ok=True)
         os.link(file, place, follow_symlinks=False)
         file.unlink()
+        return True
+    return False
 
 
 def _same_file(one: Path, other: Path) -> bool:

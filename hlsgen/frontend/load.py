@@ -39,14 +39,19 @@ def _read(path: Path) -> bytes:
         raise fail("HG001", str(path), f"{getattr(error, 'strerror', None) or error}.") from None
 
 
-def _parse(path: Path, data: bytes) -> onnx.ModelProto:
-    model = onnx.ModelProto()
+def _message(path: Path, data: bytes) -> onnx.ModelProto:
+    """The protobuf message as it is. Raises HG002."""
     try:
-        model.ParseFromString(data)
+        model: onnx.ModelProto = onnx.ModelProto.FromString(data)
+        return model
     except DecodeError:
         raise fail(
             "HG002", str(path), "not a protobuf message, or cut short.", "Export or download the file again."
         ) from None
+
+
+def _parse(path: Path, data: bytes) -> onnx.ModelProto:
+    model = _message(path, data)
     wrong = next(_not_text(model), None)
     if wrong is not None:
         raise fail("HG002", str(path), f"the name {wrong[:80]!r} is not UTF-8 text.", "Export the model again.")
@@ -96,9 +101,9 @@ def _tensors(graph: GraphProto) -> Iterator[tuple[str, TensorProto]]:
 
 
 def self_contained(path: Path) -> bytes:
-    """The bytes of the file; with its external data inside, if it has any."""
+    """The bytes of the file; with its external data inside, if it has any. Raises HG001..HG004."""
     data = _read(path)
-    tensors = _tensors(onnx.ModelProto.FromString(data).graph)
+    tensors = _tensors(_message(path, data).graph)
     if any(t.data_location == TensorProto.EXTERNAL for _, t in tensors):
         inlined: bytes = read_model(path).SerializeToString(deterministic=True)
         return inlined

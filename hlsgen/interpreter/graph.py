@@ -61,8 +61,10 @@ def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
     frames = [frames_of(graph, arrays[name]) for name in names if name]
     if len({len(f) for f in frames}) > 1:
         raise fail("HG054", ", ".join(names), f"{len(frames[0])} and {len(frames[-1])} samples.")
-    first, second = frames[0].astype(np.int64), frames[-1].astype(np.int64)
-    return (first & 0xFF) | ((second & 0xFF) << 8) if model.second_input else frames[0]
+    if not model.second_input:
+        return frames[0]
+    first, second = (part.astype(np.int64) for part in frames)
+    return (first & 0xFF) | ((second & 0xFF) << 8)
 
 
 def frames_of(graph: Graph, x: Array) -> Array:

@@ -351,7 +351,7 @@ def test_windows_at_once(core: Path) -> None:
         c.fails("not whole ones|it takes")
         c.undo()
     words = (core / "rtl" / mvu["parameters"]["FILE"]).read_text().split()
-    c.words(mvu["parameters"]["FILE"], [f"{int(words[0], 16) ^ 1:x}", *words[1:]])
+    c.words(mvu["parameters"]["FILE"], [f"{int(words[0], 16) ^ 1:0{len(words[0])}x}", *words[1:]])
     c.fails("the model's weight is")
 
 

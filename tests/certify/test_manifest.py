@@ -29,7 +29,7 @@ from hlsgen.rescale import KINDS
 
 #: Statements that nothing but the compiler gives; docs/certificate.md names them.
 NOT_PROVEN = re.compile(
-    r"files\..*|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical"
+    r"files\.(report\.md|folding\.yaml|tb/.*)|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical"
     r"|options\.(target|prefer|folding.*|realize.*|lanes|target_cycles|max_\w+|add|input|name|top|loadable|reset_active_low)"
 )
 
@@ -99,7 +99,9 @@ def test_every_statement(built: dict[str, Path], name: str, tmp_path: Path) -> N
             wanted.add(place)
     path.write_text(json.dumps(manifest))
     found = {
-        match[1] for text in messages(tmp_path / "core") if (match := re.match(r"HG055 manifest\.json: (\S+) ", text))
+        match[1]
+        for text in messages(tmp_path / "core", listed=False)
+        if (match := re.match(r"HG055 manifest\.json: (\S+) ", text))
     }
     assert found == wanted
 
@@ -138,6 +140,29 @@ def test_options(built: dict[str, Path], option: str, value: object, tmp_path: P
     manifest["options"][option] = value
     path.write_text(json.dumps(manifest))
     assert messages(tmp_path / "core")
+
+
+@pytest.mark.parametrize(
+    ("change", "name"),
+    [
+        (lambda files: files.update({"rtl/top.v": files["rtl/mv0.mem"]}), "rtl/top.v"),
+        (lambda files: files.pop("certificate.json"), "certificate.json"),
+        (lambda files: files.pop("report.md"), "report.md"),
+        (lambda files: files.update({"README": "0" * 64}), "README"),
+        (lambda files: files.update({"../x": "0" * 64}), "../x"),
+        (lambda files: files.update({"tb/run.py": "0" * 63}), "tb/run.py"),
+        (lambda files: files.update({"files.f": "0" * 64}), "files.f"),
+    ],
+)
+def test_the_list_of_files(built: dict[str, Path], change: Callable[[Any], object], name: str, tmp_path: Path) -> None:
+    """By it `hlsgen build` decides which files it may replace."""
+    shutil.copytree(built["network"], tmp_path / "core")
+    path = tmp_path / "core" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    change(manifest["files"])
+    path.write_text(json.dumps(manifest))
+    found = messages(tmp_path / "core", listed=False)
+    assert [text.split()[2] for text in found] == [f"files.{name}"]
 
 
 def test_every_option_and_realization_is_known() -> None:

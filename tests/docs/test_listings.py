@@ -129,6 +129,7 @@ def test_listings(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     run_page(page, tmp_path, FAST)
 
 
+@pytest.mark.sim
 @needs_icarus
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages(True), ids=name)

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import shutil
 import sys
 from collections.abc import Callable
@@ -205,6 +206,38 @@ def test_what_the_user_does_meanwhile(real: hlsgen.Build, tmp_path: Path, monkey
     found = content(out)
     assert (found["sub/late"], found["rtl/late"], found["rtl/a"], found["tb/x"]) == ("mine", "mine", "new", "edited")
     assert (found["link"], found["sub/pipe"]) == ("-> nowhere", "special")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_an_edit_that_is_overtaken(real: hlsgen.Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of the build edited, and one of the user saved anew, in the last moment: no version is lost, and a warning
+    says where it is, as long as it is there."""
+    from hlsgen.driver import replace_directory
+
+    out = tmp_path / "out"
+    write_build(small(real, rtl_a="old"), out)
+    (out / "notes").write_text("mine")
+    change = replace_directory._change_places
+
+    def late(work: Any, directory: Path) -> None:
+        (out / "rtl" / "a").write_text("edited")
+        (out / "notes").unlink()
+        (out / "notes").write_text("saved")
+        change(work, directory)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(replace_directory, "_change_places", late)
+        first = write_build(small(real, rtl_a="new"), out)
+    for found in (first, write_build(small(real, rtl_a="newer"), out)):
+        assert [(x.code, x.severity, x.node) for x in found] == [
+            ("HG063", "warning", str(out / name)) for name in ("notes", "rtl/a")
+        ]  # fmt: skip
+        places = [Path(re.search(r"Your version is (\S+)\.", x.message)[1]) for x in found]  # type: ignore[index]
+        assert [place.read_text() for place in places] == ["saved", "edited"]
+    assert (out / "rtl" / "a").read_text() == "newer"
+    for place in places:
+        place.unlink()
+    assert write_build(small(real, rtl_a="new"), out) == []
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

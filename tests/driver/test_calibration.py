@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import tracemalloc
+from contextlib import nullcontext
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,7 +14,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import Net, save
+from models import Net, quantizer, save
 from typer.testing import CliRunner
 
 import hlsgen
@@ -47,6 +51,75 @@ def test_every_value_is_a_code_and_no_smaller_type_has_them() -> None:
         assert mode.fraction == 0 or any(c % 2 for c in codes)
 
 
+@pytest.mark.parametrize("values", [[2.0**70], [2.0**40, -(2.0**45)], [3 * 2**33, 2**62]])
+def test_large_steps(values: list[float]) -> None:
+    """One type of 32 bits has all of them, though its steps are larger than 1."""
+    mode = parse_input(input_type_of(np.array(values)))
+    assert mode is not None
+    assert mode.type is not None
+    codes = [Fraction(v) * Fraction(2) ** mode.fraction for v in values]
+    assert all(c.denominator == 1 and mode.type.lo <= c <= mode.type.hi for c in codes)
+    assert any(c % 2 for c in codes) or mode.fraction == -64
+
+
+@pytest.mark.parametrize("values", [[2**63 - 1], [2**62 + 1], [-(2**63) + 1, 0], [1.7e308, -1e300], [2.0**120], [1e30]])
+def test_what_is_proposed_holds_the_sample(values: list[float]) -> None:
+    """Also of numbers that no type has: none is proposed that would saturate, and none moves farther than it says."""
+    with pytest.raises(hlsgen.HlsgenError, match="HG061") as error:
+        input_type_of(np.array(values))
+    hint = error.value.diagnostics[0].hint
+    for text, far in re.findall(r"--input (\S+) \(values move by at most (\S+)\)", hint):
+        mode = parse_input(text)
+        assert mode is not None
+        assert mode.type is not None
+        step = Fraction(2) ** -mode.fraction
+        nearest = [min(max(round(Fraction(v) / step), mode.type.lo), mode.type.hi) * step for v in values]
+        assert all(abs(n - Fraction(v)) <= Fraction(far) for n, v in zip(nearest, values, strict=True))
+    assert ("Choose" in hint) == (max(map(abs, values)) < 2.0**80)
+
+
+def test_a_large_sample_of_small_integers() -> None:
+    """It is not made larger: the file of a camera may have a gigabyte."""
+    sample = np.zeros(1 << 26, np.uint8)
+    sample[7] = 200
+    tracemalloc.start()
+    assert input_type_of(sample) == "ufixed:8,8"
+    assert tracemalloc.get_traced_memory()[1] < 3 << 26
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "device", "none", "link"])
+def test_what_is_no_file(kind: str, tmp_path: Path) -> None:
+    """It does not wait for a writer."""
+    sample = Path("/dev/zero") if kind == "device" else tmp_path / "x.npy"
+    if kind == "pipe":
+        os.mkfifo(sample)
+    elif kind == "folder":
+        sample.mkdir()
+    elif kind == "link":
+        os.mkfifo(tmp_path / "pipe")
+        sample.symlink_to("pipe")
+    model = save(Net().linear().model(), tmp_path / "m.onnx")
+    code, answer = invoke("check", model, "--calibrate", sample)
+    assert (code, [d["code"] for d in answer["diagnostics"]]) == (1, ["HG001"])
+    hlsgen.build(model, tmp_path / "d", hlsgen.Options(input="INT8"))
+    code, answer = invoke("run", tmp_path / "d", "--input", sample, "--output", tmp_path / "y.npy")
+    assert (code, [d["code"] for d in answer["diagnostics"]]) == (1, ["HG001"])
+
+
+@pytest.mark.parametrize("kind", ["float32", "fixed:8,4"])
+def test_values_that_are_no_numbers_give_no_warning(
+    kind: str, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    model = quantizer().model() if kind == "float32" else Net().linear().model()
+    hlsgen.build(save(model, tmp_path / "m.onnx"), tmp_path / "d", hlsgen.Options(input=kind))
+    shape = json.loads((tmp_path / "d" / "manifest.json").read_text())["input"]["shape"]
+    for value in (np.nan, np.inf, 1e300):
+        with nullcontext() if kind == "float32" else pytest.raises(hlsgen.HlsgenError, match="HG054"):
+            hlsgen.run(tmp_path / "d", np.full(shape, value))
+    assert [str(x.message) for x in recwarn] == []
+
+
 def test_nearly() -> None:
     values = np.array([-3.9, 0.1, 2.5], np.float32)
     with pytest.raises(hlsgen.HlsgenError) as error:
@@ -57,7 +130,9 @@ def test_nearly() -> None:
         mode = parse_input(text)
         assert mode is not None
         far = np.abs(np.rint(values * 2.0**mode.fraction) / 2.0**mode.fraction - values).max()
-        assert f"--input {text} (values move by at most {far:.2g})" in found.hint
+        said = re.search(rf"--input {text} \(values move by at most (\S+)\)", found.hint)
+        assert said
+        assert far <= float(said[1]) <= 1.1 * far
 
 
 @pytest.mark.parametrize("sample", [[], ["a"], [np.nan], [1, np.inf], [1j]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,9 +14,18 @@ from fuzz_graphs import Case, case, judged, main
 from fuzz_shrink import shrunk
 from models import Net
 from onnx import TensorProto, helper
+from paths import ROOT
 
 #: Seeds of graphs in one test.
 CHUNK = 25
+
+
+@pytest.mark.parametrize("name", ["fuzz/fuzz_graphs.py", "fuzz/soak.py", "mutation/mutate.py"])
+def test_programs_that_make_starts(name: str) -> None:
+    """They find the helpers of the tests without pytest."""
+    done = subprocess.run([sys.executable, str(ROOT / "tests" / name), "--help"], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--" in done.stdout
 
 
 def sample(first: int, build: int) -> Counter[str]:

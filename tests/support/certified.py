@@ -132,13 +132,32 @@ def each(*names: str) -> Any:
     return pytest.mark.parametrize("core", names or list(CASES), indirect=True)
 
 
-def messages(directory: Path) -> list[str]:
+def messages(directory: Path, *, listed: bool = True) -> list[str]:
+    """What is wrong. listed: the list of files in the manifest is made to agree before."""
+    if listed:
+        list_files(directory)
     return [str(p) for p in hlsgen.certify(directory).problems]
 
 
+def list_files(directory: Path) -> None:
+    """Makes the hashes in the manifest agree with the files that are certified."""
+    path, others = directory / "manifest.json", ("report.md", "folding.yaml", "tb/")
+    try:
+        manifest = json.loads(path.read_text())
+        hashes = {name: value for name, value in manifest["files"].items() if name.startswith(others)}
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):
+        return
+    names = ["model.onnx", "certificate.json", "files.f", *(f"rtl/{p.name}" for p in (directory / "rtl").iterdir())]
+    for name in names:
+        if (directory / name).is_file() and not (directory / name).is_symlink():
+            hashes[name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
+    path.write_text(json.dumps({**manifest, "files": hashes}))
+
+
 def sign(directory: Path, name: str) -> None:
-    """Makes the hash of a file in the certificate agree."""
+    """Makes the hash of a file in the certificate, and those in the manifest, agree."""
     path = directory / "certificate.json"
     certificate = json.loads(path.read_text())
     certificate["rtl"][name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
     path.write_text(json.dumps(certificate))
+    list_files(directory)

@@ -14,8 +14,8 @@ import numpy as np
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, split, two_complement
 from hlsgen.numerics.fixed import Array
 
-#: Bits of a number that int64 holds with room to spare.
-_NARROW = 62
+#: Bits of a number that int64 holds with room to spare, and of the widest number that is computed with.
+_NARROW, _WIDE = 62, 1024
 
 
 def jumps(apply: Callable[[Array], Array], lo: int, hi: int) -> Array:
@@ -238,6 +238,8 @@ class ScaleModel(LaneModel):
         self.low, self.high = self.clamp()
         if self.mode > 3 or self.symmetric > 2 or style > 2 or cell.number("STAGES", 1) > 64:
             raise broken(cell.name, "MODE, SYMMETRIC, STYLE or STAGES is none that hg_scale has.")
+        if max(m_bits, r_bits, zeros, self.shift) > _WIDE:
+            raise broken(cell.name, "is larger than its model.")
         c_bits = self.in_bits + 1
         parts = [m_bits, r_bits] + [1] * (self.mode == 3) + [r_bits, c_bits] * (self.symmetric == 2)
         words = np.array(memories.words(cell.file, self.folds, self.lanes * sum(parts)), object)
@@ -270,9 +272,8 @@ class ScaleModel(LaneModel):
     def apply(self, fold: int, lane: int, x: Array) -> Array:
         at = fold, lane
         x = x.astype(self.kind)
-        total = x * self.multiplier[at] + np.where(x < self.centre[at], self.below[at], self.addend[at]).astype(
-            self.kind
-        )
+        below, addend = (np.array(constants[at], self.kind) for constants in (self.below, self.addend))
+        total = x * self.multiplier[at] + np.where(x < self.centre[at], below, addend)
         floor = total >> self.shift
         part = total - (floor << self.shift)
         if self.mode and self.shift:

@@ -31,7 +31,7 @@ class FloatScaleModel(LaneModel):
         style = cell.number("STYLE")
         self.low, self.high = self.clamp()
         sums = max(self.in_bits + 1, widths[1]) + 1 + cell.number("LEFT")
-        if max(sums, widths[3]) > 62 or self.wide > 52 or widths[0] > 24:
+        if max(sums, widths[3]) > 62 or self.wide > 52 or widths[0] > 24 or self.shift > 1024:
             raise broken(cell.name, "is larger than its model.")
         self.kind = np.int64 if max(self.wide + 1 + widths[0], self.shift) < 62 else object
         if max(0, self.wide + 1 + widths[0] - self.shift) > 52 or style > 2 or cell.number("STAGES", 1) > 64:

@@ -143,8 +143,10 @@ class Cells:
             "hg_f32_decode", "the conversion to float32", "IN_W IN_SIGNED SHIFT B_W M_W LANES FOLDS FILE"
         )  # fmt: skip
         shift, b_bits, m_bits = cell.number("SHIFT"), cell.number("B_W", 1), cell.number("M_W", 1)
-        if (cell.number("IN_W"), cell.number("IN_SIGNED")) != (type_.bits, int(type_.signed)) or m_bits > 48:
+        if (cell.number("IN_W"), cell.number("IN_SIGNED")) != (type_.bits, int(type_.signed)):
             raise broken(self.f.name, f"{cell.name} does not take {type_}.")
+        if m_bits > 48 or max(type_.bits + (not type_.signed) + shift, b_bits) > 63:
+            raise broken(self.f.name, f"{cell.name} has a wider sum or product than hg_f32_decode can make.")
         width = b_bits + m_bits + 12
         words = self.memories.fields(cell.file, cell.number("FOLDS", 1), cell.number("LANES", 1), width).astype(object)
         b = two_complement(words & ((1 << b_bits) - 1), b_bits)

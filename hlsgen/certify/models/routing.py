@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from hlsgen.certify.netlist_reader import Cell, broken, split
-from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant
+from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant, room
 from hlsgen.numerics.fixed import Array, IntType
 
 #: Most loops of hg_gather.
@@ -80,6 +80,7 @@ def _width(cell: Cell, stream: StreamContents) -> StreamContents:
         raise broken(
             cell.name, f"it sends groups of {sent} elements; a frame has {len(elements)}, no multiple of that."
         )
+    room(cell, len(elements) // sent * -(-sent // send) * send)
     rows = np.full((len(elements) // sent, -(-sent // send) * send), EMPTY)
     rows[:, :sent] = elements.reshape(-1, sent)
     return replace(stream, elements=rows.reshape(-1, send))
@@ -102,13 +103,16 @@ def _gather(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "WIDTH BLOCK DIMS EXTENTS STRIDES")
     _as_wide(cell, stream)
     block, dims = cell.number("BLOCK", 1), cell.number("DIMS", 1)
+    if dims > _MAX_LOOPS:
+        raise broken(cell.name, f"DIMS is {dims}, at most {_MAX_LOOPS}.")
     extents, strides = (
         split([cell.sized(name, 32 * dims).value], dims, 32)[0].tolist() for name in ("EXTENTS", "STRIDES")
     )
     blocks = whole(cell, stream, block, "a block has")
     last = sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
-    if dims > _MAX_LOOPS or min(extents) < 1 or last >= block or math.prod(extents) * blocks > 1 << 28:
+    if min(extents) < 1 or last >= block:
         raise broken(cell.name, f"its loops {list(zip(extents, strides, strict=True))} go beyond {block} beats.")
+    room(cell, math.prod(extents) * blocks * stream.lanes)
     address = np.zeros(1, np.int64)
     for extent, stride in zip(extents, strides, strict=True):
         address = (address[:, None] + stride * np.arange(extent)).ravel()
@@ -119,6 +123,7 @@ def _pick(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "UNIT IN OUT MAP")
     count_in, count_out = cell.number("IN", 1), cell.number("OUT", 1)
     fits(cell, stream, count_in, cell.number("UNIT", 1))
+    room(cell, stream.beats * count_out)
     places = split([cell.sized("MAP", 32 * count_out).value], count_out, 32)[0]
     if max(places.tolist()) >= count_in:
         raise broken(cell.name, f"it picks element {max(places.tolist())} of {count_in}.")
@@ -149,7 +154,9 @@ def _pad(cell: Cell, stream: StreamContents, signed: bool) -> StreamContents:
     top, left, bottom, right = (cell.number(name) for name in ("TOP", "LEFT", "BOTTOM", "RIGHT"))
     value = cell.sized("VALUE", stream.bits)
     code = value.signed if signed else value.value
-    image = stream.elements.reshape(whole(cell, stream, math.prod(sizes), "an image has"), *sizes, stream.lanes)
+    images = whole(cell, stream, math.prod(sizes), "an image has")
+    image = stream.elements.reshape(images, *sizes, stream.lanes)
+    room(cell, images * (top + sizes[0] + bottom) * (left + sizes[1] + right) * sizes[2] * stream.lanes)
     border = [(0, 0), (top, bottom), (left, right), (0, 0), (0, 0)]
     wide: Array = np.pad(image, border, constant_values=constant(code))
     # Lanes that are empty in every pixel of the image mean nothing in the border.

@@ -36,6 +36,8 @@ class RankModel(LaneModel):
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
         self.low, levels, width = cell.number("LOW"), cell.number("LEVELS", 1), cell.number("TABLE_W", 1)
+        if levels > self.in_bits:
+            raise broken(cell.name, f"LEVELS is {levels}, more than bits of IN_W.")
         chunks, states = (split([cell.sized(name, 8 * levels).value], levels, 8)[0] for name in ("CHUNKS", "STATES"))
         self.chunks, self.states = chunks.tolist(), states.tolist()
         self.top = self.low + sum(self.chunks)

@@ -13,7 +13,16 @@ import numpy as np
 from hlsgen.certify.models.line_buffer import depth, results, sizes
 from hlsgen.certify.models.routing import count, fits, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
-from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Elements, StreamContents, constant, pixels, readable
+from hlsgen.certify.stream_contents import (
+    ANYTHING,
+    EMPTY,
+    Elements,
+    StreamContents,
+    constant,
+    pixels,
+    readable,
+    room,
+)
 from hlsgen.ir import Convolution, Pooling
 from hlsgen.numerics.fixed import Array
 
@@ -61,6 +70,7 @@ def unfold(cell: Cell, stream: StreamContents) -> StreamContents:
     code = pad.signed if stream.lo < 0 else pad.value
     if whole(cell, stream, height * words[0] * folds, "an image has") != 1:
         raise broken(cell.name, "a frame has several images.")
+    room(cell, axes[0][-1] * tall * words[2] * windows * wide * folds * lanes)
     image = stream.elements.reshape(height, words[0], folds, pixels, lanes).swapaxes(2, 3)
     image = image.reshape(height, words[0] * pixels, folds, lanes)[:, :width]
     table = _taken(image, axes, code)  # rows, columns, kernel rows, kernel columns, folds, lanes
