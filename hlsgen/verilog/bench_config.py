@@ -29,7 +29,7 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "top": design.top,
         "reset": design.reset,
         "reset_active_low": design.reset_active_low,
-        "weights": design.loads > 0,
+        "weights": design.loads,
         "beats_in": design.input.beats,
         "beats_out": design.output.beats,
         "latency": timing.latency,
