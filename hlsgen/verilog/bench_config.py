@@ -30,6 +30,7 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "reset": design.reset,
         "reset_active_low": design.reset_active_low,
         "weights": design.loads,
+        "tdata": [design.input.port_bits, design.output.port_bits],
         "beats_in": design.input.beats,
         "beats_out": design.output.beats,
         "latency": timing.latency,

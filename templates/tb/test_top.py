@@ -343,8 +343,12 @@ class Core:
 async def full_rate(dut):
     """Frames back to back, no stalls: values, latency and interval."""
     core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    ports = [len(dut.s_axis_tdata), len(dut.m_axis_tdata)]
+    assert ports == CONFIG["tdata"], f"the ports have {ports} bits, not {CONFIG['tdata']}"
     await core.start()
     got, first, times = await core.stream(beats, len(expected))
+    port = CONFIG["output"]
+    assert not any(word >> port["bits"] * port["lanes"] for word in got), "the padding of m_axis_tdata is not zero"
     ends = times[CONFIG["beats_out"] - 1 :: CONFIG["beats_out"]]
     record("full_rate.frames", len(ends))
     record("latency", ends[0] - first)

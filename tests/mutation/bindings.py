@@ -149,9 +149,13 @@ def mutants(directory: Path, top: str = "top") -> list[Mutant]:
             found.append(Mutant(item, kind, shown.strip(), file, changed.encode(), *cell))
     for path in sorted((directory / "rtl").glob("*.mem")):
         module = next((m for stem, m in readers.items() if path.stem == stem or path.stem.startswith(f"{stem}_")), "")
-        for kind, words in _words(path.read_text().split("\n")):
-            name = f"rtl/{path.name}"
-            found.append(Mutant(f"memory of {module}", kind, name, name, "\n".join(words).encode()))
+        name, words = f"rtl/{path.name}", path.read_text()
+        made = {"\n".join(changed): kind for kind, changed in _words(words.split("\n"))}
+        found += [
+            Mutant(f"memory of {module}", kind, name, name, changed.encode())
+            for changed, kind in made.items()
+            if changed != words
+        ]
     return found
 
 
