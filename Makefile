@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo quick test test-all fuzz soak mutate lint bench docs clean
+.PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds lint bench docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -58,6 +58,11 @@ MODULES ?=
 SAMPLE  ?=
 mutate: setup-test
 	$(BIN)/python tests/mutation/mutate.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
+
+# Mistakes in the files of builds: parameters, connections, memories. What do simulation and certify not find?
+BUILDS ?=
+mutate-builds: setup-test
+	$(BIN)/python tests/mutation/bindings.py $(BUILDS) $(if $(SAMPLE),--sample $(SAMPLE))
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .

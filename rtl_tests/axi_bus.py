@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge
+from cocotb.triggers import ReadOnly, RisingEdge
 
 OKAY, SLVERR = 0, 2
 ALL_BITS = 0xFFFFFFFF
@@ -100,6 +100,27 @@ async def reset(dut: Any) -> None:
     for _ in range(2):
         await RisingEdge(dut.clk)
     drive(dut, {"rst": 0})
+
+
+#: Ready outputs of an AXI4-Lite slave.
+READY = ("s_axil_awready", "s_axil_wready", "s_axil_arready")
+
+
+async def reset_with_offers(dut: Any, ready: Sequence[str], early: int, *offers: Coroutine[Any, Any, Any]) -> list[Any]:
+    """A reset of five cycles, in none of which an output of `ready` is high; gives what `offers` give.
+
+    They begin in cycle `early` of the reset.
+    """
+    tasks = []
+    drive(dut, {"rst": 1})
+    for cycle in range(5):
+        if cycle == early:
+            tasks = [cocotb.start_soon(offer) for offer in offers]
+        await ReadOnly()
+        assert not any(read(dut, name) for name in ready), f"ready is high in cycle {cycle} of a reset"
+        await RisingEdge(dut.clk)
+    drive(dut, {"rst": 0})
+    return [await task for task in tasks]
 
 
 def merged(old: int, new: int, strobe: int, mask: int = ALL_BITS) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from axi_bus import LIMIT, OKAY, SLVERR, Lite, drive, merged, read, reset
+from axi_bus import LIMIT, OKAY, READY, SLVERR, Lite, drive, merged, read, reset, reset_with_offers
 from cocotb.clock import Clock
 from cocotb.triggers import Combine, RisingEdge
 from cocotb.utils import get_sim_time
@@ -128,3 +128,19 @@ async def queued_writes(dut: Any) -> None:
         await Combine(*tasks)
         for index, word in enumerate(held):
             assert await lite.read(4 * index) == (word, OKAY)
+
+
+@cocotb.test(**LIMIT)
+async def offers_in_reset(dut: Any) -> None:
+    """An access that is offered in any cycle of a reset waits, and is the first one after it."""
+    Clock(dut.clk, 10, unit="ns").start()
+    words, masks = JOB["reset"], JOB["masks"]
+    held = [word & mask for word, mask in zip(words, masks, strict=True)]
+    for early in range(5):
+        lite = Lite(dut, random.Random(early), 0.0)
+        lite.quiet()
+        await reset(dut)
+        data = ~words[0] & 0xFFFFFFFF
+        offers = lite.write(0, data), lite.read(4)
+        assert await reset_with_offers(dut, READY, early, *offers) == [OKAY, (held[1], OKAY)]
+        assert await lite.read(0) == (data & masks[0], OKAY)

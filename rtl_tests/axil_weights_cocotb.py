@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from axi_bus import LIMIT, OKAY, SLVERR, Lite, read, reset
+from axi_bus import LIMIT, OKAY, READY, SLVERR, Lite, read, reset, reset_with_offers
 from cocotb.clock import Clock
 from cocotb.triggers import ReadOnly, RisingEdge
 from cocotb.utils import get_sim_time
@@ -125,3 +125,21 @@ async def queued_writes(dut: Any) -> None:
         assert read(dut, "load") >> 48 == 0
         assert await lite.read(UNIT) == (0, OKAY)
         assert await lite.write(DATA, 1) == SLVERR
+
+
+@cocotb.test(**LIMIT)
+async def offers_in_reset(dut: Any) -> None:
+    """An access that is offered in any cycle of a reset waits, and is the first one after it."""
+    Clock(dut.clk, 10, unit="ns").start()
+    bus = Bus(dut)
+    for early in range(5):
+        lite = Lite(dut, random.Random(early), 0.0)
+        lite.quiet()
+        await reset(dut)
+        await RisingEdge(dut.clk)
+        bus.seen.clear()
+        unit = JOB["units"] - 1
+        offers = lite.write(UNIT, unit), lite.read(INFO)
+        assert await reset_with_offers(dut, READY, early, *offers) == [OKAY, (0x48470000 + unit, OKAY)]
+        assert await lite.write(DATA, early) == OKAY
+        assert bus.seen == [("start", unit), ("piece", unit, early)]

@@ -1,4 +1,4 @@
-"""Formal contracts: what formal/stream_contract.sv says of a unit, proven with Yosys and ABC.
+"""Formal contracts: what the modules of formal/ say of a unit, proven with Yosys and ABC.
 
 A `Case` is a unit at one set of parameters and what becomes of every bit of every beat. `prove` builds, for each
 case, the unit between streams that do anything, with assertions about its ports, and lets ABC's property directed
@@ -21,7 +21,7 @@ import pyosys
 from streams import RTL
 from windows import Geometry
 
-CONTRACT = Path(__file__).resolve().parent / "formal" / "stream_contract.sv"
+CONTRACTS = sorted((Path(__file__).resolve().parent / "formal").glob("*.sv"))
 #: A bit of an output beat: (beat taken, bit of it), the constants 0 and 1, or None for anything.
 Bit = tuple[int, int] | int | None
 NOT_SAID = 4095
@@ -69,12 +69,22 @@ def _packed(values: Iterable[int], bits: int) -> str:
 
 
 @dataclass(frozen=True)
+class Check:
+    """An instance of a contract that is not one of streams; `ports`: port -> wire of the top level."""
+
+    contract: str
+    parameters: Mapping[str, object]
+    ports: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Case:
     """A unit; `ports` are its inputs and outputs beside clk and rst, with bits.
 
     `names`: what a port of a link is, if it is not called by that name. `paths`: the combinational paths between
-    valid and ready ports that the unit's header names. `rewrites`: texts of modules that are replaced. `only`: the one
-    assertion of stream_contract.sv that is looked at.
+    valid and ready ports that the unit's header names. `checks`: further contracts, with `wires` between them; they may
+    use the input `mark`. `pins`: port -> wire of the unit, if that is not the port's name. `rewrites`: texts of modules
+    that are replaced. `only`: the one assertion of all contracts that is looked at.
     """
 
     module: str
@@ -84,6 +94,9 @@ class Case:
     links: Sequence[Link]
     names: Mapping[str, str] = field(default_factory=dict)
     paths: frozenset[tuple[str, str]] = frozenset()
+    checks: Sequence[Check] = ()
+    wires: Mapping[str, int] = field(default_factory=dict)
+    pins: Mapping[str, str] = field(default_factory=dict)
     rewrites: tuple[tuple[str, str], ...] = ()
     only: str = "*"
 
@@ -110,10 +123,11 @@ class Case:
 
     def top(self) -> str:
         inputs = "".join(f", input wire [{bits - 1}:0] {name}" for name, bits in self.inputs.items())
-        outputs = "".join(f"    wire [{bits - 1}:0] {name};\n" for name, bits in self.outputs.items())
+        wires = {**self.outputs, **self.wires}
+        outputs = "".join(f"    wire [{bits - 1}:0] {name};\n" for name, bits in wires.items())
         marks = "".join(f", input wire mark{k}" for k in range(len(self.links)))
-        ports = {name: name for name in ("clk", "rst", *self.inputs, *self.outputs)}
-        lines = [f"module top (input wire clk, input wire rst{inputs}{marks});", outputs]
+        ports = {"clk": "clk", **(self.pins or {name: name for name in ("rst", *self.inputs, *self.outputs)})}
+        lines = [f"module top (input wire clk, input wire rst, input wire mark{inputs}{marks});", outputs]
         lines.append(_instance(self.module, self.parameters, "dut", ports))
         for k, link in enumerate(self.links):
             ports = {"clk": "clk", "rst": "rst", "mark": f"mark{k}", "others": link.others}
@@ -123,6 +137,9 @@ class Case:
                     name = f"{stem}_{what}"
                     ports[f"{side}_{what}"] = self.names.get(name, name) + (bracket + index if what != "data" else "")
             lines.append(_instance("stream_contract", link.parameters(), f"link{k}", ports))
+        for k, check in enumerate(self.checks):
+            ports = {"clk": "clk", "rst": "rst", **check.ports}
+            lines.append(_instance(check.contract, check.parameters, f"link_{k}", ports))
         return "\n".join([*lines, "endmodule\n"])
 
 
@@ -135,11 +152,11 @@ def _instance(module: str, parameters: Mapping[str, object], name: str, ports: M
 _TRANSLATE = """
 import sys
 from pyosys import libyosys as ys
-for folder in sys.argv[2:]:
+for folder in sys.argv[1].split(","):
     design = ys.Design()
     run = lambda command: ys.run_pass(command, design)
     run(f"read_verilog {folder}/unit.v")
-    run(f"read_verilog -formal -sv {sys.argv[1]} {folder}/top.sv")
+    run(f"read_verilog -formal -sv -defer {' '.join(sys.argv[2:])} {folder}/top.sv")
     run("hierarchy -check -top top; proc; flatten; memory_map; opt -fast")
     run(f"write_json {folder}/top.json")
     only = open(f"{folder}/only").read()
@@ -161,7 +178,7 @@ def translate(cases: Sequence[Case], folder: Path) -> list[Path]:
         (folders[k] / "unit.v").write_text(case.unit())
         (folders[k] / "top.sv").write_text(case.top())
         (folders[k] / "only").write_text(case.only)
-    command = [sys.executable, "-c", _TRANSLATE, str(CONTRACT), *map(str, folders)]
+    command = [sys.executable, "-c", _TRANSLATE, ",".join(map(str, folders)), *map(str, CONTRACTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.rstrip().endswith("DONE"), done.stdout[-2000:] + done.stderr[-3000:]
     return folders
@@ -378,6 +395,23 @@ def _extended(port: str, beat: int, first: int, bits: int, signed: int, wide: in
     return own + ([own[-1]] if signed else [0]) * (wide - bits)
 
 
+def join_results(
+    mode: int, lanes: int, bits: tuple[int, int], signed: tuple[int, int], constants: tuple[int, int], out: int
+) -> Case:  # fmt: skip
+    """MODE 0 with factors, MODE 1 with zero points."""
+    types = {"LANES": lanes, "A_W": bits[0], "A_SIGNED": signed[0], "B_W": bits[1], "B_SIGNED": signed[1]}
+    names = ("FA", "FB") if mode == 0 else ("ZA", "ZB")
+    parameters = {**types, "OUT_W": out, "MODE": mode, **dict(zip(names, constants, strict=True))}
+    case = _pair("hg_join", parameters, (lanes * bits[0], lanes * bits[1]), (1, 1), [[0] * lanes * out], latency=1)
+    # Which bits a beat has is for join_contract to say; it waits for one beat of each input.
+    links = [replace(link, sent=[[None] * lanes * out], need=[0]) for link in case.links]
+    ports = ("mark", *case.inputs, *case.outputs)
+    check = Check("join_contract", parameters, {port: port for port in ports})
+    return replace(
+        case, links=links, checks=[check], paths=case.paths | {("a_valid", "b_ready"), ("b_valid", "a_ready")}
+    )
+
+
 def join(lanes: int, a_bits: int, b_bits: int) -> Case:
     """MODE 2, in which every bit is one that came in."""
     row: list[tuple[str, int, int] | int] = []
@@ -476,13 +510,18 @@ def window(unit: int, g: Geometry, more: int = 0, code: int = 1) -> Case:
     return Case("hg_window", parameters, inputs, outputs, [link], names)
 
 
-def unfold(unit: int, g: Geometry, columns: int = 0, windows: int = 1, code: int = 1) -> Case:
-    """hg_unfold; `columns` where the kernel has one row."""
+def unfold(unit: int, g: Geometry, columns: int = 0, windows: int = 1, pixels: int = 1, code: int = 1) -> Case:
+    """hg_unfold, of `pixels` pixels in a word; `columns`, of words, where the kernel has one row."""
     rows = 1 if g.kh == 1 else (g.kh - 1) * g.dh + 1
-    columns = columns if g.kh == 1 else g.width
+    across = -(-g.width // pixels)
+    columns = columns if g.kh == 1 else across
     depth = rows * columns * g.folds
     beats = -(-g.out_w // windows)
-    span = replace(g, kw=(windows - 1) * g.sw + (g.kw - 1) * g.dw + 1, dw=1, sw=windows * g.sw, out_w=beats)
+    # In words: a beat's windows from the first pixel of the word with the first tap on.
+    left = -(-g.pl // pixels)
+    reach = left * pixels - g.pl + (windows - 1) * g.sw + (g.kw - 1) * g.dw
+    step = windows * g.sw // pixels
+    span = replace(g, width=across, kw=reach // pixels + 1, dw=1, sw=step, pl=left, out_w=beats)
     newest, oldest = span.newest(), span.oldest()
     assert depth >= span.least_depth()
     sent: list[list[Bit]] = []
@@ -496,10 +535,79 @@ def unfold(unit: int, g: Geometry, columns: int = 0, windows: int = 1, code: int
                         for ox in range(beat * windows, (beat + 1) * windows):
                             y, x = oy * g.sh - g.pt + kh * g.dh, ox * g.sw - g.pl + kw * g.dw
                             row += _tap(g, y, x, f, unit, code) if ox < g.out_w else [None] * unit
+                if pixels > 1:
+                    row = [_in_word(bit, g.width, across, pixels, unit) for bit in row]
                 sent.append(row)
                 owner.append(oy * beats + beat)
     room = [oldest[n] + depth for n in owner]
     parameters: dict[str, object] = {"UNIT": unit, "LANES": 1, **{name.upper(): getattr(g, name) for name in _AXES}}
     parameters |= {"FOLDS": g.folds, "ROWS": rows, "COLUMNS": columns, "PAD": f"{unit}'d{code}", "WINDOWS": windows}
-    link = {"beats": g.words, "sent": sent, "need": [newest[n] for n in owner], "room": room}
-    return _plain("hg_unfold", parameters, unit, {**link, "most": 2 * g.words + depth, "latency": 2})
+    parameters |= {"PIXELS": pixels} if pixels > 1 else {}
+    words = g.height * across * g.pixel
+    link = {"beats": words, "sent": sent, "need": [newest[n] for n in owner], "room": room}
+    return _plain("hg_unfold", parameters, pixels * unit, {**link, "most": 2 * words + depth, "latency": 2})
+
+
+def _in_word(bit: Bit, width: int, across: int, pixels: int, unit: int) -> Bit:
+    """A bit of a pixel as one of the word in which that pixel comes."""
+    if not isinstance(bit, tuple):
+        return bit
+    y, x = divmod(bit[0], width)
+    return y * across + x // pixels, x % pixels * unit + bit[1]
+
+
+# Units without streams.
+
+_AXIL = {
+    "aw": ("addr",), "w": ("data", "strb"), "ar": ("addr",), "b": ("resp",), "r": ("data", "resp"),
+}  # fmt: skip
+_BITS = {"data": 32, "strb": 4, "resp": 2}
+
+
+def _axil(module: str, parameters: Mapping[str, object], address: int, effect: Check, more: Case) -> Case:
+    """A module with an AXI4-Lite port; `effect` says what its accesses do, `more` has its other ports."""
+    inputs, outputs = dict(more.inputs), dict(more.outputs)
+    for channel, payload in _AXIL.items():
+        own, back = (inputs, outputs) if channel in ("aw", "w", "ar") else (outputs, inputs)
+        own |= {f"s_axil_{channel}{name}": _BITS.get(name, address) for name in payload}
+        own[f"s_axil_{channel}valid"], back[f"s_axil_{channel}ready"] = 1, 1
+    found = {"known": 1, "fresh": 1, "addr": address, "data": 32, "strb": 4, "rfresh": 1, "raddr": address}
+    bus = {name.removeprefix("s_axil_"): name for name in (*inputs, *outputs) if name.startswith("s_axil_")}
+    answers = {name: bus[name] for name in ("bresp", "rdata", "rresp")}
+    seen = {name: name for name in (*found, *more.inputs, *more.outputs)}
+    checks = [
+        Check("axil_contract", {"ADDR_W": address}, {**bus, **{name: name for name in found}}),
+        replace(effect, ports={**answers, **seen}),
+    ]
+    return Case(module, parameters, inputs, outputs, [], checks=checks, wires=found)
+
+
+def axil_weights(units: int) -> Case:
+    parameters = {"UNITS": units}
+    effect = Check("axil_weights_contract", parameters, {})
+    return _axil("hg_axil_weights", parameters, 4, effect, Case("", {}, {}, {"load": 50}, []))
+
+
+def axil_regs(words: int, status: int, address: int, reset: int, mask: int) -> Case:
+    bits = 32 * words
+    parameters: dict[str, object] = {"WORDS": words, "STATUS": status, "ADDR_W": address}
+    parameters |= {"RESET": f"{bits}'h{reset:x}", "MASK": f"{bits}'h{mask:x}"}
+    effect = Check("axil_regs_contract", parameters, {})
+    return _axil(
+        "hg_axil_regs", parameters, address, effect, Case("", {}, {"status": 32 * status}, {"values": bits}, [])
+    )  # fmt: skip
+
+
+def load(unit: int, words: int, width: int, loadable: int = 1) -> Case:
+    address = max(1, (words - 1).bit_length())
+    parameters = {"UNIT": unit, "WORDS": words, "WIDTH": width, "LOADABLE": loadable}
+    inputs, outputs = {"load": 50}, {"we": 1, "waddr": address, "wdata": width}
+    ports = {port: port for port in ("mark", *inputs, *outputs)}
+    check = Check("load_contract", {**parameters, "AW": address}, ports)
+    return Case("hg_load", parameters, inputs, outputs, [], checks=[check])
+
+
+def reset(active_low: int) -> Case:
+    parameters, pins = {"ACTIVE_LOW": active_low}, {"reset_in": "asks", "rst": "resets"}
+    check = Check("reset_contract", parameters, {"reset_in": "asks", "rst": "resets"})
+    return Case("hg_reset", parameters, {"asks": 1}, {"resets": 1}, [], checks=[check], pins=pins)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from axi_bus import ALL_BITS, LIMIT, OKAY, SLVERR, Channel, Lite, drive, merged, read, reset
+from axi_bus import ALL_BITS, LIMIT, OKAY, READY, SLVERR, Channel, Lite, drive, merged, read, reset, reset_with_offers
 from cocotb.clock import Clock
 from cocotb.triggers import Combine, RisingEdge, Timer
 
@@ -227,6 +227,24 @@ async def errors_and_reset(dut: Any) -> None:
         await again.until(len(frame["a"]))
         again.check([frame], "initial")
         again.collector.cancel()
+
+
+@cocotb.test(**LIMIT)
+async def offers_in_reset(dut: Any) -> None:
+    """Beats and accesses that are offered in any cycle of a reset wait, and are the first ones after it."""
+    Clock(dut.clk, 10, unit="ns").start()
+    frame, ready = FRAMES[0], ("s0_axis_tready", "s1_axis_tready")
+    for early in range(5):
+        bench = Bench(dut, early, 0.0, 0.2)
+        await bench.start()
+        offers = [bench.send(frame, 0, len(frame["a"]))]
+        offers += [bench.lite.read(20), bench.lite.write(12, 1)] if PORT else []
+        found = await reset_with_offers(dut, ready + READY * PORT, early, *offers)
+        assert found[1:] == ([(0, SLVERR), OKAY] if PORT else [])
+        await bench.until(len(frame["a"]))
+        bench.check([frame], "initial")
+        assert not read(dut, "frame_error")
+        bench.collector.cancel()
 
 
 @cocotb.test(**LIMIT)

@@ -175,7 +175,7 @@ def test_registers(cocotb_job: Callable[..., None], simulator: str, words: int, 
     for name, values in (("RESET", reset), ("MASK", masks)):
         parameters[name] = f"{32 * words}'h{sum(word << (32 * k) for k, word in enumerate(values)):x}"
     job = {"reset": reset, "masks": masks, "status": status, "address_bits": address_bits}
-    cocotb_job(simulator, "hg_axil_regs", parameters, job, tests=3)
+    cocotb_job(simulator, "hg_axil_regs", parameters, job, tests=4)
 
 
 def register_words(p: Set) -> list[int]:
@@ -230,4 +230,4 @@ def test_axi(cocotb_job: Callable[..., None], simulator: str, lanes: int, regist
     parameters: dict[str, object] = {"LANES": lanes, "REGISTERS": registers}
     for (name, bits), value in zip(WIDTHS.items(), initial, strict=True):
         parameters[name.upper()] = f"{bits}'d{value & ((1 << bits) - 1)}"
-    cocotb_job(simulator, "hg_eltwise_add_axi", parameters, job, tests=7 if registers else 4)
+    cocotb_job(simulator, "hg_eltwise_add_axi", parameters, job, tests=8 if registers else 5)

@@ -24,4 +24,4 @@ def test_load(cocotb_job: Callable[..., None], simulator: str, case: tuple[int, 
 def test_registers(cocotb_job: Callable[..., None], simulator: str, units: int) -> None:
     if simulator == "verilator" and units == 65536:
         pytest.skip("one of the two simulators is enough here")
-    cocotb_job(simulator, "hg_axil_weights", {"UNITS": units}, {"units": units}, tests=2)
+    cocotb_job(simulator, "hg_axil_weights", {"UNITS": units}, {"units": units}, tests=3)

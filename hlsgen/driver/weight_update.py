@@ -6,7 +6,7 @@ the weights: every unit besides is made for the old graph.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from hlsgen.dataflow.units import Node, Product, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits
-from hlsgen.diagnostics import Collector, fail
+from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.compile import Build
 from hlsgen.driver.options import parse_input
@@ -25,6 +25,7 @@ from hlsgen.passes import lower
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
+_WEIGHTED = MatMul | MatMulInteger | Conv | ConvInteger
 _HINT = "Build again with these weights."
 
 
@@ -66,6 +67,36 @@ def load_sequence(build: Build, weights: Mapping[str, Array] | Path) -> list[Loa
     return found
 
 
+def other_weights(build: Build, names: Iterable[str], seed: int) -> dict[str, Array]:
+    """Weights for which the build's hardware is made, too: of every row the same ones, in another order.
+
+    By layer, of those that are named, without those for which `load_sequence` would refuse that.
+    """
+    rng = np.random.default_rng(seed)
+    found = {
+        name: rng.permuted(weight.reshape(len(weight), -1), axis=1).reshape(weight.shape)
+        for name, weight in own_weights(build, names).items()
+    }
+    if not _refused(build, found):
+        return found
+    return {name: weight for name, weight in found.items() if not _refused(build, {name: weight})}
+
+
+def own_weights(build: Build, names: Iterable[str] | None = None) -> dict[str, Array]:
+    """The weights of the build, by layer; of `names` alone, if they are given."""
+    layers = {s.name: s.op.weight for s in build.graph.model.steps if isinstance(s.op, _WEIGHTED)}
+    kept = set(layers) if names is None else set(names)
+    return {name: weight for name, weight in layers.items() if name in kept}
+
+
+def _refused(build: Build, weights: Mapping[str, Array]) -> bool:
+    try:
+        load_sequence(build, weights)
+    except HlsgenError:
+        return True
+    return False
+
+
 def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     """The build's graph with other weights; arguments and errors as of `load_sequence`."""
     problems = Collector()
@@ -95,7 +126,7 @@ def _with_weights(model: Model, weights: Mapping[str, Array]) -> Model:
     steps, left = list(model.steps), dict(weights)
     for n, step in enumerate(steps):
         op = step.op
-        if step.name in left and isinstance(op, MatMul | MatMulInteger | Conv | ConvInteger):
+        if step.name in left and isinstance(op, _WEIGHTED):
             new = np.asarray(left.pop(step.name))
             if new.shape != op.weight.shape or new.dtype.kind not in "iu":
                 raise fail(
@@ -104,7 +135,7 @@ def _with_weights(model: Model, weights: Mapping[str, Array]) -> Model:
                 )  # fmt: skip
             steps[n] = replace(step, op=replace(op, weight=new.astype(np.int64)))
     if left:
-        names = [s.name for s in steps if isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger)]
+        names = [s.name for s in steps if isinstance(s.op, _WEIGHTED)]
         raise fail("HG056", next(iter(left)), "no layer with weights has this name.", f"Layers: {', '.join(names)}.")
     return replace(model, steps=tuple(steps))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import Diagnostic
 from hlsgen.driver.build_directory import changed_files
 from hlsgen.driver.compile import Build
+from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
@@ -86,6 +88,8 @@ class Verdict:
 ORACLE_FRAMES = 40
 #: Frames from which the interval can be measured.
 MIN_FRAMES = 4
+#: Words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
+MAX_PIECES = 4000
 #: Multiplications that a simulator does in about ten seconds.
 _BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
 
@@ -125,16 +129,16 @@ def verify_build(
     files = core_files(build, directory, allow_changed=bool(changed))
     for simulator in simulators:
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
-        last = _spread(aimed, count // 4)
-        sent[simulator] = codes = np.concatenate([stimuli(build.network, count - len(last), seed), last])
+        sent[simulator] = codes = frames_of(build, aimed, count, seed)
         with work_folder(simulator) as work:
             progress(f"{simulator}: {len(codes)} frames")
             core, bench = write_core(files, work), prepare(build, codes, work)
+            tests = TESTS + prepare_weights(build, codes, bench)
             run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
-            outcome = run(work / "sim", simulator, TESTS)
+            outcome = run(work / "sim", simulator, tests)
             if not outcome.passed:
                 progress(f"{simulator}: locating the divergence")
-                traced = run(work / "trace", simulator, TESTS, monitor=True)
+                traced = run(work / "trace", simulator, tests, monitor=True)
                 outcome = _with_trace(outcome, traced)
             verdicts[simulator] = _judge(outcome, len(codes), predicted)
     ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
@@ -146,6 +150,12 @@ def verify_build(
         write_cut(build, files, cut, where["layer"], codes[where["frame"] : where["frame"] + 1])
         where["cut"] = str(cut)
     return verdict
+
+
+def frames_of(build: Build, aimed: Array, count: int, seed: int) -> Array:
+    """The frames that are simulated: random ones, then directed ones of `aimed`, a quarter at most."""
+    last = _spread(aimed, count // 4)
+    return np.concatenate([stimuli(build.network, count - len(last), seed), last])
 
 
 def compare_with_model(build: Build, aimed: Array, seed: int) -> Comparison:
@@ -187,6 +197,26 @@ def prepare(build: Build, codes: Array, work: Path) -> Path:
         if node.position >= 0:
             (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
     return bench
+
+
+def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
+    """Of a core with loadable weights: other ones for its testbench, what they give, and its own; tests for them.
+
+    Layers with few weights first, as writes take time.
+    """
+    if not build.design.loads:
+        return []
+    sizes = {load.layer: len(load.pieces) for load in load_sequence(build, own_weights(build))}
+    order = sorted(sizes, key=sizes.__getitem__)
+    totals = accumulate(sizes[name] for name in order)
+    few = [name for name, total in zip(order, totals, strict=True) if total <= MAX_PIECES]
+    weights = other_weights(build, few, seed=1)
+    for name, loaded in (("other", weights), ("own", own_weights(build, weights))):
+        writes = [write for load in load_sequence(build, loaded) for write in load.writes]
+        (bench / f"{name}.hex").write_text("".join(f"{address:x} {data:x}\n" for address, data in writes))
+    _, words = vector_words(replace(build.network, graph=reweighted(build, weights)), codes)
+    (bench / "other_expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
+    return ["other_weights"] if weights else []
 
 
 def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:

@@ -12,8 +12,9 @@
 //             selects bytes. Response OKAY, or SLVERR for an address beyond the last word and for a
 //             write to a read-only word, which changes nothing; such a read gives 0. The two low
 //             address bits are ignored. A new value is visible in the cycle in which bvalid rises.
-//             No output depends on an input within a cycle. There is no prot port: it has no meaning
-//             here.
+//             awready, wready and arready are low during reset: what is offered then waits, and is
+//             the first access after it. No output depends on another input within a cycle. There is
+//             no prot port: it has no meaning here.
 `default_nettype none
 module hg_axil_regs #(
     parameter integer          WORDS  = 2,
@@ -59,8 +60,8 @@ module hg_axil_regs #(
     reg [1:0]         bresp_reg;
     wire              write = aw_full_reg && w_full_reg && !bvalid_reg;
 
-    assign s_axil_awready = !aw_full_reg;
-    assign s_axil_wready  = !w_full_reg;
+    assign s_axil_awready = !aw_full_reg && !rst;
+    assign s_axil_wready  = !w_full_reg && !rst;
     assign s_axil_bvalid  = bvalid_reg;
     assign s_axil_bresp   = bresp_reg;
 
@@ -109,7 +110,7 @@ module hg_axil_regs #(
             if (ar == j[INDEX_W-1:0]) found = {OKAY, all[32*j +: 32]};
     end
 
-    assign s_axil_arready = !rvalid_reg;
+    assign s_axil_arready = !rvalid_reg && !rst;
     assign s_axil_rvalid  = rvalid_reg;
     assign {s_axil_rresp, s_axil_rdata} = read_reg;
 

@@ -12,9 +12,10 @@
 //             SLVERR, and nothing happens: a write of less than 4 bytes, of a unit beyond the last
 //             one, of DATA before a unit is chosen, and any other access than those above (such a
 //             read gives 0). load = {valid, start, unit[15:0], data[31:0]}. The two low address bits
-//             are ignored. No output depends on an input within a cycle. No prot port: it has no
-//             meaning here. Words go to memories that a frame may be using: load while no frame is
-//             in the core.
+//             are ignored. awready, wready and arready are low during reset: what is offered then
+//             waits, and is the first access after it. No output depends on another input within a
+//             cycle. No prot port: it has no meaning here. Words go to memories that a frame may be
+//             using: load while no frame is in the core.
 `default_nettype none
 module hg_axil_weights #(
     parameter integer UNITS = 1
@@ -52,8 +53,8 @@ module hg_axil_weights #(
     reg [1:0]  bresp_reg;
     wire       write = aw_full_reg && w_full_reg && !bvalid_reg;
 
-    assign s_axil_awready = !aw_full_reg;
-    assign s_axil_wready  = !w_full_reg;
+    assign s_axil_awready = !aw_full_reg && !rst;
+    assign s_axil_wready  = !w_full_reg && !rst;
     assign s_axil_bvalid  = bvalid_reg;
     assign s_axil_bresp   = bresp_reg;
 
@@ -96,7 +97,7 @@ module hg_axil_weights #(
     reg [33:0] read_reg;
     reg        rvalid_reg;
 
-    assign s_axil_arready = !rvalid_reg;
+    assign s_axil_arready = !rvalid_reg && !rst;
     assign s_axil_rvalid  = rvalid_reg;
     assign {s_axil_rresp, s_axil_rdata} = read_reg;
 

@@ -19,7 +19,8 @@
 //             on, and a write counts for every frame whose first beat is sent after its response.
 //             While hold is 1 frames go on with the last values taken: to change several registers
 //             at once between frames that follow each other, set hold, write, clear hold.
-//             No output depends on an input within a cycle.
+//             All ready outputs are low during reset: what is offered then waits, and is the first
+//             beat or access after it. No output depends on another input within a cycle.
 `default_nettype none
 module hg_eltwise_add_axi #(
     parameter integer LANES     = 2,
@@ -74,19 +75,21 @@ module hg_eltwise_add_axi #(
 
     // The two inputs, each registered; a pair leaves when both are there.
     wire [BEAT_W-1:0] beat0, beat1;
-    wire valid0, valid1, ready;
+    wire valid0, valid1, ready, ready0, ready1;
+    assign s0_axis_tready = ready0 && !rst;
+    assign s1_axis_tready = ready1 && !rst;
     wire pair = valid0 && valid1;
     wire take = pair && ready;
     hg_slice #(.WIDTH(BEAT_W)) slice0 (
         .clk(clk), .rst(rst),
         .s_data({s0_axis_tlast, s0_axis_tkeep, s0_axis_tdata}),
-        .s_valid(s0_axis_tvalid), .s_ready(s0_axis_tready),
+        .s_valid(s0_axis_tvalid), .s_ready(ready0),
         .m_data(beat0), .m_valid(valid0), .m_ready(take)
     );
     hg_slice #(.WIDTH(BEAT_W)) slice1 (
         .clk(clk), .rst(rst),
         .s_data({s1_axis_tlast, s1_axis_tkeep, s1_axis_tdata}),
-        .s_valid(s1_axis_tvalid), .s_ready(s1_axis_tready),
+        .s_valid(s1_axis_tvalid), .s_ready(ready1),
         .m_data(beat1), .m_valid(valid1), .m_ready(take)
     );
     wire [USER_W-1:0] user0 = beat0[8*LANES +: USER_W];

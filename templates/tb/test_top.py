@@ -5,7 +5,8 @@ one hexadecimal word a line; the interface is described in config.json. Results 
 JSON. Add tests of your own below: `Core` does the handshakes.
 
 Of a core with loadable weights <vectors>/load.hex, if it is there, is written first: a line is a byte
-address and the data of a write over AXI4-Lite.
+address and the data of a write over AXI4-Lite. other_weights writes other.hex, with which the core has to
+give other_expected.hex, and own.hex, the weights of the memory files.
 
 Environment: HLSGEN_TB (folder of config.json), HLSGEN_VECTORS, HLSGEN_RESULT, HLSGEN_SEED,
 HLSGEN_MONITOR=1 (compare the streams between the layers too).
@@ -36,6 +37,12 @@ RESET_CYCLES = 4
 def words(name: str) -> list[int]:
     """The beats of a file in the vector folder."""
     return [int(line, 16) for line in (VECTORS / name).read_text().split()]
+
+
+def writes(name: str) -> list[tuple[int, int]]:
+    """Address and data of the writes of a file in the vector folder."""
+    lines = (VECTORS / name).read_text().splitlines()
+    return [(int(address, 16), int(data, 16)) for address, data in (line.split() for line in lines)]
 
 
 def record(name: str, value: object) -> None:
@@ -115,28 +122,63 @@ class Core:
                 getattr(self.dut, f"s_axil_{name}").value = 0
         await self.pulse_reset()
         load = VECTORS / "load.hex"
-        for line in load.read_text().splitlines() if CONFIG["weights"] and load.exists() else ():
-            await self.write(*(int(word, 16) for word in line.split()))
+        for address, data in writes("load.hex") if CONFIG["weights"] and load.exists() else ():
+            await self.write(address, data)
 
-    async def write(self, address, data) -> None:
-        """One write over AXI4-Lite."""
+    async def write(self, address, data, strobe=15, response=0, wait=0, late=None) -> None:
+        """One write over AXI4-Lite. The response waits for so many cycles; `late`, "aw" or "w", comes as many later."""
         dut = self.dut
-        for name, value in (("awaddr", address), ("awvalid", 1), ("wdata", data), ("wstrb", 15), ("wvalid", 1)):
+        for name, value in (("awaddr", address), ("wdata", data), ("wstrb", strobe)):
             getattr(dut, f"s_axil_{name}").value = value
-        dut.s_axil_bready.value = 1
         open_ = {"aw", "w"}
-        for _ in range(100):
-            taken = {name for name in open_ if getattr(dut, f"s_axil_{name}ready").value == 1}
-            answered = not open_ and dut.s_axil_bvalid.value == 1
+        for cycle in range(100):
+            for name in open_ if cycle >= wait else open_ - {late}:
+                getattr(dut, f"s_axil_{name}valid").value = 1
+            dut.s_axil_bready.value = 0
             await RisingEdge(self.clk)
+            valid = {name for name in open_ if cycle >= wait or name != late}
+            taken = {name for name in valid if getattr(dut, f"s_axil_{name}ready").value == 1}
             for name in taken:
                 getattr(dut, f"s_axil_{name}valid").value = 0
             open_ -= taken
-            if answered:
-                assert dut.s_axil_bresp.value == 0, f"write of {data:x} to {address:x} refused"
-                dut.s_axil_bready.value = 0
-                return
-        raise AssertionError(f"no response to the write of {data:x} to {address:x}")
+            if not open_:
+                break
+        found = await self.answer("b", wait)
+        assert found[0] == response, f"write of {data:x} to {address:x}: response {found[0]}"
+
+    async def read(self, address, wait=0):
+        """One read over AXI4-Lite: response and data."""
+        self.dut.s_axil_araddr.value = address
+        self.dut.s_axil_arvalid.value = 1
+        for _ in range(100):
+            await RisingEdge(self.clk)
+            if self.dut.s_axil_arready.value == 1:
+                break
+        self.dut.s_axil_arvalid.value = 0
+        return await self.answer("r", wait)
+
+    async def answer(self, channel, wait):
+        """What a channel answers; it holds still for the cycles in which nobody takes it, and is taken once."""
+        dut, names = self.dut, ("resp", "data") if channel == "r" else ("resp",)
+        valid, ready = getattr(dut, f"s_axil_{channel}valid"), getattr(dut, f"s_axil_{channel}ready")
+        seen = []
+        ready.value = int(wait == 0)
+        for _ in range(100 + wait):
+            await RisingEdge(self.clk)
+            if valid.value != 1:
+                assert not seen, f"s_axil_{channel}valid fell before it was taken"
+                continue
+            seen.append([int(getattr(dut, f"s_axil_{channel}{name}").value) for name in names])
+            assert seen[0] == seen[-1], f"the answer at s_axil_{channel} has changed before it was taken"
+            if len(seen) > wait:
+                break
+            ready.value = int(len(seen) == wait)
+        else:
+            raise AssertionError(f"no answer at s_axil_{channel}")
+        ready.value = 0
+        await RisingEdge(self.clk)
+        assert valid.value == 0, f"s_axil_{channel}valid stays after it was taken"
+        return seen[0]
 
     async def hold_reset(self, cycles) -> None:
         """Reset for so many cycles, whatever the ports do meanwhile."""
@@ -301,8 +343,12 @@ class Core:
 async def full_rate(dut):
     """Frames back to back, no stalls: values, latency and interval."""
     core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    ports = [len(dut.s_axis_tdata), len(dut.m_axis_tdata)]
+    assert ports == CONFIG["tdata"], f"the ports have {ports} bits, not {CONFIG['tdata']}"
     await core.start()
     got, first, times = await core.stream(beats, len(expected))
+    port = CONFIG["output"]
+    assert not any(word >> port["bits"] * port["lanes"] for word in got), "the padding of m_axis_tdata is not zero"
     ends = times[CONFIG["beats_out"] - 1 :: CONFIG["beats_out"]]
     record("full_rate.frames", len(ends))
     record("latency", ends[0] - first)
@@ -396,6 +442,36 @@ async def frame_errors(dut):
     got, _, times = await core.stream(beats[:frame], CONFIG["beats_out"])
     core.compare("frame_errors", got, times, expected)
     assert dut.frame_error.value == 0, "frame_error after reset and a well-formed frame"
+
+
+@cocotb.test()
+async def other_weights(dut):
+    """Other weights over AXI4-Lite, the first access during a reset; then those of the files; and what is refused."""
+    core, beats = Core(dut), words("input.hex")
+    frames = min(len(beats) // CONFIG["beats_in"], CONFIG["stall_frames"])
+    # Between the layers are other values than those that are listed.
+    core.probes = []
+    await core.start()
+    count, unknown = CONFIG["weights"], CONFIG["weights"]
+    assert await core.read(8, wait=2) == [0, 0x48470000 + count - 1], "INFO"
+    assert await core.read(4) == [2, 0], "DATA cannot be read"
+    await core.write(4, 1, response=2)  # no unit is chosen
+    for name, wanted in (("other.hex", "other_expected.hex"), ("own.hex", "expected.hex")):
+        loads = writes(name)
+        cocotb.start_soon(core.hold_reset(RESET_CYCLES))
+        await RisingEdge(core.clk)
+        await RisingEdge(core.clk)
+        await core.write(*loads[0])
+        assert await core.read(0, wait=1) == [0, loads[0][1]], "UNIT"
+        for number, (address, data) in enumerate(loads[1:]):
+            await core.write(address, data, wait=number % 3, late=(None, "aw", "w")[number % 5 % 3])
+        # None of these changes anything.
+        await core.write(0, 0, strobe=7, response=2)
+        await core.write(0, unknown, response=2)
+        await core.write(12, 0, response=2)
+        expected = words(wanted)[: frames * CONFIG["beats_out"]]
+        got, _, times = await core.stream(beats[: frames * CONFIG["beats_in"]], len(expected))
+        core.compare("other_weights", got, times, expected)
 
 
 @cocotb.test()

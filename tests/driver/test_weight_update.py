@@ -19,11 +19,10 @@ import hlsgen
 from hlsgen.cli import app
 from hlsgen.driver.build_directory import reopen
 from hlsgen.driver.compile import Build
-from hlsgen.driver.weight_update import load_sequence, reweighted
+from hlsgen.driver.weight_update import load_sequence, own_weights, reweighted
 from hlsgen.interpreter import graph as reference
-from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger
 from hlsgen.simulation.cocotb_runner import simulate
-from hlsgen.simulation.verify import prepare
+from hlsgen.simulation.verify import prepare, prepare_weights
 from hlsgen.simulation.verilator_library import NativeCore, tool_environment
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import from_text, unpack
@@ -38,11 +37,6 @@ def built(
     path = folder / f"{kind}.onnx"
     onnx.save(image_nets.network(kind, seed, powers), path)
     return hlsgen.build(path, folder / "out", hlsgen.Options(loadable=loadable, target_cycles=cycles))
-
-
-def own_weights(build: Build) -> Weights:
-    steps = build.graph.model.steps
-    return {s.name: s.op.weight for s in steps if isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger)}
 
 
 def shuffled(build: Build, seed: int) -> Weights:
@@ -107,6 +101,24 @@ def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
     got = unpack(data, build.network.orders[-1], build.design.output, build.graph.output.shape)
     assert not differing(got[:FRAMES], wanted[:FRAMES])
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_verify_loads_other_weights(tmp_path: Path) -> None:
+    """The bench of `hlsgen verify` writes all layers; a unit that does not listen, or to another number, is found."""
+    build = built(tmp_path, "plain", 1)
+    codes = stimuli(build.network, FRAMES, 1)
+    bench = prepare(build, codes, tmp_path)
+    tests = prepare_weights(build, codes, bench)
+    assert tests == ["other_weights"]
+    assert (bench / "other_expected.hex").read_text() != (bench / "expected.hex").read_text()
+    top = tmp_path / "out" / "rtl" / "top.v"
+    text = top.read_text()
+    for change in (("", ""), (".UNIT(0)", ".UNIT(1)"), (".UNITS(", ".UNITS(1")):
+        top.write_text(text.replace(*change, 1))
+        outcome = simulate(tmp_path / "out", bench, bench, tmp_path / "sim", "icarus", tests)
+        assert outcome.passed == (change == ("", "")), (change, outcome.log[-3000:])
 
 
 @pytest.mark.parametrize("cycles", [None, 2000])

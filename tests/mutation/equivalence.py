@@ -1,4 +1,4 @@
-"""Whether a changed module ever shows another output: decided by ABC from equal states, for inputs of any length."""
+"""Whether a changed module or core ever shows another output: decided by ABC from equal states, for inputs of any length."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,11 +16,11 @@ RTL = ROOT / "templates" / "rtl"
 _TRANSLATE = """
 import sys
 from pyosys import libyosys as ys
-folder, module, values = sys.argv[1:4]
+folder, module, values, *sources = sys.argv[1:]
 design = ys.Design()
 run = lambda command: ys.run_pass(command, design)
-for side in ("gold", "gate"):
-    run(f"read_verilog {folder}/{side}.v")
+for side, files in zip(("gold", "gate"), sources):
+    run(f"read_verilog -defer {files}")
     run(f"hierarchy -check -top {module} {values}")
     run(f"proc; flatten; memory_map; opt -fast; setundef -zero; setundef -init -zero; rename -top {side}")
     run(f"design -stash {side}")
@@ -60,22 +61,48 @@ def equivalent(module: str, changed: str, seconds: int = 60) -> str | None:
     Data beside a valid of the same name that is 0 is compared, too: a mutant that changes only such data is found
     to differ, and needs a reason.
     """
-    import pyosys
-
-    abc = Path(str(pyosys.__file__)).parent / "yosys-abc"
     for parameters in sets(module):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
             (folder / "gold.v").write_text(_closure(module, (RTL / f"{module}.v").read_text()))
             (folder / "gate.v").write_text(_closure(module, changed))
             values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
-            command = [sys.executable, "-c", _TRANSLATE, str(folder), module, values]
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            if not done.stdout.rstrip().endswith("DONE"):
-                return f"no netlist at {parameters}: {done.stderr.strip()[-200:] or done.stdout[-200:]}"
-            script = f"read_aiger {folder}/top.aig; fold; strash; pdr -T {seconds}"
-            done = subprocess.run([str(abc), "-c", script], cwd=folder, capture_output=True, text=True, check=False)
-            if "Property proved" not in done.stdout:
-                differs = "was asserted in frame" in done.stdout
-                return f"{'differs' if differs else 'not decided'} at {parameters or 'the defaults'}"
+            stands = _decide(folder, module, values, [folder / "gold.v"], [folder / "gate.v"], seconds)
+            if stands:
+                return f"{stands[0]} at {parameters or 'the defaults'}{stands[1]}"
     return None
+
+
+def same_tops(gold: Path, gate: Path, top: str, seconds: int = 60) -> str | None:
+    """The same of two build directories, whose files.f say what they consist of."""
+    sides = [[side / line for line in (side / "files.f").read_text().split()] for side in (gold, gate)]
+    with tempfile.TemporaryDirectory() as scratch:
+        stands = _decide(Path(scratch), top, "", *sides, seconds)
+    return "".join(stands) if stands else None
+
+
+def _decide(
+    folder: Path, top: str, values: str, gold: Sequence[Path], gate: Sequence[Path], seconds: int
+) -> tuple[str, str] | None:
+    """What stands against it, and more about it; None if both sides are proven the same."""
+    import pyosys
+
+    abc = Path(str(pyosys.__file__)).parent / "yosys-abc"
+    sources = [" ".join(map(str, files)) for files in (gold, gate)]
+    command = [sys.executable, "-c", _TRANSLATE, str(folder), top, values, *sources]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=5 * seconds)
+        if not done.stdout.rstrip().endswith("DONE"):
+            return "no netlist", f": {done.stderr.strip()[-200:] or done.stdout[-200:]}"
+        # What both sides have in common is merged first.
+        script = f"read_aiger {folder}/top.aig; fold; strash; scorr; pdr -T {seconds}"
+        command = [str(abc), "-c", script]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=5 * seconds)
+    except subprocess.TimeoutExpired:
+        return "not decided", ""
+    spent = re.search(r"UNDECIDED\.  Time = +([\d.]+) sec", done.stdout)
+    # Where merging has left no difference at all, nothing is left to prove.
+    merged = "All outputs solved" in done.stdout and spent and float(spent[1]) < seconds / 2
+    if "Property proved" in done.stdout or (merged and "was asserted in frame" not in done.stdout):
+        return None
+    return ("differs" if "was asserted in frame" in done.stdout else "not decided"), ""

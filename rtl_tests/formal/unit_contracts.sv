@@ -1,0 +1,171 @@
+// Contracts of single modules, as assertions about their ports. Nothing is known before the first reset.
+`default_nettype none
+
+// reset_contract: hg_reset gives, a cycle later, whether the port asks for a reset.
+module reset_contract #(
+    parameter integer ACTIVE_LOW = 0
+) (
+    input wire clk,
+    input wire reset_in,
+    input wire rst
+);
+    reg begun_reg = 1'b0, asked_reg = 1'b0;
+    always @(posedge clk) begin
+        begun_reg <= 1'b1;
+        asked_reg <= reset_in ^ (ACTIVE_LOW != 0);
+    end
+    always @* if (begun_reg) follows: assert (rst == asked_reg);
+endmodule
+
+// load_contract: the words that hg_load writes are the pieces that came for it since the last start, in their order.
+//
+// One piece, chosen freely by the solver (`mark`), is remembered when it comes and compared when its word is written.
+module load_contract #(
+    parameter integer UNIT     = 0,
+    parameter integer WORDS    = 4,
+    parameter integer WIDTH    = 40,
+    parameter integer LOADABLE = 1,
+    parameter integer AW       = 2
+) (
+    input wire             clk,
+    input wire             rst,
+    input wire             mark,
+    input wire [49:0]      load,
+    input wire             we,
+    input wire [AW-1:0]    waddr,
+    input wire [WIDTH-1:0] wdata
+);
+    localparam integer PIECES = (WIDTH + 31) / 32;
+    localparam integer CW = $clog2(WORDS + 1) + 1, PW = $clog2(PIECES + 1) + 1;
+
+    reg          begun_reg = 1'b0, known_reg = 1'b0, live_reg = 1'b0, due_reg = 1'b0, marked_reg = 1'b0;
+    reg [CW-1:0] word_reg = 0, place_reg = 0;       // words complete since the start; the word that is due
+    reg [PW-1:0] piece_reg = 0, which_reg = 0;      // pieces of the next word; the marked one
+    reg [31:0]   kept_reg = 0;
+
+    wire mine  = load[47:32] == UNIT && LOADABLE != 0;
+    wire take  = load[49] && mine && live_reg;
+    wire last  = piece_reg == PIECES - 1;
+    always @(posedge clk) begin
+        begun_reg <= 1'b1;
+        due_reg   <= take && last;
+        place_reg <= word_reg;
+        if (take) begin
+            piece_reg <= last ? 0 : piece_reg + 1'b1;
+            if (last) word_reg <= word_reg + 1'b1;
+            if (last && word_reg == WORDS - 1) live_reg <= 1'b0;
+            if (mark && !marked_reg) begin
+                kept_reg  <= load[31:0];
+                which_reg <= piece_reg;
+            end
+        end
+        // Of one word: its mark goes when it is written.
+        marked_reg <= (marked_reg && !due_reg) || (take && mark && !marked_reg);
+        if (load[48] && mine) begin
+            live_reg   <= 1'b1;
+            word_reg   <= 0;
+            piece_reg  <= 0;
+            // A word that is complete is written all the same.
+            if (!(take && last)) marked_reg <= 1'b0;
+        end
+        if (rst) begin
+            known_reg  <= 1'b1;
+            live_reg   <= 1'b0;
+            due_reg    <= 1'b0;
+            marked_reg <= 1'b0;
+            word_reg   <= 0;
+            piece_reg  <= 0;
+        end
+    end
+
+    wire [32*PIECES-1:0] padded = wdata;
+    wire [31:0] found = padded[32*which_reg +: 32];
+    wire [31:0] mask  = (which_reg == PIECES - 1 && WIDTH % 32 != 0) ? (32'd1 << (WIDTH % 32)) - 1 : 32'hffffffff;
+    always @* begin
+        if (!begun_reg) assume (rst);
+        if (known_reg) begin
+            if (1'b1) written: assert (we == due_reg);
+            if (we) placed: assert (waddr == place_reg);
+            if (we && marked_reg) kept: assert (((found ^ kept_reg) & mask) == 0);
+        end
+    end
+endmodule
+
+// join_contract: a beat of hg_join that leaves is what its two operands give, element by element.
+//
+// One pair, chosen freely by the solver (`mark`), is remembered when it is taken and compared when it leaves. That no
+// beat of a or b is lost or joined to another one is what stream_contract says of each of them.
+module join_contract #(
+    parameter integer LANES    = 1,
+    parameter integer A_W      = 2,
+    parameter integer A_SIGNED = 0,
+    parameter integer B_W      = 2,
+    parameter integer B_SIGNED = 0,
+    parameter integer OUT_W    = 6,
+    parameter integer MODE     = 0,
+    parameter signed [31:0] FA = 1,
+    parameter signed [31:0] FB = 1,
+    parameter signed [31:0] ZA = 0,
+    parameter signed [31:0] ZB = 0
+) (
+    input wire                   clk,
+    input wire                   rst,
+    input wire                   mark,
+    input wire [LANES*A_W-1:0]   a_data,
+    input wire                   a_valid,
+    input wire                   a_ready,
+    input wire [LANES*B_W-1:0]   b_data,
+    input wire                   b_valid,
+    input wire                   b_ready,
+    input wire [LANES*OUT_W-1:0] m_data,
+    input wire                   m_valid,
+    input wire                   m_ready
+);
+    reg       begun_reg = 1'b0, known_reg = 1'b0, marked_reg = 1'b0;
+    reg [1:0] ahead_reg = 0, at_reg = 0;        // pairs inside; those in front of the marked one
+    reg [LANES*A_W-1:0] a_reg = 0;
+    reg [LANES*B_W-1:0] b_reg = 0;
+
+    wire take = a_valid && a_ready, send = m_valid && m_ready;
+    wire [1:0] ahead = ahead_reg - {1'b0, send};
+    always @(posedge clk) begin
+        begun_reg <= 1'b1;
+        ahead_reg <= ahead + {1'b0, take};
+        if (marked_reg) begin
+            at_reg     <= at_reg - {1'b0, send};
+            marked_reg <= !(send && at_reg == 0);
+        end else if (take && mark) begin
+            at_reg     <= ahead;
+            marked_reg <= 1'b1;
+            a_reg      <= a_data;
+            b_reg      <= b_data;
+        end
+        if (rst) begin
+            known_reg  <= 1'b1;
+            marked_reg <= 1'b0;
+            ahead_reg  <= 0;
+        end
+    end
+
+    wire [LANES-1:0] equal;
+    genvar g;
+    generate
+        for (g = 0; g < LANES; g = g + 1) begin : lane
+            wire [A_W-1:0] a = a_reg[g*A_W +: A_W];
+            wire [B_W-1:0] b = b_reg[g*B_W +: B_W];
+            wire signed [63:0] ax = A_SIGNED ? {{64-A_W{a[A_W-1]}}, a} : {{64-A_W{1'b0}}, a};
+            wire signed [63:0] bx = B_SIGNED ? {{64-B_W{b[B_W-1]}}, b} : {{64-B_W{1'b0}}, b};
+            wire signed [63:0] value = (MODE == 0) ? FA * ax + FB * bx : (ax - ZA) * (bx - ZB);
+            assign equal[g] = m_data[g*OUT_W +: OUT_W] == value[OUT_W-1:0];
+        end
+    endgenerate
+    always @* begin
+        if (!begun_reg) assume (rst);
+        if (known_reg) begin
+            // Both beats of a pair are taken in one cycle.
+            if (!rst) together: assert (take == (b_valid && b_ready));
+            if (m_valid && marked_reg && at_reg == 0) result: assert (&equal);
+        end
+    end
+endmodule
+`default_nettype wire

@@ -1,0 +1,58 @@
+"""Mutants of the files of builds: what there is to change, and a sample that simulation and the proof both find."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from bindings import DESIGNS, ROOT, Judge, judge, spread
+
+#: What an emitter binds, by its text.
+BOUND = {
+    name
+    for path in (ROOT / "hlsgen" / "verilog" / "binding").glob("*.py")
+    for name in re.findall(r"Binding\(\s*\"(hg_\w+)\"", path.read_text())
+}
+
+
+@pytest.mark.sim
+def test_mutants(tmp_path: Path) -> None:
+    """Every parameter and every port of every instance, the nets between them, every memory file."""
+    judged = Judge("indexed", tmp_path / "d")
+    made = judged.mutants()
+    assert len({(m.file, m.data) for m in made}) == len(made)
+    assert all((judged.own / m.file).read_bytes() != m.data for m in made)
+    items = Counter(m.item for m in made)
+    text = (judged.own / "rtl" / "top.v").read_text()
+    for module, body in re.findall(r"^    (hg_\w+) #\((.*?)\n    \);", text, re.MULTILINE | re.DOTALL):
+        for name in re.findall(r"\.(\w+)\(", body):
+            assert items[f"{module}.{name}"], (module, name)
+    assert {m.file for m in made if "memory" in m.item} == {f"rtl/{p.name}" for p in judged.own.glob("rtl/*.mem")}
+
+
+@pytest.mark.sim
+@pytest.mark.sweep
+def test_sample(tmp_path: Path) -> None:
+    """Some mutants of a small build, all of them with make mutate-builds; the build itself is not killed."""
+    judged = Judge("indexed", tmp_path / "d")
+    judged.put(None)
+    assert judged.glance() == judged.certify() == ""
+    chosen = judged.mutants()[35::50]
+    counts = judge(judged, chosen, show=False)
+    assert counts["surviving"] == counts["unseen by certify"] == 0
+    assert counts["killed"] > len(chosen) / 2
+    assert counts["certify sees"] >= counts["killed"]
+
+
+@pytest.mark.slow
+@pytest.mark.sim
+def test_all(tmp_path: Path) -> None:
+    """Every module that is bound is in a build, and no mutant survives."""
+    seen = set()
+    for judged, made in spread(list(DESIGNS), tmp_path, 1):
+        seen |= {instance.module for instance in judged.build.design.instances}
+        counts = judge(judged, made)
+        assert counts["surviving"] == counts["unseen by certify"] == 0, judged.name
+    assert seen >= BOUND
