@@ -7,9 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from equivalence import equivalent
+from equivalence import RTL, equivalent
+from killers import Bench
 from mutants import Mutant, mutants
-from mutate import RTL, UNITS, Bench, judge, key, reasons
+from mutate import judge, key, reasons
+from units import UNITS
 
 SOURCE = """// a && b
 module m (
@@ -18,6 +20,7 @@ module m (
 );
     reg [3:0] y_reg;
     wire [W-1:0] z = y_reg == 4'd3 ? 7 : 1'b0; // y + 1
+    wire unused_z = &{1'b0, z};
     always @(posedge clk) if (!z) y_reg <= y_reg + 1'b1;
 endmodule
 """
@@ -34,7 +37,7 @@ def test_mutants() -> None:
     }  # fmt: skip
     assert all(m.source != SOURCE and m.text != m.changed for m in made)
     assert len({m.source for m in made}) == len(made)
-    assert {m.line for m in made} == {7, 8}
+    assert {m.line for m in made} == {7, 9}
 
 
 def test_every_module_has_mutants() -> None:
