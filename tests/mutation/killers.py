@@ -12,15 +12,17 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from equivalence import ROOT, RTL, closure
+from equivalence import ROOT, RTL, closure, program
 from mutants import Mutant
 from units import UNITS
 
 #: Seconds of processor time and bytes of address space that a tool may take.
 LIMIT, MEMORY = 300, 3 << 30
+#: Small parts find most mutants sooner than the whole.
+UNITS_OF_A_PART = 8
 #: Tests that look at the text of modules, at Verilator, or at nothing that a mutant changes.
 _LEFT_OUT = "not verilator and not test_rules and not test_synthesis and not lint"
 _SETTINGS = """[pytest]
@@ -79,6 +81,7 @@ class Run:
     environment: dict[str, str]
     results: Path | None
     modules: set[str]
+    compiled: str
     printed: list[str] = field(default_factory=list)
     seconds: float = LIMIT / 10  # of processor time that it takes if it finds nothing
 
@@ -103,8 +106,7 @@ class Bench:
         (folder / "kept").mkdir()
         self.runs: dict[str, list[Run]] = {}  # of each test file
         self.driven: dict[str, list[str]] = {}  # tests that no simulation is known of
-        self.cut: dict[str, str] = {}  # of each test file: the module for which its benches are cut
-        self.checked: set[str] = set()
+        self.pieces: dict[str, list[Run]] = {}  # of each module
         self.kills: Counter[tuple[str, str]] = Counter()  # by module and what killed
 
     def record(self, tests: str) -> None:
@@ -127,38 +129,44 @@ class Bench:
         told = json.loads((folder / "run.json").read_text())
         environment = told["environment"]
         results = Path(environment["COCOTB_RESULTS_FILE"]) if "COCOTB_RESULTS_FILE" in environment else None
-        run = Run(told["test"], folder, told["build"], told["words"], environment, results, set())
-        assert self._spawn(run.build, folder, environment).returncode == 0
-        # Scopes of the compiled design.
-        compiled = (folder / run.build[run.build.index("-o") + 1]).read_text()
-        run.modules = set(re.findall(r'^S_\w+ \.scope module, "[^"]*" "(\w+)"', compiled, re.MULTILINE))
+        run = Run(told["test"], folder, told["build"], told["words"], environment, results, set(), "")
+        run.compiled = self._compiled(run)
+        run.modules = set(re.findall(r'^S_\w+ \.scope module, "[^"]*" "(\w+)"', run.compiled, re.MULTILINE))
         return run
 
-    def _cut(self, tests: str, module: str) -> None:
-        """Benches of many units play those alone in which the module is."""
-        if self.cut.get(tests) == module:
-            return
-        self.cut[tests] = module
+    def _compiled(self, run: Run) -> str:
+        """What Icarus Verilog runs, empty if it takes nothing."""
+        if self._spawn(run.build, run.folder, run.environment, run.limit).returncode:
+            return ""
+        return program((run.folder / run.build[run.build.index("-o") + 1]).read_text())
+
+    def _pieces(self, tests: str, module: str) -> list[Run]:
+        """The simulations in which the module is; a bench of many units is taken to pieces of some of those."""
+        pieces = []
         for run in self.runs[tests]:
-            if run.results is not None or module not in run.modules:
+            if module not in run.modules:
                 continue
-            file = run.folder / "bench.v"
-            if not (whole := run.folder / "whole.v").exists():
-                shutil.copy(file, whole)
-            units = re.compile(r"^(hg_\w+) #\(.*\n", re.MULTILINE)
-            file.write_text(units.sub(lambda m: m[0] if module in _under(m[1]) else "", whole.read_text()))
-            assert self._spawn(run.build, run.folder, run.environment).returncode == 0
-            shown = self._spawn(run.words, run.folder, run.environment).stdout
-            run.printed = [_shown(line) for line in shown.splitlines()]
+            if run.results is not None:
+                pieces.append(run)
+                continue
+            for n, text in enumerate(_parts((run.folder / "bench.v").read_text(), module)):
+                (run.folder / f"{module}_{n}.v").write_text(text)
+                build = [{"bench.v": f"{module}_{n}.v", "bench.vvp": f"{module}_{n}.vvp"}.get(w, w) for w in run.build]
+                words = [{"bench.vvp": f"{module}_{n}.vvp"}.get(w, w) for w in run.words]
+                piece = replace(run, test=f"{run.test} {n}", build=build, words=words)
+                piece.compiled = self._compiled(piece)
+                shown = self._spawn(words, run.folder, run.environment).stdout
+                piece.printed = [_shown(line) for line in shown.splitlines()]
+                pieces.append(piece)
+        return pieces
 
     def killer(self, mutant: Mutant) -> str | None:
         """What finds the mutant; None if nothing does."""
-        for tests in UNITS[mutant.module].split():
-            self.record(tests)
-            self._cut(tests, mutant.module)
-        if mutant.module not in self.checked:
-            self.checked.add(mutant.module)
-            found = self._killer(mutant.module)
+        if mutant.module not in self.pieces:
+            for tests in UNITS[mutant.module].split():
+                self.record(tests)
+                self.pieces.setdefault(mutant.module, []).extend(self._pieces(tests, mutant.module))
+            found = self._killer(mutant.module, itself=True)
             assert found is None, f"{found} differs from run to run"
         file = self.library / f"{mutant.module}.v"
         original = file.read_text()
@@ -173,15 +181,15 @@ class Bench:
         finally:
             file.write_text(original)
 
-    def _killer(self, module: str) -> str | None:
+    def _killer(self, module: str, itself: bool = False) -> str | None:
         """Of the changed library; what found most mutants of the module in its time comes first."""
-        for tests in UNITS[module].split():
-            own = [run for run in self.runs[tests] if module in run.modules]
-            for run in sorted(own, key=lambda run: -(1 + self.kills[module, run.test]) / run.seconds):
-                begun = _processor_time()
-                if self._finds(run):
-                    return run.test
+        for run in sorted(self.pieces[module], key=lambda run: -(1 + self.kills[module, run.test]) / run.seconds):
+            begun = _processor_time()
+            if self._finds(run, itself):
+                return run.test
+            if itself:
                 run.seconds = _processor_time() - begun
+        for tests in UNITS[module].split():
             if self.driven[tests]:
                 order = sorted(self.driven[tests], key=lambda test: -self.kills[module, test])
                 done = self._pytest([*order, "-x", f"--basetemp={self.folder / 'driven'}"])
@@ -190,10 +198,13 @@ class Bench:
                     return failed[0].split(" - ")[0].split(" ", 1)[1] if failed else order[0]
         return None
 
-    def _finds(self, run: Run) -> str | None:
+    def _finds(self, run: Run, itself: bool = False) -> str | None:
         """How a simulation of the library as it stands differs from that of the library as it was."""
-        if self._spawn(run.build, run.folder, run.environment, run.limit).returncode:
+        compiled = self._compiled(run)
+        if not compiled:
             return "does not compile"
+        if compiled == run.compiled and not itself:
+            return None
         if run.results is None:
             return self._differs(run)
         run.results.unlink(missing_ok=True)
@@ -260,3 +271,21 @@ def _shown(line: str) -> str:
 def _under(module: str) -> set[str]:
     """The module and all modules in it."""
     return {module, *re.findall(r"^ *module (\w+)", closure(module, (RTL / f"{module}.v").read_text()), re.MULTILINE)}
+
+
+def _parts(text: str, module: str) -> list[str]:
+    """The text of a bench with some of the units in which the module is, and no others; each is in one of the parts.
+
+    bench.py writes a line for each unit; players.py a module player_N with the unit in it, and an instance of that.
+    """
+    played = dict(re.findall(r"^module (player_\d+) .*?^    (hg_\w+) #\(", text, re.MULTILINE | re.DOTALL))
+    found = list(re.finditer(r"^(hg_\w+) #\(.*|\b(player_\d+) p\d+\(clk, .*", text, re.MULTILINE))
+    own = [n for n, unit in enumerate(found) if module in _under(unit[1] or played[unit[2]])]
+    parts = []
+    for first in range(0, len(own), UNITS_OF_A_PART):
+        kept, place = "", 0
+        for n, unit in enumerate(found):
+            kept += text[place : unit.end() if n in own[first : first + UNITS_OF_A_PART] else unit.start()]
+            place = unit.end()
+        parts.append(kept + text[place:])
+    return parts

@@ -4,11 +4,11 @@
     python tests/mutation/mutate.py hg_fifo hg_slice         of these
     python tests/mutation/mutate.py --sample 20 --seed 3     20 of each module
 
-The tests of a module run once on the library as it is, and the benches that they write are kept with what Icarus
-Verilog printed. A mutant is killed if it does not compile, if a bench prints anything else, or if the tests that
-drive Icarus from Python fail. What lives is compared with the module itself by ABC: equivalent is what never shows
-a difference at any of the parameter sets of `equivalence.sets`, or has an entry with an explanation in reasons.json.
-Exits with 1 if any other mutant survives.
+The tests of a module run once on the library as it is, and the simulations that they start are kept with what Icarus
+Verilog printed. A mutant is killed if it does not compile, if a simulation prints anything else, or if cocotb or
+pytest report a failure. What compiles to the same is not run again. What lives is compared with the module itself by
+ABC: equivalent is what never shows a difference at any of the parameter sets of `equivalence.sets`, or has an entry
+with an explanation in reasons.json. Exits with 1 if any other mutant survives. The scores are kept in docs/library.md.
 """
 
 from __future__ import annotations
@@ -68,6 +68,13 @@ def score(name: str, counts: Counter[str]) -> str:
     )
 
 
+def sample(module: str, most: int | None = None, seed: int = 1) -> list[Mutant]:
+    """The mutants of a module, or that many of them."""
+    made = mutants(module, (RTL / f"{module}.v").read_text())
+    count = min(most or len(made), len(made))
+    return [made[k] for k in sorted(random.Random(seed).sample(range(len(made)), count))]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("modules", nargs="*", help=f"of {', '.join(UNITS)}")
@@ -77,11 +84,7 @@ def main() -> int:
     if unknown := set(options.modules) - set(UNITS):
         parser.error(f"no such module: {', '.join(sorted(unknown))}")
     modules = options.modules or list(UNITS)
-    chosen = []
-    for module in modules:
-        made = mutants(module, (RTL / f"{module}.v").read_text())
-        count = min(options.sample or len(made), len(made))
-        chosen += [made[k] for k in sorted(random.Random(options.seed).sample(range(len(made)), count))]
+    chosen = [mutant for module in modules for mutant in sample(module, options.sample, options.seed)]
     with tempfile.TemporaryDirectory() as folder:
         counts = judge(Bench(Path(folder) / "bench"), chosen)
     for module, own in counts.items():

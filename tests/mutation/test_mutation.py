@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,8 @@ from pathlib import Path
 import pytest
 from equivalence import RTL, equivalent
 from killers import Bench
-from mutants import Mutant, mutants
-from mutate import judge, key, reasons
+from mutants import mutants
+from mutate import judge, key, reasons, sample
 from units import UNITS
 
 SOURCE = """// a && b
@@ -26,8 +27,12 @@ endmodule
 """
 
 
-def of(module: str) -> list[Mutant]:
-    return mutants(module, (RTL / f"{module}.v").read_text())
+#: The section of docs/library.md, and of each module in it: mutants, run, killed, equivalent, surviving.
+PAGE = (RTL.parents[1] / "docs" / "library.md").read_text().split("## Mutants")[1]
+SCORES = {
+    module: tuple(int(number) for number in numbers.split("|")[:5])
+    for module, numbers in re.findall(r"^\| `(hg_\w+)` \|((?: \d+ \|){5})$", PAGE, re.MULTILINE)
+}
 
 
 def test_mutants() -> None:
@@ -41,12 +46,24 @@ def test_mutants() -> None:
 
 
 def test_every_module_has_mutants() -> None:
-    assert {module for module in UNITS if not of(module)} == set()
+    assert {module for module in UNITS if not sample(module)} == set()
 
 
 def test_reasons_are_of_mutants() -> None:
     """An explanation of what is no mutant any more is dropped."""
-    assert set(reasons()) <= {key(m) for module in UNITS for m in of(module)}
+    assert set(reasons()) <= {key(m) for module in UNITS for m in sample(module)}
+
+
+def test_scores_of_the_page() -> None:
+    """docs/library.md says of each module what became of its mutants, none of which survived, or that it has not run."""
+    for module, (all_of_it, run, killed, equivalent_, surviving) in SCORES.items():
+        assert killed + equivalent_ + surviving == run, module
+        assert run in (all_of_it, min(all_of_it, 20)), module
+        assert killed > equivalent_, module
+        assert surviving == 0, module
+    waiting = re.findall(r"`(hg_\w+)`", PAGE.split("Not run yet:")[1])
+    assert list(SCORES) == sorted(SCORES)
+    assert sorted([*SCORES, *waiting]) == sorted(UNITS)
 
 
 def test_equivalence() -> None:
@@ -65,7 +82,7 @@ def test_equivalence() -> None:
 @pytest.mark.sweep
 def test_sample(tmp_path: Path) -> None:
     """Every eighth mutant of a module, all of them with make mutate; the module itself is not killed."""
-    bench, made = Bench(tmp_path / "bench"), of("hg_gather")
+    bench, made = Bench(tmp_path / "bench"), sample("hg_gather")
     itself = replace(made[0], source=(RTL / "hg_gather.v").read_text())
     assert bench.killer(itself) is None
     counts = judge(bench, made[::8], show=False)["hg_gather"]
@@ -75,6 +92,8 @@ def test_sample(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.sim
-@pytest.mark.parametrize("module", UNITS)
+@pytest.mark.parametrize("module", SCORES)
 def test_all(module: str, tmp_path: Path) -> None:
-    assert judge(Bench(tmp_path / "bench"), of(module))[module]["surviving"] == 0
+    """What the page says has run."""
+    counts = judge(Bench(tmp_path / "bench"), sample(module, SCORES[module][1]))
+    assert counts[module]["surviving"] == 0
