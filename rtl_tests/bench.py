@@ -99,13 +99,13 @@ def simulate(
         before, ports = int(rng.integers(2, 4)), len(sources) + len(sinks)
         chances = [phase[0]] * len(sources) + [phase[1]] * len(sinks) if phase else rng.choice([0, 0.2, 0.8], ports)
         bits = rng.random((before + cycles, ports)) >= chances
-        starts.append(len(control) + before)
+        starts.append(len(starts) * cycles)
         for k, row in enumerate(bits):
             control.append(sum(int(bit) << (place + 1) for place, bit in enumerate(row)) | int(k < before))
     (folder / "control.mem").write_text(memory(control))
     (folder / "bench.v").write_text(_bench(units, sources, sinks, len(control)))
     shown = [_run(simulator, folder) for simulator in simulators]
-    assert all(len(lines) == len(control) for lines in shown)
+    assert all(len(lines) == len(PHASES) * cycles for lines in shown)
     phases = [slice(start, start + cycles) for start in starts]
     read = [[_read(units, [int(line, 16) for line in lines[phase]]) for phase in phases] for lines in shown]
     for other in read[1:]:
@@ -173,7 +173,7 @@ def _bench(units: Sequence[Unit], sources: list[tuple[int, str]], sinks: list[tu
         ]
     lines += [
         "always @(posedge clk) begin",
-        f'$display("%h", {{{", ".join(reversed(shown))}}});',
+        f'if (!rst) $display("%h", {{{", ".join(reversed(shown))}}});',
         "noise <= noise * 1664525 + 1013904223;",
         "cycle <= cycle + 1;",
         f"if (cycle == {cycles - 1}) $finish;",
@@ -200,7 +200,7 @@ int main(int argc, char** argv) {
 
 
 def _run(simulator: str, folder: Path) -> list[str]:
-    """The lines that the bench prints."""
+    """The lines that the bench prints, one for every cycle without a reset."""
     environment = tool_environment()
     if simulator == "icarus":
         build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "clock", "-o", "bench.vvp", "bench.v"]

@@ -14,14 +14,15 @@ from streams import RTL, memory
 Stimulus = tuple[int, int, int]  # rst, s_valid, m_ready
 
 PLAYER = """
-module player_{k} (input wire clk);
+module player_{k} (input wire clk, output wire [1:0] control, output wire [{out_w}-1:0] data);
     reg [2:0] stimuli [0:{cycles}-1];
     reg [{in_w}-1:0] words [0:{words}-1];
     initial $readmemh("s{k}.mem", stimuli);
     initial $readmemh("x{k}.mem", words);
-    integer cycle, place, file;
-    initial begin cycle = 0; place = 0; file = $fopen("out{k}.txt", "w"); end
-    wire [2:0] now = stimuli[cycle];
+    integer cycle, place;
+    initial begin cycle = 0; place = 0; end
+    wire live = cycle < {cycles};
+    wire [2:0] now = stimuli[live ? cycle : {cycles}-1];
     wire [{in_w}-1:0] word = words[place];
     wire s_ready, m_valid;
     wire [{out_w}-1:0] m_data;
@@ -29,11 +30,11 @@ module player_{k} (input wire clk);
         .clk(clk), .rst(now[2]), .s_data(now[1] ? word : ~word), .s_valid(now[1]), .s_ready(s_ready),
         .m_data(m_data), .m_valid(m_valid), .m_ready(now[0])
     );
+    assign control = {{2{{live}}}} & {{s_ready, m_valid}};
+    assign data = {{{out_w}{{live && m_valid}}}} & m_data;
     always @(posedge clk) begin
-        if (cycle < {cycles}) $fwrite(file, "%b%b %h\\n", s_ready, m_valid, m_data);
         if (!now[2] && now[1] && s_ready && place < {words}-1) place <= place + 1;
-        if (cycle < {cycles}-1) cycle <= cycle + 1;
-        else if (cycle == {cycles}-1) begin $fclose(file); cycle <= cycle; end
+        if (live) cycle <= cycle + 1;
     end
 endmodule
 """
@@ -69,7 +70,10 @@ class Player:
 
 
 def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[tuple[str, str, str]]]:
-    """What each player saw before every clock edge: s_ready, m_valid and m_data (hexadecimal)."""
+    """What each player saw before every clock edge: s_ready, m_valid and m_data (hexadecimal, 0 if not valid).
+
+    The bench prints a line for every cycle but the first, in which no module was reset yet: that is ("x", "x", "x").
+    """
     text = []
     for k, player in enumerate(players):
         for name, content in player.memories.items():
@@ -80,8 +84,12 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
         parameters = ", ".join(f".{name}({value})" for name, value in player.parameters.items())
         text.append(PLAYER.format(k=k, module=player.module, parameters=parameters, **sizes))
     cycles = max(len(player.stimuli) for player in players) + 2
-    names = "".join(f"player_{k} p{k}(clk); " for k in range(len(players)))
-    text.append(f"module players (input wire clk); {names} endmodule")
+    text.append("module players (input wire clk);")
+    for k, player in enumerate(players):
+        text.append(f"wire [1:0] c{k}; wire [{player.out_w - 1}:0] d{k}; player_{k} p{k}(clk, c{k}, d{k});")
+    form, shown = " ".join("%b %h" for _ in players), ", ".join(f"c{k}, d{k}" for k in range(len(players)))
+    text.append(f'reg begun = 0; always @(posedge clk) begin begun <= 1; if (begun) $display("{form}", {shown}); end')
+    text.append("endmodule")
     if simulator == "icarus":
         clock = f"reg clk = 0; always #5 clk = !clk; initial #{10 * cycles} $finish;"
         text.append(f"module bench; {clock} players players (clk); endmodule")
@@ -98,8 +106,9 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
     for command in (build, run):
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    rows = [line.split() for line in done.stdout.splitlines() if ".v:" not in line]
     seen = []
-    for k in range(len(players)):
-        lines = (folder / f"out{k}.txt").read_text().split("\n")[:-1]
-        seen.append([(line[0], line[1], line[3:]) for line in lines])
+    for k, player in enumerate(players):
+        cells = [row[2 * k : 2 * k + 2] for row in rows[: len(player.stimuli) - 1]]
+        seen.append([("x", "x", "x"), *((control[0], control[1], data) for control, data in cells)])
     return seen

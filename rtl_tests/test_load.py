@@ -8,7 +8,7 @@ import pytest
 from streams import SIMULATORS, sweep
 
 #: UNIT, WORDS, WIDTH, LOADABLE
-CASES = [(3, 5, 70, 1), (65535, 1, 1, 1), (0, 4, 32, 1), (2, 9, 33, 1), (7, 16, 96, 1), (1, 3, 40, 0)]
+CASES = [(3, 5, 100, 1), (65535, 1, 1, 1), (0, 4, 32, 1), (2, 9, 33, 1), (7, 16, 96, 1), (1, 3, 40, 0)]
 
 
 @pytest.mark.cases(2)

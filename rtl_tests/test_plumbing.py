@@ -218,6 +218,7 @@ def test_plumbing(tmp_path: Path) -> None:
         join(1, 1, (4, 1), (4, 1), (-300, 1000)),
         join(1, 1, (8, 1), (8, 1), (0, 0), OUT_W=9),
         join(1, 1, (3, 1), (3, 0), (1, 2), OUT_W=24),
+        join(1, 1, (4, 1), (4, 0), (-1, -1)),  # differences a bit wider than the codes, at their upper end
         join(2, 3, (4, 1), (3, 1), (0, 0)),
         join(2, 1, (1, 0), (8, 0), (0, 0)),
         concat(2, (3, 1), (4, 0), 5, (2, 3)),
@@ -235,6 +236,7 @@ def test_plumbing(tmp_path: Path) -> None:
         take(4, (3, 4, 2), (0, 3, 1), (0, 4, 1), (0, 2, 1)),
         take(4, (5, 1, 1), (4, 5, 1), (0, 1, 1), (0, 1, 1)),
         take(4, (4, 4, 4), (0, 4, 2), (1, 4, 2), (3, 4, 9)),
+        take(4, (5, 4, 1), (1, 4, 1), (1, 3, 1), (0, 1, 1)),  # as much before as behind what is kept
         *(some_take() for _ in range(8)),
         pad(2, 1, (3, 3, 1), (1, 1, 1, 1), 2),
         pad(2, 1, (1, 1, 1), (0, 0, 0, 0), 1),

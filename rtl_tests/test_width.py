@@ -134,12 +134,14 @@ def test_groups(tmp_path: Path) -> None:
         Groups(1, 4, 4, 10, 10),
         Groups(2, 4, 8, 10, 10),
         Groups(2, 8, 4, 10, 10),
+        Groups(2, 4, 8, 9, 9),  # a step that the group fills to less than half
         Groups(2, 2, 8, 12, 12),
         Groups(2, 4, 6, 9, 9),
         Groups(2, 6, 4, 7, 7),
         Groups(2, 8, 1, 3, 3),
         Groups(2, 1, 8, 3, 3),
         Groups(2, 4, 4, 3, 27),
+        Groups(2, 4, 4, 6, 12),  # groups in are no whole beats, groups out are
         Groups(2, 4, 5, 6, 30),
         Groups(2, 4, 4, 12, 3),
         Groups(2, 4, 6, 8, 24),

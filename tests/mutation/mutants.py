@@ -29,10 +29,13 @@ class Mutant:
 
 
 def mutants(module: str, source: str) -> list[Mutant]:
-    """Every mutant, in the order of the text. Comments, ports and the defaults of parameters stay."""
+    """Every mutant, in the order of the text.
+
+    Comments, ports, the defaults of parameters, and wires named unused..., which nothing reads, stay as they are.
+    """
     found, seen = [], {source}
     head = source.index(");", source.index("input ")) if "input " in source else 0
-    blank = re.sub(r"//[^\n]*", lambda m: " " * len(m[0]), source)
+    blank = re.sub(r"//[^\n]*|\bwire unused\w* = [^;]*;", lambda m: re.sub(r"[^\n]", " ", m[0]), source)
     for kind, start, end, new in _changes(blank):
         mutated = source[:start] + new + source[end:]
         if start < head or mutated in seen:
