@@ -217,7 +217,9 @@ def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
         return _find_folded(steps)
     fits = []
     for portion in _portions(steps.sets):
-        tried = candidates([steps.inner(s) for s in portion], *(x[list(portion)].tolist() for x in (steps.lo, steps.hi)))
+        tried = candidates(
+            [steps.inner(s) for s in portion], *(x[list(portion)].tolist() for x in (steps.lo, steps.hi))
+        )
         for s, several in zip(portion, tried, strict=True):
             fit = _cheapest(steps, s, several)
             if fit is None:

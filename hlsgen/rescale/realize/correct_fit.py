@@ -139,7 +139,9 @@ def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | No
     # What does not exist is never the least of a row or column.
     above, below = (np.where(known, scaled, end).reshape(-1, buckets, columns) for end in (2 * _NONE, -2 * _NONE))
     widest = known[:, 0].sum(axis=2).argmax(axis=1)[owner]
-    turns = np.array([2 * sum(table.shape) for table in tables])  # the longest path, twice for the rounding to the grids
+    turns = np.array(
+        [2 * sum(table.shape) for table in tables]
+    )  # the longest path, twice for the rounding to the grids
     back = np.full((len(owner), buckets), _NONE)  # -start
     back[np.arange(len(owner)), widest] = 0
     going, best = np.ones(len(owner), np.bool_), np.full(len(tables), len(grids))
@@ -158,10 +160,10 @@ def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | No
         tight = ((level[:, None, :] - below).min(axis=2) + (slack - 1)[:, None]) & -grain[:, None]
         tight = np.minimum(back, tight)
         for row in np.flatnonzero(going & (tight == back).all(axis=1)):
-            going[row], table = False, int(owner[row])
-            if number[row] < best[table]:
-                best[table], (high, wide) = number[row], tables[table].shape
-                found[table] = grids[number[row]], -back[row, :high], level[row, :wide]
+            going[row], own = False, int(owner[row])
+            if number[row] < best[own]:
+                best[own], (high, wide) = number[row], tables[own].shape
+                found[own] = grids[int(number[row])], -back[row, :high], level[row, :wide]
         back = tight
     return found
 
