@@ -10,13 +10,13 @@ from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.processes import ENDLESS
-from hlsgen.cycle_model.simulate import Simulation, is_large
+from hlsgen.cycle_model.simulate import Simulation, beats_of
 from hlsgen.cycle_model.units import Latency, busy, exact, traits
 from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
 
-#: Beats that the search for smaller depths may simulate, of networks that are simulated beat by beat, and of large
-#: ones: some seconds. What correct depths need is simulated beyond that.
-EFFORT, EFFORT_LARGE = 8_000_000, 1_000_000
+#: Beats that the search for smaller depths may simulate: some seconds. What correct depths need is simulated beyond
+#: that, and takes long enough in networks of HUGE beats a frame or more.
+EFFORT, EFFORT_HUGE, HUGE = 10_000_000, 1_000_000, 1_000_000
 #: Frames of a simulation with unlimited buffers.
 OPEN_FRAMES = 4
 #: Share of memory that may be added so that the first frame does not wait.
@@ -59,7 +59,7 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> 
     wanted = _occupancy(nodes, latency, max(bottleneck, interval), least)
     wanted = _without_deadlock(nodes, wanted)
     if effort is None:
-        effort = EFFORT_LARGE if is_large(nodes) else EFFORT
+        effort = EFFORT if beats_of(nodes) < HUGE else EFFORT_HUGE
     search = Search(nodes, latency, effort)
     depths, limit = _grow(search, wanted, max(bottleneck, interval))
     if limit[0] > ideal:

@@ -131,7 +131,8 @@ def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | No
         place[: table.shape[0], : table.shape[1]] = table
     known = (padded < _NONE)[:, None]
     # Rows of an array: of table `owner` and grid `number`.
-    owner, number = (index.ravel() for index in np.indices((len(tables), len(grids))))
+    owner: Array = np.repeat(np.arange(len(tables)), len(grids))
+    number: Array = np.tile(np.arange(len(grids)), len(tables))
     step, grain, slack, fraction = (
         np.array([getattr(grid, name) for grid in grids])[number] for name in ("step", "grain", "slack", "fraction")
     )
@@ -139,12 +140,12 @@ def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | No
     # What does not exist is never the least of a row or column.
     above, below = (np.where(known, scaled, end).reshape(-1, buckets, columns) for end in (2 * _NONE, -2 * _NONE))
     widest = known[:, 0].sum(axis=2).argmax(axis=1)[owner]
-    turns = np.array(
-        [2 * sum(table.shape) for table in tables]
-    )  # the longest path, twice for the rounding to the grids
+    # The longest path, twice for the rounding to the grids.
+    turns = np.array([2 * sum(table.shape) for table in tables])
     back = np.full((len(owner), buckets), _NONE)  # -start
     back[np.arange(len(owner)), widest] = 0
-    going, best = np.ones(len(owner), np.bool_), np.full(len(tables), len(grids))
+    going: Array = np.ones(len(owner), np.bool_)
+    best = np.full(len(tables), len(grids))
     found: list[Solution | None] = [None] * len(tables)
     for turn in range(int(turns.max())):
         going &= (back[np.arange(len(owner)), widest] >= -np.maximum(step, grain)) & (number < best[owner])
