@@ -162,10 +162,22 @@ def shufflenet(size: int = 224) -> onnx.ModelProto:
     return w.model(w.classifier(x, 1024))
 
 
+def requantized(channels: int = 96, width: int = 128) -> onnx.ModelProto:
+    """A RequantShift of 32-bit integers, with a multiplier of its own for every channel."""
+    rng = np.random.default_rng(0)
+    x, y = (helper.make_tensor_value_info(name, TensorProto.INT32, [1, channels, 1, width]) for name in "xy")
+    factors = rng.integers(200, 9000, (channels, 1, 1)), rng.integers(-99999, 99999, (channels, 1, 1))
+    node = helper.make_node("RequantShift", ["x", "mul", "add"], ["y"], div=1 << 24, signed=1, n_levels=256)
+    constants = [numpy_helper.from_array(a, name) for a, name in zip(factors, ("mul", "add"), strict=True)]
+    graph = helper.make_graph([node], "requantized", [x], [y], constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
 #: Networks by name, made when they are called.
 NETWORKS: dict[str, Callable[[], onnx.ModelProto]] = {
     **{f"separable {size}": lambda size=size: separable(size) for size in (64, 128, 256, 512, 1024)},
     **{f"residual {stages}": lambda stages=stages: residual(stages) for stages in (9, 45, 90, 180)},
+    "RequantShift 96": requantized,
     "MobileNet 224": mobilenet,
     "ShuffleNet 224": shufflenet,
     "ResNet-50 224": resnet,

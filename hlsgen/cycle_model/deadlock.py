@@ -21,7 +21,13 @@ from hlsgen.dataflow.units import Node
 def find_deadlock(nodes: Sequence[Node]) -> tuple[Blocked, ...]:
     """Nodes that could wait for each other in a circle; empty if no deadlock is possible."""
     network = Simulation(nodes, least())
+    feed_frame(network)
+    return network.blocked()
+
+
+def feed_frame(network: Simulation) -> None:
+    """Runs a frame through a network of units that hold as little as they ever do. Raises Ended at its bounds."""
+    nodes = network.nodes
     # At any pace; at this one the fewest beats wait.
     beats = nodes[0].source.beats
     network.feed(1, beats * -(-max(busy(node) for node in nodes) // beats))
-    return network.blocked()

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from hlsgen.cycle_model.deadlock import find_deadlock
+from hlsgen.cycle_model.deadlock import feed_frame
+from hlsgen.cycle_model.runs import ENDLESS
 from hlsgen.cycle_model.simulate import Simulation
-from hlsgen.cycle_model.units import Latency, exact
+from hlsgen.cycle_model.units import Latency, TimingModel, exact, least
+from hlsgen.cycle_model.wiring import Bounds, Ended
 from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow, WindowUnit
 
 #: hg_fifo with less does not carry a beat a cycle.
@@ -24,7 +26,8 @@ Cycles = tuple[int, int]
 class Search:
     """Simulates variants of a network with other depths, each at most once. A depth of 0 leaves a FIFO out.
 
-    `work` counts the beats that were simulated, `effort` limits them.
+    `work` counts the beats that were simulated, or what takes as long in runs of beats; `effort` limits it. What would
+    take more than is left of it counts as too slow. `lates`: limits of the first frame that a variant is above.
     """
 
     nodes: Sequence[Node]
@@ -35,6 +38,7 @@ class Search:
     known: dict[tuple[int, ...], Cycles | None] = field(default_factory=dict)
     occupied: dict[tuple[int, ...], Depths] = field(default_factory=dict)
     moving: dict[tuple[int, ...], bool] = field(default_factory=dict)
+    lates: dict[tuple[int, ...], int] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], Simulation] | None = None
 
     def has(self, share: float = 1.0) -> bool:
@@ -49,19 +53,40 @@ class Search:
     def variant(self, depths: Depths) -> list[Node]:
         return with_depths(self.nodes, depths)
 
-    def simulation(self, depths: Depths) -> Simulation:
-        """Of a variant, with all streams empty."""
-        return Simulation(self.variant(depths), exact(self.latency))
+    def simulation(self, depths: Depths, latest: int | None) -> Simulation:
+        """Of a variant, with all streams empty; `latest`: the end of the first frame, None: it takes what it takes."""
+        return Simulation(self.variant(depths), self.model, bounds=self._bounds(latest))
 
-    def first(self, depths: Depths) -> int | None:
-        """The latency of the first frame, None if it does not come through."""
+    @cached_property
+    def model(self) -> TimingModel:
+        """Of all variants."""
+        return exact(self.latency)
+
+    @cached_property
+    def model_of_pauses(self) -> TimingModel:
+        """The model in which no pauses may lead to a deadlock."""
+        return least()
+
+    def _bounds(self, latest: int | None) -> Bounds | None:
+        return None if latest is None else Bounds(latest, max(0, self.effort - self.work))
+
+    def first(self, depths: Depths, latest: int | None = None) -> int | None:
+        """The latency of the first frame, None if it does not come through, or not by `latest`."""
         key = tuple(depths.values())
         if key not in self.firsts:
-            network = self.simulation(depths)
-            network.feed(1)
-            self.firsts[key] = None if network.blocked() else network.latency()
-            self._count(network)
-            self.begun = key, network
+            if latest is not None and latest <= self.lates.get(key, -1):
+                return None
+            network = self.simulation(depths, latest)
+            try:
+                network.feed(1)
+                self.firsts[key] = None if network.blocked() else network.latency()
+                self.begun = key, network
+            except Ended:
+                assert latest is not None
+                self.lates[key] = latest
+                return None
+            finally:
+                self.work += network.work()
         return self.firsts[key]
 
     def moves(self, depths: Depths) -> bool:
@@ -70,28 +95,37 @@ class Search:
         if not self.forks:
             return True
         if key not in self.moving:
-            self.moving[key] = not find_deadlock(self.variant(depths))
-            self.work += sum(node.result.beats for node in self.nodes)
+            network = Simulation(self.variant(depths), self.model_of_pauses, bounds=self._bounds(ENDLESS))
+            try:
+                feed_frame(network)
+                self.moving[key] = not network.blocked()
+            except Ended:
+                self.moving[key] = False
+            self.work += network.work()
         return self.moving[key]
 
     def measured(self, depths: Depths, limit: Cycles | None = None) -> Cycles | None:
         """(latency, interval), None if it blocks or, as far as is certain, is slower than the limit."""
         key = tuple(depths.values())
         if key not in self.known:
-            first = self.first(depths)
+            first = self.first(depths, limit[0] if limit else None)
             if first is None or (limit and first > limit[0]):
                 return None
-            network = self.begun[1] if self.begun and self.begun[0] == key else self.simulation(depths)
-            self.begun = None
-            fine = network.run(limit[1] if limit else None)
+            latest = limit[0] if limit else None
+            network = self.begun[1] if self.begun and self.begun[0] == key else self.simulation(depths, latest)
+            self.begun, before = None, network.work()
+            try:
+                fine = network.run(limit[1] if limit else None)
+            except Ended:
+                fine = False
             self.known[key] = network.result() if fine else None
             self.occupied[key] = network.fifo_occupancy() if fine else {}
-            self._count(network)
+            self.work += network.work() - before
         return self.known[key]
 
     def quick(self, depths: Depths, limit: Cycles) -> bool:
         """Whether the first frame is no later than the limit and nothing can stop the network."""
-        first = self.first(depths)
+        first = self.first(depths, limit[0])
         return first is not None and first <= limit[0] and self.moves(depths)
 
     def as_fast(self, depths: Depths, limit: Cycles) -> Cycles | None:
@@ -106,9 +140,6 @@ class Search:
         own = tuple(fewer.values())
         self.firsts[own], self.known[own], self.occupied[own] = self.firsts[key], self.known[key], self.occupied[key]
         return fewer if self.moves(fewer) else depths
-
-    def _count(self, network: Simulation) -> None:
-        self.work += network.moves.moved()
 
 
 def within(found: Cycles, limit: Cycles) -> bool:
@@ -194,7 +225,7 @@ def _smaller(search: Search, depths: Depths, limit: Cycles, name: str) -> Depths
     """With the least depth of one FIFO that lets the first frame through in time, and is enough for pauses."""
 
     def in_time(depth: int) -> bool:
-        first = search.first({**depths, name: depth})
+        first = search.first({**depths, name: depth}, limit[0])
         return first is not None and first <= limit[0]
 
     low, high = 0, depths[name]  # low is too small, or not looked at
@@ -206,8 +237,10 @@ def _smaller(search: Search, depths: Depths, limit: Cycles, name: str) -> Depths
         step = max(4 * step, depths[name] // 64)
     low = high - 1
     while not search.moves({**depths, name: high}):
+        if not search.has():
+            return depths
         low, high = high, max(high + 1, (high + depths[name]) // 2)
-    while high - low > 1:
+    while high - low > 1 and search.has():
         depth = (low + high) // 2
         low, high = (low, depth) if search.moves({**depths, name: depth}) else (depth, high)
     return {**depths, name: high}

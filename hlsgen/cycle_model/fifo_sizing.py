@@ -10,12 +10,13 @@ from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.processes import ENDLESS
-from hlsgen.cycle_model.simulate import Simulation
+from hlsgen.cycle_model.simulate import Simulation, beats_of
 from hlsgen.cycle_model.units import Latency, busy, exact, traits
 from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
 
-#: Beats that the search for smaller depths may simulate. What correct depths need is simulated beyond that.
-EFFORT = 8_000_000
+#: Beats that the search for smaller depths may simulate: some seconds. What correct depths need is simulated beyond
+#: that, and takes long enough in networks of HUGE beats a frame or more.
+EFFORT, EFFORT_HUGE, HUGE = 10_000_000, 1_000_000, 1_000_000
 #: Frames of a simulation with unlimited buffers.
 OPEN_FRAMES = 4
 #: Share of memory that may be added so that the first frame does not wait.
@@ -40,7 +41,7 @@ class SizedBuffers:
     critical: tuple[str, ...]
 
 
-def size(nodes: Sequence[Node], latency: Latency, effort: int = EFFORT) -> SizedBuffers:
+def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> SizedBuffers:
     """Chooses the depths of all FIFOs and of the memories of windows. The depths in `nodes` do not matter.
 
     It adds FIFOs if the network cannot be as fast as its slowest unit without them.
@@ -57,6 +58,8 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int = EFFORT) -> Sized
     least |= {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)}
     wanted = _occupancy(nodes, latency, max(bottleneck, interval), least)
     wanted = _without_deadlock(nodes, wanted)
+    if effort is None:
+        effort = EFFORT if beats_of(nodes) < HUGE else EFFORT_HUGE
     search = Search(nodes, latency, effort)
     depths, limit = _grow(search, wanted, max(bottleneck, interval))
     if limit[0] > ideal:

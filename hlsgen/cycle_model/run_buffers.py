@@ -3,35 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from hlsgen.cycle_model.run_processes import Arrivals, Clock, Machine, Moved, Wire, before
+from hlsgen.cycle_model.run_processes import Arrivals, Clock, Machine, Memory, Moved, Wire, before
 from hlsgen.cycle_model.runs import Cursor, Repeated, Runs, latest
 
 
-@dataclass(frozen=True)
-class Memory:
-    """The memory of a unit with windows, as `line_buffers.Buffer`."""
+def windows(memory: Memory, first: int, step: int) -> Machine:
+    """As `line_buffers.windows`."""
 
-    needs: Runs
-    keeps: Runs
-    words: int
-    depth: int
-    period: int
-
-
-class Windows:
-    """As `line_buffers.windows`. `starts`: the enabled cycle in which each window began, in the last call."""
-
-    def __init__(self, memory: Memory, first: int, step: int) -> None:
-        self.memory, self.first, self.step = memory, first, step
-        self.starts = Runs()
-
-    def __call__(self, ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
-        memory, first, step = self.memory, self.first, self.step
+    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
         period, depth, beats = memory.period, memory.depth, memory.period // step
         arrival, taken, out, starts = Arrivals(ins[0]), Runs(), Runs(), Runs()
-        self.starts = starts
         needs, keeps = Repeated(memory.needs, memory.words), Repeated(memory.keeps, memory.words)
         kept_at = Repeated(memory.keeps, memory.words)
         reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
@@ -111,7 +93,10 @@ class Windows:
                     break
             if not moved:
                 break
-        return [taken], [out]
+        return Moved([taken], [out], starts)
+
+    words = (memory.words, memory.depth, memory.period, first, step)
+    return Machine(("windows", memory.needs.content(), memory.keeps.content(), *words), run, memory)
 
 
 def matrix(length: int, repeat: int, tail: int) -> Machine:
@@ -177,6 +162,6 @@ def matrix(length: int, repeat: int, tail: int) -> Machine:
                 busy += (repeat - 1) * length
                 if again:
                     sent.append(busy - length + 1, 1, length)
-        return [taken], [out]
+        return Moved([taken], [out])
 
-    return run
+    return Machine(("matrix", length, repeat, tail), run)

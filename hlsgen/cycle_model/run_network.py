@@ -18,11 +18,10 @@ import numpy as np
 
 from hlsgen.cycle_model import run_processes
 from hlsgen.cycle_model.line_buffers import span
-from hlsgen.cycle_model.run_buffers import Windows
 from hlsgen.cycle_model.run_processes import Machine, Wire
-from hlsgen.cycle_model.runs import Cursor, alike, same
+from hlsgen.cycle_model.runs import Cursor, Runs, alike, same
 from hlsgen.cycle_model.units import TimingModel
-from hlsgen.cycle_model.wiring import Blocked, Wiring
+from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
 
@@ -30,6 +29,8 @@ from hlsgen.numerics.fixed import Array
 UNIT = 4
 #: The search is given up when it has cost so much for each beat of all frames, beyond what is always allowed.
 SHARE, FEW = 0.25, 2000
+#: A run takes about as long as so many beats, one by one.
+RUN = 3
 
 
 class RunNetwork:
@@ -38,14 +39,19 @@ class RunNetwork:
     `cost` counts what was computed so far, in runs.
     """
 
-    def __init__(self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = ()) -> None:
-        self.nodes, self.wiring, self.frames = nodes, Wiring(nodes, Wire), 0
+    def __init__(
+        self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = (), bounds: Bounds | None = None
+    ) -> None:
+        self.nodes, self.wiring, self.frames, self.bounds = nodes, Wiring(nodes, Wire), 0, bounds
+        self.known = model.known
         self.machines: list[Machine] = [model.machine(node, n == 0) for n, node in enumerate(nodes)]
         self.machines += [run_processes.source, run_processes.sink(ready)]
         if not model.enables:
             for machine, outs in zip(self.machines, self.wiring.outs, strict=True):
                 for wire in outs:
-                    wire.frozen = isinstance(machine, Windows)
+                    wire.frozen = machine.memory is not None
+        self.kinds = [self.known.kind(machine) for machine in self.machines]
+        self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)
         self.cost = 0
 
@@ -64,10 +70,16 @@ class RunNetwork:
         return self._settle() and self.wiring.sink.taken.count == self.frames * self.nodes[-1].result.beats
 
     def _settle(self) -> bool:
-        """Computes units until all guesses are right; False if that takes too long."""
+        """Computes units until all guesses are right; False if that takes too long.
+
+        Guesses begin too early, and move backwards. So a frame that is late by guesses that are not right yet is.
+        Raises Ended at the bounds.
+        """
         units = range(len(self.machines))
         beats = self.frames * sum(node.result.beats for node in self.nodes)
         most = self.cost + FEW + UNIT * 4 * len(units) + int(SHARE * beats)
+        if self.bounds is not None:
+            most = min(most, self.bounds.work // RUN)
         while any(self.dirty):
             for order in (units, reversed(units)):
                 for unit in order:
@@ -75,13 +87,17 @@ class RunNetwork:
                         if self.cost > most:
                             return False
                         self._compute(unit)
+            if self.bounds is not None and max(self.ends()[:1], default=0) > self.bounds.latest:
+                raise Ended
         return True
 
     def _compute(self, unit: int) -> None:
         ins, outs = self.wiring.ins[unit], self.wiring.outs[unit]
         self.dirty[unit] = False
         self.cost += UNIT
-        every_taken, every_due = self.machines[unit](ins, outs)
+        every_taken, every_due, starts = self.known.moved(self.kinds[unit], self.machines[unit], ins, outs)
+        if starts is not None:
+            self.starts[unit] = starts
         for wire, taken in zip(ins, every_taken, strict=True):
             wire.taken = taken
             self.cost += len(taken.starts)
@@ -114,6 +130,9 @@ class RunNetwork:
     def moved(self) -> int:
         return sum(wire.taken.count for wire in self.wiring.wires.values())
 
+    def work(self) -> int:
+        return RUN * self.cost
+
     def names(self) -> tuple[str, ...]:
         return tuple(self.wiring.wires)
 
@@ -130,10 +149,9 @@ class RunNetwork:
     def spans(self) -> dict[str, int]:
         found = {}
         for n, node in enumerate(self.nodes):
-            machine, out = self.machines[n], self.wiring.outs[n][0]
-            if isinstance(machine, Windows) and isinstance(node.unit, WindowUnit):
-                memory = machine.memory
+            memory, out = self.machines[n].memory, self.wiring.outs[n][0]
+            if memory is not None and isinstance(node.unit, WindowUnit):
                 taken, gone = self.wiring.ins[n][0].taken.array(), out.taken.array()
-                ends, due = machine.starts.array() + memory.period - 1, out.due.array(len(gone))
+                ends, due = self.starts[n].array() + memory.period - 1, out.due.array(len(gone))
                 found[node.name] = span(taken, ends, memory.keeps.array(), memory.words, due, gone)
         return found

@@ -8,14 +8,46 @@ runs as long as nothing stands still, one by one where something does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from hlsgen.cycle_model.runs import ENDLESS, Cursor, Pattern, Runs, latest
 
-#: What a unit did: the beats that it took of each input wire, those that it sends on each output wire.
-Moved = tuple[list[Runs], list[Runs]]
-#: A unit between its input and output wires.
-Machine = Callable[[Sequence["Wire"], Sequence["Wire"]], Moved]
+
+class Moved(NamedTuple):
+    """What a unit did: the beats that it took of each input wire, and those that it sends on each output wire.
+
+    `starts`: the enabled cycle in which each window began, of units with a memory of windows.
+    """
+
+    taken: list[Runs]
+    due: list[Runs]
+    starts: Runs | None = None
+
+
+@dataclass(frozen=True)
+class Memory:
+    """The memory of a unit with windows, as `line_buffers.Buffer`."""
+
+    needs: Runs
+    keeps: Runs
+    words: int
+    depth: int
+    period: int
+
+
+@dataclass(frozen=True, eq=False)
+class Machine:
+    """A unit: `run` gets its input and its output wires.
+
+    Machines of one `kind` do the same and, if all times on their wires are later by some cycles, do it later by so many.
+    None: no other one does the same.
+    """
+
+    kind: Hashable
+    run: Callable[[Sequence[Wire], Sequence[Wire]], Moved]
+    memory: Memory | None = None
 
 
 class Wire:
@@ -134,9 +166,12 @@ def before(stop: int, first: int, step: int, count: int) -> int:
     return min(count, (stop - first + step - 1) // step)
 
 
-def source(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+def _source(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
     """It does nothing: whoever runs the network fills the wire."""
-    return [], [wire.due for wire in outs]
+    return Moved([], [wire.due for wire in outs])
+
+
+source = Machine(None, _source)
 
 
 def sink(ready: Sequence[bool]) -> Machine:
@@ -157,9 +192,9 @@ def sink(ready: Sequence[bool]) -> Machine:
             t, pace, m = latest(last + 1, 1, count, [(first, step)])
             taken.append(t, pace, m)
             last = t + (m - 1) * pace
-        return [taken], []
+        return Moved([taken], [])
 
-    return run
+    return Machine(None, run)
 
 
 def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
@@ -189,9 +224,9 @@ def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
             t += (m - 1) * step
             for arrival in arrivals:
                 arrival.took(k - 1, t)
-        return [taken] * len(ins), [out]
+        return Moved([taken] * len(ins), [out])
 
-    return run
+    return Machine(("pipeline", latency, *gives.parts, gap), run)
 
 
 def hold(gives: Pattern) -> Machine:
@@ -227,9 +262,9 @@ def hold(gives: Pattern) -> Machine:
             t += (m - 1) * step
             for arrival in arrivals:
                 arrival.took(k - 1, t)
-        return [taken] * len(ins), [out]
+        return Moved([taken] * len(ins), [out])
 
-    return run
+    return Machine(("hold", *gives.parts), run)
 
 
 def fifo(depth: int, delay: int = 1) -> Machine:
@@ -254,9 +289,9 @@ def fifo(depth: int, delay: int = 1) -> Machine:
             k += m
             t += (m - 1) * step
             arrival.took(k - 1, t)
-        return [taken], [out]
+        return Moved([taken], [out])
 
-    return run
+    return Machine(("fifo", depth, delay), run)
 
 
 def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
@@ -308,12 +343,12 @@ def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
                 sent = max(t, sent) + 1
                 out.append(sent, 1, m)
                 sent += m - 1
-        return [taken], [out]
+        return Moved([taken], [out])
 
-    return run
+    return Machine(("width", tuple(enters), tuple(leaves), room), run)
 
 
-def fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
+def _fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
     """As `processes.fork`."""
     arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
     guesses = [(wire.guess, Cursor(wire.guess)) for wire in outs if wire.guess is not None]
@@ -334,7 +369,10 @@ def fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
         k += m
         t += (m - 1) * pace
         arrival.took(k - 1, t)
-    return [taken], [out] * len(outs)
+    return Moved([taken], [out] * len(outs))
+
+
+fork = Machine(("fork",), _fork)
 
 
 def route(order: Pattern, count: int) -> Machine:
@@ -373,9 +411,9 @@ def route(order: Pattern, count: int) -> Machine:
                 last[turn] = t
                 arrivals[turn].took(taken[turn].count - 1, t)
             marks.skip(m)
-        return taken, [out]
+        return Moved(taken, [out])
 
-    return run
+    return Machine(("route", *order.parts, count), run)
 
 
 def take(keeps: Pattern) -> Machine:
@@ -401,6 +439,6 @@ def take(keeps: Pattern) -> Machine:
             k += m
             t += (m - 1) * pace
             arrival.took(k - 1, t)
-        return [taken], [out]
+        return Moved([taken], [out])
 
-    return run
+    return Machine(("take", *keeps.parts), run)

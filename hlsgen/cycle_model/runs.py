@@ -6,7 +6,7 @@ times is kept as runs, each of them first + i * step for some beats, and costs a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -57,6 +57,17 @@ class Runs:
     def last(self) -> int:
         """The last number; the sequence is not empty."""
         return self.firsts[-1] + (self.count - 1 - self.starts[-1]) * self.steps[-1]
+
+    def content(self, base: int = 0) -> Hashable:
+        """Equal for sequences of the same runs, each number less by `base`."""
+        return tuple([first - base for first in self.firsts]), tuple(self.steps), tuple(self.starts), self.count
+
+    def later(self, cycles: int) -> Runs:
+        """The same numbers, each higher by so many; not to be appended to."""
+        made = Runs()
+        made.firsts = [first + cycles for first in self.firsts]
+        made.steps, made.starts, made.count = self.steps, self.starts, self.count
+        return made
 
     def array(self, stop: int | None = None) -> Array:
         """All numbers, or those in front of number `stop`, int64."""

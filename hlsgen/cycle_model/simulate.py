@@ -14,7 +14,7 @@ import numpy as np
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.units import Latency, TimingModel, exact, room
-from hlsgen.cycle_model.wiring import INPUT, Blocked, Moves
+from hlsgen.cycle_model.wiring import INPUT, Blocked, Bounds, Ended, Moves
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
 from hlsgen.dataflow.units import Fifo, Node
 from hlsgen.numerics.fixed import Array
@@ -84,19 +84,34 @@ def measure(nodes: Sequence[Node], latency: Latency) -> tuple[int, int]:
     return network.result()
 
 
+def beats_of(nodes: Sequence[Node]) -> int:
+    """Beats of a frame that all nodes together send."""
+    return sum(node.result.beats for node in nodes)
+
+
+def is_large(nodes: Sequence[Node]) -> bool:
+    """Whether a network is simulated in runs of beats, where that pays."""
+    return beats_of(nodes) >= SMALL
+
+
 class Simulation:
     """A network while frames go through it: in runs of beats or, where that does not pay, beat by beat.
 
-    Both give the same times. `frames`: those that were offered.
+    Both give the same times. `frames`: those that were offered. `bounds` end a large simulation by `Ended`. `spent`:
+    the work of runs that led to no result.
     """
 
-    def __init__(self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = ()) -> None:
+    def __init__(
+        self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = (), bounds: Bounds | None = None
+    ) -> None:
         self.nodes, self.model, self.ready, self.frames = tuple(nodes), model, ready, 0
+        self.bounds, self.spent = bounds, 0
         # So many frames have to be alike for all that follow to be alike.
         self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)
         self.fed: list[tuple[int, int | None]] = []
-        kind = RunNetwork if sum(node.result.beats for node in nodes) >= SMALL else BeatNetwork
-        self.moves: Moves = kind(nodes, model, ready)
+        self.moves: Moves = (
+            RunNetwork(nodes, model, ready, bounds) if is_large(nodes) else BeatNetwork(nodes, model, ready)
+        )
 
     @property
     def beats(self) -> tuple[int, int]:
@@ -104,13 +119,20 @@ class Simulation:
         return self.nodes[0].source.beats, self.nodes[-1].result.beats
 
     def feed(self, frames: int, pace: int | None = None) -> None:
-        """Offers more frames at the input and runs them; pace as in `simulate`."""
+        """Offers more frames at the input and runs them; pace as in `simulate`. Raises Ended at the bounds."""
         self.fed.append((frames, pace))
         self.frames += frames
         if not self.moves.feed(frames, pace):
+            if self.bounds is not None and self.frames * beats_of(self.nodes) > self.bounds.work - self.moves.work():
+                raise Ended
+            self.spent = self.moves.work()
             self.moves = BeatNetwork(self.nodes, self.model, self.ready)
             for earlier in self.fed:
                 self.moves.feed(*earlier)
+
+    def work(self) -> int:
+        """How much was computed so far, in beats."""
+        return self.spent + self.moves.work()
 
     def ends(self) -> tuple[int, ...]:
         """Cycle of the last output beat of each frame that is through."""

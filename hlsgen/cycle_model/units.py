@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from typing_extensions import assert_never
 
 from hlsgen.cycle_model import processes, run_buffers, run_processes
+from hlsgen.cycle_model.known_moves import Known
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, runs_of, windows, words_of
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
 from hlsgen.cycle_model.run_processes import Machine
@@ -59,12 +60,14 @@ class TimingModel:
 
     `machine`: the same as `process`, of a node; True: the input port. `unlimited`: FIFOs and the memories of windows
     have room for everything. `enables`: units stand still as their traits say; else only those with windows do.
+    `known`: what machines did so far, in all simulations of this model.
     """
 
     process: Processes
     machine: Callable[[Node, bool], Machine]
     unlimited: bool = False
     enables: bool = True
+    known: Known = field(default_factory=Known)
 
 
 @dataclass(frozen=True)
@@ -212,14 +215,14 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case MatVec():
             return run_buffers.matrix(unit.col_folds, unit.row_folds, latency(unit) - 2)
         case ConvUnit() | PoolUnit() | SlidingWindow():
-            memory = run_buffers.Memory(*runs_of(unit), ENDLESS if unlimited else unit.depth, unit.period)
+            memory = run_processes.Memory(*runs_of(unit), ENDLESS if unlimited else unit.depth, unit.period)
             step = _step(unit)
-            return run_buffers.Windows(memory, step - 1 + latency(unit), step)
+            return run_buffers.windows(memory, step - 1 + latency(unit), step)
         case Reorder():
             period = math.prod(extent for extent, _ in unit.loops)
             needs, keeps = Runs.of([unit.block - 1]), Runs.of([0])
-            memory = run_buffers.Memory(needs, keeps, unit.block, 2 * unit.block, period)
-            return run_buffers.Windows(memory, latency(unit), 1)
+            memory = run_processes.Memory(needs, keeps, unit.block, 2 * unit.block, period)
+            return run_buffers.windows(memory, latency(unit), 1)
         case Fork():
             return run_processes.fork
         case ConcatBeats():
@@ -321,7 +324,7 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
 
 
 def _blocks_in_runs(needs: Runs, keeps: Runs, words: int, depth: int, count: int) -> Machine:
-    return run_buffers.Windows(run_buffers.Memory(needs, keeps, words, depth, count), 0, 1)
+    return run_buffers.windows(run_processes.Memory(needs, keeps, words, depth, count), 0, 1)
 
 
 def _no_latency(unit: Unit) -> int:

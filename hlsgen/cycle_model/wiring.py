@@ -26,6 +26,18 @@ class Blocked:
         return f"{self.node} waits for {'room in' if self.full else 'a beat on'} {self.stream}"
 
 
+class Ended(Exception):
+    """A simulation was ended: its first frame is later than it may be, or it takes more work than it may."""
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What ends a simulation in runs. `latest`: the last cycle for the end of the first frame. `work`: see `Moves`."""
+
+    latest: int
+    work: int
+
+
 class AnyWire(Protocol):
     """What the wires of both kinds of simulation have."""
 
@@ -75,6 +87,9 @@ class Moves(Protocol):
 
     def moved(self) -> int:
         """How many beats moved, on all streams together."""
+
+    def work(self) -> int:
+        """How much was computed so far: as much as so many beats, one by one."""
 
     def names(self) -> tuple[str, ...]:
         """Of all streams."""

@@ -64,11 +64,13 @@ def trace(f: StepFunction, most: int = MAX_STEPS, wide: int = 0) -> ThresholdTab
 def bisect(f: StepFunction, codes: Array) -> Array:
     """The threshold of each code: the least x of lo..hi with f(x) >= code, or, if f falls, with f(x) < code.
 
-    `codes` int64 (n,). Returns int64 (n, sets), hi + 1 where there is no such x. f must be monotone in every set.
+    `codes` int64 (n,), or (n, sets): of each set its own. Returns int64 (n, sets), hi + 1 where there is no such x. f
+    must be monotone in every set.
     """
     falling = f.evaluate(f.lo) > f.evaluate(f.hi)
     rows = max(1, _CHUNK // f.sets)
-    parts = [_bisect(f, codes[i : i + rows, None], falling) for i in range(0, len(codes), rows)]
+    codes = codes[:, None] if codes.ndim == 1 else codes
+    parts = [_bisect(f, codes[i : i + rows], falling) for i in range(0, len(codes), rows)]
     return np.concatenate(parts) if parts else np.zeros((0, f.sets), np.int64)
 
 

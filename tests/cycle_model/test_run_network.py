@@ -5,15 +5,13 @@ from __future__ import annotations
 import random
 
 import pytest
-from networks import Image, Net, Random
+from networks import Random, large
 
 from hlsgen.cycle_model import run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.units import exact, least
-from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, ReduceTree, SlidingWindow
-from hlsgen.ir.window import Reduction, Window
 from hlsgen.verilog.latency import latency
 
 KINDS = {
@@ -68,20 +66,6 @@ def test_what_comes_through_in_runs_comes_through() -> None:
             blocked += not beats.ends()
     assert alive > 6
     assert blocked > 2
-
-
-def large(layers: int, height: int, width: int) -> list[Node]:
-    """Windows of 3 x 3 on the same pixels, one behind the other, with a branch around each."""
-    net = Net()
-    x = net.start(Image("", height, width, 1, 1))
-    for _ in range(layers):
-        around, x = net.add(Fork(2), [x], x, 2)
-        around = net.add(Fifo(2 * width), [around], around)[0]
-        unit = SlidingWindow(Window((3, 3), pads=(1, 1, 1, 1)), height, width, 1, 0, 3, width)
-        x = net.add(unit, [x], Image("", height, width, 9, 9))[0]
-        x = net.add(ReduceTree(Reduction.MAX, 9), [x], Image("", height, width, 1, 1))[0]
-        x = net.add(JoinStreams((1, 1)), [around, x], x)[0]
-    return net.finish(x)
 
 
 @pytest.mark.parametrize(("layers", "height", "width"), [(10, 100, 100), (10, 400, 400), (40, 100, 100)])

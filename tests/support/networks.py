@@ -23,8 +23,10 @@ from hlsgen.dataflow.units import (
     PoolUnit,
     Port,
     Product,
+    ReduceTree,
     Reorder,
     RescaleUnit,
+    SlidingWindow,
     Stream,
     Unit,
     WidthConverter,
@@ -274,3 +276,17 @@ class Random:
         window, folds, pe = Window((3, 3), pads=(1, 1, 1, 1)), x.channels // simd, self.divisor(x.channels)
         unit = convolution(window, x.height, x.width, folds=folds, repeat=x.channels // pe, pe=pe, simd=simd)
         return self.windowed(unit, x, Image("", 0, 0, x.channels, pe))
+
+
+def large(layers: int, height: int, width: int) -> list[Node]:
+    """Windows of 3 x 3 on the same pixels, one behind the other, with a branch around each."""
+    net = Net()
+    x = net.start(Image("", height, width, 1, 1))
+    for _ in range(layers):
+        around, x = net.add(Fork(2), [x], x, 2)
+        around = net.add(Fifo(2 * width), [around], around)[0]
+        unit = SlidingWindow(Window((3, 3), pads=(1, 1, 1, 1)), height, width, 1, 0, 3, width)
+        x = net.add(unit, [x], Image("", height, width, 9, 9))[0]
+        x = net.add(ReduceTree(Reduction.MAX, 9), [x], Image("", height, width, 1, 1))[0]
+        x = net.add(JoinStreams((1, 1)), [around, x], x)[0]
+    return net.finish(x)

@@ -12,12 +12,13 @@ With start 30 they are y = 10, 20, 30, the same as in bucket 0 with start 0. In 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale.realize.correct_fit import Fit, candidates, fit_buckets, fit_constant
+from hlsgen.rescale.realize.correct_fit import Buckets, Fit, candidates, fit_buckets, fit_constant
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 #: Widths of a bucket's number that are tried with memories, and the most bits of a cell's number.
@@ -109,10 +110,11 @@ class Correct:
         end = np.clip((number + 1) << self.coarse, lo, hi + 1)
         start = np.asarray(self.start[number & ((1 << self.bucket) - 1), sets])
         cell = ((begin << self.fraction) - start) >> size
-        if (end[-1] <= hi).any() or (((((end - 1) << self.fraction) - start) >> size) - cell >= 1 << self.cell).any():
+        more = ((((end - 1) << self.fraction) - start) >> size) - cell
+        if (end[-1] <= hi).any() or (more >= 1 << self.cell).any():
             return None
-        # A cell begins at the least x with x * 2^fraction - start >= cell * 2^size.
-        cells = cell + np.arange(len(self.level) + 1)[:, None, None]
+        # A cell begins at the least x with x * 2^fraction - start >= cell * 2^size. A bucket has few of all cells.
+        cells = cell + np.arange(max(0, int(more.max())) + 1)[:, None, None]
         cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
         points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
         return np.asarray(np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi))
@@ -123,11 +125,11 @@ def equal(found: Correct, steps: ThresholdTable) -> bool:
 
     Both are monotone between neighbouring points of `jumps`, so agreement there and at the corners decides.
     """
-    jumps = found.jumps(steps)
-    if jumps is None:
+    corners = steps.corners()
+    if (found.apply(corners) != steps.apply(corners)).any():
         return False
-    points = np.concatenate([steps.corners(), jumps])
-    return bool((found.apply(points) == steps.apply(points)).all())
+    jumps = found.jumps(steps)
+    return jumps is not None and bool((found.apply(jumps) == steps.apply(jumps)).all())
 
 
 def _build(steps: ThresholdTable, fits: list[Fit], folded: bool) -> Correct:
@@ -173,12 +175,12 @@ def _bits(most: int) -> int:
     return max(1, most.bit_length())
 
 
-def _single(steps: ThresholdTable, s: int) -> Fit | None:
-    """The cheapest fit of set s that is proven equal, or None."""
+def _cheapest(steps: ThresholdTable, s: int, fits: list[Fit]) -> Fit | None:
+    """The cheapest of the fits of set s that are proven equal, or None."""
     lo, hi = int(steps.lo[s]), int(steps.hi[s])
     one = ThresholdTable(steps.name, steps.lo[[s]], steps.hi[[s]], steps.table[:, [s]], steps.values[:, [s]])
     best: tuple[float, Fit] | None = None
-    for fit in candidates(steps.inner(s), lo, hi):
+    for fit in fits:
         low, high = fit.cells(fit.fine)
         if high - low >= 1 << _MAX_CELL:
             continue
@@ -187,6 +189,14 @@ def _single(steps: ThresholdTable, s: int) -> Fit | None:
         if (best is None or price < best[0]) and equal(found, one):
             best = price, fit
     return None if best is None else best[1]
+
+
+def _portions(sets: int) -> Iterator[range]:
+    """All sets, in portions that double: if there is no realization, one of the first sets mostly shows it."""
+    start, count = 0, 1
+    while start < sets:
+        yield range(start, min(sets, start + count))
+        start, count = start + count, 2 * count
 
 
 def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
@@ -206,11 +216,15 @@ def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
     if folded:
         return _find_folded(steps)
     fits = []
-    for s in range(steps.sets):
-        fit = _single(steps, s)
-        if fit is None:
-            return f"the thresholds of set {s} do not lie evenly enough to look alike from a few places"
-        fits.append(fit)
+    for portion in _portions(steps.sets):
+        tried = candidates(
+            [steps.inner(s) for s in portion], *(x[list(portion)].tolist() for x in (steps.lo, steps.hi))
+        )
+        for s, several in zip(portion, tried, strict=True):
+            fit = _cheapest(steps, s, several)
+            if fit is None:
+                return f"the thresholds of set {s} do not lie evenly enough to look alike from a few places"
+            fits.append(fit)
     found = _build(steps, fits, False)
     return found if equal(found, steps) else "the sets differ too much for the fraction bits of all"
 
@@ -228,16 +242,8 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
             last = min(int(steps.hi.max()), (((highest >> coarse) + 2) << coarse) - 1)
             if (last >> coarse) - (first >> coarse) < 1 << bits:
                 break
-        fits = []
-        for column in inner:
-            fit = fit_buckets(column, first, last, coarse, True) if len(column) else fit_constant(first, last, coarse)
-            if fit is None:
-                break
-            fits.append(fit)
-        if len(fits) < steps.sets:
-            continue
-        fine = min(fit.fine for fit in fits)
-        if max(high - low for low, high in (fit.cells(fine) for fit in fits)) >= 4 << _MAX_CELL:
+        fits = _folded_fits(inner, first, last, coarse)
+        if fits is None:
             continue
         found = _build(steps, fits, True)
         size = sum(words * bits for words, bits in memories(found, steps.steps.bit_length()))
@@ -246,6 +252,25 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
     if best is None:
         return "the thresholds of all sets do not lie evenly enough to look alike from the same few places"
     return best[1]
+
+
+def _folded_fits(inner: list[Array], first: int, last: int, coarse: int) -> list[Fit] | None:
+    """The fits of all sets with the same buckets; None if a set has none, or they need too many cells."""
+    fits: list[Fit] = []
+    for portion in _portions(len(inner)):
+        varied = [s for s in portion if len(inner[s])]
+        solved = fit_buckets([Buckets(inner[s], first, last, coarse) for s in varied], True) if varied else []
+        own = dict(zip(varied, solved, strict=True))
+        for s in portion:
+            fit = own[s] if s in own else fit_constant(first, last, coarse)
+            if fit is None:
+                return None
+            fits.append(fit)
+        # Sets that follow can only make the cells finer, and so more.
+        fine = min(fit.fine for fit in fits)
+        if max(high - low for low, high in (fit.cells(fine) for fit in fits)) >= 4 << _MAX_CELL:
+            return None
+    return fits
 
 
 def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:

@@ -7,7 +7,7 @@ relaxation solves as in the algorithm of Bellman and Ford.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ _BUCKETS = (5, 4, 3, 6, 7)
 _MAX_CELLS = 512
 #: More than any input: stands for a threshold that does not exist.
 _NONE = 1 << 58
+#: At most so many numbers of tables are relaxed at once, so that they stay in the caches.
+_TOGETHER = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,27 @@ _GRIDS = (
     _finer(range(6, 11)),
     _finer(range(11, 15)),
 )
+
+
+@dataclass(frozen=True, eq=False)
+class Buckets:
+    """What a set is fitted for: its thresholds `inner` int64, ascending, and buckets of 2^coarse inputs on first..last."""
+
+    inner: Array
+    first: int
+    last: int
+    coarse: int
+
+    @property
+    def numbers(self) -> Array:
+        """Of all buckets, int64 (buckets,)."""
+        return np.arange(self.first >> self.coarse, (self.last >> self.coarse) + 1)
+
+    @staticmethod
+    def of(inner: Array, first: int, last: int, bits: int) -> Buckets:
+        """With the smallest buckets whose numbers have so many bits."""
+        coarse = next(c for c in range(64) if (last >> c) - (first >> c) < 1 << bits)
+        return Buckets(inner, first, last, coarse)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,41 +112,74 @@ class Fit:
         return int((low - self.start).min()) >> size, int((high - self.start).max()) >> size
 
 
-def _solve(table: Array, grids: Sequence[Grid]) -> tuple[Grid, Array, Array] | None:
-    """The first grid that has a solution, and its start (buckets,) and level (columns,); None if none has.
+#: A grid, the starts (buckets,) and the levels (columns,).
+Solution = tuple[Grid, Array, Array]
+
+
+def _solve(tables: Sequence[Array], grids: Sequence[Grid]) -> list[Solution | None]:
+    """For each table the first grid that has a solution, and its start (buckets,) and level (columns,); None if none
+    has.
 
     A solution has scaled - slack < start + level <= scaled, where `scaled` is the table with the grid's fraction bits.
-    `table` int64 (buckets, columns), _NONE where there is no threshold, and no constraint. Starts are multiples of
+    Each table int64 (buckets, columns), _NONE where there is no threshold, and no constraint. Starts are multiples of
     the grain, levels of the step. Relaxation goes from above to the greatest solution whose start is at least 0 in the
-    bucket with the most thresholds; it is done for all grids at once.
+    bucket with the most thresholds; it is done for all tables and grids at once, each pair on a row of its own.
     """
-    known = table < _NONE
-    widest = int(known.sum(axis=1).argmax())
-    number = np.arange(len(grids))
-    step, grain, slack = (np.array([getattr(g, f) for g in grids])[:, None] for f in ("step", "grain", "slack"))
-    scaled = np.where(known, table << np.array([g.fraction for g in grids])[:, None, None], _NONE)
-    back = np.full((len(grids), len(table)), _NONE)  # -start
-    back[:, widest] = 0
-    best: tuple[int, Array, Array] | None = None
-    for _ in range(2 * sum(table.shape)):  # the longest path, twice for the rounding to the grids
-        going = back[:, widest] >= -np.maximum(step, grain)[:, 0]
-        if best is not None:
-            going &= number < best[0]
-        if not going.all():
-            number, step, grain, slack, scaled, back = (x[going] for x in (number, step, grain, slack, scaled, back))
-        if not len(number):
+    buckets, columns = (max(table.shape[axis] for table in tables) for axis in (0, 1))
+    padded = np.full((len(tables), buckets, columns), _NONE)
+    for place, table in zip(padded, tables, strict=True):
+        place[: table.shape[0], : table.shape[1]] = table
+    known = (padded < _NONE)[:, None]
+    # Rows of an array: of table `owner` and grid `number`.
+    owner: Array = np.repeat(np.arange(len(tables)), len(grids))
+    number: Array = np.tile(np.arange(len(grids)), len(tables))
+    step, grain, slack, fraction = (
+        np.array([getattr(grid, name) for grid in grids])[number] for name in ("step", "grain", "slack", "fraction")
+    )
+    scaled = padded[:, None] << fraction[: len(grids), None, None]
+    # What does not exist is never the least of a row or column.
+    above, below = (np.where(known, scaled, end).reshape(-1, buckets, columns) for end in (2 * _NONE, -2 * _NONE))
+    widest = known[:, 0].sum(axis=2).argmax(axis=1)[owner]
+    # The longest path, twice for the rounding to the grids.
+    turns = np.array([2 * sum(table.shape) for table in tables])
+    back = np.full((len(owner), buckets), _NONE)  # -start
+    back[np.arange(len(owner)), widest] = 0
+    going: Array = np.ones(len(owner), np.bool_)
+    best = np.full(len(tables), len(grids))
+    found: list[Solution | None] = [None] * len(tables)
+    for turn in range(int(turns.max())):
+        going &= (back[np.arange(len(owner)), widest] >= -np.maximum(step, grain)) & (number < best[owner])
+        going &= turn < turns[owner]
+        left = np.count_nonzero(going)
+        if not left:
             break
-        level = np.where(known, scaled + back[:, :, None], 2 * _NONE).min(axis=1) // step * step
-        tight = (
-            np.where(known, level[:, None, :] - scaled + slack[:, :, None] - 1, 2 * _NONE).min(axis=2) // grain * grain
-        )
+        if 4 * left <= 3 * len(going):
+            owner, number, step, grain, slack, above, below, widest, back, going = (
+                x[going] for x in (owner, number, step, grain, slack, above, below, widest, back, going)
+            )
+        level = (above + back[:, :, None]).min(axis=1) & -step[:, None]
+        tight = ((level[:, None, :] - below).min(axis=2) + (slack - 1)[:, None]) & -grain[:, None]
         tight = np.minimum(back, tight)
-        still = (tight == back).all(axis=1)
-        if still.any():
-            i = int(still.argmax())
-            best = int(number[i]), -back[i], level[i]
+        for row in np.flatnonzero(going & (tight == back).all(axis=1)):
+            going[row], own = False, int(owner[row])
+            if number[row] < best[own]:
+                best[own], (high, wide) = number[row], tables[own].shape
+                found[own] = grids[int(number[row])], -back[row, :high], level[row, :wide]
         back = tight
-    return None if best is None else (grids[best[0]], best[1], best[2])
+    return found
+
+
+def _solved(tables: Sequence[Array]) -> list[Solution | None]:
+    """The solution of each table on the cheapest grid that has one; None if none has."""
+    found: list[Solution | None] = [None] * len(tables)
+    for grids in _GRIDS:
+        left = [i for i, solution in enumerate(found) if solution is None]
+        while left:
+            count = max(1, _TOGETHER // (len(grids) * max(tables[i].size for i in left)))
+            some, left = left[:count], left[count:]
+            for i, solution in zip(some, _solve([tables[i] for i in some], grids), strict=True):
+                found[i] = solution
+    return found
 
 
 def _roundest(low: int, high: int) -> int:
@@ -147,15 +203,20 @@ def _spread(inner: Array, numbers: Array, coarse: int, folded: bool) -> tuple[Ar
     return np.where(known, inner[np.clip(index, 0, len(inner) - 1)], _NONE), begin, shift
 
 
-def fit_buckets(inner: Array, first: int, last: int, coarse: int, folded: bool) -> Fit | None:
-    """The fit of one set for buckets of 2^coarse inputs, with the cheapest grid that has one; None if none has."""
-    numbers = np.arange(first >> coarse, (last >> coarse) + 1)
-    table, begin, shift = _spread(inner, numbers, coarse, folded)
+def fit_buckets(wanted: Sequence[Buckets], folded: bool) -> list[Fit | None]:
+    """The fit of each set for its buckets, with the cheapest grid that has one; None if none has."""
+    spread = [_spread(w.inner, w.numbers, w.coarse, folded) for w in wanted]
+    solved = _solved([table for table, _, _ in spread])
+    return [
+        None if solution is None else _fitted(w, *parts, *solution)
+        for w, parts, solution in zip(wanted, spread, solved, strict=True)
+    ]
+
+
+def _fitted(wanted: Buckets, table: Array, begin: Array, shift: Array, grid: Grid, start: Array, level: Array) -> Fit:
+    """The fit of a solution."""
+    inner, numbers, first, last, coarse = wanted.inner, wanted.numbers, wanted.first, wanted.last, wanted.coarse
     known = table < _NONE
-    solved = next((found for grids in _GRIDS if (found := _solve(table, grids)) is not None), None)
-    if solved is None:
-        return None
-    grid, start, level = solved
     fraction, rest_bits, grain = grid.fraction, grid.rest_bits, grid.grain
     # Buckets without thresholds lie below the first one.
     lowest = (((numbers + 1) << coarse) - 1 << fraction) - int(level[0]) + 1
@@ -187,20 +248,25 @@ def fit_constant(first: int, last: int, coarse: int) -> Fit:
     return Fit(first, last, coarse, 0, 0, 0, start, np.zeros(len(start), np.int64), zero + (1 << coarse), zero)
 
 
-def candidates(inner: Array, lo: int, hi: int) -> Iterator[Fit]:
-    """Fits for one set on lo..hi with tables of its own; `inner` int64: its thresholds, ascending."""
-    if len(inner) == 0:
-        yield fit_constant(lo, hi, max(lo.bit_length(), hi.bit_length(), 1))
-        return
-    # Beyond first and last, less than the distance of thresholds away, the code is fixed.
-    gap = int(np.diff(inner).min()) if len(inner) > 1 else hi - lo + 1
-    bottom, top = int(inner[0]), int(inner[-1])
-    first = lo if lo > bottom - gap else _roundest(bottom - gap, bottom)
-    last = hi if hi < top + gap else _roundest(top, top + gap) - 1
-    if (last - first) // gap < _MAX_CELLS:
-        yield fit_flat(inner, first, last)
+def candidates(inner: Sequence[Array], lo: Sequence[int], hi: Sequence[int]) -> list[list[Fit]]:
+    """Fits for each set on lo..hi with tables of its own; `inner` int64: its thresholds, ascending."""
+    found: list[list[Fit]] = [[] for _ in inner]
+    ends = {}
+    for s, (column, low, high) in enumerate(zip(inner, lo, hi, strict=True)):
+        if not len(column):
+            found[s].append(fit_constant(low, high, max(low.bit_length(), high.bit_length(), 1)))
+            continue
+        # Beyond first and last, less than the distance of thresholds away, the code is fixed.
+        gap = int(np.diff(column).min()) if len(column) > 1 else high - low + 1
+        bottom, top = int(column[0]), int(column[-1])
+        first = low if low > bottom - gap else _roundest(bottom - gap, bottom)
+        last = high if high < top + gap else _roundest(top, top + gap) - 1
+        if (last - first) // gap < _MAX_CELLS:
+            found[s].append(fit_flat(column, first, last))
+        ends[s] = first, last
     for bits in _BUCKETS:
-        coarse = next(c for c in range(64) if (last >> c) - (first >> c) < 1 << bits)
-        fit = fit_buckets(inner, first, last, coarse, False)
-        if fit is not None:
-            yield fit
+        wanted = {s: Buckets.of(inner[s], first, last, bits) for s, (first, last) in ends.items()}
+        for s, fit in zip(wanted, fit_buckets(list(wanted.values()), False), strict=True):
+            if fit is not None:
+                found[s].append(fit)
+    return found

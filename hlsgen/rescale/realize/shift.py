@@ -82,8 +82,11 @@ def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int)
     found = []
     if reach >= 1:
         shift = round(float(np.log2(reach)))
+        # A code near the middle of each set; where there is no inner threshold, an arbitrary one.
+        codes = np.clip((first + last + 1) // 2, first + 1, np.maximum(last, first + 1))
+        position = bisect(f, codes[None])[0]
         for mode in Rounding:
-            offset = _offset(f, mode, shift, first, last)
+            offset = _offset(mode, shift, codes, position)
             if offset is not None:
                 found.append(Shift(0, shift, mode, offset, low, high))
     else:
@@ -96,19 +99,13 @@ def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int)
     return found
 
 
-def _offset(f: StepFunction, mode: Rounding, shift: int, first: Array, last: Array) -> Array | None:
-    """The offset of each set, int64 (sets,), for which this rounding puts one inner threshold in its place.
+def _offset(mode: Rounding, shift: int, codes: Array, position: Array) -> Array | None:
+    """The offset of each set, int64 (sets,), for which this rounding puts the threshold of a code in its place.
 
-    Sets without an inner threshold take that of an arbitrary code. The proof decides. None: a number is too large.
+    `codes`, `position` int64 (sets,). The proof decides. None: a number is too large.
     """
     if shift > 40:
         return None
-    # A code near the middle of each set, and for modes that look at the sign, one beside zero.
-    codes = np.clip((first + last + 1) // 2, first + 1, np.maximum(last, first + 1))
-    position = np.empty(f.sets, np.int64)
-    for code in np.unique(codes):
-        here = codes == code
-        position[here] = bisect(f, np.asarray([code]))[0][here]
     # Least y with round(y / 2^shift) >= code.
     half = (1 << shift) >> 1
     base = codes << shift

@@ -182,3 +182,18 @@ def test_proof_sees_every_change(noise: int, folded: bool) -> None:
             assert same or not equal(other, steps), (name, index)
             wrong += not same
     assert wrong > 60
+
+
+def test_a_proof_looks_at_corners_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thresholds that lie on a curve: nearly all fits are wrong, and a few inputs show it, not half a million of each."""
+    compared = []
+
+    def counted(self: Correct, codes: Array) -> Array:
+        compared.append(codes.size)
+        return apply(self, codes)
+
+    apply = Correct.apply
+    monkeypatch.setattr(Correct, "apply", counted)
+    curve = np.ceil(-60_000 + 120_000 * (np.arange(1, 256) / 256) ** 1.3).astype(np.int64)
+    assert "evenly" in str(find(rising(curve[:, None], np.array([-60_000]), np.array([60_000])), True))
+    assert 0 < sum(compared) < 20_000

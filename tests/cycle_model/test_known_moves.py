@@ -1,0 +1,58 @@
+"""hlsgen.cycle_model.known_moves: what repeats is computed once, and is the same as if it were computed."""
+
+from __future__ import annotations
+
+import pytest
+from networks import large
+
+from hlsgen.cycle_model import simulate
+from hlsgen.cycle_model.fifo_sizing import size
+from hlsgen.cycle_model.run_network import RunNetwork
+from hlsgen.cycle_model.simulate import Simulation
+from hlsgen.cycle_model.units import exact
+from hlsgen.verilog.latency import latency
+
+
+def test_equal_blocks_are_computed_once() -> None:
+    """Networks of 5 and of 40 equal blocks: the same number of machines is run."""
+    counts = []
+    for layers in (5, 40):
+        network = Simulation(large(layers, 60, 60), exact(latency))
+        network.feed(2)
+        counts.append(network.model.known.computed)
+    assert counts[0] == counts[1] < 40
+
+
+def test_a_block_that_was_computed_before_moves_as_if_it_was_not() -> None:
+    """On every stream, with a FIFO that is too small, so that guesses go back and forth."""
+    nodes, model = large(4, 20, 30), exact(latency)
+    together = RunNetwork(nodes, model)
+    assert together.feed(1, None)
+    assert together.feed(2, None)
+    alone = RunNetwork(nodes, exact(latency))
+    alone.kinds = [-1] * len(alone.kinds)
+    assert alone.feed(1, None)
+    assert alone.feed(2, None)
+    assert alone.known.computed > 2 * model.known.computed
+    for name in alone.names():
+        assert together.taken(name).tolist() == alone.taken(name).tolist(), name
+        assert together.offered(name).tolist() == alone.offered(name).tolist(), name
+    assert together.spans() == alone.spans()
+
+
+def test_depths_that_are_too_small_are_found_in_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for the least depths of a large network never goes beat by beat."""
+
+    def refused(*_: object) -> None:
+        raise AssertionError("beat by beat")
+
+    nodes = large(3, 40, 50)
+    monkeypatch.setattr(simulate, "BeatNetwork", refused)
+    sized = size(nodes, latency)
+    assert (sized.interval, len(sized.critical)) == (2000, 3)
+
+
+def test_effort_bounds_the_search_in_large_networks() -> None:
+    nodes = large(3, 40, 50)
+    quick = size(nodes, latency, effort=0)
+    assert (quick.interval, quick.critical) == (2000, ())
