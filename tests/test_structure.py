@@ -76,6 +76,7 @@ def test_imports_go_one_way() -> None:
     assert not wrong
 
 
+@pytest.mark.sweep
 def test_no_module_imports_itself_in_a_circle() -> None:
     modules = _modules()
     done: set[str] = set()

@@ -169,6 +169,7 @@ def test_weights(core: Path) -> None:
 
 
 @each("binary folded", "padded folded")
+@pytest.mark.sweep
 def test_empty_lanes(core: Path) -> None:
     """Weights of rows that do not exist may be anything, those of columns that do not exist may not."""
     c = Core(core)

@@ -87,6 +87,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize("name", [*BUILDS, *(f"{name} {whole}" for name, whole in IMAGES)])
+@pytest.mark.sweep
 def test_every_statement(built: dict[str, Path], name: str, tmp_path: Path) -> None:
     """All are changed at once, and each that is proven is named."""
     shutil.copytree(built[name], tmp_path / "core")

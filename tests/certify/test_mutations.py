@@ -125,6 +125,7 @@ def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
 
 @pytest.mark.cases(10)
 @each()
+@pytest.mark.sweep
 def test_every_number_of_the_certificate(core: Path) -> None:
     rng = np.random.default_rng(4)
     path = core / "certificate.json"

@@ -109,6 +109,7 @@ def test_models_that_are_none(core: Path, tmp_path: Path, data: bytes) -> None:
     assert any("HG002" in text for text in messages(core))
 
 
+@pytest.mark.sweep
 def test_a_memory_that_is_too_long_is_not_read(core: Path) -> None:
     with open(core / "rtl" / "mv0.mem", "r+b") as stream:
         stream.truncate(1 << 30)

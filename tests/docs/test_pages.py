@@ -57,6 +57,7 @@ def test_the_table_of_layers_is_what_is_printed(page: str, model: str, options: 
     assert "\n".join(table) in (ROOT / "docs" / page).read_text(encoding="utf-8")
 
 
+@pytest.mark.sweep
 def test_drawings_are_those_of_the_network(tmp_path: Path) -> None:
     folder = ROOT / "docs" / "images"
     subprocess.run([sys.executable, folder / "draw.py", "--out", tmp_path], check=True)
@@ -65,6 +66,7 @@ def test_drawings_are_those_of_the_network(tmp_path: Path) -> None:
         assert path.read_text() == (folder / path.name).read_text(), path.name
 
 
+@pytest.mark.sweep
 def test_the_house_is_drawn_from_the_code(tmp_path: Path) -> None:
     """`python docs/house.py` would change neither the drawing nor the tables of docs/architecture.md."""
     subprocess.run([sys.executable, ROOT / "docs" / "house.py", "--out", tmp_path], check=True)

@@ -309,6 +309,7 @@ def stopped(at: int, how: str, action: Callable[[], object]) -> bool:
         ("full disk", True, 3),
     ],
 )
+@pytest.mark.sweep
 def test_stopped(
     how: str, exchange: bool, step: int, real: hlsgen.Build, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip

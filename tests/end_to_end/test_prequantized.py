@@ -72,6 +72,7 @@ def test_run_is_the_same_function(tmp_path: Path) -> None:
     assert same(hlsgen.run(tmp_path / "build", x), np.concatenate([ort.run(made, {"x": row[None]})[0] for row in x]))
 
 
+@pytest.mark.sweep
 def test_the_script_writes_them(tmp_path: Path) -> None:
     """The command line of examples/prequantized."""
 

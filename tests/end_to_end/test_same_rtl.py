@@ -52,6 +52,7 @@ def test_dialects_give_the_same_files(bits: int, sizes: tuple[int, ...], tmp_pat
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.sweep
 def test_the_dialects_are_one_network(form: str, tmp_path: Path) -> None:
     """The models say the same to qonnx and onnxruntime, and hlsgen computes it."""
     for bits, sizes in ((4, SIZES[0]), (8, SIZES[1])):

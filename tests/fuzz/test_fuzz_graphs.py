@@ -21,6 +21,7 @@ CHUNK = 25
 
 
 @pytest.mark.parametrize("name", ["fuzz/fuzz_graphs.py", "fuzz/soak.py", "mutation/mutate.py"])
+@pytest.mark.sweep
 def test_programs_that_make_starts(name: str) -> None:
     """They find the helpers of the tests without pytest."""
     done = subprocess.run([sys.executable, str(ROOT / "tests" / name), "--help"], capture_output=True, text=True)
