@@ -50,6 +50,7 @@ def edited(path: Path, change: Callable[[Any], object]) -> None:
 
 @pytest.mark.parametrize("name", ["files.f", "manifest.json", "model.onnx", "certificate.json"])
 @pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+@pytest.mark.sweep
 def test_what_is_certified_are_plain_files(core: Path, name: str, kind: str) -> None:
     (core / name).rename(core / "elsewhere")
     if kind == "pipe":

@@ -38,6 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--json >/dev/full", 1, "HG001 stdout: cannot be written: No space left on device"),
     ],
 )
+@pytest.mark.sweep
 def test_standard_streams(redirected: str, code: int, shown: str, made: Path) -> None:
     command = f"{sys.executable} -m hlsgen.cli check {made / 'm.onnx'} {redirected}"
     done = subprocess.run(["sh", "-c", command], capture_output=True, text=True)

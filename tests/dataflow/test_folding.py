@@ -74,6 +74,7 @@ def test_any_folding_is_exact_and_certified(kind: str, seed: int, tmp_path: Path
     assert certified.ok, certified.problems
 
 
+@pytest.mark.sweep
 def test_cases_have_all_units(tmp_path: Path) -> None:
     """The cases above reach both ways of every kind of layer."""
     kinds = set()

@@ -53,6 +53,7 @@ def quantized(op: FloatQuant, x: Array) -> Array:
 
 
 @pytest.mark.parametrize("mode", list(Rounding))
+@pytest.mark.sweep
 def test_the_function_of_qonnx(mode: Rounding) -> None:
     """Bit for bit; where qonnx gives NaN, infinities saturate and NaN is the lowest number."""
     x = inputs()

@@ -224,6 +224,7 @@ def test_evaluator_rejects_other_types_and_shapes() -> None:
         run(None, {"a": np.zeros((2, 2), np.int8), "b": np.zeros(2, np.int8)})
 
 
+@pytest.mark.sweep
 def test_interpreter_ends_in_peace() -> None:
     """A schema with a Python function must be gone before the interpreter is."""
     done = subprocess.run(

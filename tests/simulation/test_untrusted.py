@@ -203,6 +203,7 @@ with work_folder("icarus") as work:
 
 
 @pytest.mark.parametrize("number, code", [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.sweep
 def test_a_signal_ends_all_processes(number: signal.Signals, code: int, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT], env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.DEVNULL
