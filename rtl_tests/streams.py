@@ -109,3 +109,16 @@ def verilog(parameters: object) -> dict[str, object]:
     assert isinstance(parameters, dict)
     sized = {n: f"{v.width}'d{v.value & ((1 << v.width) - 1)}" for n, v in parameters.items() if isinstance(v, Bits)}
     return {**parameters, **sized, "FILE": f'"{parameters["FILE"]}"'}
+
+
+def dot_latency(terms: int, w_bits: int, each: int) -> int:
+    """Latency of the forms of a dot product: a register or two, a tree that ends in one, and the digits."""
+    tree, merge = (-(-terms // 4) - 1).bit_length(), ((w_bits + 1) // 2 - 1).bit_length()
+    return (1 if terms <= 2 else 2) - (-tree // max(each, 1)) - (-merge // max(each, 1))
+
+
+def mac_latency(terms: int, w_bits: int, mode: int, each: int) -> int:
+    """Latency of hg_mac."""
+    if mode == 2:
+        return 3 + ((-(-terms // 6) - 1).bit_length() // each if each else 0)
+    return 2 + dot_latency(terms, max(w_bits, 2) if mode == 0 else w_bits, each)

@@ -33,7 +33,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0},
     ),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
-    "hg_dot": ({"SIMD": 1, "X_W": 1, "W_W": 1, "W_BIPOLAR": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_digits": ({"N": 1, "SIGNED": 1}, {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1}),
+    "hg_dot_booth": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_dot_table": ({"SIMD": 1, "X_W": 1, "W_W": 2, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
@@ -154,6 +157,9 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_mac": (
         {"SIMD": 7, "PE": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 4, "EVERY": 0},
         {"SIMD": 1, "PE": 3, "SHARED": 0, "X_SIGNED": 1, "W_W": 1, "MODE": 1},
+        {"SIMD": 3, "W_W": 1, "CONSTANT": 1},
+        {"X_W": 5, "DSP": 1},
+        {"X_W": 6},
     ),
     "hg_pick": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"IN": 3, "OUT": 2, "MAP": "64'h200000000"}),
     "hg_pool": (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from streams import Stream, integers, memory, pack, sweep
+from streams import Stream, integers, mac_latency, memory, pack, sweep
 
 
 @dataclass(frozen=True)
@@ -63,15 +63,13 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
     # A word holds PE rows by SIMD columns, and the words of a group of rows come together.
     tiles = w.reshape(shape.row_folds, shape.pe, shape.col_folds, shape.simd).transpose(0, 2, 1, 3)
     words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
-    terms = -(-shape.simd // (6 if shape.mode == 2 else 4))
-    tree = (terms - 1).bit_length() // shape.every if shape.every else 0
     # Pieces of WINDOWS vectors lie side by side.
     beats = x.reshape(-1, shape.windows, shape.taps, shape.simd // shape.taps).swapaxes(1, 2)
     last = [(v + 1) * shape.col_folds - 1 for v in range(vectors // shape.windows) for _ in range(shape.row_folds)]
     job = Stream(
         {"s_data": pack(beats.reshape(-1, shape.windows * shape.simd), shape.x_w)},
         {"m_data": pack(acc.reshape(-1, shape.windows * shape.pe), shape.acc_w)},
-        latency=2 + (1 + tree) + 1,
+        latency=2 + mac_latency(shape.simd, shape.w_w, shape.mode, shape.every),
         completes=last,
         continuous="output",
         gap=shape.col_folds,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from players import Player, Stimulus, play
-from streams import SIMULATORS, integers, memory, pack
+from streams import SIMULATORS, integers, mac_latency, memory, pack
 from windows import Geometry
 
 from hlsgen.cycle_model.line_buffers import Buffer, windows, words_of
@@ -354,8 +354,7 @@ class Depthwise:
 
     @property
     def latency(self) -> int:
-        terms = -(-self.taps * self.columns // (6 if self.mode == 2 else 4))
-        return 1 + 1 + ((terms - 1).bit_length() // self.every if self.every else 0) + 1
+        return 1 + mac_latency(self.taps * self.columns, self.w_w, self.mode, self.every)
 
     def weights(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         return integers(rng, self.w_w, self.mode == 0, (self.folds, self.pe, self.taps, self.columns))

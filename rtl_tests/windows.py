@@ -8,7 +8,7 @@ from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
-from streams import integers, memory, pack
+from streams import integers, mac_latency, memory, pack
 
 Array = npt.NDArray[np.int64]
 
@@ -114,10 +114,10 @@ class Case:
     @property
     def latency(self) -> int:
         """Enabled cycles from the issue of a last word to its beat."""
-        if self.module != "conv":
-            return {"dwconv": 4, "pool": 3}[self.module]
-        terms = -(-self.simd // (6 if self.mode == 2 else 4))
-        return 3 + 1 + ((terms - 1).bit_length() // self.every if self.every else 0)
+        if self.module == "pool":
+            return 3
+        terms, every = (self.simd, self.every) if self.module == "conv" else (1, 2)
+        return 2 + mac_latency(terms, self.w_w, self.mode, every)
 
     def parameters(self) -> dict[str, object]:
         names = {name.upper(): value for name, value in vars(self.geometry).items()}

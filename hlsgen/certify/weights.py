@@ -22,8 +22,8 @@ from hlsgen.numerics.fixed import Array
 
 _MVU = "SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE EVERY"
-#: The kind of memory, and the port through which it may be written; see `connectivity`.
-_FREE = "STYLE LOADABLE UNIT"
+#: The kind of memory and of multipliers, and the port through which it may be written; see `connectivity`.
+_FREE = "STYLE LOADABLE UNIT DSP"
 #: Vectors at once.
 _SEVERAL = "WINDOWS TAPS"
 #: Groups of more than one element or sum.
@@ -130,7 +130,7 @@ def check(
     source, name = layer.source.type, layer.name
     mode, width = cell.number("MODE"), cell.number("W_W", 1)
     readable(cell.name, stream, source, cell.number("X_W", 1), cell.number("X_SIGNED"))
-    for parameter, most in (("STYLE", 2), ("EVERY", 64)):
+    for parameter, most in (("STYLE", 2), ("EVERY", 64), ("DSP", 1)):
         if parameter in cell.parameters and cell.number(parameter) > most:
             raise broken(name, f"{parameter} of {cell.name} is {cell.parameters[parameter]}, at most {most}.")
     if mode > 2 or (mode == 2) != layer.binary or (mode and width != 1) or (mode == 2 and source.bits != 1):

@@ -19,7 +19,7 @@ from hlsgen.rescale import Choice, Prices
 class Request:
     """What a build asks for besides the network.
 
-    `top`: name of the top level. `weights`: one of the target's `memories`. `loadable`: weights can be written at
+    `top`: name of the top level. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications. `loadable`: weights can be written at
     run time. `model`: name and SHA-256 of the model's file, for files that state them.
     """
 
@@ -27,6 +27,7 @@ class Request:
     top: str = "top"
     reset_active_low: bool = False
     weights: str = "auto"
+    prefer: str = "lut"
     loadable: bool = False
     model: Mapping[str, str] = field(default_factory=dict)
 

@@ -30,6 +30,11 @@ def product_of(layer: Linear | Convolution, *, empty_zero: bool = True) -> Produ
     return Product.BIPOLAR if empty_zero and (np.abs(layer.weight) == 1).all() else Product.INTEGER
 
 
+def worth_a_block(x: IntType, bits: int, product: Product) -> bool:
+    """Whether products of codes and weights of `bits` go to multiplier blocks, where those are to be used."""
+    return product is Product.INTEGER and bits > 2 and x.bits > 2
+
+
 @dataclass(frozen=True, eq=False)
 class MatVec:
     """Products of a matrix with `vectors` vectors a frame.

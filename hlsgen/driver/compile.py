@@ -86,6 +86,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         top=options.top,
         reset_active_low=options.reset_active_low,
         weights=options.weights,
+        prefer=options.prefer,
         loadable=options.loadable,
         model=about,
     )

@@ -148,7 +148,7 @@ class Options:
     prefer: str = option(
         "lut",
         "--prefer",
-        "What rescaling may use freely: lut (no DSP blocks) or dsp.",
+        "What multiplications take: lut (no DSP blocks) or dsp.",
         check=one_of("lut", "dsp"),
     )
     realize: dict[str, str] = option(

@@ -46,6 +46,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
         request.title,
         STYLES[request.weights],
         loadable=request.loadable,
+        dsp=request.prefer == "dsp",
     )
     files = emit.emit(design, timing)
     rtl = {name: text.encode() for name, text in files.items() if name.startswith("rtl/")}

@@ -30,6 +30,7 @@ from hlsgen.dataflow.units import (
     Unit,
     WidthConverter,
 )
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 
 #: Adder levels between pipeline registers: parameter EVERY of the library.
@@ -62,11 +63,11 @@ def latency(unit: Unit) -> int:
                 case _:
                     assert_never(unit.unit)
         case MatVec():
-            return 2 + _dot_latency(unit) + 1
+            return 2 + _stages(unit, unit.simd) + 1
         case ConvUnit():
-            return 4 if unit.depthwise else 3 + _dot_latency(unit)
+            return 2 + _stages(unit, 1 if unit.depthwise else unit.simd) + 1
         case GroupedMatVec():
-            return 2 + _dot_latency(unit)
+            return 1 + _stages(unit, unit.simd) + 1
         case ReduceTree():
             return max(1, (unit.taps - 1).bit_length())
         case PoolUnit():
@@ -79,7 +80,15 @@ def latency(unit: Unit) -> int:
             assert_never(unit)
 
 
-def _dot_latency(unit: MatVec | ConvUnit | GroupedMatVec) -> int:
-    """Registers of hg_dot or hg_popcount."""
-    terms = -(-unit.simd // (6 if unit.product is Product.AGREEMENTS else 4))
-    return 1 + (terms - 1).bit_length() // TREE_LEVELS
+def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
+    """Registers of hg_mac in front of its accumulators: STAGES there."""
+    if unit.product is Product.AGREEMENTS:
+        return 2 + _levels(-(-simd // 6)) // TREE_LEVELS
+    digits = (weight_bits(unit) + 1) // 2
+    tree, merge = _levels(-(-simd // 4)), _levels(digits)
+    return (2 if simd <= 2 else 3) + -(-tree // TREE_LEVELS) + -(-merge // TREE_LEVELS)
+
+
+def _levels(terms: int) -> int:
+    """Levels of a tree of adders."""
+    return (terms - 1).bit_length()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Fork, Node, Stream, WeightedUnit
+from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
 from hlsgen.verilog.binding.memory_files import Parameter
 from hlsgen.verilog.binding.units import bind_node
 
@@ -54,10 +55,17 @@ class Design:
 
 
 def elaborate(
-    network: Network, top: str, reset_active_low: bool, title: str, style: int = 0, *, loadable: bool = False
+    network: Network,
+    top: str,
+    reset_active_low: bool,
+    title: str,
+    style: int = 0,
+    *,
+    loadable: bool = False,
+    dsp: bool = False,
 ) -> Design:
     """Binds every node to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
-    be written at run time."""
+    be written at run time. `dsp`: products of weights go to multiplier blocks."""
     memories: dict[str, str] = {}
     # Bare file names are global to an FPGA project: those of another top carry its name.
     prefix = "" if top == "top" else f"{top}_"
@@ -77,6 +85,7 @@ def elaborate(
         if isinstance(node.unit, WeightedUnit):
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
+            parameters |= {"DSP": 1} if dsp and _in_blocks(node) else {}
             loads += loadable
         instances.append(Instance(bound.module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     end = nodes[-1].inputs[0]
@@ -86,6 +95,11 @@ def elaborate(
         nodes[0].name, last, nodes[0].source, nodes[-1].result,
         {f"{prefix}{name}": text for name, text in memories.items()}, loads,
     )  # fmt: skip
+
+
+def _in_blocks(node: Node) -> bool:
+    unit = node.unit
+    return isinstance(unit, WeightedUnit) and worth_a_block(node.source.type, weight_bits(unit), unit.product)
 
 
 def _forks(node: Node) -> bool:

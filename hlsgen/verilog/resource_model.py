@@ -37,7 +37,7 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WidthConverter,
 )
-from hlsgen.dataflow.weighted_units import product_of, weight_bits, weight_words
+from hlsgen.dataflow.weighted_units import product_of, weight_bits, weight_words, worth_a_block
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
@@ -76,17 +76,26 @@ def _window(depth: int) -> float:
     return 60 + 6 * math.log2(max(2, depth))
 
 
+def product_tables(x_bits: int, w_bits: int) -> float:
+    """Tables of a product of codes and weights, with its share of the sums: hg_dot_booth or hg_dot_table."""
+    if w_bits > 1 and x_bits + w_bits <= (6 if w_bits > 2 else 5):
+        return 2.2 * (x_bits + w_bits)
+    # A digit of the weights is a row of x_bits + 2, which grows while four are summed; a last one of one bit is less.
+    rows = 1.25 * (x_bits + 2) + 3
+    return rows * (w_bits // 2) + (rows - 1.25) * (w_bits % 2)
+
+
 def multipliers(x: IntType, bits: int, product: Product, count: int, dsp: bool) -> Cost:
     """Cost of so many multipliers of codes and weights of `bits`, with their share of the adder tree."""
     match product:
         case Product.AGREEMENTS:
             return Cost(lut=0.6 * count)
         case Product.BIPOLAR:
-            return Cost(lut=(x.bits + 2) * count)
-        case Product.INTEGER if dsp and bits > 2 and x.bits > 2:
+            return Cost(lut=(1.25 * x.bits + 5) * count)
+        case Product.INTEGER if dsp and worth_a_block(x, bits, product):
             return Cost(lut=2.0 * count, dsp=count)
         case Product.INTEGER:
-            return Cost(lut=(0.6 * x.bits * bits + x.bits + bits) * count)
+            return Cost(lut=product_tables(x.bits, bits) * count)
         case _:
             assert_never(product)
 
@@ -177,7 +186,7 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     x_bits, product = layer.source.type.bits, product_of(layer)
     low, high = int(layer.weight.min()), int(layer.weight.max())
     w_bits = IntType(low, high).bits if product is Product.INTEGER else 1
-    multiplier = 0.5 if product is Product.AGREEMENTS else x_bits * w_bits * 0.6 + x_bits + w_bits
+    multiplier = 0.5 if product is Product.AGREEMENTS else product_tables(x_bits, w_bits)
     beat = work.columns_at_once(simd) * x_bits
     tables = pe * simd * multiplier + pe * layer.result.type.bits * 3 + max(0, beat - WIDE_BEAT) * 2
     return tables + _rotation(work, pe, simd)

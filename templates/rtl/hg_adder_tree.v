@@ -5,14 +5,16 @@
 //             IN_W    bits of a term
 //             SIGNED  1: terms are two's complement, 0: unsigned
 //             EVERY   a register after so many adder levels (0: combinational)
-// Latency     EVERY ? ceil(log2(N)) / EVERY, rounded down : 0 cycles, all advancing on en
+//             CLOSED  1: one as well after the levels that are left
+// Latency     EVERY ? ceil(log2(N)) / EVERY, rounded down (CLOSED: up) : 0 cycles, all advancing on en
 // Contract    exact: the sum has IN_W + ceil(log2(N)) bits.
 `default_nettype none
 module hg_adder_tree #(
     parameter integer N      = 5,
     parameter integer IN_W   = 4,
     parameter integer SIGNED = 1,
-    parameter integer EVERY  = 2
+    parameter integer EVERY  = 2,
+    parameter integer CLOSED = 0
 ) (
     input  wire                       clk,
     input  wire                       en,
@@ -43,7 +45,7 @@ module hg_adder_tree #(
                         assign next[i*W +: W] = a_wide;
                     end
                 end
-                if (EVERY != 0 && (l % ((EVERY == 0) ? 1 : EVERY)) == 0) begin : pipe
+                if (EVERY != 0 && ((l % ((EVERY == 0) ? 1 : EVERY)) == 0 || (CLOSED != 0 && l == LEVELS))) begin : pipe
                     reg [COUNT*W-1:0] value_reg;
                     always @(posedge clk) if (en) value_reg <= next;
                     assign value = value_reg;

@@ -5,14 +5,15 @@
 // Parameters  SIMD, PE       input elements and outputs worked on in a cycle
 //             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, FOLDS, REPEAT,
 //             DEPTH, PAD     see hg_window; a word is SIMD codes of X_W bits
-//             X_W, X_SIGNED  codes, see hg_dot
+//             X_W, X_SIGNED  codes, see hg_dot_booth
 //             W_W, MODE, ACC_W, EVERY  see hg_mac; the caller proves that every final sum fits
 //             FILE           $readmemh file of GROUPS * REPEAT * KH * KW * FOLDS words, in the order
 //                            of use; lane p, column s at bit (p * SIMD + s) * W_W
 //             STYLE          kind of memory, see hg_weights
+//             DSP            see hg_mac
 //             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
 //             UNIT           number of the unit on the load bus
-// Latency     3 + latency of hg_dot or hg_popcount, in enabled cycles (m_ready || !m_valid), from the
+// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid), from the
 //             issue of the last word of a sum (hg_window) to its beat; one word a cycle
 // Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first output in the low bits.
 `default_nettype none
@@ -43,6 +44,7 @@ module hg_conv #(
     parameter integer ACC_W    = 12,
     parameter         FILE     = "weights.mem",
     parameter integer STYLE    = 0,
+    parameter integer DSP      = 0,
     parameter integer EVERY    = 2,
     parameter integer LOADABLE = 0,
     parameter integer UNIT     = 0
@@ -102,7 +104,7 @@ module hg_conv #(
 
     hg_mac #(
         .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
+        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),

@@ -5,17 +5,18 @@
 // Parameters  PE             sums of a beat, a multiple of ROWS
 //             TAPS           taps of a window
 //             FOLDS          words of weights
-//             X_W, X_SIGNED  codes, see hg_dot
+//             X_W, X_SIGNED  codes, see hg_dot_booth
 //             W_W, MODE      see hg_mac
 //             ACC_W          bits of a sum; the caller proves that every sum fits
 //             FILE           $readmemh file of FOLDS words; of sum p the weight of tap t, column c at bit
 //                            ((p * TAPS + t) * COLUMNS + c) * W_W
 //             STYLE          kind of memory, see hg_weights
+//             DSP            see hg_mac
 //             EVERY          pipeline registers in the adder trees, see hg_adder_tree
 //             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
 //             UNIT           number of the unit on the load bus
 //             ROWS, COLUMNS  sums and elements of a group; depthwise: 1 of each
-// Latency     1 + latency of hg_dot (MODE 2: hg_popcount) + 1 enabled cycles (m_ready || !m_valid); one
+// Latency     1 + latency of hg_mac in enabled cycles (m_ready || !m_valid); one
 //             beat a cycle
 // Contract    exact modulo 2^ACC_W. Tap t, group g, column c of s_data at bit
 //             ((t * PE / ROWS + g) * COLUMNS + c) * X_W; row r of group g of m_data at bit
@@ -32,6 +33,7 @@ module hg_dwmvu #(
     parameter integer ACC_W    = 12,
     parameter         FILE     = "weights.mem",
     parameter integer STYLE    = 0,
+    parameter integer DSP      = 0,
     parameter integer EVERY    = 2,
     parameter integer LOADABLE = 0,
     parameter integer UNIT     = 0,
@@ -102,7 +104,7 @@ module hg_dwmvu #(
 
     hg_mac #(
         .SIMD(SIMD), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
+        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w),

@@ -3,13 +3,15 @@
 // Purpose     the arithmetic of hg_mvu, hg_conv and hg_dwconv.
 // Parameters  SIMD, PE      columns and rows worked on in a cycle
 //             SHARED        1: all rows take the same SIMD codes; 0: each row has its own
-//             X_W, X_SIGNED codes, see hg_dot
+//             X_W, X_SIGNED codes, see hg_dot_booth
 //             W_W           bits of a weight
 //             MODE          0: two's complement weights; 1: bipolar weights, one bit each;
 //                           2: bipolar weights and binary codes, acc = agreements (popcount)
 //             ACC_W         bits of an accumulator (two's complement; unsigned in MODE 2)
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
-// Latency     that of hg_dot or hg_popcount + 1 enabled cycles, from the last word of a reduction
+//             CONSTANT      1: w never changes
+//             DSP           1: products that tools map to multiplier blocks, 0: in tables
+// Latency     1 + that of hg_dot_booth or hg_popcount + 1 enabled cycles, from the last word of a reduction
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
 //             and nobody takes. Lane p, column s of w at bit (p * SIMD + s) * W_W, of x (not
 //             SHARED) at (p * SIMD + s) * X_W.
@@ -23,7 +25,9 @@ module hg_mac #(
     parameter integer W_W      = 3,
     parameter integer MODE     = 0,
     parameter integer ACC_W    = 12,
-    parameter integer EVERY    = 2
+    parameter integer EVERY    = 2,
+    parameter integer CONSTANT = 0,
+    parameter integer DSP      = 0
 ) (
     input  wire                                        clk,
     input  wire                                        rst,
@@ -35,10 +39,18 @@ module hg_mac #(
     output wire [PE*ACC_W-1:0]                         m_data,
     output wire                                        m_valid
 );
+    // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
+    localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
+    // A sum of so many numbers, then one of so many digits.
     localparam integer TERMS  = (MODE == 2) ? (SIMD + 5) / 6 : (SIMD + 3) / 4;
-    localparam integer LEVELS = $clog2(TERMS);
-    localparam integer STAGES = 1 + ((EVERY == 0) ? 0 : LEVELS / ((EVERY == 0) ? 1 : EVERY));
-    localparam integer SUM_W  = ((MODE == 2) ? 3 : X_W + W_W + 3) + LEVELS;
+    localparam integer DIGITS = (V_W + 1) / 2;
+    localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+    localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
+    localparam integer DOT    = ((SIMD <= 2) ? 2 : 3) + ($clog2(TERMS) + STEP - 1) / STEP + ($clog2(DIGITS) + STEP - 1) / STEP;
+    localparam integer STAGES = (MODE == 2) ? COUNT : DOT;
+    localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
+    // Products of six bits pay as tables where Booth has two digits.
+    localparam integer TABLE  = (V_W > 1) && (X_W + V_W <= ((V_W > 2) ? 6 : 5));
 
     // What the sum that leaves the pipeline belongs to.
     reg [STAGES-1:0] valid_reg, last_reg;
@@ -61,21 +73,53 @@ module hg_mac #(
     assign m_valid = m_valid_reg;
     wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES]};
 
-    genvar p;
+    // Codes and weights in registers: what comes from memories and ready chains ends here.
+    localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
+    reg  [X_ALL*X_W-1:0]   x_reg;
+    wire [PE*SIMD*V_W-1:0] w_now;
+    always @(posedge clk) if (en) x_reg <= x;
+    genvar i, p;
     generate
+        for (i = 0; i < PE * SIMD; i = i + 1) begin : weight
+            wire [V_W-1:0] v;
+            if (V_W == W_W) begin : same
+                assign v = w[i*W_W +: W_W];
+            end else begin : signed_bit
+                assign v = {V_W{w[i]}};
+            end
+            if (CONSTANT != 0) begin : fixed
+                assign w_now[i*V_W +: V_W] = v;
+            end else begin : read
+                reg [V_W-1:0] v_reg;
+                always @(posedge clk) if (en) v_reg <= v;
+                assign w_now[i*V_W +: V_W] = v_reg;
+            end
+        end
         for (p = 0; p < PE; p = p + 1) begin : pe
-            wire [SIMD*X_W-1:0] x_row = x[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
+            wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
+            wire [SIMD*V_W-1:0] w_row = w_now[p*SIMD*V_W +: SIMD*V_W];
             wire [SUM_W-1:0]    sum;
             if (MODE == 2) begin : binary
                 hg_popcount #(.SIMD(SIMD), .EVERY(EVERY)) popcount (
-                    .clk(clk), .en(en), .x(x_row), .w(w[p*SIMD +: SIMD]), .count(sum)
+                    .clk(clk), .en(en), .x(x_row), .w(w_row), .count(sum)
                 );
-            end else begin : integers
-                hg_dot #(
-                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-                    .W_BIPOLAR((MODE == 1) ? 1 : 0), .EVERY(EVERY)
+            end else if (CONSTANT != 0 || DSP != 0) begin : plain
+                hg_dot_plain #(
+                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
                 ) dot (
-                    .clk(clk), .en(en), .x(x_row), .w(w[p*SIMD*W_W +: SIMD*W_W]), .sum(sum)
+                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
+                );
+            end else if (TABLE != 0) begin : table_of_products
+                hg_dot_table #(
+                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
+                ) dot (
+                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
+                );
+            end else begin : booth
+                hg_dot_booth #(
+                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
+                ) dot (
+                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
                 );
             end
             wire [SUM_W+ACC_W-1:0] extended = {{ACC_W{(MODE != 2) && sum[SUM_W-1]}}, sum};

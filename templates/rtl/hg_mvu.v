@@ -4,7 +4,7 @@
 // Parameters  SIMD, PE      columns and rows worked on in a cycle
 //             COL_FOLDS     beats of a vector (columns / SIMD)
 //             ROW_FOLDS     output beats of a vector (rows / PE)
-//             X_W, X_SIGNED codes, see hg_dot
+//             X_W, X_SIGNED codes, see hg_dot_booth
 //             W_W           bits of a weight
 //             MODE          0: two's complement weights; 1: bipolar weights, one bit each;
 //                           2: bipolar weights and binary codes, acc = agreements (popcount)
@@ -13,13 +13,14 @@
 //             FILE          $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use;
 //                           lane p, column s at bit (p * SIMD + s) * W_W
 //             STYLE         kind of memory, see hg_weights
+//             DSP           see hg_mac
 //             LOADABLE      1: words can be written over `load`, see hg_load; 0: it is ignored
 //             UNIT          number of the unit on the load bus
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
 //             WINDOWS       vectors that come in a beat; COL_FOLDS and ROW_FOLDS are 1 if more than one
 //             TAPS          pieces of a vector of which those of all WINDOWS lie side by side: element c of
 //                           piece t of vector n at (t * WINDOWS + n) * (SIMD / TAPS) + c
-// Latency     2 (hg_replay) + latency of hg_dot or hg_popcount + 1, counted from the last beat of
+// Latency     2 (hg_replay) + latency of hg_mac, counted from the last beat of
 //             a vector; one beat a cycle without gaps
 // Contract    exact modulo 2^ACC_W. Output beats: rows in order, first row in the low bits; vector by vector.
 `default_nettype none
@@ -35,6 +36,7 @@ module hg_mvu #(
     parameter integer ACC_W     = 12,
     parameter         FILE      = "weights.mem",
     parameter integer STYLE     = 0,
+    parameter integer DSP       = 0,
     parameter integer EVERY     = 2,
     parameter integer LOADABLE  = 0,
     parameter integer UNIT      = 0,
@@ -106,7 +108,7 @@ module hg_mvu #(
             end
             hg_mac #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-                .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY)
+                .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
             ) mac (
                 .clk(clk), .rst(rst), .en(en),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),

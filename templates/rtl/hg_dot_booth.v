@@ -1,0 +1,122 @@
+// hg_dot_booth: dot product of SIMD codes with SIMD weights, a signed digit of two bits of a weight at a time.
+//
+// Purpose     a row of hg_mac, unless its products fit into tables.
+// Parameters  SIMD      terms
+//             X_W       bits of a code x
+//             X_SIGNED  1: x is two's complement, 0: unsigned
+//             W_W       bits of a weight w; two's complement, except that W_W = 1 means bit 0 = -1, bit 1 = +1
+//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
+// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits, each
+//             rounded up; all advancing on en
+// Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
+//             A digit of -2 to 2 (Booth) takes x or 2x, inverted if it is negative, a function of five bits, which fits
+//             into the table of the adder that sums it: 2a - ~(2b + neg) = 2 (a + b + neg) + !neg makes tools put the
+//             logic of b there, and adds the one that inverting leaves out. Four terms are summed in two cycles.
+`default_nettype none
+module hg_dot_booth #(
+    parameter integer SIMD     = 4,
+    parameter integer X_W      = 4,
+    parameter integer X_SIGNED = 0,
+    parameter integer W_W      = 3,
+    parameter integer EVERY    = 2
+) (
+    input  wire                          clk,
+    input  wire                          en,
+    input  wire [SIMD*X_W-1:0]           x,
+    input  wire [SIMD*W_W-1:0]           w,
+    output wire [X_W+W_W+$clog2(SIMD):0] sum
+);
+    localparam integer DIGITS = (W_W + 1) / 2;
+    localparam integer GROUPS = (SIMD + 3) / 4;
+    localparam integer S_W    = X_W + 4 + $clog2(GROUPS);
+    localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
+    localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+
+    // Of four elements the last two are needed one cycle later.
+    wire [SIMD*X_W-1:0] x_now;
+    wire [SIMD*W_W-1:0] w_now;
+    wire [DIGITS*S_W-1:0] totals;
+    genvar d, g, i;
+    generate
+        for (i = 0; i < SIMD; i = i + 1) begin : element
+            if (i % 4 < 2) begin : early
+                assign x_now[i*X_W +: X_W] = x[i*X_W +: X_W];
+                assign w_now[i*W_W +: W_W] = w[i*W_W +: W_W];
+            end else begin : late
+                reg [X_W-1:0] x_reg;
+                reg [W_W-1:0] w_reg;
+                always @(posedge clk) if (en) begin
+                    x_reg <= x[i*X_W +: X_W];
+                    w_reg <= w[i*W_W +: W_W];
+                end
+                assign x_now[i*X_W +: X_W] = x_reg;
+                assign w_now[i*W_W +: W_W] = w_reg;
+            end
+        end
+        for (d = 0; d < DIGITS; d = d + 1) begin : digit
+            // A last digit that only one bit is left for is -1 to 1.
+            localparam integer T_W = (2*d + 1 == W_W) ? X_W + 1 : X_W + 2;
+            localparam integer P_W = T_W + 2;
+            localparam integer D_W = P_W + $clog2(GROUPS);
+            wire [GROUPS*P_W-1:0] parts;
+            for (g = 0; g < GROUPS; g = g + 1) begin : group
+                localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
+                reg [T_W:0] two_reg;
+                for (i = 0; i < COUNT; i = i + 1) begin : row
+                    // Bits of the sum up to here.
+                    localparam integer W = (i == 0) ? T_W : (i == 1) ? T_W + 1 : P_W;
+                    wire [X_W-1:0] xi   = x_now[(4*g+i)*X_W +: X_W];
+                    wire [W_W-1:0] wi   = w_now[(4*g+i)*W_W +: W_W];
+                    wire [W_W+2:0] rest = {{2{wi[W_W-1]}}, wi, 1'b0} >> (2 * d);
+                    wire           sign = (X_SIGNED != 0) && xi[X_W-1];
+                    wire           one  = (W_W == 1) || (rest[1] ^ rest[0]);
+                    wire           two  = (W_W != 1) && (rest[2:0] == 3'b011 || rest[2:0] == 3'b100);
+                    wire           neg  = (W_W == 1) ? !wi[0] : rest[2];
+                    wire [X_W+1:0] some = {{2{sign}}, xi} & {X_W+2{one}} | {sign, xi, 1'b0} & {X_W+2{two}};
+                    wire [T_W-1:0] term = some[T_W-1:0] ^ {T_W{neg}};
+                    wire [P_W-1:0] wide = {{2{term[T_W-1]}}, term};
+                    wire [P_W-1:0] so_far;
+                    if (i == 0) begin : first
+                        assign so_far = {P_W{1'b0}};
+                    end else if (i == 2) begin : second_cycle
+                        assign so_far = {two_reg[T_W], two_reg};
+                    end else begin : next
+                        assign so_far = row[i-1].result;
+                    end
+                    (* keep *) wire [W:0] added = {so_far[W-1:0], 1'b0} - ~{wide[W-1:0], neg};
+                    wire [2*P_W-1:0] extended = {{2*P_W-W{added[W]}}, added[W:1]};
+                    wire [P_W-1:0]   result   = extended[P_W-1:0];
+                    wire unused_rest = &{1'b0, rest, some, wide, so_far, added[0], extended, result};
+                end
+                always @(posedge clk) if (en) two_reg <= row[(COUNT > 1) ? 1 : 0].result[T_W:0];
+                if (SIMD <= 2) begin : short
+                    assign parts[g*P_W +: P_W] = {two_reg[T_W], two_reg};
+                end else begin : long
+                    reg [P_W-1:0] four_reg;
+                    if (COUNT > 2) begin : more
+                        always @(posedge clk) if (en) four_reg <= row[COUNT-1].result;
+                    end else begin : no_more
+                        always @(posedge clk) if (en) four_reg <= {two_reg[T_W], two_reg};
+                    end
+                    assign parts[g*P_W +: P_W] = four_reg;
+                end
+            end
+            wire [D_W-1:0] total;
+            hg_adder_tree #(
+                .N(GROUPS), .IN_W(P_W), .SIGNED(1), .EVERY(STEP), .CLOSED(1)
+            ) tree (
+                .clk(clk), .en(en), .terms(parts), .sum(total)
+            );
+            wire [S_W+D_W-1:0] total_wide = {{S_W{total[D_W-1]}}, total};
+            assign totals[d*S_W +: S_W] = total_wide[S_W-1:0];
+            wire unused_total = &{1'b0, total_wide};
+        end
+    endgenerate
+
+    hg_digits #(
+        .N(DIGITS), .IN_W(S_W), .SIGNED(1), .OUT_W(OUT_W), .EVERY(STEP)
+    ) merge (
+        .clk(clk), .en(en), .digits(totals), .sum(sum)
+    );
+endmodule
+`default_nettype wire

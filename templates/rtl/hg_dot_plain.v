@@ -1,0 +1,78 @@
+// hg_dot_plain: dot product of SIMD codes with SIMD weights, as products that the tools map.
+//
+// Purpose     a row of hg_mac with weights that never change, of which tools make shifts and adders, or with
+//             multiplier blocks.
+// Parameters  SIMD      terms
+//             X_W       bits of a code x
+//             X_SIGNED  1: x is two's complement, 0: unsigned
+//             W_W       bits of a weight w; two's complement, except that W_W = 1 means bit 0 = -1, bit 1 = +1
+//             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
+// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits, each
+//             rounded up; as the other forms have, all advancing on en
+// Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
+`default_nettype none
+module hg_dot_plain #(
+    parameter integer SIMD     = 4,
+    parameter integer X_W      = 4,
+    parameter integer X_SIGNED = 0,
+    parameter integer W_W      = 3,
+    parameter integer EVERY    = 2
+) (
+    input  wire                          clk,
+    input  wire                          en,
+    input  wire [SIMD*X_W-1:0]           x,
+    input  wire [SIMD*W_W-1:0]           w,
+    output wire [X_W+W_W+$clog2(SIMD):0] sum
+);
+    localparam integer DIGITS = (W_W + 1) / 2;
+    localparam integer GROUPS = (SIMD + 3) / 4;
+    localparam integer P_W    = X_W + W_W + 3;
+    localparam integer S_W    = P_W + $clog2(GROUPS);
+    localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
+    localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+
+    wire [GROUPS*P_W-1:0] parts;
+    genvar g;
+    generate
+        for (g = 0; g < GROUPS; g = g + 1) begin : group
+            localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
+            wire [COUNT*X_W-1:0] xs = x[4*g*X_W +: COUNT*X_W];
+            wire [COUNT*W_W-1:0] ws = w[4*g*W_W +: COUNT*W_W];
+            reg signed [P_W-1:0] xi, wi, part, part_reg;
+            integer i;
+            always @* begin
+                part = {P_W{1'b0}};
+                for (i = 0; i < COUNT; i = i + 1) begin
+                    xi = {{P_W-X_W{(X_SIGNED != 0) && xs[i*X_W + X_W - 1]}}, xs[i*X_W +: X_W]};
+                    wi = {{P_W-W_W{ws[i*W_W + W_W - 1]}}, ws[i*W_W +: W_W]};
+                    if (W_W == 1) part = ws[i*W_W] ? part + xi : part - xi;
+                    else          part = part + xi * wi;
+                end
+            end
+            always @(posedge clk) if (en) part_reg <= part;
+            if (SIMD <= 2) begin : short
+                assign parts[g*P_W +: P_W] = part_reg;
+            end else begin : long
+                reg [P_W-1:0] late_reg;
+                always @(posedge clk) if (en) late_reg <= part_reg;
+                assign parts[g*P_W +: P_W] = late_reg;
+            end
+        end
+    endgenerate
+
+    wire [S_W-1:0] total;
+    hg_adder_tree #(
+        .N(GROUPS), .IN_W(P_W), .SIGNED(1), .EVERY(STEP), .CLOSED(1)
+    ) tree (
+        .clk(clk), .en(en), .terms(parts), .sum(total)
+    );
+    // As many registers as the other forms have, which sum digits here.
+    wire [(DIGITS+1)*OUT_W-1:0] digits = {{DIGITS*OUT_W{1'b0}}, total[OUT_W-1:0]};
+    hg_digits #(
+        .N(DIGITS), .IN_W(OUT_W), .SIGNED(1), .OUT_W(OUT_W), .EVERY(STEP)
+    ) merge (
+        .clk(clk), .en(en), .digits(digits[DIGITS*OUT_W-1:0]), .sum(sum)
+    );
+    wire unused = &{1'b0, total, digits};
+endmodule
+`default_nettype wire
