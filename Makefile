@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds lint bench docs clean
+.PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds lint bench bench-hardware docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -72,6 +72,11 @@ lint: $(VENV)/.stamp-dev
 bench: setup-test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/large_nets.py
+
+# Size and clock of the workloads of docs/benchmarks.md: Yosys for all, nextpnr for the small ones. Takes an hour.
+bench-hardware: setup-test
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
+	$(BIN)/python benchmarks/hardware.py --route
 
 # The command reference's help texts, and links, are checked by tests; this only lists the pages.
 docs:

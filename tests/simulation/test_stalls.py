@@ -88,6 +88,15 @@ def test_a_port_that_takes_beats_in_reset(active_low: bool, tmp_path: Path) -> N
     assert not passed, log
 
 
+def test_a_port_that_pads_with_ones(tmp_path: Path) -> None:
+    onnx.save(Net((1, 3)).quant(0.25).model(), tmp_path / "model.onnx")
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", hlsgen.Options(input="fixed:6,3"))
+    spoilt = written(build, tmp_path / "spoilt", "hg_axis_out", "{TDATA_W+1-WIDTH{1'b0}}", "{TDATA_W+1-WIDTH{1'b1}}")
+    passed, _, log = bench(build, spoilt, "full_rate")
+    assert not passed
+    assert "padding of m_axis_tdata" in log
+
+
 @pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "before, after",
