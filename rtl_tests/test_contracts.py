@@ -58,6 +58,7 @@ QUICK = [
     fifo(1, 4, ahead=True),
     slice_(2),
     replay(1, 2, 2),
+    replay(1, 1, 3),
     replay(1, 3, 1),
     width(1, (3, 2)),
     width(1, (2, 4)),
@@ -158,10 +159,19 @@ BROKEN = [
     slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
     slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
     slice_(2).broken("full_reg <= 1'b1;", "begin full_reg <= 1'b1; valid_reg <= 1'b0; end", "withdrawn"),
-    replay(1, 2, 2).broken("rewind ? read_back : read_inc", "read_inc", "changed"),  # repeats another vector
+    replay(1, 2, 2).broken(
+        "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
+    ),  # repeats another vector
+    replay(1, 2, 2).broken("free || fill_reg != NEARLY", "1'b1", "changed"),  # overwrites beats
+    replay(1, 1, 3).broken("if (s_ready) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
+    replay(1, 1, 3).broken("!waits_reg || !valid_reg", "!waits_reg", "refused"),
     replay(1, 3, 1).broken("last_reg <= end_beat", "last_reg <= end_pass", "changed"),
     width(1, (3, 2)).broken("? from << (SW << g) : from", "? from << SW : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
+    width(1, (2, 4)).broken("!begun_reg || !valid_reg", "1'b1", "changed"),  # overwrites a beat that waits
+    width(1, (2, 4)).broken("if (!begun_reg) first_reg", "first_reg", "changed"),
+    width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
+    width(1, (2, 2), (3, 3)).broken("advance && COUNT > 1", "1'b0"),
     gather(1, 4, [(2, 1), (2, 2)]).broken("!full_reg[into_reg]", "1'b1", "changed"),
     fork(1, 2).broken("done_reg | m_ready", "m_ready", "created"),  # an output takes a beat twice
     fork(1, 2).broken("{COUNT{s_valid}} & ~done_reg", "{COUNT{s_valid}}", "created"),

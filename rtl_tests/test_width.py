@@ -67,6 +67,11 @@ class Groups:
         return both if whole or self.in_group == self.out_group else gcd(both, self.in_group, self.out_group)
 
     @property
+    def slots(self) -> bool:
+        """Whether output beats are whole input beats, at least two."""
+        return self.step == self.wide_in and min(self.counted(self.wide_out, self.out_group, 100)) > self.wide_in
+
+    @property
     def room(self) -> int:
         return self.wide_out if self.step in (self.wide_in, self.wide_out) else 2 * self.wide_out - self.step
 
@@ -108,7 +113,13 @@ class Groups:
         ins = np.cumsum([0, *self.counted(self.wide_in, self.in_group, cycles)])
         outs = np.cumsum([0, *self.counted(self.wide_out, self.out_group, cycles)])
         count = ins[np.cumsum(taken) - taken] - outs[np.cumsum(sent) - sent]
-        assert np.array_equal(s.ready, count <= self.room)
+        if self.slots:
+            # The first input beat of an output beat is always taken, others while nothing is offered.
+            made = outs[np.searchsorted(outs, ins, "right") - 1]
+            begins = (ins == made)[np.cumsum(taken) - taken]
+            assert np.array_equal(s.ready, begins | ~m.valid)
+        else:
+            assert np.array_equal(s.ready, count <= self.room)
         # An output beat follows the input beat with its last element, and the output beat before it.
         ins = np.cumsum(self.real(self.wide_in, self.in_group, cycles))
         outs = np.cumsum(self.real(self.wide_out, self.out_group, cycles))
@@ -134,6 +145,8 @@ def test_groups(tmp_path: Path) -> None:
         Groups(1, 4, 4, 10, 10),
         Groups(2, 4, 8, 10, 10),
         Groups(2, 8, 4, 10, 10),
+        Groups(2, 3, 12, 21, 21),  # last beats of three slots
+        Groups(2, 2, 6, 5, 5),  # all beats of three slots, with a lane that is not real
         Groups(2, 4, 8, 9, 9),  # a step that the group fills to less than half
         Groups(2, 2, 8, 12, 12),
         Groups(2, 4, 6, 9, 9),

@@ -199,13 +199,15 @@ class VectorWriter:
 
     def __init__(self, wire: Wire, result: Wire, length: int, repeat: int, sent: list[int]) -> None:
         self.wire, self.sent, self.repeated = wire, sent, repeat > 1
+        # A repeated beat is freed while it is multiplied for the last time; without memory, a cycle later.
+        self.early = repeat > 1 and length > 1
         self.depth = 4 if repeat == 1 and length > 2 else 2 * length
         self.clock = EnableClock(result)
 
     def _read(self, beat: int) -> int:
         """The last enabled cycle in which the place of a beat must not be overwritten."""
         if self.repeated:
-            return self.sent[beat] - 1
+            return self.sent[beat] - self.early
         return self.sent[beat - 1] if beat else -1
 
     def store_beats(self) -> bool:

@@ -11,12 +11,11 @@ enabled cycle t - lost. The last beat that left the unit tells `lost`: it is tak
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hlsgen.dataflow.units import Crop, PadBorder, Stream, TiledPool
+from hlsgen.dataflow.units import Crop, PadBorder, Stream, TiledPool, regrouped
 from hlsgen.numerics.fixed import Array
 
 #: A depth that no stream reaches.
@@ -151,10 +150,10 @@ def fifo(wire: Wire, result: Wire, depth: int) -> Process:
         yield
 
 
-def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int], room: int) -> Process:
-    """hg_width: `enters` and `leaves` say how many elements each beat of a period has. Both have the same sum.
+def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int], rooms: Sequence[int]) -> Process:
+    """hg_width: `enters` and `leaves` say how many elements each beat of a period has.
 
-    It takes a beat while it stores at most `room` elements.
+    It takes beat k of a period while it stores at most rooms[k] elements.
     """
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = stored = freed = left = made = 0
@@ -162,7 +161,7 @@ def width(wire: Wire, result: Wire, enters: Sequence[int], leaves: Sequence[int]
     while True:
         while k < len(due):
             t = due[k] + late if frozen else (due[k] if due[k] > t else t + 1)
-            while stored - freed > room:
+            while stored - freed > rooms[k % len(rooms)]:
                 while left == len(gone):
                     yield
                 if gone[left] >= t:
@@ -250,20 +249,21 @@ def take(wire: Wire, result: Wire, keeps: Sequence[bool]) -> Process:
         yield
 
 
-def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], int]:
-    """(enters, leaves, room) of `width` for the hg_width between two streams."""
+def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], list[int]]:
+    """(enters, leaves, rooms) of `width` for the hg_width between two streams."""
     take, send = source.lanes, result.lanes
-    both = math.gcd(take, send)
-    aligned = source.group % take == 0 and result.group % send == 0
-    equal = not aligned and source.group == result.group
-    step = both if aligned or equal else math.gcd(both, source.group, result.group)
-    more = -source.group % step if equal else 0
+    step, more = regrouped(source, result)
     room = send if step in (take, send) else 2 * send - step
     sides = []
     for stream in (source, result):
         whole = stream.group_beats - 1
         sides.append([stream.lanes] * whole + [stream.group + more - whole * stream.lanes])
-    return sides[0], sides[1], room
+    enters, leaves = sides
+    if step != take or leaves[-1] == take:
+        return enters, leaves, [room]
+    # Slots: the first beat of each that leaves has a place of its own, the others come when nothing waits.
+    slots = [[before, *range(take, size, take)] for before, size in zip([leaves[-1], *leaves], leaves, strict=False)]
+    return enters, leaves, [room for own in slots for room in own]
 
 
 def kept_beats(unit: Crop) -> list[bool]:

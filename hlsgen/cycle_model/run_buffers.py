@@ -138,7 +138,7 @@ def matrix(length: int, repeat: int, tail: int) -> Machine:
             over = k - depth
             if over >= 0 and (again or over):
                 last, pace, count = places.read(over if again else over - 1)
-                last -= again
+                last -= again and length > 1
                 if stands:
                     least, most = max(least, writes.cycle(last) + 1), 1
                 else:

@@ -294,10 +294,10 @@ def fifo(depth: int, delay: int = 1) -> Machine:
     return Machine(("fifo", depth, delay), run)
 
 
-def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
+def width(enters: Sequence[int], leaves: Sequence[int], rooms: Sequence[int]) -> Machine:
     """As `processes.width`. What it sends is due no earlier than in the cycle after the beat before."""
     small, whole = enters[0], leaves[0]
-    widens = set(enters) == {small} and set(leaves) == {room} and whole % small == 0
+    widens = set(enters) == {small} and set(leaves) == {whole} and whole % small == 0
     many = whole // small
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
@@ -322,6 +322,7 @@ def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
                 arrival.took(k - 1, t)
                 continue
             least = t + 1
+            room = rooms[k % len(rooms)]
             while stored - freed > room:
                 freed += leaves[left % len(leaves)]
                 left += 1
@@ -345,7 +346,7 @@ def width(enters: Sequence[int], leaves: Sequence[int], room: int) -> Machine:
                 sent += m - 1
         return Moved([taken], [out])
 
-    return Machine(("width", tuple(enters), tuple(leaves), room), run)
+    return Machine(("width", tuple(enters), tuple(leaves), tuple(rooms)), run)
 
 
 def _fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:

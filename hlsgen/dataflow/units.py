@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
@@ -53,6 +54,17 @@ class Stream:
 def stream_of(type_: IntType, lanes: int, elements: int, group: int) -> Stream:
     """The stream of a frame of so many elements."""
     return Stream(type_, lanes, elements // group * -(-group // lanes), group)
+
+
+def regrouped(source: Stream, result: Stream) -> tuple[int, int]:
+    """(step, more) of a change of lanes: all that is stored is whole steps of so many elements; groups that are equal
+    and end within a beat count `more` elements."""
+    both = math.gcd(source.lanes, result.lanes)
+    if source.group % source.lanes == 0 and result.group % result.lanes == 0:
+        return both, 0
+    if source.group == result.group:
+        return both, -source.group % both
+    return math.gcd(both, source.group, result.group), 0
 
 
 @dataclass(frozen=True)

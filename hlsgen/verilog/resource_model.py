@@ -34,8 +34,10 @@ from hlsgen.dataflow.units import (
     RescaleUnit,
     SelectLanes,
     SlidingWindow,
+    Stream,
     TiledPool,
     WidthConverter,
+    regrouped,
 )
 from hlsgen.dataflow.weighted_units import product_of, weight_bits, weight_words, worth_a_block
 from hlsgen.dataflow.workload import Folding, Workload
@@ -69,6 +71,18 @@ def buffer(words: int, width: int) -> Cost:
     if words * width <= 2048 and words <= 128:
         return Cost(lut=4 * -(-width // 3) * -(-words // 64))
     return memory(words, width, 2)
+
+
+def _width(source: Stream, result: Stream) -> float:
+    """Tables of hg_width."""
+    step, _ = regrouped(source, result)
+    if step == result.lanes:
+        # A multiplexer of the parts of a beat.
+        return 8 + result.bits * (1 + source.lanes // step / 3)
+    if step == source.lanes and result.group % result.lanes not in range(1, step + 1):
+        return 8 + 1.2 * result.lanes / step
+    # Each step that is stored goes to any place.
+    return (source.bits + 2 * result.bits) * (1.5 + math.log2(result.lanes / step) / 2)
 
 
 def _window(depth: int) -> float:
@@ -111,7 +125,9 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             cost += Cost(lut=windows * unit.pe * result.type.bits) + memory(words, unit.lanes * bits, style)
             if isinstance(unit, ConvUnit):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
-            return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
+            # A vector of one beat is repeated from a register.
+            again = unit.col_folds == 1 and unit.row_folds > 1
+            return cost + Cost(lut=40) + (Cost() if again else buffer(2 * unit.col_folds, source.bits))
         case SlidingWindow():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
             wide = unit.span.kernel[1]
@@ -145,7 +161,9 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             return Cost(lut=40.0 + result.bits)
         case RescaleUnit():
             return Cost()
-        case Port() | FloatKeyUnit() | WidthConverter() | FloatUnit() | JoinStreams() | ArgMaxUnit():
+        case WidthConverter():
+            return Cost(lut=_width(source, result))
+        case Port() | FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():
             return Cost(lut=float(source.bits + result.bits))
         case _:
             assert_never(unit)

@@ -60,7 +60,7 @@ module hg_mvu #(
 
     wire                        en = m_ready || !m_valid;
     wire [WINDOWS*SIMD*X_W-1:0] x;
-    wire                        x_valid, x_last;
+    wire                        x_valid, x_last, x_next;
     wire [PE*SIMD*W_W-1:0]      w;
 
     hg_replay #(
@@ -68,15 +68,15 @@ module hg_mvu #(
     ) replay (
         .clk(clk), .rst(rst),
         .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
-        .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(en)
+        .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(en), .next(x_next)
     );
 
-    // The weight word of the beat that comes next is read ahead.
-    reg  [AW-1:0] word_reg;
-    wire          take = x_valid && en;
-    wire [AW-1:0] word_inc  = (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
-    wire [AW-1:0] word_next = rst ? {AW{1'b0}} : take ? word_inc : word_reg;
-    always @(posedge clk) word_reg <= word_next;
+    // The weights of a beat are read at the edge at which it becomes x.
+    reg [AW-1:0] word_reg;
+    always @(posedge clk) begin
+        if (x_next) word_reg <= (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
+        if (rst) word_reg <= {AW{1'b0}};
+    end
 
     // Words that replace those of the file.
     wire                   we;
@@ -92,7 +92,7 @@ module hg_mvu #(
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .en(1'b1), .addr(word_next), .data(w),
+        .clk(clk), .en(en || !x_valid), .addr(word_reg), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 

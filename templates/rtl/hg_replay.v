@@ -6,9 +6,10 @@
 //             LENGTH  beats of a vector
 //             REPEAT  how often a vector is sent
 // Latency     2 cycles; one beat a cycle, no gap between repetitions or vectors
-// Contract    room for two vectors, beats are freed while they are sent for the last time;
-//             s_ready and m_* depend on registers only. `last` marks the last beat of a
-//             repetition.
+// Contract    room for two vectors; a beat is freed while it is sent for the last time or, if
+//             LENGTH is 1 and REPEAT is not (then there is no memory), when it was sent for the
+//             last time. s_ready and m_* depend on registers only. `last` marks the last beat of a
+//             repetition; next: a beat comes to the output at this edge.
 `default_nettype none
 module hg_replay #(
     parameter integer WIDTH  = 8,
@@ -23,72 +24,126 @@ module hg_replay #(
     output wire [WIDTH-1:0] m_data,
     output wire             m_last,
     output wire             m_valid,
-    input  wire             m_ready
+    input  wire             m_ready,
+    output wire             next
 );
-    localparam integer DEPTH = (REPEAT == 1 && LENGTH > 2) ? 4 : 2 * LENGTH;
-    localparam integer AW = $clog2(DEPTH);
-    localparam integer CW = $clog2(DEPTH + 1);
-    localparam integer LW = (LENGTH <= 1) ? 1 : $clog2(LENGTH);
     localparam integer RW = (REPEAT <= 1) ? 1 : $clog2(REPEAT);
-    localparam integer BACK = (REPEAT == 1) ? 0 : LENGTH - 1;
-    localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
-    localparam [AW-1:0] BACK_A = BACK[AW-1:0];
-    localparam [CW-1:0] FULL = DEPTH[CW-1:0];
-    localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
     localparam [RW-1:0] LAST_PASS = REPEAT[RW-1:0] - 1'b1;
 
-    reg [WIDTH-1:0] mem [0:DEPTH-1];
     reg [WIDTH-1:0] data_reg;
-    reg [AW-1:0]    write_reg, read_reg;
-    reg [CW-1:0]    fill_reg;     // beats stored and not freed
-    reg [CW-1:0]    ahead_reg;    // of these, beats that the reader has not passed yet
-    reg [LW-1:0]    beat_reg;
+    reg             valid_reg;
     reg [RW-1:0]    pass_reg;
-    reg             valid_reg, last_reg;
 
-    wire advance   = m_ready || !valid_reg;
-    wire push      = s_valid && s_ready;
-    wire read      = advance && ahead_reg != {CW{1'b0}};
-    wire end_beat  = beat_reg == LAST_BEAT;
-    wire end_pass  = pass_reg == LAST_PASS;
-    wire free      = read && end_pass;
-    wire rewind    = read && end_beat && !end_pass;
+    wire push     = s_valid && s_ready;
+    wire advance  = m_ready || !valid_reg;
+    wire end_pass = pass_reg == LAST_PASS;
 
-    assign s_ready = fill_reg != FULL;
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
-    assign m_last  = last_reg;
 
-    wire [AW-1:0] read_inc  = (read_reg == TOP) ? {AW{1'b0}} : read_reg + 1'b1;
-    wire [AW:0]   back      = {1'b0, read_reg} - {1'b0, BACK_A};
-    wire [AW-1:0] read_back = back[AW] ? back[AW-1:0] + DEPTH[AW-1:0] : back[AW-1:0];
-    wire [CW-1:0] fill_next = fill_reg + {{(CW-1){1'b0}}, push} - {{(CW-1){1'b0}}, free};
+    generate
+        if (LENGTH == 1 && REPEAT > 1) begin : register
+            // The vector that is sent, and one that waits for it.
+            reg [WIDTH-1:0] wait_reg;
+            reg             waits_reg;
+            wire            load = !valid_reg || (m_ready && end_pass);
 
-    always @(posedge clk) begin
-        if (push) begin
-            mem[write_reg] <= s_data;
-            write_reg <= (write_reg == TOP) ? {AW{1'b0}} : write_reg + 1'b1;
+            assign s_ready = !waits_reg || !valid_reg;
+            assign m_last  = 1'b1;
+            assign next    = advance && (waits_reg || (valid_reg && !end_pass));
+
+            always @(posedge clk) begin
+                if (s_ready) wait_reg <= s_data;
+                if (load) begin
+                    data_reg  <= wait_reg;
+                    valid_reg <= waits_reg;
+                end
+                if (s_ready || load) waits_reg <= push;
+                if (valid_reg && m_ready) pass_reg <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
+                if (rst) begin
+                    waits_reg <= 1'b0;
+                    valid_reg <= 1'b0;
+                    pass_reg  <= {RW{1'b0}};
+                end
+            end
+        end else begin : memory
+            localparam integer DEPTH = (REPEAT == 1 && LENGTH > 2) ? 4 : 2 * LENGTH;
+            localparam integer AW = $clog2(DEPTH);
+            localparam integer CW = $clog2(DEPTH + 1);
+            localparam integer LW = (LENGTH <= 1) ? 1 : $clog2(LENGTH);
+            localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
+            localparam [AW-1:0] HALF = LENGTH[AW-1:0];
+            localparam [CW-1:0] NEARLY = DEPTH[CW-1:0] - 1'b1;
+            localparam [CW-1:0] ONE = {{(CW-1){1'b0}}, 1'b1};
+            localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
+
+            reg [WIDTH-1:0] mem [0:DEPTH-1];
+            reg [AW-1:0]    write_reg, read_reg;
+            reg [CW-1:0]    fill_reg;     // beats stored and not freed
+            reg [CW-1:0]    fresh_reg;    // beats stored and never read
+            reg             ready_reg;    // fill_reg is not DEPTH
+            reg             some_reg;     // fresh_reg is not 0
+            reg             again_reg;    // all beats of this pass were read before
+            reg             half_reg;     // which half of the memory is read
+            reg [LW-1:0]    beat_reg;
+            reg             last_reg;
+
+            wire again    = REPEAT > 1 && again_reg;
+            wire able     = again || some_reg;
+            wire read     = advance && able;
+            wire first    = read && !again;
+            wire free     = read && end_pass;
+            wire end_beat = beat_reg == LAST_BEAT;
+
+            assign s_ready = ready_reg;
+            assign m_last  = last_reg;
+            assign next    = read;
+
+            // The next beat, the first one of this half or of the other one. A single pass goes around.
+            wire [AW-1:0] back = (half_reg != end_pass) ? HALF : {AW{1'b0}};
+
+            always @(posedge clk) begin
+                if (push) begin
+                    mem[write_reg] <= s_data;
+                    write_reg <= (write_reg == TOP) ? {AW{1'b0}} : write_reg + 1'b1;
+                end
+                if (advance) begin
+                    data_reg  <= mem[read_reg];
+                    last_reg  <= end_beat;
+                    valid_reg <= able;
+                end
+                if (read) begin
+                    read_reg <= (REPEAT > 1 && end_beat) ? back : read_reg + 1'b1;
+                    beat_reg <= end_beat ? {LW{1'b0}} : beat_reg + 1'b1;
+                    if (end_beat) begin
+                        pass_reg  <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
+                        again_reg <= !end_pass;
+                        half_reg  <= half_reg != end_pass;
+                    end
+                end
+                if (push != free) begin
+                    fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
+                    ready_reg <= free || fill_reg != NEARLY;
+                end
+                if (push != first) begin
+                    fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
+                    some_reg  <= push || fresh_reg != ONE;
+                end
+                if (rst) begin
+                    write_reg <= {AW{1'b0}};
+                    read_reg  <= {AW{1'b0}};
+                    fill_reg  <= {CW{1'b0}};
+                    fresh_reg <= {CW{1'b0}};
+                    ready_reg <= 1'b1;
+                    some_reg  <= 1'b0;
+                    again_reg <= 1'b0;
+                    half_reg  <= 1'b0;
+                    beat_reg  <= {LW{1'b0}};
+                    pass_reg  <= {RW{1'b0}};
+                    valid_reg <= 1'b0;
+                end
+            end
         end
-        if (read) begin
-            data_reg <= mem[read_reg];
-            last_reg <= end_beat;
-            read_reg <= rewind ? read_back : read_inc;
-            beat_reg <= end_beat ? {LW{1'b0}} : beat_reg + 1'b1;
-            if (end_beat) pass_reg <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
-        end
-        if (advance) valid_reg <= read;
-        fill_reg  <= fill_next;
-        ahead_reg <= rewind ? fill_next
-                            : ahead_reg + {{(CW-1){1'b0}}, push} - {{(CW-1){1'b0}}, read};
-        if (rst) begin
-            write_reg <= {AW{1'b0}};
-            read_reg  <= {AW{1'b0}};
-            fill_reg  <= {CW{1'b0}};
-            ahead_reg <= {CW{1'b0}};
-            beat_reg  <= {LW{1'b0}};
-            pass_reg  <= {RW{1'b0}};
-            valid_reg <= 1'b0;
-        end
-    end
+    endgenerate
 endmodule
 `default_nettype wire

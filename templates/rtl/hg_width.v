@@ -16,7 +16,9 @@
 //                      gcd(IN, OUT, IN_GROUP, OUT_GROUP) otherwise
 //               ROOM = OUT if STEP is IN or OUT, else 2 * OUT - STEP
 //             Equal groups that end within a beat count as if rounded up to a multiple of STEP, on
-//             both sides (the last beats have that many elements more).
+//             both sides (the last beats have that many elements more). Where an output beat is made
+//             of two or more whole input beats (hg_width_widen), the first of these is always taken
+//             and the others while no beat is offered: this differs behind shorter last beats only.
 // Contract    elements keep their order, first element in the low bits; a frame must be whole beats
 //             and groups on both sides (nothing is flushed).
 `default_nettype none
@@ -62,24 +64,7 @@ module hg_width #(
     localparam integer OUT_TAIL  = OUT_GROUP + ROUND - (OUT_BEATS - 1) * OUT;
     localparam integer OUT_REAL  = OUT_TAIL - ROUND;
 
-    // The store holds whole elements, the oldest in the low bits. It accepts an input beat
-    // whenever fewer than two output beats are complete, so neither side waits for the other.
-    localparam integer ROOM = (STEP == IN || STEP == OUT) ? OUT : 2 * OUT - STEP;
-    localparam integer CAPACITY = ROOM + IN;
-    // All counts are in steps.
-    localparam integer STEPS      = CAPACITY / STEP;
-    localparam integer IN_S       = IN / STEP;
-    localparam integer OUT_S      = OUT / STEP;
-    localparam integer IN_TAIL_S  = IN_TAIL / STEP;
-    localparam integer OUT_TAIL_S = OUT_TAIL / STEP;
-    localparam integer ROOM_S     = ROOM / STEP;
-    localparam integer CW = $clog2(STEPS + 1);
-
-    reg [CAPACITY*UNIT-1:0] store_reg;
-    reg [CW-1:0]            count_reg;
-
-    wire pop  = m_valid && m_ready;
-    wire push = s_valid && s_ready;
+    wire [OUT*UNIT-1:0] beat;
 
     // Which beat of a group comes next, where that matters.
     wire in_last, out_last;
@@ -92,7 +77,7 @@ module hg_width #(
             reg [W-1:0] beat_reg;
             assign in_last = beat_reg == LAST;
             always @(posedge clk) begin
-                if (push) beat_reg <= in_last ? {W{1'b0}} : beat_reg + 1'b1;
+                if (s_valid && s_ready) beat_reg <= in_last ? {W{1'b0}} : beat_reg + 1'b1;
                 if (rst) beat_reg <= {W{1'b0}};
             end
         end
@@ -104,52 +89,40 @@ module hg_width #(
             reg [W-1:0] beat_reg;
             assign out_last = beat_reg == LAST;
             always @(posedge clk) begin
-                if (pop) beat_reg <= out_last ? {W{1'b0}} : beat_reg + 1'b1;
+                if (m_valid && m_ready) beat_reg <= out_last ? {W{1'b0}} : beat_reg + 1'b1;
                 if (rst) beat_reg <= {W{1'b0}};
             end
         end
     endgenerate
 
-    wire [CW-1:0] more = in_last ? IN_TAIL_S[CW-1:0] : IN_S[CW-1:0];
-    wire [CW-1:0] less = out_last ? OUT_TAIL_S[CW-1:0] : OUT_S[CW-1:0];
-    wire [CW-1:0] kept = pop ? count_reg - less : count_reg;
-    wire [CAPACITY*UNIT-1:0] rest = out_last ? store_reg >> (OUT_TAIL * UNIT) : store_reg >> (OUT * UNIT);
-    wire [CAPACITY*UNIT-1:0] shifted = pop ? rest : store_reg;
     wire [OUT*UNIT-1:0] real_lanes = ~({OUT*UNIT{1'b1}} << (OUT_REAL * UNIT));
+    assign m_data = beat & (out_last ? real_lanes : {OUT*UNIT{1'b1}});
 
-    assign m_valid = count_reg >= less;
-    assign m_data  = store_reg[OUT*UNIT-1:0] & (out_last ? real_lanes : {OUT*UNIT{1'b1}});
-    assign s_ready = count_reg <= ROOM_S[CW-1:0];
-
-    // The new elements go behind those that are kept, at most ROOM: an input beat of one step to the
-    // place with that number, a longer one is shifted there by the bits of `kept`.
-    localparam integer SW   = STEP * UNIT;
-    localparam integer BITS = $clog2(ROOM_S + 1);
-    wire [CAPACITY*UNIT-1:0] placed, store_next;
-    wire [STEPS-1:0]         stays;
-    genvar g;
     generate
-        if (IN_S == 1) begin : one_step
-            assign placed = {STEPS{s_data}};
-        end else begin : more_steps
-            wire [(BITS+1)*CAPACITY*UNIT-1:0] moved;
-            assign moved[0 +: CAPACITY*UNIT] = {{ROOM*UNIT{1'b0}}, s_data};
-            for (g = 0; g < BITS; g = g + 1) begin : distance
-                wire [CAPACITY*UNIT-1:0] from = moved[g*CAPACITY*UNIT +: CAPACITY*UNIT];
-                assign moved[(g+1)*CAPACITY*UNIT +: CAPACITY*UNIT] = kept[g] ? from << (SW << g) : from;
-            end
-            assign placed = moved[BITS*CAPACITY*UNIT +: CAPACITY*UNIT];
-        end
-        for (g = 0; g < STEPS; g = g + 1) begin : place
-            assign stays[g] = (IN_S == 1) ? kept != g : g < ROOM_S && kept > g;
-            assign store_next[g*SW +: SW] = stays[g] ? shifted[g*SW +: SW] : placed[g*SW +: SW];
+        if (STEP == OUT) begin : narrower
+            hg_width_narrow #(.WIDTH(OUT*UNIT), .COUNT(IN / OUT), .TAIL(IN_TAIL / OUT)) narrow (
+                .clk(clk), .rst(rst),
+                .s_data(s_data), .s_last(in_last), .s_valid(s_valid), .s_ready(s_ready),
+                .m_data(beat), .m_valid(m_valid), .m_ready(m_ready)
+            );
+        end else if (STEP == IN && OUT_TAIL > IN) begin : wider
+            wire unused = &{1'b0, in_last};
+            hg_width_widen #(
+                .WIDTH(IN*UNIT), .COUNT(OUT / IN), .TAIL(OUT_TAIL / IN), .BEATS(OUT_BEATS)
+            ) widen (
+                .clk(clk), .rst(rst), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
+                .m_data(beat), .m_valid(m_valid), .m_ready(m_ready)
+            );
+        end else begin : gearbox
+            hg_width_gearbox #(
+                .WIDTH(STEP*UNIT), .IN(IN / STEP), .OUT(OUT / STEP),
+                .IN_TAIL(IN_TAIL / STEP), .OUT_TAIL(OUT_TAIL / STEP)
+            ) box (
+                .clk(clk), .rst(rst),
+                .s_data(s_data), .s_last(in_last), .s_valid(s_valid), .s_ready(s_ready),
+                .m_data(beat), .m_last(out_last), .m_valid(m_valid), .m_ready(m_ready)
+            );
         end
     endgenerate
-
-    always @(posedge clk) begin
-        store_reg <= push ? store_next : shifted;
-        count_reg <= push ? kept + more : kept;
-        if (rst) count_reg <= {CW{1'b0}};
-    end
 endmodule
 `default_nettype wire

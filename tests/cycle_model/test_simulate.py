@@ -102,7 +102,15 @@ def test_the_seeds_reach_everything() -> None:
 @pytest.mark.sim
 def test_widths(tmp_path: Path) -> None:
     """Groups that end within a beat, equal and not."""
-    for channels, lanes in [(5, (2, 4, 3)), (3, (2, 2, 1)), (7, (4, 6, 2)), (9, (6, 4, 8)), (1, (2, 2, 2))]:
+    for channels, lanes in [
+        (5, (2, 4, 3)),
+        (3, (2, 2, 1)),
+        (7, (4, 6, 2)),
+        (9, (6, 4, 8)),
+        (1, (2, 2, 2)),
+        (8, (1, 3, 9)),
+        (11, (2, 8, 2)),
+    ]:
         net = Net()
         x = net.start(Image("", 4, 3, channels, lanes[0]))
         for n in lanes[1:]:
@@ -110,6 +118,17 @@ def test_widths(tmp_path: Path) -> None:
         x = net.add(WidthConverter(), [x], Image("", 1, 1, 12 * channels, 4))[0]
         for ready in ([], [False, False, True], [False] * 15 + [True]):
             compare(net.finish(x) if ready == [] else net.nodes, None, ready, tmp_path)
+
+
+@pytest.mark.sim
+def test_vectors_of_a_beat(tmp_path: Path) -> None:
+    """They are repeated from a register; the one after the next is taken when the first is gone."""
+    for passes in (1, 2, 5):
+        net = Net()
+        x = net.start(Image("", 2, 3, 4, 4))
+        net.finish(net.add(matrix(2 * passes, 4, 2, 4, 6), [x], Image("", 2, 3, 2 * passes, 2))[0])
+        for ready in ([], [False, True], [False] * 7 + [True, True]):
+            compare(net.nodes, None, ready, tmp_path)
 
 
 @pytest.mark.sim

@@ -1,0 +1,82 @@
+// hg_width_gearbox: beats of OUT from beats of IN steps, at any ratio.
+//
+// Purpose     of hg_width, where neither side is whole beats of the other.
+// Parameters  WIDTH     bits of a step
+//             IN, OUT   steps of an input and of an output beat
+//             IN_TAIL   steps that are taken from an input beat with s_last
+//             OUT_TAIL  steps that leave with an output beat with m_last
+// Latency     as hg_width says
+// Contract    m_last says which output beat comes next; s_last, m_last depend on registers only.
+`default_nettype none
+module hg_width_gearbox #(
+    parameter integer WIDTH    = 2,
+    parameter integer IN       = 3,
+    parameter integer OUT      = 2,
+    parameter integer IN_TAIL  = IN,
+    parameter integer OUT_TAIL = OUT
+) (
+    input  wire                 clk,
+    input  wire                 rst,
+    input  wire [IN*WIDTH-1:0]  s_data,
+    input  wire                 s_last,
+    input  wire                 s_valid,
+    output wire                 s_ready,
+    output wire [OUT*WIDTH-1:0] m_data,
+    input  wire                 m_last,
+    output wire                 m_valid,
+    input  wire                 m_ready
+);
+    // The store holds whole steps, the oldest in the low bits. It accepts an input beat
+    // whenever fewer than two output beats are complete, so neither side waits for the other.
+    localparam integer ROOM  = (IN == 1 || OUT == 1) ? OUT : 2 * OUT - 1;
+    localparam integer STEPS = ROOM + IN;
+    localparam integer CW    = $clog2(STEPS + 1);
+    localparam integer BITS  = $clog2(ROOM + 1);
+
+    reg [STEPS*WIDTH-1:0] store_reg;
+    reg [CW-1:0]          count_reg;
+
+    wire pop  = m_valid && m_ready;
+    wire push = s_valid && s_ready;
+
+    wire [CW-1:0] more = s_last ? IN_TAIL[CW-1:0] : IN[CW-1:0];
+    wire [CW-1:0] less = m_last ? OUT_TAIL[CW-1:0] : OUT[CW-1:0];
+    wire [CW-1:0] kept = pop ? count_reg - less : count_reg;
+    wire [STEPS*WIDTH-1:0] rest = m_last ? store_reg >> (OUT_TAIL * WIDTH) : store_reg >> (OUT * WIDTH);
+    wire [STEPS*WIDTH-1:0] shifted = pop ? rest : store_reg;
+
+    assign m_valid = count_reg >= less;
+    assign m_data  = store_reg[OUT*WIDTH-1:0];
+    assign s_ready = count_reg <= ROOM[CW-1:0];
+
+    // The new elements go behind those that are kept, at most ROOM: an input beat of one step to the
+    // place with that number, a longer one is shifted there by the bits of `kept`.
+    wire [STEPS*WIDTH-1:0] placed, store_next;
+    wire [STEPS-1:0]       stays;
+    genvar g;
+    generate
+        if (IN == 1) begin : one_step
+            assign placed = {STEPS{s_data}};
+        end else begin : more_steps
+            wire [(BITS+1)*STEPS*WIDTH-1:0] moved;
+            assign moved[0 +: STEPS*WIDTH] = {{ROOM*WIDTH{1'b0}}, s_data};
+            for (g = 0; g < BITS; g = g + 1) begin : distance
+                wire [STEPS*WIDTH-1:0] from = moved[g*STEPS*WIDTH +: STEPS*WIDTH];
+                assign moved[(g+1)*STEPS*WIDTH +: STEPS*WIDTH] = kept[g] ? from << (WIDTH << g) : from;
+            end
+            assign placed = moved[BITS*STEPS*WIDTH +: STEPS*WIDTH];
+        end
+        for (g = 0; g < STEPS; g = g + 1) begin : place
+            assign stays[g] = (IN == 1) ? kept != g : g < ROOM && kept > g;
+            assign store_next[g*WIDTH +: WIDTH] = stays[g] ? shifted[g*WIDTH +: WIDTH]
+                                                           : placed[g*WIDTH +: WIDTH];
+        end
+    endgenerate
+
+    always @(posedge clk) begin
+        store_reg <= push ? store_next : shifted;
+        count_reg <= push ? kept + more : kept;
+        if (rst) count_reg <= {CW{1'b0}};
+    end
+endmodule
+`default_nettype wire

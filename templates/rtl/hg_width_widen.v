@@ -1,0 +1,84 @@
+// hg_width_widen: beats that are put together from whole input beats.
+//
+// Purpose     of hg_width: COUNT input beats side by side, the first in the low bits.
+// Parameters  WIDTH  bits of an input beat
+//             COUNT  input beats in an output beat, at least 2
+//             TAIL   input beats in the last output beat of a group, 2 to COUNT; what is behind them
+//                    is not defined
+//             BEATS  output beats of a group
+// Latency     1 cycle from the last input beat of an output beat
+// Contract    no multiplexers: the first beat waits in a register of its own while an output beat is
+//             offered, and is always taken; the others are taken while none is offered.
+//             s_ready and m_* depend on registers only.
+`default_nettype none
+module hg_width_widen #(
+    parameter integer WIDTH = 4,
+    parameter integer COUNT = 3,
+    parameter integer TAIL  = 2,
+    parameter integer BEATS = 2
+) (
+    input  wire                   clk,
+    input  wire                   rst,
+    input  wire [WIDTH-1:0]       s_data,
+    input  wire                   s_valid,
+    output wire                   s_ready,
+    output wire [COUNT*WIDTH-1:0] m_data,
+    output wire                   m_valid,
+    input  wire                   m_ready
+);
+    localparam integer CW = $clog2(COUNT);
+    localparam integer COUNT_1 = COUNT - 1, TAIL_1 = TAIL - 1;
+
+    reg [WIDTH-1:0] first_reg;
+    reg [CW-1:0]    place_reg;
+    reg             begun_reg;    // place_reg is not 0
+    reg             valid_reg;
+
+    wire push = s_valid && s_ready;
+    wire last, short;
+
+    assign s_ready = !begun_reg || !valid_reg;
+    assign m_valid = valid_reg;
+
+    generate
+        if (TAIL == COUNT || BEATS == 1) begin : alike
+            assign short = TAIL < COUNT;
+        end else begin : group
+            localparam integer W = $clog2(BEATS);
+            localparam [W-1:0] LAST = BEATS[W-1:0] - 1'b1;
+            reg [W-1:0] beat_reg;
+            assign short = beat_reg == LAST;
+            always @(posedge clk) begin
+                if (push && last) beat_reg <= short ? {W{1'b0}} : beat_reg + 1'b1;
+                if (rst) beat_reg <= {W{1'b0}};
+            end
+        end
+    endgenerate
+    assign last = place_reg == (short ? TAIL_1[CW-1:0] : COUNT_1[CW-1:0]);
+
+    always @(posedge clk) begin
+        if (!begun_reg) first_reg <= s_data;
+        if (push) begin
+            place_reg <= last ? {CW{1'b0}} : place_reg + 1'b1;
+            begun_reg <= !last;
+        end
+        valid_reg <= (push && last) || (valid_reg && !m_ready);
+        if (rst) begin
+            place_reg <= {CW{1'b0}};
+            begun_reg <= 1'b0;
+            valid_reg <= 1'b0;
+        end
+    end
+
+    genvar g;
+    generate
+        for (g = 0; g < COUNT; g = g + 1) begin : slot
+            localparam integer G = (g == 0) ? 1 : g;
+            reg [WIDTH-1:0] data_reg;
+            always @(posedge clk)
+                if (!valid_reg && place_reg == G[CW-1:0]) data_reg <= (g == 0) ? first_reg : s_data;
+            assign m_data[g*WIDTH +: WIDTH] = data_reg;
+        end
+    endgenerate
+endmodule
+`default_nettype wire
