@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hlsgen.cycle_model.units import traits
+from hlsgen.dataflow.units import INPUT as INPUT
 from hlsgen.dataflow.units import Node
 from hlsgen.numerics.fixed import Array
 
-#: Names of the streams outside.
-INPUT, OUTPUT = "input", "output"
+#: The stream that the output port sends.
+OUTPUT = "output"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
+    INPUT,
     ArgMaxUnit,
     FloatKeyUnit,
     FloatUnit,
@@ -57,7 +58,7 @@ def start(b: NetworkBuilder) -> None:
     stream = stream_of(graph.input.type, lanes, graph.input.size, group)
     if isinstance(graph.input.encoding, FloatKey):
         stream = replace(stream, type=FLOAT_WORD)
-    b.deliver(0, b.append("s_axis", Port(), [NamedStream("input", stream)], stream))
+    b.deliver(0, b.append("s_axis", Port(), [NamedStream(INPUT, stream)], stream))
 
 
 def _input_lanes(b: NetworkBuilder) -> tuple[int, int]:

@@ -67,6 +67,10 @@ def regrouped(source: Stream, result: Stream) -> tuple[int, int]:
     return math.gcd(both, source.group, result.group), 0
 
 
+#: The stream that the input port takes.
+INPUT = "input"
+
+
 @dataclass(frozen=True)
 class Port:
     """The input or the output of the core: AXI4-Stream outside, a stream inside."""

@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
+    INPUT,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -43,23 +44,26 @@ from hlsgen.dataflow.weighted_units import product_of, weight_bits, weight_words
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
+from hlsgen.verilog.dot_sizes import dot_tables
 
 #: How weights are held, by option: STYLE of hg_weights.
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}
 #: Widest input beat of a layer, in bits, that costs nothing but its registers.
 WIDE_BEAT = 1024
-#: Tables that one block memory of 18 Kbit is worth, where the tools choose.
-BLOCK_LUT = 150
+#: Bits of constants for which a block memory of 18 Kbit is taken, where the tools choose.
+BLOCK_BITS = 8200
+#: Tables of an accumulator, to a bit of it; and what counts beats, words and frames in a matrix unit.
+ACCUMULATOR, CONTROL = 1.2, 70
 
 
 def memory(words: int, width: int, style: int = 0) -> Cost:
-    """Cost of a memory with one read port; style as in hg_weights."""
-    # Yosys maps tables of constants in the midst of other logic at about a LUT for 14 bits.
-    tables = 1.6 * width if words <= 64 else words * width / 14
+    """Cost of a memory of constants; style as in hg_weights."""
+    # A bit is a function of the address, and of up to four words often that of another bit.
+    tables = 0.0 if words <= 2 else min(width, 14.0) if words <= 4 else width * (1.0 if words <= 64 else words / 28)
     # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
     shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
     blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
-    if style == 1 or (style == 0 and tables <= blocks * BLOCK_LUT):
+    if style == 1 or (style == 0 and words * width <= blocks * BLOCK_BITS):
         return Cost(lut=tables)
     return Cost(bram=blocks)
 
@@ -90,28 +94,11 @@ def _window(depth: int) -> float:
     return 60 + 6 * math.log2(max(2, depth))
 
 
-def product_tables(x_bits: int, w_bits: int) -> float:
-    """Tables of a product of codes and weights, with its share of the sums: hg_dot_booth or hg_dot_table."""
-    if w_bits > 1 and x_bits + w_bits <= (6 if w_bits > 2 else 5):
-        return 2.2 * (x_bits + w_bits)
-    # A digit of the weights is a row of x_bits + 2, which grows while four are summed; a last one of one bit is less.
-    rows = 1.25 * (x_bits + 2) + 3
-    return rows * (w_bits // 2) + (rows - 1.25) * (w_bits % 2)
-
-
-def multipliers(x: IntType, bits: int, product: Product, count: int, dsp: bool) -> Cost:
-    """Cost of so many multipliers of codes and weights of `bits`, with their share of the adder tree."""
-    match product:
-        case Product.AGREEMENTS:
-            return Cost(lut=0.6 * count)
-        case Product.BIPOLAR:
-            return Cost(lut=(1.25 * x.bits + 5) * count)
-        case Product.INTEGER if dsp and worth_a_block(x, bits, product):
-            return Cost(lut=2.0 * count, dsp=count)
-        case Product.INTEGER:
-            return Cost(lut=product_tables(x.bits, bits) * count)
-        case _:
-            assert_never(product)
+def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: bool) -> Cost:
+    """Cost of so many rows of products of codes and weights of `bits`, with their sums."""
+    if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
+        return Cost(lut=2.0 * rows * simd, dsp=rows * simd)
+    return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
 
 
 def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
@@ -121,13 +108,14 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
         case MatVec() | ConvUnit():
             bits, words = weight_bits(unit), weight_words(unit)
             windows = unit.windows if isinstance(unit, MatVec) else 1
-            cost = multipliers(source.type, bits, unit.product, windows * unit.lanes, dsp)
-            cost += Cost(lut=windows * unit.pe * result.type.bits) + memory(words, unit.lanes * bits, style)
+            cost = multipliers(source.type, bits, unit.product, windows * unit.pe, unit.lanes // unit.pe, dsp)
+            cost += Cost(lut=ACCUMULATOR * windows * unit.pe * result.type.bits)
+            cost += memory(words, unit.lanes * bits, style)
             if isinstance(unit, ConvUnit):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
             # A vector of one beat is repeated from a register.
             again = unit.col_folds == 1 and unit.row_folds > 1
-            return cost + Cost(lut=40) + (Cost() if again else buffer(2 * unit.col_folds, source.bits))
+            return cost + Cost(lut=CONTROL) + (Cost() if again else buffer(2 * unit.col_folds, source.bits))
         case SlidingWindow():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
             wide = unit.span.kernel[1]
@@ -138,8 +126,8 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             return sum((buffer(words, source.bits) for _ in range(unit.rows * wide)), place)
         case GroupedMatVec():
             bits, words = weight_bits(unit), weight_words(unit)
-            cost = multipliers(source.type, bits, unit.product, unit.lanes, dsp)
-            return cost + Cost(lut=unit.pe * result.type.bits) + memory(words, unit.lanes * bits, style)
+            cost = multipliers(source.type, bits, unit.product, unit.pe, unit.lanes // unit.pe, dsp)
+            return cost + Cost(lut=ACCUMULATOR * unit.pe * result.type.bits) + memory(words, unit.lanes * bits, style)
         case ReduceTree():
             return Cost(lut=1.5 * unit.taps * result.bits)
         case PoolUnit():
@@ -163,7 +151,10 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             return Cost()
         case WidthConverter():
             return Cost(lut=_width(source, result))
-        case Port() | FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():
+        case Port():
+            # A register, and a counter of beats; the port that sends holds two beats.
+            return Cost(lut=4.0 if node.inputs == (INPUT,) else 19 + 0.7 * result.bits)
+        case FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():
             return Cost(lut=float(source.bits + result.bits))
         case _:
             assert_never(unit)
@@ -191,7 +182,7 @@ def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, s
         layer, product = work.layer, product_of(work.layer)
         low, high = int(layer.weight.min()), int(layer.weight.max())
         bits = IntType(min(low, -1), high).bits if product is Product.INTEGER else 1
-        total += multipliers(layer.source.type, bits, product, pe * simd, dsp)
+        total += multipliers(layer.source.type, bits, product, pe, simd, dsp)
         total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style)
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
         total += Cost(lut=_rotation(work, pe, simd))
@@ -204,9 +195,9 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     x_bits, product = layer.source.type.bits, product_of(layer)
     low, high = int(layer.weight.min()), int(layer.weight.max())
     w_bits = IntType(low, high).bits if product is Product.INTEGER else 1
-    multiplier = 0.5 if product is Product.AGREEMENTS else product_tables(x_bits, w_bits)
     beat = work.columns_at_once(simd) * x_bits
-    tables = pe * simd * multiplier + pe * layer.result.type.bits * 3 + max(0, beat - WIDE_BEAT) * 2
+    tables = pe * dot_tables(simd, x_bits, w_bits, product)
+    tables += pe * layer.result.type.bits * 3 + max(0, beat - WIDE_BEAT) * 2
     return tables + _rotation(work, pe, simd)
 
 
