@@ -28,6 +28,8 @@ _MAX_STEPS = 1023
 #: Memories of fewer words or fewer bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
+#: Inputs that are compared at a time.
+_PORTION = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +119,8 @@ class Correct:
         cells = cell + np.arange(max(0, int(more.max())) + 1)[:, None, None]
         cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
         points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
-        return np.asarray(np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi))
+        points = np.concatenate([points, points - 1])
+        return np.clip(points, steps.lo, steps.hi, out=points)
 
 
 def equal(found: Correct, steps: ThresholdTable) -> bool:
@@ -129,7 +132,11 @@ def equal(found: Correct, steps: ThresholdTable) -> bool:
     if (found.apply(corners) != steps.apply(corners)).any():
         return False
     jumps = found.jumps(steps)
-    return jumps is not None and bool((found.apply(jumps) == steps.apply(jumps)).all())
+    if jumps is None:
+        return False
+    rows = max(1, _PORTION // steps.sets)
+    parts = (jumps[start : start + rows] for start in range(0, len(jumps), rows))
+    return all((found.apply(part) == steps.apply(part)).all() for part in parts)
 
 
 def _build(steps: ThresholdTable, fits: list[Fit], folded: bool) -> Correct:
