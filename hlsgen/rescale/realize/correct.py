@@ -28,6 +28,8 @@ _MAX_STEPS = 1023
 #: Memories of fewer words or fewer bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
+#: Sets that are fitted first: a few together take no longer than one.
+_FIRST = 8
 #: Inputs that are compared at a time.
 _PORTION = 1 << 18
 
@@ -198,9 +200,9 @@ def _cheapest(steps: ThresholdTable, s: int, fits: list[Fit]) -> Fit | None:
     return None if best is None else best[1]
 
 
-def _portions(sets: int) -> Iterator[range]:
-    """All sets, in portions that double: if there is no realization, one of the first sets mostly shows it."""
-    start, count = 0, 1
+def _portions(sets: int, first: int = 1) -> Iterator[range]:
+    """All sets, in portions that double: if there is no realization, one of the `first` sets mostly shows it."""
+    start, count = 0, first
     while start < sets:
         yield range(start, min(sets, start + count))
         start, count = start + count, 2 * count
@@ -264,7 +266,7 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
 def _folded_fits(inner: list[Array], first: int, last: int, coarse: int) -> list[Fit] | None:
     """The fits of all sets with the same buckets; None if a set has none, or they need too many cells."""
     fits: list[Fit] = []
-    for portion in _portions(len(inner)):
+    for portion in _portions(len(inner), _FIRST):
         varied = [s for s in portion if len(inner[s])]
         solved = fit_buckets([Buckets(inner[s], first, last, coarse) for s in varied], True) if varied else []
         own = dict(zip(varied, solved, strict=True))
