@@ -98,8 +98,7 @@ def run(
     """
     found, codes = _opened(directory, x, backend, round_input)
     if backend == "reference":
-        results = reference.run_layers(found.graph, codes)
-        outputs = results[-1] if results else codes
+        outputs = reference.run_output(found.graph, codes)
     else:
         outputs = run_hardware(found, Path(directory), codes, backend, allow_changed=allow_changed)
     return reference.decode_output(found.graph, outputs)

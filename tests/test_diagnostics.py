@@ -86,6 +86,14 @@ def doubled(times: int) -> Net:
     return net.node("Add", "x", net.last).quant()
 
 
+def many_large() -> onnx.ModelProto:
+    """Tensors that are each small enough."""
+    net = Net((1, 1 << 12, 1 << 12))
+    for _ in range(33):
+        net.quant()
+    return net.model()
+
+
 def subgraph() -> Net:
     body = helper.make_graph([], "body", [], [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])])
     cond = np.array(True)
@@ -178,7 +186,8 @@ CASES: dict[str, tuple[Any, ...]] = {
     "huge dimensions": ("HG004", "c0", lambda: edited(quantizer(), raw(dims=[1 << 40, 1 << 40]))),
     "huge input": ("HG004", "x", lambda: Net((1, 1 << 20, 1 << 20)).quant().model()),
     "too many dimensions": ("HG004", "x", lambda: Net((1,) * 70).quant().model()),
-    "huge result": ("HG004", "fc", lambda: Net((1 << 12, 1)).quant().linear(1 << 12, 1).model()),
+    "huge result": ("HG004", "fc", lambda: Net((1 << 13, 1)).quant().linear(1 << 12, 1).model()),
+    "huge tensors together": ("HG004", "elements together", many_large),
     "ConstantOfShape bomb": ("HG004", "bomb", lambda: bomb("ConstantOfShape", np.array([1 << 20, 1 << 20]))),
     "Expand bomb": ("HG004", "bomb", lambda: bomb("Expand", ONES, np.array([1 << 20, 1 << 20, 4]))),
     "Tile bomb": ("HG004", "bomb", lambda: bomb("Tile", ONES, np.array([1 << 40]))),

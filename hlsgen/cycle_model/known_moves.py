@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 
-from hlsgen.cycle_model.run_processes import Machine, Moved, Wire
+from hlsgen.cycle_model.run_processes import Machine, Moved
+from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Runs
 
 #: At most so many runs are kept; then it begins anew.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlsgen.cycle_model.run_processes import Arrivals, Clock, Machine, Memory, Moved, Wire, before
+from hlsgen.cycle_model.run_processes import Clock, Machine, Memory, Moved, before
+from hlsgen.cycle_model.run_wires import Arrivals, Progression, Wire
 from hlsgen.cycle_model.runs import Cursor, Repeated, Runs, latest
 
 
@@ -134,7 +135,8 @@ def matrix(length: int, repeat: int, tail: int) -> Machine:
                     busy = sent.last()
                     arrival.took(k - 1, t)
                     continue
-            least, fixed, most = t + 1, list[tuple[int, int]](), length - place
+            fixed: list[Progression] = []
+            least, most = t + 1, length - place
             over = k - depth
             if over >= 0 and (again or over):
                 last, pace, count = places.read(over if again else over - 1)

@@ -18,7 +18,8 @@ import numpy as np
 
 from hlsgen.cycle_model import run_processes
 from hlsgen.cycle_model.line_buffers import span
-from hlsgen.cycle_model.run_processes import Machine, Wire
+from hlsgen.cycle_model.run_processes import Machine
+from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Cursor, Runs, alike, same
 from hlsgen.cycle_model.units import TimingModel
 from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hlsgen.cycle_model.run_wires import Arrivals, Progression, Wire, together
 from hlsgen.cycle_model.runs import ENDLESS, Cursor, Pattern, Runs, latest
 
 
@@ -48,47 +49,6 @@ class Machine:
     kind: Hashable
     run: Callable[[Sequence[Wire], Sequence[Wire]], Moved]
     memory: Memory | None = None
-
-
-class Wire:
-    """A stream between two units, as in `processes.Wire`."""
-
-    __slots__ = ("consumer", "due", "frozen", "guess", "name", "producer", "taken")
-
-    def __init__(self, name: str, frozen: bool) -> None:
-        self.name, self.frozen = name, frozen
-        self.due, self.taken = Runs(), Runs()
-        self.guess: Runs | None = None
-        self.producer = self.consumer = -1
-
-
-class Arrivals:
-    """When the beats of a wire can be taken, by the consumer that says when it took those before."""
-
-    __slots__ = ("cursor", "frozen", "late", "wire")
-
-    def __init__(self, wire: Wire) -> None:
-        self.wire, self.frozen, self.cursor, self.late = wire, wire.frozen, Cursor(wire.due), 0
-
-    def next(self, k: int) -> tuple[tuple[int, int], int]:
-        """((first, step), count) of the beats from number k on; `first` holds only for beat k if the wire is frozen."""
-        first, step, count = self.cursor.read(k)
-        return (first + self.late, step), count
-
-    def took(self, k: int, cycle: int) -> None:
-        """Beat k was taken."""
-        if self.frozen:
-            self.late = cycle - self.cursor.read(k)[0]
-
-    def earliest(
-        self, k: int, least: int, fixed: list[tuple[int, int]], gap: int = 1, most: int = ENDLESS
-    ) -> tuple[int, int, int]:
-        """`runs.latest` for the beats from number k on, with what else they wait for."""
-        pair, count = self.next(k)
-        count = min(count, most)
-        if self.frozen:
-            return latest(least, gap, count, fixed, [pair])
-        return latest(least, gap, count, [pair, *fixed])
 
 
 class Clock:
@@ -207,11 +167,7 @@ def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
         beats = min(wire.due.count for wire in ins)
         k, t = 0, -1
         while k < beats:
-            count, fixed, moving = marks.left, list[tuple[int, int]](), list[tuple[int, int]]()
-            for arrival in arrivals:
-                pair, more = arrival.next(k)
-                count = min(count, more)
-                (moving if arrival.frozen else fixed).append(pair)
+            count, fixed, moving = together(arrivals, k, marks.left)
             first, step, m = latest(t + 1, gap, count, fixed, moving)
             t = clock.enabled(first)
             m = before(clock.stop(), t, step, m) if t == first else 1
@@ -223,7 +179,8 @@ def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
             k += m
             t += (m - 1) * step
             for arrival in arrivals:
-                arrival.took(k - 1, t)
+                if arrival.frozen:
+                    arrival.took(k - 1, t)
         return Moved([taken] * len(ins), [out])
 
     return Machine(("pipeline", latency, *gives.parts, gap), run)
@@ -240,11 +197,8 @@ def hold(gives: Pattern) -> Machine:
         beats = min(wire.due.count for wire in ins)
         k, t = 0, -1
         while k < beats:
-            count, least, fixed, moving = marks.left, t + 1, list[tuple[int, int]](), list[tuple[int, int]]()
-            for arrival in arrivals:
-                pair, more = arrival.next(k)
-                count = min(count, more)
-                (moving if arrival.frozen else fixed).append(pair)
+            count, fixed, moving = together(arrivals, k, marks.left)
+            least = t + 1
             if 0 < out.count <= gone.runs.count:
                 left, pace, more = gone.read(out.count - 1)
                 if marks.value:
@@ -261,7 +215,8 @@ def hold(gives: Pattern) -> Machine:
             k += m
             t += (m - 1) * step
             for arrival in arrivals:
-                arrival.took(k - 1, t)
+                if arrival.frozen:
+                    arrival.took(k - 1, t)
         return Moved([taken] * len(ins), [out])
 
     return Machine(("hold", *gives.parts), run)
@@ -277,7 +232,8 @@ def fifo(depth: int, delay: int = 1) -> Machine:
         beats, k, t = ins[0].due.count, 0, -1
         gap = 1 + delay if depth == 1 else 1
         while k < beats:
-            fixed, most = list[tuple[int, int]](), ENDLESS
+            fixed: list[Progression] = []
+            most = ENDLESS
             if k < depth:
                 most = depth - k
             elif gone is not None and guess is not None and k - depth < guess.count:
@@ -355,7 +311,8 @@ def _fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
     guesses = [(wire.guess, Cursor(wire.guess)) for wire in outs if wire.guess is not None]
     beats, k, t = ins[0].due.count, 0, -1
     while k < beats:
-        fixed, most = list[tuple[int, int]](), ENDLESS
+        fixed: list[Progression] = []
+        most = ENDLESS
         for guess, gone in guesses:
             if k < guess.count:
                 left, pace, count = gone.read(k)
@@ -385,7 +342,8 @@ def route(order: Pattern, count: int) -> Machine:
         gone = None if guess is None else Cursor(guess)
         marks, t, last = order.begin(), -1, [-1] * count
         while True:
-            turn, most, fixed, k = marks.value, marks.left, list[tuple[int, int]](), len(out)
+            fixed: list[Progression] = []
+            turn, most, k = marks.value, marks.left, len(out)
             if turn >= 0 or marks.first:
                 wire = max(turn, 0)
                 at = taken[wire].count

@@ -89,25 +89,35 @@ class Runs:
 class Cursor:
     """Reads a sequence forwards."""
 
-    __slots__ = ("at", "runs")
+    __slots__ = ("_first", "_start", "_step", "_stop", "at", "runs")
 
     def __init__(self, runs: Runs) -> None:
         self.runs, self.at = runs, 0
+        # Of a run that others follow, which thus stays as it is.
+        self._first = self._step = self._start = self._stop = 0
 
     def read(self, k: int) -> tuple[int, int, int]:
         """(number k, step, how many numbers of this run are left, number k included)."""
+        if k < self._stop:
+            step = self._step
+            return self._first + (k - self._start) * step, step, self._stop - k
         runs, at = self.runs, self.at
         starts = runs.starts
-        while at + 1 < len(starts) and starts[at + 1] <= k:
+        last = len(starts) - 1
+        while at < last and starts[at + 1] <= k:
             at += 1
         self.at = at
-        stop = starts[at + 1] if at + 1 < len(starts) else runs.count
-        step = runs.steps[at]
-        return runs.firsts[at] + (k - starts[at]) * step, step, stop - k
+        first, start, step = runs.firsts[at], starts[at], runs.steps[at]
+        if at < last:
+            stop = self._stop = starts[at + 1]
+            self._first, self._start, self._step = first, start, step
+        else:
+            stop = runs.count
+        return first + (k - start) * step, step, stop - k
 
     def back(self) -> None:
         """To the first number."""
-        self.at = 0
+        self.at = self._stop = 0
 
 
 class Repeated:
@@ -182,7 +192,12 @@ def alike(early: Cursor, late: Cursor, start: int, stop: int, lag: int, cycles: 
 
 def same(a: Runs, b: Runs) -> bool:
     """Whether two sequences hold the same numbers."""
-    return a.count == b.count and alike(Cursor(a), Cursor(b), 0, a.count, 0, 0)
+    if a.count != b.count:
+        return False
+    # Mostly the runs are the same, too.
+    if a.starts == b.starts and a.firsts == b.firsts and a.steps == b.steps:
+        return True
+    return alike(Cursor(a), Cursor(b), 0, a.count, 0, 0)
 
 
 def latest(

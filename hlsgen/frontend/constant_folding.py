@@ -23,7 +23,7 @@ from hlsgen.numerics.fixed import Array
 MAX_ELEMENTS = 1 << 24
 MAX_PRODUCTS = 1 << 32
 #: Most elements of a tensor of the network.
-MAX_TENSOR = 1 << 22
+MAX_TENSOR = 1 << 24
 #: numpy has 64; a tensor of hardware needs none of them.
 MAX_RANK = 16
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -31,7 +32,7 @@ from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_op
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_quantized, rule_of
-from hlsgen.ir import ConvInteger, MatMulInteger, Model, Shape, Step
+from hlsgen.ir import ConvInteger, MatMulInteger, Model, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
@@ -39,6 +40,8 @@ from hlsgen.numerics.fixed import IntType
 MIN_OPSET = 7
 #: Most elements of all computed constants together.
 MAX_FOLDED = 1 << 27
+#: Most elements of all tensors of the network together, of every step one.
+MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
 _UNKNOWN = Dynamic(None, "float32", None)
@@ -61,7 +64,7 @@ class Importer:
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
         self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), newest))
-        self.folded = 0
+        self.folded = self.elements = 0
         self.used: set[str] = set()
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
@@ -93,7 +96,7 @@ class Importer:
             dtype = input_dtype(source)
         self.tensors[source.name] = Dynamic(known, dtype, 0)
         if joined:
-            self.steps.append(Step(joined.name, joined.op, shape, (0,)))
+            self._add_step(joined.name, joined.op, shape, (0,))
             self.tensors[joined.output] = Dynamic(known, joined.dtype, 1)
         needed = self._needed(output.name)
         for i, node in enumerate(self.graph.node):
@@ -344,7 +347,7 @@ class Importer:
         if any(t.index is None for t in node.computed):
             return Dynamic(shape, dtype, None)
         ends = [self._append(node.name, t, ops) for t, ops in zip(node.computed, imported.before, strict=True)]
-        self.steps.append(Step(node.name, op, shape, tuple(ends[::-1] if imported.swapped else ends)))
+        self._add_step(node.name, op, shape, tuple(ends[::-1] if imported.swapped else ends))
         return Dynamic(shape, dtype, len(self.steps))
 
     def _add_output(
@@ -369,9 +372,16 @@ class Importer:
         linear = any(isinstance(op, MatMulInteger | ConvInteger) for op, _ in ops)
         for op, shape in ops:
             own = f"{name} (rescaled)" if linear and isinstance(op, QuantizeLinear) else name
-            self.steps.append(Step(own, op, shape, (index,)))
+            self._add_step(own, op, shape, (index,))
             index = len(self.steps)
         return index
+
+    def _add_step(self, name: str, op: Op, shape: Shape, inputs: tuple[int, ...]) -> None:
+        """Raises HG004 if all tensors together become too large."""
+        self.elements += math.prod(shape)
+        if self.elements > MAX_TOGETHER:
+            raise fail("HG004", name, f"tensors of more than {MAX_TOGETHER} elements together.")
+        self.steps.append(Step(name, op, shape, inputs))
 
     def _set_constants(self, node: NodeContext, values: list[Const]) -> None:
         for output, value in zip([o for o in node.proto.output if o], values, strict=False):

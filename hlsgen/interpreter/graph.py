@@ -23,6 +23,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Encoding,
     Fixed,
     FloatKey,
     Graph,
@@ -42,12 +43,14 @@ from hlsgen.ir import (
     Transpose,
     View,
 )
-from hlsgen.ir.evaluate import apply, decode, float_to_key, join, quantize
-from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.ir.evaluate import apply, decode, float_to_key, join, own_shapes, quantize
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
 from hlsgen.numerics.fixed import Array
 
-#: Elements that a function is evaluated on at a time.
-_CHUNK = 1 << 22
+#: Elements that a function is evaluated on at a time, about: few enough for the caches of a processor.
+_CHUNK = 1 << 17
+#: Elements of a tensor, of several frames, that are computed at a time if only the output is wanted.
+_FRAMES = 1 << 21
 
 
 def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
@@ -140,9 +143,10 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
     codes = sources[0]
     match layer:
         case Map():
-            return _chunked(lambda x: _map(layer, x), codes)
+            return _chunked(lambda x: _map(layer, x), [layer.source.encoding, *layer.ops, layer.quantizer], codes)
         case BinaryMap():
-            return _chunked(lambda x, y: _merge(layer, x, y), *sources)
+            items = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1], *layer.ops]
+            return _chunked(lambda x, y: _merge(layer, x, y), [*items, layer.quantizer], *sources)
         case Linear():
             if layer.binary:
                 # Agreements of two bits a and b: 1 - a - b + 2ab.
@@ -170,11 +174,25 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             assert_never(layer)
 
 
-def _chunked(function: Callable[..., Array], *codes: Array) -> Array:
-    """A function frame by frame, some at a time."""
-    size = max(1, _CHUNK // max(1, int(np.prod(codes[0].shape[1:]))))
-    parts = [function(*(c[start : start + size] for c in codes)) for start in range(0, len(codes[0]), size)]
-    return np.concatenate(parts)
+def _chunked(function: Callable[..., Array], items: Sequence[Elementwise | Encoding], *codes: Array) -> Array:
+    """An elementwise function, some elements at a time; `items`: the operations whose constants it uses."""
+    shape = codes[0].shape
+    own = [x for item in items for x in own_shapes(item)]
+    axis = max((a for a in range(1, len(shape)) if _same_along(own, a - len(shape))), key=shape.__getitem__, default=0)
+    frames = max(1, _CHUNK * len(codes[0]) // max(1, codes[0].size))
+    places = max(1, _CHUNK * shape[axis] * len(codes[0]) // max(1, codes[0].size)) if axis else 1
+    result: Array = np.empty(shape, np.int64)
+    for frame in range(0, len(result), frames):
+        for start in range(0, shape[axis], places) if axis else (0,):
+            middle = [slice(None)] * (axis - 1) + [slice(start, start + places)] if axis else []
+            part = (slice(frame, frame + frames), *middle)
+            result[part] = function(*(c[part] for c in codes))
+    return result
+
+
+def _same_along(shapes: list[tuple[int, ...]], axis: int) -> bool:
+    """Whether constants of these shapes are the same along an axis, which counts from the last one, -1."""
+    return all(len(shape) < -axis or shape[axis] == 1 for shape in shapes)
 
 
 def _map(layer: Map, codes: Array) -> Array:
@@ -226,6 +244,21 @@ def run_layers(graph: Graph, codes: Array) -> list[Array]:
     return values[1:]
 
 
+def run_output(graph: Graph, codes: Array) -> Array:
+    """The codes of the output: some frames at a time, and each value kept no longer than a layer needs it."""
+    last = {value: number for number, layer in enumerate(graph.layers) for value in layer.inputs}
+    frames = max(1, _FRAMES // max(value.size for value in (graph.input, *(layer.result for layer in graph.layers))))
+    outputs = []
+    for start in range(0, len(codes), frames):
+        values = {0: codes[start : start + frames]}
+        for number, layer in enumerate(graph.layers):
+            result = run_layer(layer, [values[i] for i in layer.inputs])
+            values = {i: value for i, value in values.items() if last.get(i, -1) > number}
+            values[number + 1] = result
+        outputs.append(values[len(graph.layers)])
+    return np.concatenate(outputs)
+
+
 def decode_output(graph: Graph, codes: Array) -> Array:
     """The host's tail: output codes (frames, *shape) -> the model's output, frames joined."""
     x = codes if graph.output_is_index else decode(graph.output.encoding, codes)
@@ -240,7 +273,7 @@ def decode_output(graph: Graph, codes: Array) -> Array:
 def evaluate(graph: Graph, x: Array) -> Array:
     """Model input -> model output through the integer graph."""
     codes = encode_input(graph, frames_of(graph, x))
-    return decode_output(graph, [codes, *run_layers(graph, codes)][-1])
+    return decode_output(graph, run_output(graph, codes))
 
 
 def run_step(step: Step, x: Array) -> Array:

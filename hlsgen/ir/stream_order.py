@@ -7,8 +7,11 @@ after the other. Layers that need another order than they get have it made by a 
 
 from __future__ import annotations
 
+import hashlib
 import math
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from typing_extensions import assert_never
@@ -32,6 +35,9 @@ from hlsgen.ir.graph import (
 from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Transpose
 from hlsgen.numerics.fixed import Array
 
+#: Elements that are compared at a time.
+_PORTION = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class StreamOrder:
@@ -46,42 +52,74 @@ class StreamOrder:
         return self.wanted.get((layer, n), self.orders[graph.layers[layer].inputs[n]])
 
 
+class _Known:
+    """The orders of a network: each array once, however many streams have it, and what was computed from them once."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[bytes, Array] = {}
+        self._found: dict[Hashable, list[Array]] = {}
+
+    def shared(self, order: Array) -> Array:
+        """An equal array: two orders are equal only if they are the same object."""
+        return self._arrays.setdefault(hashlib.sha256(np.ascontiguousarray(order).data).digest(), order)
+
+    def once(self, key: Hashable, given: list[Array], made: Callable[[], list[Array]]) -> list[Array]:
+        """What `made` gives for these orders, computed at the first time."""
+        whole = key, tuple(id(order) for order in given)
+        if whole not in self._found:
+            self._found[whole] = [self.shared(order) for order in made()]
+        return self._found[whole]
+
+
 def lay_out(graph: Graph) -> StreamOrder:
     """Orders of all values, the input's first."""
-    layout = StreamOrder([_input_order(graph)])
+    known = _Known()
+    layout = StreamOrder([known.shared(_input_order(graph))])
     for i, layer in enumerate(graph.layers):
         given = [layout.orders[j] for j in layer.inputs]
-        taken = _taken(layer, given)
+        kind = _kind(layer)
+        taken = known.once(("taken", kind), given, partial(_taken, layer, given))
         for n, (own, order) in enumerate(zip(given, taken, strict=True)):
-            if own is not order and not np.array_equal(own, order):
+            if own is not order:
                 layout.wanted[i, n] = order
-        layout.orders.append(_result(layer, taken))
+        layout.orders.extend(known.once(("result", kind), taken, partial(_results, layer, taken)))
     return layout
+
+
+def _kind(layer: Layer) -> Hashable:
+    """What the orders around a layer depend on, besides the given ones."""
+    match layer:
+        case View() | Rearrange():
+            own: Hashable = layer.op
+        case Convolution():
+            own = layer.groups == 1
+        case Concatenation():
+            own = layer.axis
+        case _:
+            own = None
+    return type(layer), own, tuple(source.shape for source in sources_of(layer)), layer.result.shape
 
 
 def _taken(layer: Layer, given: list[Array]) -> list[Array]:
     """The orders that the layer takes its inputs in: the given ones if it can."""
     order = given[0]
     shape = sources_of(layer)[0].shape
-    plain = np.arange(len(order))
     match layer:
         case Map() | View():
             return given
         case Linear():
-            return [order if vectors(order, shape) is not None else plain]
+            fits = vectors(order, shape) is not None
         case ArgMaxLayer():
             found = vectors(order, shape)
-            return [order if found is not None and (np.diff(found[1]) > 0).all() else plain]
+            fits = found is not None and bool((np.diff(found[1]) > 0).all())
         case Convolution():
             channels = pixels(order, shape)
             fits = channels is not None and (layer.groups == 1 or bool((np.diff(channels) > 0).all()))
-            return [order if fits else plain]
         case Pooling():
-            return [order if pixels(order, shape) is not None else plain]
+            fits = pixels(order, shape) is not None
         case Rearrange():
-            if isinstance(layer.op, Slice):
-                return [order if axes_of(order, shape) is not None else plain]
-            return [order if pixels(order, shape) is not None else plain]
+            slices = isinstance(layer.op, Slice)
+            fits = (axes_of(order, shape) if slices else pixels(order, shape)) is not None
         case Concatenation():
             axes = common_axes(given, [s.shape for s in layer.sources])
             return given if axes is not None else [np.arange(len(o)) for o in given]
@@ -89,32 +127,34 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
             return [order] * len(given)
         case _:
             assert_never(layer)
+    return [order if fits else np.arange(len(order))]
 
 
-def _result(layer: Layer, taken: list[Array]) -> Array:
+def _results(layer: Layer, taken: list[Array]) -> list[Array]:
+    """The order of the one result."""
     order, shape = taken[0], layer.result.shape
     match layer:
         case Map() | BinaryMap() | PackBytes():
-            return order
+            return [order]
         case View():
-            return renaming(layer)[order]
+            return [renaming(layer)[order] if isinstance(layer.op, Transpose) else order]
         case Linear():
             rows, _ = _vectors(order, layer.source.shape)
-            return np.asarray((rows[:, None] * shape[-1] + np.arange(shape[-1])).ravel())
+            return [np.asarray((rows[:, None] * shape[-1] + np.arange(shape[-1])).ravel())]
         case ArgMaxLayer():
-            return _vectors(order, layer.source.shape)[0]
+            return [_vectors(order, layer.source.shape)[0]]
         case Convolution():
-            return np.arange(math.prod(shape))
+            return [np.arange(math.prod(shape))]
         case Pooling():
-            return _same_channels(order, layer.source.shape, shape)
+            return [_same_channels(order, layer.source.shape, shape)]
         case Rearrange():
             if isinstance(layer.op, Slice):
-                return _kept(layer.op, order, layer.source.shape, shape)
-            return _same_channels(order, layer.source.shape, shape)
+                return [_kept(layer.op, order, layer.source.shape, shape)]
+            return [_same_channels(order, layer.source.shape, shape)]
         case Concatenation():
             axes = common_axes(taken, [s.shape for s in layer.sources])
             assert axes is not None
-            return along(axes, shape)
+            return [along(axes, shape)]
         case _:
             assert_never(layer)
 
@@ -137,10 +177,12 @@ def vectors(order: Array, shape: Shape) -> tuple[Array, Array] | None:
     """
     columns = shape[-1]
     table = order.reshape(-1, columns)
-    rows, cols = table // columns, table % columns
-    if (rows != rows[:, :1]).any() or (cols != cols[:1]).any():
-        return None
-    return rows[:, 0], cols[0]
+    rows, cols = table[:, 0] // columns, table[0] % columns
+    some = max(1, _PORTION // columns)
+    for start in range(0, len(rows), some):
+        if (table[start : start + some] != rows[start : start + some, None] * columns + cols).any():
+            return None
+    return rows, cols
 
 
 def _vectors(order: Array, shape: Shape) -> tuple[Array, Array]:

@@ -200,7 +200,7 @@ class _Held:
                 given = np.clip(np.nan_to_num(given), -_LARGEST, _LARGEST)
             codes, x = reference.encode_input(graph, given), {model.input_name: given}
             values = interpret(model, given)
-        last = [codes, *reference.run_layers(graph, codes)][-1]
+        last = reference.run_output(graph, codes)
         return values, x, reference.decode_output(graph, last).reshape(values[-1].value.shape)
 
     def _ends(self, values: list[Tensor], output: Array) -> list[tuple[str, list[Array]]]:

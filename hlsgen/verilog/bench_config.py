@@ -24,6 +24,7 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
     output = network.nodes[-1]
     last = next((s for s in reversed(network.nodes) if s.layer), output)
     streams = [name for node in network.nodes[:-1] for name in node.outputs]
+    orders: dict[bytes, int] = {}
     burst_cycles = max(20_000, 3 * timing.latency + 6 * timing.interval)
     return {
         "top": design.top,
@@ -40,16 +41,17 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "burst_cycles": burst_cycles,
         "coverage_stride": 1 + burst_cycles * len(streams) // _MAX_LOOKS,
         "streams": streams,
-        "output": {"layer": last.layer, **_port(network, output, len(network.orders) - 1)},
+        "output": {"layer": last.layer, **_port(network, output, len(network.orders) - 1, orders)},
         "monitors": [
-            {"stream": s.name, "layer": s.layer, **_port(network, s, s.position + 1)}
+            {"stream": s.name, "layer": s.layer, **_port(network, s, s.position + 1, orders)}
             for s in network.nodes
             if s.position >= 0
         ],
+        "orders": [np.frombuffer(order, np.int64).tolist() for order in orders],
     }
 
 
-def _port(network: Network, node: Node, which: int) -> dict[str, Any]:
+def _port(network: Network, node: Node, which: int, orders: dict[bytes, int]) -> dict[str, Any]:
     order, stream = network.orders[which], node.result
     layer = network.graph.layers[which - 1] if which else None
     shape = layer.result.shape if layer else network.graph.input.shape
@@ -60,11 +62,12 @@ def _port(network: Network, node: Node, which: int) -> dict[str, Any]:
         "beats": stream.beats,
         "group": stream.group,
         "channels": shape[-1] if shape else 1,
-        "order": _order(order),
+        "order": _order(order, orders),
     }
 
 
-def _order(order: Array) -> list[int] | None:
-    """The permutation, or None for row-major (or too many elements to list)."""
-    plain = (order == np.arange(len(order))).all()
-    return None if plain or len(order) > MAX_LISTED else order.tolist()
+def _order(order: Array, orders: dict[bytes, int]) -> int | None:
+    """The number of the permutation in `orders`, or None for row-major (or too many elements to list)."""
+    if len(order) > MAX_LISTED or (order == np.arange(len(order))).all():
+        return None
+    return orders.setdefault(order.astype(np.int64).tobytes(), len(orders))

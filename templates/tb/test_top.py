@@ -330,9 +330,10 @@ class Core:
 
         part = -(-port["group"] // lanes)
         position = beat % beats // part * port["group"] + beat % part * lanes + lane
+        order = [] if port["order"] is None else CONFIG["orders"][port["order"]]
         where = {
             "test": test, "layer": port["layer"], "frame": beat // beats, "beat": beat % beats,
-            "element": port["order"][position] if port["order"] and position < len(port["order"]) else position,
+            "element": order[position] if position < len(order) else position,
             "channel": position % port["channels"], "cycle": cycle, "expected": code(expected), "actual": code(actual),
         }  # fmt: skip
         record("first_divergence", RESULTS.get("first_divergence", where))

@@ -10,7 +10,7 @@ import onnx
 import pytest
 from numpy.typing import NDArray
 from oracles import Qonnx
-from paths import DATA, INPUT_TYPES, shared_model
+from paths import DATA, INPUT_TYPES, ROOT, shared_model
 from random_graphs import datapath, perceptron
 
 import hlsgen
@@ -153,3 +153,17 @@ def test_realizations_equal_the_float_chain(seed: int, tmp_path: Path) -> None:
             assert not isinstance(found, FloatUnits)
             codes = rng.integers(f.lo, f.hi + 1, (5000, f.sets))
             assert np.array_equal(found.apply(codes), f.evaluate(codes))
+
+
+@pytest.mark.parametrize("at_a_time", [1, 100])
+def test_output_alone_and_in_parts(at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The last codes of all layers, however many frames and places are computed at a time."""
+    graph = hlsgen.check(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx").graph
+    type_ = graph.input.type
+    codes = np.random.default_rng(3).integers(type_.lo, type_.hi + 1, (5, *graph.input.shape))
+    every = reference.run_layers(graph, codes)
+    monkeypatch.setattr(reference, "_CHUNK", at_a_time)
+    monkeypatch.setattr(reference, "_FRAMES", at_a_time * 20)
+    assert np.array_equal(reference.run_output(graph, codes), every[-1])
+    for one, other in zip(reference.run_layers(graph, codes), every, strict=True):
+        assert np.array_equal(one, other)

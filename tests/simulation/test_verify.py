@@ -6,11 +6,14 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from paths import DATA, needs_icarus
+from paths import DATA, ROOT, needs_icarus
 
 import hlsgen
 from hlsgen.driver.build_directory import changed_files, reopen
+from hlsgen.interpreter.graph import run_layers
+from hlsgen.testbench.stimuli import stimuli
 
 pytestmark = needs_icarus
 
@@ -131,3 +134,21 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
     found = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True).simulators["icarus"]
     assert found.mismatches == 0
     assert any("predicted" in message for message in found.failures)
+
+
+@pytest.mark.sim
+def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
+    """The element that differs is named by its row-major index, in whatever order the stream sends it."""
+    core = tmp_path / "core"
+    build = hlsgen.build(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core, hlsgen.Options(target_cycles=576))
+    number, layer = next((n, x) for n, x in enumerate(build.graph.layers) if x.name == "conv2_quant")
+    assert (build.network.orders[number + 1] != np.arange(64)).any()
+    name = next(node.name for node in build.network.nodes if node.position == number)
+    for line in range(3, 16):
+        flip(sorted((core / "rtl").glob(f"{name}_*.mem"))[0], line, 12)
+    where = hlsgen.verify(core, ["icarus"], frames=4, allow_changed=True).first_divergence
+    assert where is not None
+    assert where["layer"] == layer.name
+    outputs = run_layers(build.graph, stimuli(build.network, 4, 1))[number]
+    assert outputs[where["frame"]].ravel()[where["element"]] == where["expected"]
+    assert where["element"] == build.network.orders[number + 1][where["beat"]] != where["beat"]

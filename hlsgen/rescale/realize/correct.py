@@ -28,6 +28,10 @@ _MAX_STEPS = 1023
 #: Memories of fewer words or fewer bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
+#: Sets that are fitted first: a few together take no longer than one.
+_FIRST = 8
+#: Inputs that are compared at a time.
+_PORTION = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +121,8 @@ class Correct:
         cells = cell + np.arange(max(0, int(more.max())) + 1)[:, None, None]
         cells = np.clip(-((-(cells << size) - start) >> self.fraction), begin, end)
         points = np.concatenate([cells.reshape(-1, steps.sets), begin, end])
-        return np.asarray(np.clip(np.concatenate([points, points - 1]), steps.lo, steps.hi))
+        points = np.concatenate([points, points - 1])
+        return np.clip(points, steps.lo, steps.hi, out=points)
 
 
 def equal(found: Correct, steps: ThresholdTable) -> bool:
@@ -129,7 +134,11 @@ def equal(found: Correct, steps: ThresholdTable) -> bool:
     if (found.apply(corners) != steps.apply(corners)).any():
         return False
     jumps = found.jumps(steps)
-    return jumps is not None and bool((found.apply(jumps) == steps.apply(jumps)).all())
+    if jumps is None:
+        return False
+    rows = max(1, _PORTION // steps.sets)
+    parts = (jumps[start : start + rows] for start in range(0, len(jumps), rows))
+    return all((found.apply(part) == steps.apply(part)).all() for part in parts)
 
 
 def _build(steps: ThresholdTable, fits: list[Fit], folded: bool) -> Correct:
@@ -191,9 +200,9 @@ def _cheapest(steps: ThresholdTable, s: int, fits: list[Fit]) -> Fit | None:
     return None if best is None else best[1]
 
 
-def _portions(sets: int) -> Iterator[range]:
-    """All sets, in portions that double: if there is no realization, one of the first sets mostly shows it."""
-    start, count = 0, 1
+def _portions(sets: int, first: int = 1) -> Iterator[range]:
+    """All sets, in portions that double: if there is no realization, one of the `first` sets mostly shows it."""
+    start, count = 0, first
     while start < sets:
         yield range(start, min(sets, start + count))
         start, count = start + count, 2 * count
@@ -257,7 +266,7 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
 def _folded_fits(inner: list[Array], first: int, last: int, coarse: int) -> list[Fit] | None:
     """The fits of all sets with the same buckets; None if a set has none, or they need too many cells."""
     fits: list[Fit] = []
-    for portion in _portions(len(inner)):
+    for portion in _portions(len(inner), _FIRST):
         varied = [s for s in portion if len(inner[s])]
         solved = fit_buckets([Buckets(inner[s], first, last, coarse) for s in varied], True) if varied else []
         own = dict(zip(varied, solved, strict=True))

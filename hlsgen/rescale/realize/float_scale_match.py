@@ -79,9 +79,7 @@ def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:
     It is a guess: only the proof that follows makes it count.
     """
     end = f.quantizer
-    whole = (
-        isinstance(end, IntQuant) and end.mode == Rounding.ROUND and (end.zero_point == np.round(end.zero_point)).all()
-    )
+    whole = isinstance(end, IntQuant) and end.mode == Rounding.ROUND and _is_whole(end.zero_point)
     if not whole and not isinstance(end, QuantizeLinear):
         return None
     assert isinstance(end, IntQuant | QuantizeLinear)
@@ -90,7 +88,7 @@ def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:
             scale: Array = np.ones(1)
         case Accumulator(1, offset, scale):
             pass
-        case Affine(scale, zero) if (zero == np.round(zero)).all():
+        case Affine(scale, zero) if _is_whole(zero):
             offset = -zero.astype(np.int64)
         case _:
             return None
@@ -105,3 +103,8 @@ def candidate(f: StepFunction) -> tuple[Array, Array, Array] | None:
     with np.errstate(all="ignore"):
         single = (scale / end.scale).astype(np.float32)
     return single, offset, end.zero_point.astype(np.int64)
+
+
+def _is_whole(x: Array) -> bool:
+    """Whether floats are integers that int64 holds, sums of several included."""
+    return bool(((x == np.round(x)) & (np.abs(x) < 2.0**60)).all())

@@ -7,8 +7,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from hlsgen.numerics.fixed import Array, int_type
+from hlsgen.ir import Affine
+from hlsgen.ir.ops import IntQuant
+from hlsgen.ir.step_function import StepFunction
+from hlsgen.numerics.fixed import Array, Rounding, int_type
 from hlsgen.rescale.realize.float_scale import FloatScale, find
+from hlsgen.rescale.realize.float_scale_match import candidate
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 
@@ -182,3 +186,20 @@ def test_refusals() -> None:
     assert reason(scale=wanted.scale.astype(np.float64)) == "a scale that is no positive normal float32"
     assert "to the left" in reason(scale=np.float32([1, 2.0**-60, 1]))
     assert reason(zero=wanted.zero + (1 << 22)) == "codes of more than 22 bits"
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("zero", [1e19, -1e30, np.inf, np.nan, 0.5])
+@pytest.mark.parametrize("where", ["source", "quantizer"])
+def test_no_candidate_for_zero_points_that_are_no_int64(zero: float, where: str) -> None:
+    one, none = np.ones(1, np.float32), np.zeros(1, np.float32)
+    type_, far = int_type(8, True), np.array([zero], np.float32)
+    ends = np.array([type_.lo]), np.array([type_.hi])
+    index = np.zeros(1, np.int64)
+
+    def function(given: Array, taken: Array) -> StepFunction:
+        end = IntQuant(one, taken, type_, Rounding.ROUND)
+        return StepFunction("f", Affine(one, given), (), end, index, *ends, type_, type_)
+
+    assert candidate(function(none, none)) is not None
+    assert candidate(function(far, none) if where == "source" else function(none, far)) is None
