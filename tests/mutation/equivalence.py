@@ -100,11 +100,16 @@ def equivalent(module: str, changed: str, seconds: int = 60) -> str | None:
             (folder / "gold.v").write_text(gold)
             (folder / "gate.v").write_text(gate)
             memories(module, parameters, folder)
-            values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+            values = " ".join(f"-chparam {name} {_written(value)}" for name, value in parameters.items())
             stands = _decide(folder, module, values, [folder / "gold.v"], [folder / "gate.v"], seconds)
             if stands:
                 return f"{stands[0]} at {parameters or 'the defaults'}{stands[1]}"
     return None
+
+
+def _written(value: object) -> object:
+    """As Yosys takes it: no sign."""
+    return f"32'h{value & 0xFFFFFFFF:x}" if isinstance(value, int) and value < 0 else value
 
 
 def same_tops(gold: Path, gate: Path, top: str, seconds: int = 60) -> str | None:
