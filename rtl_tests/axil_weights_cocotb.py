@@ -28,6 +28,7 @@ class Bus:
     async def watch(self) -> None:
         while True:
             await RisingEdge(self.dut.clk)
+            reset = read(self.dut, "rst")
             await ReadOnly()
             load = self.dut.load.value
             if not load.is_resolvable:
@@ -35,6 +36,7 @@ class Bus:
             word = int(load)
             unit, data = word >> 32 & 0xFFFF, word & 0xFFFFFFFF
             assert word >> 48 != 3, "start and piece at once"
+            assert not (reset and word >> 48), "not quiet in a reset"
             if word >> 48 == 1:
                 self.seen.append(("start", unit))
             elif word >> 48 == 2:

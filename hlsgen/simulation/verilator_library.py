@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hlsgen.dataflow.network import Network
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.driver.compile import Build
 from hlsgen.library import library_text
@@ -147,12 +148,15 @@ class NativeCore:
     def __exit__(self, *_: object) -> None:
         self.core.core_close(self.handle)
 
-    def write(self, writes: Sequence[tuple[int, int]]) -> None:
-        """Writes (address, data) over AXI4-Lite, to a core with loadable weights. Raises HG053."""
+    def write(self, writes: Sequence[tuple[int, int]], seed: int = 0) -> None:
+        """Writes (address, data) over AXI4-Lite, to a core with loadable weights; with random pauses if there is a seed.
+
+        Raises HG053.
+        """
         table = np.ascontiguousarray(writes, np.uint32).reshape(-1, 2)
         self.core.core_write.restype = ctypes.c_uint64
         pointer = table.ctypes.data_as(ctypes.c_void_p)
-        good = self.core.core_write(self.handle, pointer, ctypes.c_uint64(len(table)))
+        good = self.core.core_write(self.handle, pointer, ctypes.c_uint64(len(table)), ctypes.c_uint64(seed))
         if good != len(table):
             raise fail("HG053", "verilator", f"the core took {good} of {len(table)} writes.")
 
@@ -171,12 +175,13 @@ class NativeCore:
             raise _stopped(got, beats)
         return unpack(taken, network.orders[-1], design.output, graph.output.shape)
 
-    def soak(self, codes: Array, cycles: int, seed: int) -> Soaked:
+    def soak(self, codes: Array, cycles: int, seed: int, network: Network | None = None) -> Soaked:
         """Random stalls of both ports and random resets, from a reset on; every output beat is compared.
 
-        codes (frames, *shape): sent in a circle. The same for the same arguments.
+        codes (frames, *shape): sent in a circle. network: that of the weights which the core has, if they are not its
+        own. The same for the same arguments.
         """
-        network, design = self.build.network, self.build.design
+        network, design = network or self.build.network, self.build.design
         sent, words = vector_words(network, codes)
         sent, expected = np.ascontiguousarray(sent), np.ascontiguousarray(words[network.nodes[-1].name])
         ones = np.full((1, *self.build.graph.output.shape), -1)

@@ -194,35 +194,40 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
         if (age < 2) ++age;
         ++soak->cycles;
     }
+    core->HLSGEN_RESET = active_low ? 1 : 0;
     core->s_axis_tvalid = 0;
     core->m_axis_tready = 0;
     core->eval();
 }
 
 #ifdef HLSGEN_WEIGHTS
-// Writes over AXI4-Lite, (address, data) each; returns how many were answered with OKAY.
-uint64_t core_write(void* handle, const uint32_t* writes, uint64_t count) {
+// Writes over AXI4-Lite, (address, data) each; returns how many were answered with OKAY. With a seed other than 0,
+// address, data and the readiness for the response wait for random numbers of cycles.
+uint64_t core_write(void* handle, const uint32_t* writes, uint64_t count, uint64_t seed) {
     auto* core = static_cast<Vtop*>(handle);
+    Random draw{seed};
     uint64_t good = 0;
-    core->s_axil_bready = 1;
     core->s_axil_wstrb = 15;
     for (uint64_t n = 0; n < count; ++n) {
+        const int address_at = seed ? draw.below(4) : 0, data_at = seed ? draw.below(4) : 0;
+        bool address_left = true, data_left = true;
         core->s_axil_awaddr = writes[2 * n];
         core->s_axil_wdata = writes[2 * n + 1];
-        core->s_axil_awvalid = core->s_axil_wvalid = 1;
         for (int cycle = 0, done = 0; cycle < 100 && !done; ++cycle) {
+            core->s_axil_awvalid = address_left && cycle >= address_at;
+            core->s_axil_wvalid = data_left && cycle >= data_at;
+            core->s_axil_bready = !seed || draw.below(2);
             core->eval();
-            const bool address = core->s_axil_awvalid && core->s_axil_awready;
-            const bool data = core->s_axil_wvalid && core->s_axil_wready;
-            done = core->s_axil_bvalid;
+            if (core->s_axil_awvalid && core->s_axil_awready) address_left = false;
+            if (core->s_axil_wvalid && core->s_axil_wready) data_left = false;
+            done = core->s_axil_bvalid && core->s_axil_bready;
             good += done && core->s_axil_bresp == 0;
             core->clk = 1;
             core->eval();
             core->clk = 0;
-            if (address) core->s_axil_awvalid = 0;
-            if (data) core->s_axil_wvalid = 0;
         }
     }
+    core->s_axil_awvalid = core->s_axil_wvalid = 0;
     core->s_axil_bready = 0;
     core->eval();
     return good;

@@ -2,8 +2,8 @@
 
     python tests/fuzz/soak.py --seconds 3600 --seed 1 --keep findings
 
-Each design is a random model with a random folding, port and polarity of reset. What differs is written with its seed and
-the command that repeats it.
+Each design is a random model with a random folding, port and polarity of reset. Half of those with weights load them over
+AXI4-Lite, others before every chunk. What differs is written with its seed and the command that repeats it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
@@ -25,8 +26,11 @@ import onnx
 from random_graphs import datapath, perceptron
 
 import hlsgen
+from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import HlsgenError
+from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
+from hlsgen.interpreter.graph import run_layers
 from hlsgen.simulation.verilator_library import NativeCore
 from hlsgen.testbench.stimuli import stimuli
 
@@ -34,6 +38,8 @@ from hlsgen.testbench.stimuli import stimuli
 CYCLES, FRAMES = 200_000, 64
 #: Products of a frame above which a design is left out: it compiles and runs for too long.
 PRODUCTS = 20_000
+#: Sets of weights that a core with loadable ones gets in turn, its own first.
+SETS = 4
 
 
 def model(seed: int) -> onnx.ModelProto:
@@ -48,7 +54,7 @@ def model(seed: int) -> onnx.ModelProto:
 
 
 def design(seed: int, folder: Path) -> hlsgen.Build | None:
-    """A build of the model in `folder`/core; None if it is refused or too large."""
+    """A build of the model in `folder`/core; None if it is refused, too large, or gives the same for all inputs."""
     rng = np.random.default_rng([seed, 1])
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model(seed), folder / "model.onnx")
@@ -58,10 +64,14 @@ def design(seed: int, folder: Path) -> hlsgen.Build | None:
         found = hlsgen.check(folder / "model.onnx", hlsgen.Options(target_cycles=cycles))
         if sum(work.macs for work in works_of(found.graph).values()) > PRODUCTS:
             return None
+        frames = run_layers(found.graph, stimuli(found.network, FRAMES, seed))[-1]
+        if (frames == frames[0]).all():
+            return None
         folding = None if rng.random() < 0.5 else _folding(rng, found)
+        loadable = bool(works_of(found.graph)) and bool(rng.random() < 0.5)
         options = hlsgen.Options(
             target_cycles=None if folding else cycles, folding=folding or {}, reset_active_low=low,
-            lanes=None if works_of(found.graph) else lanes,
+            loadable=loadable, lanes=None if works_of(found.graph) else lanes,
         )  # fmt: skip
         return hlsgen.build(folder / "model.onnx", folder / "core", options)
     except HlsgenError:
@@ -82,16 +92,33 @@ def run(
 ) -> str:  # fmt: skip
     """The hardware in `core`, for so many seconds, or `chunks` times CYCLES cycles."""
     codes = stimuli(build.network, FRAMES, seed)
+    sets = _weights(build, seed) if build.design.loads else []
     with NativeCore(build, core, work) as native:
         total["designs"] += 1
         end, chunk = time.monotonic() + seconds, 0
         while (chunk < chunks) if chunks is not None else (chunk == 0 or time.monotonic() < end):
-            found = native.soak(codes, CYCLES, seed * 100_000 + chunk)
+            number = seed * 100_000 + chunk
+            network, writes = sets[chunk % SETS] if sets else (build.network, [])
+            if writes and chunk:
+                native.write(writes, number + 1)
+                total["writes"] += len(writes)
+            found = native.soak(codes, CYCLES, number, network)
             total.update(cycles=found.cycles, beats=found.sent + found.taken, resets=found.resets)
             if found.error:
                 return f"chunk {chunk}: {found.error}"
             chunk += 1
     return ""
+
+
+def _weights(build: hlsgen.Build, seed: int) -> list[tuple[Network, list[tuple[int, int]]]]:
+    """Networks of the same hardware with other weights, and what to write for each; its own first."""
+    own = own_weights(build)
+    found = []
+    for n in range(SETS):
+        weights = own | (other_weights(build, own, seed + n) if n else {})
+        writes = [write for load in load_sequence(build, weights) for write in load.writes]
+        found.append((replace(build.network, graph=reweighted(build, weights)), writes))
+    return found
 
 
 def main() -> int:
@@ -125,7 +152,7 @@ def main() -> int:
 def line(total: Counter[str]) -> str:
     return (
         f"{total['designs']} designs ({total['left out']} left out), {total['beats']:,} beats, {total['cycles']:,} "
-        f"cycles, {total['resets']:,} resets, {total['findings']} findings"
+        f"cycles, {total['resets']:,} resets, {total['writes']:,} writes of weights, {total['findings']} findings"
     )
 
 

@@ -1,4 +1,4 @@
-"""A short run of `make soak`, and that it finds a unit that ignores a stall."""
+"""A short run of `make soak`; it finds a unit that ignores a stall, and a port for weights that ignores a pause."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 import soak
 
+from hlsgen.diagnostics import HlsgenError
+
 pytestmark = pytest.mark.sim
-#: A seed of a small design.
-SEED = 5
+#: Seeds of small designs, the second one with loadable weights.
+SEED, LOADS = 5, 24
 
 
 def test_short_run(tmp_path: Path) -> None:
@@ -19,6 +21,27 @@ def test_short_run(tmp_path: Path) -> None:
     assert total["designs"] == 1
     assert total["beats"] > 10_000
     assert total["resets"] > 10
+
+
+def test_weights_are_loaded(tmp_path: Path) -> None:
+    """Over a port that withdraws a response which nobody has taken, too."""
+    total: Counter[str] = Counter()
+    build = soak.design(LOADS, tmp_path)
+    assert build is not None
+    assert soak.run(build, tmp_path / "core", tmp_path / "sim", LOADS, 0, total, 3) == ""
+    assert total["writes"] > 10
+    port = tmp_path / "core" / "rtl" / "hg_axil_weights.v"
+    text = port.read_text()
+    port.write_text(text.replace("bvalid_reg ? !s_axil_bready : write", "write"))
+    assert port.read_text() != text
+    with pytest.raises(HlsgenError, match="writes"):
+        soak.run(build, tmp_path / "core", tmp_path / "spoilt", LOADS, 0, total, 3)
+    load = tmp_path / "core" / "rtl" / "hg_load.v"
+    port.write_text(text)
+    load.write_text(load.read_text().replace("next_reg + 1'b1", "next_reg"))
+    assert "chunk 1: an output beat differs" in soak.run(
+        build, tmp_path / "core", tmp_path / "words", LOADS, 0, total, 3
+    )
 
 
 def test_a_finding_can_be_repeated(

@@ -16,7 +16,7 @@ RTL = ROOT / "templates" / "rtl"
 _TRANSLATE = """
 import sys
 from pyosys import libyosys as ys
-folder, module, values, *sources = sys.argv[1:]
+folder, module, values, undefined, *sources = sys.argv[1:]
 design = ys.Design()
 run = lambda command: ys.run_pass(command, design)
 for side, files in zip(("gold", "gate"), sources):
@@ -27,8 +27,8 @@ for side, files in zip(("gold", "gate"), sources):
 for side in ("gold", "gate"):
     run(f"design -copy-from {side} -as {side} {side}")
 run("miter -equiv -flatten -make_assert gold gate top")
-run("hierarchy -top top; flatten; async2sync; chformal -lower; setundef -undriven -anyseq; simplemap; techmap")
-run("opt -fast; dffunmap; setundef -anyseq; simplemap; aigmap; opt_clean")
+run(f"hierarchy -top top; flatten; async2sync; chformal -lower; setundef -undriven {undefined}; simplemap; techmap")
+run(f"opt -fast; dffunmap; setundef {undefined}; simplemap; aigmap; opt_clean")
 run(f"write_aiger -I -B -zinit -no-startoffset {folder}/top.aig")
 print("DONE")
 """
@@ -100,11 +100,16 @@ def equivalent(module: str, changed: str, seconds: int = 60) -> str | None:
             (folder / "gold.v").write_text(gold)
             (folder / "gate.v").write_text(gate)
             memories(module, parameters, folder)
-            values = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+            values = " ".join(f"-chparam {name} {_written(value)}" for name, value in parameters.items())
             stands = _decide(folder, module, values, [folder / "gold.v"], [folder / "gate.v"], seconds)
             if stands:
                 return f"{stands[0]} at {parameters or 'the defaults'}{stands[1]}"
     return None
+
+
+def _written(value: object) -> object:
+    """As Yosys takes it: no sign."""
+    return f"32'h{value & 0xFFFFFFFF:x}" if isinstance(value, int) and value < 0 else value
 
 
 def same_tops(gold: Path, gate: Path, top: str, seconds: int = 60) -> str | None:
@@ -118,18 +123,34 @@ def same_tops(gold: Path, gate: Path, top: str, seconds: int = 60) -> str | None
 def _decide(
     folder: Path, top: str, values: str, gold: Sequence[Path], gate: Sequence[Path], seconds: int
 ) -> tuple[str, str] | None:
-    """What stands against it, and more about it; None if both sides are proven the same."""
+    """What stands against it, and more about it; None if both sides are proven the same.
+
+    What is undefined, such as bits beyond a word, may differ between the sides; is it the reason why gold differs from
+    itself, it is 0.
+    """
+    stands = _miter(folder, top, values, gold, gate, seconds, "-anyseq")
+    if stands and stands[0] == "differs" and _miter(folder, top, values, gold, gold, seconds, "-anyseq"):
+        return _miter(folder, top, values, gold, gate, seconds, "-zero")
+    return stands
+
+
+def _miter(
+    folder: Path, top: str, values: str, gold: Sequence[Path], gate: Sequence[Path], seconds: int, undefined: str
+) -> tuple[str, str] | None:
+    """The same, with one meaning of what is undefined."""
     import pyosys
 
     abc = Path(str(pyosys.__file__)).parent / "yosys-abc"
     sources = [" ".join(map(str, files)) for files in (gold, gate)]
-    command = [sys.executable, "-c", _TRANSLATE, str(folder), top, values, *sources]
+    command = [sys.executable, "-c", _TRANSLATE, str(folder), top, values, undefined, *sources]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=5 * seconds)
         if not done.stdout.rstrip().endswith("DONE"):
             return "no netlist", f": {done.stderr.strip()[-200:] or done.stdout[-200:]}"
         # What both sides have in common is merged first.
-        script = f"read_aiger {folder}/top.aig; fold; strash; scorr; write_aiger {folder}/bad.aig; pdr -T {seconds}"
+        script = (
+            f"read_aiger {folder}/top.aig; fold; strash; lcorr; scorr; write_aiger {folder}/bad.aig; pdr -T {seconds}"
+        )
         command = [str(abc), "-c", script]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=5 * seconds)
     except subprocess.TimeoutExpired:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from equivalence import RTL, equivalent
+from equivalence import RTL, equivalent, sets
 from killers import Bench
 from mutants import mutants
 from mutate import judge, key, reasons, sample
@@ -77,6 +77,30 @@ def test_equivalence() -> None:
     assert other != text
     assert equivalent("hg_slice", same) is None
     assert equivalent("hg_slice", other) == "differs at the defaults"
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    "module, old, new",
+    [
+        ("hg_rank", "m_ready || !valid_reg[LEVELS-1]", "!valid_reg[LEVELS-1] || m_ready"),  # reads beyond its words
+        ("hg_pair_scale", "m_ready || !valid_reg[4]", "!valid_reg[4] || m_ready"),  # multiplies
+    ],
+)
+def test_equivalence_of_much_in_common(module: str, old: str, new: str) -> None:
+    pytest.importorskip("pyosys")
+    text = (RTL / f"{module}.v").read_text()
+    assert old in text
+    assert equivalent(module, text.replace(old, new)) is None
+    assert equivalent(module, text.replace(old, old.replace("!", ""))) == "differs at the defaults"
+
+
+@pytest.mark.sim
+def test_equivalence_at_a_negative_parameter() -> None:
+    pytest.importorskip("pyosys")
+    text = (RTL / "hg_threshold.v").read_text()
+    assert any(value == -3 for parameters in sets("hg_threshold") for value in parameters.values())
+    assert equivalent("hg_threshold", text.replace("(WORDS <= 1) ? 1", "(WORDS <= 1) ? 2")) is None
 
 
 @pytest.mark.sim
