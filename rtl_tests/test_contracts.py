@@ -150,11 +150,11 @@ SLOW = [
 ]
 #: Mistakes, at least one in each unit, and the assertion that has to find it.
 BROKEN = [
-    fifo(2, 3).broken("count_reg != FULL", "1'b1", "changed"),  # overwrites beats
-    fifo(2, 3).broken("count_reg != FULL", "1'b1", "crowded"),
-    fifo(2, 3).broken("if (push && !pop) count_reg", "if (push) count_reg", "created"),  # a beat that did not come in
-    fifo(2, 3).broken("count_reg <= {CW{1'b0}};", ";", "created"),  # a reset that does not empty it
-    fifo(1, 4).broken("DEPTH[CW-1:0];", "DEPTH[CW-1:0] - 1'b1;", "refused"),  # room for one beat less
+    fifo(2, 3).broken("s_ready = ready_reg", "s_ready = 1'b1", "changed"),  # overwrites beats
+    fifo(2, 3).broken("s_ready = ready_reg", "s_ready = 1'b1", "crowded"),
+    fifo(2, 3).broken("push || count_reg != ONE", "1'b1", "created"),  # a beat that did not come in
+    fifo(2, 3).broken("some_reg  <= 1'b0;", ";", "created"),  # a reset that does not empty it
+    fifo(1, 4).broken("count_reg != NEARLY", "count_reg < NEARLY - 1'b1", "refused"),  # room for one beat less
     fifo(1, 4, ahead=True).broken("push && write_reg == read_next", "push", "changed"),
     slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
     slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
@@ -165,13 +165,13 @@ BROKEN = [
     replay(1, 2, 2).broken("free || fill_reg != NEARLY", "1'b1", "changed"),  # overwrites beats
     replay(1, 1, 3).broken("if (s_ready) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
     replay(1, 1, 3).broken("!waits_reg || !valid_reg", "!waits_reg", "refused"),
-    replay(1, 3, 1).broken("last_reg <= end_beat", "last_reg <= end_pass", "changed"),
-    width(1, (3, 2)).broken("? from << (SW << g) : from", "? from << SW : from", "changed"),
+    replay(1, 3, 1).broken("last_reg  <= end_beat", "last_reg  <= end_pass", "changed"),
+    width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
     width(1, (2, 4)).broken("!begun_reg || !valid_reg", "1'b1", "changed"),  # overwrites a beat that waits
     width(1, (2, 4)).broken("if (!begun_reg) first_reg", "first_reg", "changed"),
     width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
-    width(1, (2, 2), (3, 3)).broken("advance && COUNT > 1", "1'b0"),
+    width(1, (4, 2)).broken("advance && COUNT > 1", "1'b0"),  # a part twice
     gather(1, 4, [(2, 1), (2, 2)]).broken("!full_reg[into_reg]", "1'b1", "changed"),
     fork(1, 2).broken("done_reg | m_ready", "m_ready", "created"),  # an output takes a beat twice
     fork(1, 2).broken("{COUNT{s_valid}} & ~done_reg", "{COUNT{s_valid}}", "created"),

@@ -6,7 +6,7 @@
 // Latency     1 cycle; full throughput. Beat k is offered 1 cycle after it was taken or after beat
 //             k-1 left; s_ready is 1 from the cycle after beat k-DEPTH left (of DEPTH 1: a beat
 //             every other cycle).
-// Contract    beats leave in order and unchanged; s_ready does not depend on m_ready. A small memory
+// Contract    beats leave in order and unchanged; s_ready and m_valid are registers. A small memory
 //             is read in the cycle in which it is needed (distributed RAM), a large one a cycle
 //             ahead (block RAM), with the same timing.
 `default_nettype none
@@ -26,20 +26,22 @@ module hg_fifo #(
     localparam integer AW = (DEPTH <= 1) ? 1 : $clog2(DEPTH);
     localparam integer CW = $clog2(DEPTH + 1);
     localparam [AW-1:0] LAST = DEPTH[AW-1:0] - 1'b1;
-    localparam [CW-1:0] FULL = DEPTH[CW-1:0];
+    localparam [CW-1:0] NEARLY = DEPTH[CW-1:0] - 1'b1;
+    localparam [CW-1:0] ONE    = {{(CW-1){1'b0}}, 1'b1};
     localparam integer LARGE = (DEPTH >= 512 || (DEPTH > 64 && DEPTH * WIDTH > 16384)) ? 1 : 0;
 
     reg [WIDTH-1:0] mem [0:DEPTH-1];
     reg [AW-1:0]    write_reg, read_reg;
     reg [CW-1:0]    count_reg;
+    reg             ready_reg, some_reg;    // count_reg is not DEPTH, not 0
 
     wire push = s_valid && s_ready;
     wire pop  = m_valid && m_ready;
     wire [AW-1:0] read_inc  = (read_reg == LAST) ? {AW{1'b0}} : read_reg + 1'b1;
     wire [AW-1:0] read_next = pop ? read_inc : read_reg;
 
-    assign s_ready = count_reg != FULL;
-    assign m_valid = count_reg != {CW{1'b0}};
+    assign s_ready = ready_reg;
+    assign m_valid = some_reg;
 
     generate
         if (LARGE != 0) begin : ahead
@@ -62,12 +64,17 @@ module hg_fifo #(
     always @(posedge clk) begin
         if (push) write_reg <= (write_reg == LAST) ? {AW{1'b0}} : write_reg + 1'b1;
         read_reg <= read_next;
-        if (push && !pop) count_reg <= count_reg + 1'b1;
-        else if (pop && !push) count_reg <= count_reg - 1'b1;
+        if (push != pop) begin
+            count_reg <= push ? count_reg + 1'b1 : count_reg - 1'b1;
+            ready_reg <= pop || count_reg != NEARLY;
+            some_reg  <= push || count_reg != ONE;
+        end
         if (rst) begin
             write_reg <= {AW{1'b0}};
             read_reg  <= {AW{1'b0}};
             count_reg <= {CW{1'b0}};
+            ready_reg <= 1'b1;
+            some_reg  <= 1'b0;
         end
     end
 endmodule

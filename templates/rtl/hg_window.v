@@ -93,7 +93,8 @@ module hg_window #(
     reg [UNIT*LANES-1:0] mem [0:DEPTH-1];
     reg [UNIT*LANES-1:0] next_reg, x_reg;
     reg [AW-1:0]         write_reg;
-    reg                  next_valid_reg, next_last_reg, next_outside_reg, x_valid_reg, x_last_reg;
+    reg                  next_valid_reg, next_last_reg, next_outside_reg;
+    reg                  x_valid_reg, x_last_reg, x_outside_reg;
     always @(posedge clk) begin
         if (take) mem[write_reg] <= s_data;
         if (en)   next_reg       <= mem[address];
@@ -106,7 +107,8 @@ module hg_window #(
             next_outside_reg <= outside;
             x_valid_reg      <= next_valid_reg;
             x_last_reg       <= next_last_reg;
-            x_reg            <= next_outside_reg ? {LANES{PAD}} : next_reg;
+            x_outside_reg    <= next_outside_reg;
+            x_reg            <= next_reg;
         end
         if (rst) begin
             write_reg      <= {AW{1'b0}};
@@ -115,7 +117,7 @@ module hg_window #(
         end
     end
     assign next_valid = next_valid_reg;
-    assign x          = x_reg;
+    assign x          = x_outside_reg ? {LANES{PAD}} : x_reg;
     assign x_valid    = x_valid_reg;
     assign x_last     = x_last_reg;
 endmodule

@@ -102,7 +102,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
         ("rtl/hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
         ("rtl/hg_threshold.v", r"fold_reg  <= \{FW\{1'b0\}\};", r"if (^fold_reg === 1'bx) fold_reg <= 0;"),
         ("rtl/hg_replay.v", r"beat_reg  <= \{LW\{1'b0\}\};", r"if (^beat_reg === 1'bx) beat_reg <= 0;"),
-        ("rtl/hg_width.v", r"if \(rst\) count_reg", r"if (rst && ^count_reg === 1'bx) count_reg"),
+        ("rtl/hg_width_widen.v", r"begun_reg <= 1'b0;", r"if (^begun_reg === 1'bx) begun_reg <= 0;"),
         ("rtl/hg_mvu.v", r"if \(rst\) word_reg", r"if (rst && ^word_reg === 1'bx) word_reg"),
     ],
 )
