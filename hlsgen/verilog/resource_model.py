@@ -12,6 +12,7 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -112,6 +113,8 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             if isinstance(unit, ConvUnit):
                 return cost + Cost(lut=_window(unit.depth)) + buffer(unit.depth, source.bits)
             return cost + Cost(lut=40) + buffer(2 * unit.col_folds, source.bits)
+        case AdderMatVec():
+            return Cost(lut=10.0 + unit.graph.bits)
         case SlidingWindow():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
             wide = unit.span.kernel[1]
