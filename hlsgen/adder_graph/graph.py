@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -79,27 +78,17 @@ def grows(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int,
 
 @dataclass(frozen=True, eq=False)
 class AdderGraph:
-    """Nodes are the inputs, each within `inputs`, and then the adders, each of nodes before it. A row has an output."""
+    """Nodes are the inputs, each within `inputs`, and then the adders, each of nodes before it. A row has an output.
+
+    intervals  (least, greatest) value of every node
+    depths     adders on the longest way to every node
+    """
 
     inputs: tuple[tuple[int, int], ...]
     adders: tuple[Adder, ...]
     outputs: tuple[Output, ...]
-
-    @cached_property
-    def intervals(self) -> list[tuple[int, int]]:
-        """(least, greatest) value of every node."""
-        found = list(self.inputs)
-        for adder in self.adders:
-            found.append(interval(adder, ends_of(adder, found), found[adder.b]))
-        return found
-
-    @cached_property
-    def depths(self) -> list[int]:
-        """Adders on the longest way to every node."""
-        found = [0] * len(self.inputs)
-        for adder in self.adders:
-            found.append(1 + max(found[adder.a] if adder.a != NOTHING else 0, found[adder.b]))
-        return found
+    intervals: tuple[tuple[int, int], ...]
+    depths: tuple[int, ...]
 
     @property
     def bits(self) -> int:
@@ -115,3 +104,19 @@ class AdderGraph:
             right = nodes[b] << j
             nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right))
         return np.stack([nodes[n] << s if n != NOTHING else zero for n, s in self.outputs], axis=1)
+
+
+class Nodes:
+    """A graph that grows: the inputs, and the adders so far."""
+
+    def __init__(self, inputs: Sequence[tuple[int, int]]) -> None:
+        self.intervals, self.depths = list(inputs), [0] * len(inputs)
+        self.adders: list[Adder] = []
+
+    def add(self, adder: Adder) -> int:
+        """A new node. Its interval holds for any values of the operands, also if they have inputs in common."""
+        a, depth = ends_of(adder, self.intervals), self.depths[adder.b]
+        self.intervals.append(interval(adder, a, self.intervals[adder.b]))
+        self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
+        self.adders.append(adder)
+        return len(self.intervals) - 1

@@ -12,7 +12,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Sequence
 
-from hlsgen.adder_graph.graph import Adder, AdderGraph, interval, width
+from hlsgen.adder_graph.graph import Adder, AdderGraph, Nodes, width
 from hlsgen.adder_graph.signed_digits import digits
 from hlsgen.adder_graph.sums import sum_of
 from hlsgen.numerics.fixed import Array
@@ -29,11 +29,12 @@ _SHIFTS, _NODES, _MIDDLE = (1 << _SHIFT_BITS) - 1, (1 << _NODE_BITS) - 1, 1 << (
 def find(weight: Array, inputs: Sequence[tuple[int, int]]) -> AdderGraph:
     """The graph of weight int64 (rows, columns); `inputs`: (least, greatest) code of every column."""
     table = [[digits(value) for value in row] for row in weight.tolist()]
-    state = _Sharing(len(weight), inputs)
+    nodes = Nodes(inputs)
+    state = _Sharing(len(weight), nodes)
     for columns in _groups(table, len(inputs)):
         state.share(table, columns)
-    outputs = [sum_of(terms, state.adders, state.intervals, state.depths) for terms in state.finished()]
-    return AdderGraph(tuple(inputs), tuple(state.adders), tuple(outputs))
+    outputs = [sum_of(terms, nodes) for terms in state.done]
+    return AdderGraph(tuple(inputs), tuple(nodes.adders), tuple(outputs), tuple(nodes.intervals), tuple(nodes.depths))
 
 
 def _groups(table: list[list[list[tuple[int, int]]]], columns: int) -> list[range]:
@@ -46,23 +47,22 @@ def _groups(table: list[list[list[tuple[int, int]]]], columns: int) -> list[rang
 
 
 class _Sharing:
-    """The nodes so far. `rows`: terms that are still to be summed, with their signs."""
+    """Rows of terms, of which pairs become nodes.
 
-    def __init__(self, rows: int, inputs: Sequence[tuple[int, int]]) -> None:
-        self.intervals = list(inputs)
-        self.depths = [0] * len(inputs)
-        self.inputs = len(inputs)
-        self.adders: list[Adder] = []
+    rows     terms of the columns that are looked at, with their signs
+    done     (node, shift, sign) of each term that is left, of every row
+    at       rows in which a node is
+    counts   occurrences of each pair
+    """
+
+    def __init__(self, rows: int, nodes: Nodes) -> None:
+        self.nodes = nodes
         self.done: list[list[tuple[int, int, int]]] = [[] for _ in range(rows)]
         self.rows: list[dict[int, int]] = []
         self.at: dict[int, set[int]] = {}
         self.counts: dict[int, int] = {}
         self.overlaps: dict[int, int] = {}
         self.heap: list[tuple[int, int]] = []
-
-    def finished(self) -> list[list[tuple[int, int, int]]]:
-        """(node, shift, sign) of each term of every row."""
-        return self.done
 
     def share(self, table: list[list[list[tuple[int, int]]]], columns: Iterable[int]) -> None:
         """Adds the terms of these columns to the rows, with nodes for pairs of them that occur twice or more."""
@@ -99,7 +99,7 @@ class _Sharing:
         if overlap is None:
             first, second, distance, _ = _parts(pair)
             low, high = max(0, distance), max(0, -distance)
-            tops = low + width(*self.intervals[second]), high + width(*self.intervals[first])
+            tops = low + width(*self.nodes.intervals[second]), high + width(*self.nodes.intervals[first])
             overlap = self.overlaps[pair] = max(1, 8 * (min(tops) - max(low, high)))
         return -self.counts[pair] * overlap
 
@@ -126,7 +126,7 @@ class _Sharing:
             adder, flip = Adder(second, 0, first, -distance, True), -1
         else:
             adder, flip = Adder(first, max(0, -distance), second, max(0, distance), differ), 1
-        node, counts, grown = self.add(adder), self.counts, set[int]()
+        node, counts, grown = self.nodes.add(adder), self.counts, set[int]()
         for r, term, other in places:
             row = self.rows[r]
             sign, old = row[term] * flip, ((term, row.pop(term)), (other, row.pop(other)))
@@ -143,13 +143,6 @@ class _Sharing:
         for made in grown:
             if counts[made] > 1:
                 heapq.heappush(self.heap, (self._rank(made), made))
-
-    def add(self, adder: Adder) -> int:
-        """A new node."""
-        self.adders.append(adder)
-        self.intervals.append(interval(adder, self.intervals[adder.a], self.intervals[adder.b]))
-        self.depths.append(1 + max(self.depths[adder.a], self.depths[adder.b]))
-        return len(self.intervals) - 1
 
 
 def _pair(term: int, sign: int, other: int, other_sign: int) -> int:

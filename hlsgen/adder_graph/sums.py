@@ -1,10 +1,10 @@
-"""Sums of the terms that no other row shares: trees with few full adders and of the least depth."""
+"""Sums of the terms that no other row shares: trees with few tables and of the least depth."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from hlsgen.adder_graph.graph import NOTHING, Adder, Output, adder_bits, ends_of, interval, width
+from hlsgen.adder_graph.graph import NOTHING, Adder, Nodes, Output, adder_bits, interval, width
 
 
 class _Term(NamedTuple):
@@ -15,20 +15,12 @@ class _Term(NamedTuple):
     sign: int
 
 
-def sum_of(
-    terms: list[tuple[int, int, int]], adders: list[Adder], intervals: list[tuple[int, int]], depths: list[int]
-) -> Output:
-    """Where the sum of terms (node, shift, sign) is. Nodes that it needs are appended to the three lists.
+def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
+    """Where the sum of terms (node, shift, sign) is. Nodes that it needs are added.
 
-    Of all pairs whose sum leaves the tree as shallow as it can be, the one of the fewest full adders comes next.
+    Of all pairs whose sum leaves the tree as shallow as it can be, the one of the fewest tables comes next.
     """
-
-    def add(adder: Adder) -> int:
-        adders.append(adder)
-        intervals.append(interval(adder, ends_of(adder, intervals), intervals[adder.b]))
-        depths.append(1 + max(depths[adder.a] if adder.a != NOTHING else 0, depths[adder.b]))
-        return len(intervals) - 1
-
+    depths, intervals = nodes.depths, nodes.intervals
     rest = [_Term(*term) for term in terms]
     if not rest:
         return Output(NOTHING, 0)
@@ -49,9 +41,9 @@ def sum_of(
         _, m, n, taken = best
         x, y = rest.pop(m), rest.pop(n)
         adder, sign = _joined(x, y)
-        rest.append(_Term(add(adder), min(x.shift, y.shift), sign))
+        rest.append(_Term(nodes.add(adder), min(x.shift, y.shift), sign))
     node, shift, sign = rest[0]
-    return Output(node if sign > 0 else add(Adder(NOTHING, 0, node, 0, True)), shift)
+    return Output(node if sign > 0 else nodes.add(Adder(NOTHING, 0, node, 0, True)), shift)
 
 
 def _joined(x: _Term, y: _Term) -> tuple[Adder, int]:
@@ -63,7 +55,7 @@ def _joined(x: _Term, y: _Term) -> tuple[Adder, int]:
 
 
 def _price(x: _Term, y: _Term, intervals: list[tuple[int, int]]) -> tuple[int, int]:
-    """Full adders with something for the width of the result, and that width."""
+    """Tables with something for the width of the result, and that width."""
     adder = _joined(x, y)[0]
     a, b = intervals[adder.a], intervals[adder.b]
     ends = interval(adder, a, b)

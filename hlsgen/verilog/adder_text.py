@@ -106,7 +106,7 @@ class _Text:
             first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
         total = f"{_together(first)} {sign} {_together(second)}"
-        return f"{{{total}, {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
+        return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 
     def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:
         """Bits low..bits - 1 of a node that is shifted, in two's complement: parts, the highest first."""
@@ -114,6 +114,8 @@ class _Text:
             return [f"{bits}'h0"]
         name, own = f"n{node}_{cycle}", self.widths[node]
         above = bits - shift - own
+        if above < 0:  # of an output, whose sum fits although that of the nodes might not
+            return self._rest(name, bits - shift, shift, low)
         if self._signed(node):
             head = _repeated(f"~{name}[{own - 1}]", above + 1)
             return [head, *self._rest(name, own - 1, shift, low)]
