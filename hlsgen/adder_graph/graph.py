@@ -112,11 +112,15 @@ class Nodes:
     def __init__(self, inputs: Sequence[tuple[int, int]]) -> None:
         self.intervals, self.depths = list(inputs), [0] * len(inputs)
         self.adders: list[Adder] = []
+        self._known: dict[Adder, int] = {}
 
     def add(self, adder: Adder) -> int:
-        """A new node. Its interval holds for any values of the operands, also if they have inputs in common."""
+        """The node of this sum. Its interval holds for any values of the operands, as if they had no inputs in common."""
+        if adder in self._known:
+            return self._known[adder]
         a, depth = ends_of(adder, self.intervals), self.depths[adder.b]
         self.intervals.append(interval(adder, a, self.intervals[adder.b]))
         self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
         self.adders.append(adder)
-        return len(self.intervals) - 1
+        self._known[adder] = len(self.intervals) - 1
+        return self._known[adder]

@@ -164,7 +164,7 @@ def _check(
     with collector.catching():
         rtl_files.check_hashes(directory, certificate, collector)
     name = options.get("top")
-    if not isinstance(name, str) or not re.fullmatch(r"(?!hg_)[A-Za-z_]\w*", name, re.ASCII):
+    if not isinstance(name, str) or not re.fullmatch(r"(?!hg(?:_|$))[A-Za-z_]\w*", name, re.ASCII):
         raise broken("manifest.json", f"option top is {name!r}, no name of a module.")
     try:
         text = top_text.split((directory / "rtl" / f"{name}.v").read_bytes(), f"rtl/{name}.v")
