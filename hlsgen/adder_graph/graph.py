@@ -118,8 +118,13 @@ class Nodes:
         """The node of this sum. Its interval holds for any values of the operands, as if they had no inputs in common."""
         if adder in self._known:
             return self._known[adder]
-        a, depth = ends_of(adder, self.intervals), self.depths[adder.b]
-        self.intervals.append(interval(adder, a, self.intervals[adder.b]))
+        a, b, depth = ends_of(adder, self.intervals), self.intervals[adder.b], self.depths[adder.b]
+        low, high = interval(adder, a, b)
+        if width(low, high) < adder.j + width(
+            *b
+        ):  # of a number that is never positive: no sum is narrower than its terms
+            low = -1
+        self.intervals.append((low, high))
         self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
         self.adders.append(adder)
         self._known[adder] = len(self.intervals) - 1

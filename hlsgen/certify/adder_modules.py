@@ -66,6 +66,7 @@ _PART = re.compile(
     rf"|\{{(?P<count>{_NUMBER})\{{~(?P<of>n{_NUMBER}_{_NUMBER})\[(?P<at>{_NUMBER})\]\}}\}}",
     re.ASCII,
 )
+_UNUSED = re.compile(rf"    wire unused_sums = &\{{1'b0(?:, n{_NUMBER}_{_NUMBER})+\}};", re.ASCII)
 _CLOCK = "    always @(posedge clk) if (en) begin"
 
 #: A bit: a constant, or (wire, place, whether it is inverted).
@@ -158,7 +159,7 @@ class _Reader:
                     raise broken(self.where, f"row {row} of the sums is not where it should be: {line.strip()[:60]!r}.")
                 found[row] = self._output(assign[3])
                 row += 1
-            else:
+            elif row < self.rows or not _UNUSED.fullmatch(line) or next(lines, None) is not None:
                 raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
         head = _HEAD.format(
             name=self.where[4:-2], rows=self.rows, columns=self.columns, adders=self.adders, latency=self.latency,

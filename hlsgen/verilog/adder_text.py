@@ -70,6 +70,10 @@ class _Text:
         for row, (node, shift) in enumerate(graph.outputs):
             value = self._plain(node, pipeline.latency, shift, y_bits, 0)
             yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {_together(value)};"
+        cut = [node for node, shift in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
+        if cut:
+            names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
+            yield f"    wire unused_sums = &{{1'b0, {names}}};"
 
     def _code(self, n: int) -> str:
         """The code of column n, its top bit inverted if it is signed."""
