@@ -120,10 +120,12 @@ class Nodes:
             return self._known[adder]
         a, b, depth = ends_of(adder, self.intervals), self.intervals[adder.b], self.depths[adder.b]
         low, high = interval(adder, a, b)
-        if width(low, high) < adder.j + width(
-            *b
-        ):  # of a number that is never positive: no sum is narrower than its terms
+        needed = max(adder.i + width(*a), adder.j + width(*b))
+        # No sum is held in fewer bits than its terms, as -4 could be, and 4 not.
+        if low >= 0 and width(low, high) < needed:
             low = -1
+        if width(low, high) < needed:
+            high = 1 << (needed - 2)
         self.intervals.append((low, high))
         self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
         self.adders.append(adder)

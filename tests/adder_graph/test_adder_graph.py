@@ -129,3 +129,15 @@ def test_columns_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "_MOST_PAIRS", 3000)
     graph = find(weight, [(-8, 7)] * 40)
     assert (graph.evaluate(x) == x @ weight.T).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_sum_is_narrower_than_its_terms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(-3, 4, (8, 9))
+    ends = [(-int(low), int(high)) for low, high in rng.integers(0, 3, (9, 2))]
+    graph = find(weight, ends)
+    for n, adder in enumerate(graph.adders, len(graph.inputs)):
+        for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
+            if node != NOTHING:
+                assert shift + width(*graph.intervals[node]) <= width(*graph.intervals[n])
