@@ -13,14 +13,15 @@ import numpy as np
 
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
-from hlsgen.cycle_model.units import Latency, TimingModel, exact, room
+from hlsgen.cycle_model.units import Latency, TimingModel, exact
 from hlsgen.cycle_model.wiring import INPUT, Blocked, Bounds, Ended, Moves
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
 from hlsgen.dataflow.units import Fifo, Node
 from hlsgen.numerics.fixed import Array
 
-#: Frames after which `measure` no longer waits for times that repeat, and the longest period that it looks for.
-MOST_FRAMES, MOST_PERIOD = 24, 8
+#: Frames after which `measure` no longer waits for times that repeat, if units hold less than a frame, and the longest
+#: period that it looks for. If they hold many frames, it waits for four times as many, within so many beats.
+MOST_FRAMES, MOST_PERIOD, MOST_BEATS = 24, 64, 200_000
 #: Beats of a frame, of all nodes together, below which going through them one by one is quick enough.
 SMALL = 4000
 
@@ -97,7 +98,8 @@ def is_large(nodes: Sequence[Node]) -> bool:
 class Simulation:
     """A network while frames go through it: in runs of beats or, where that does not pay, beat by beat.
 
-    Both give the same times. `frames`: those that were offered. `bounds` end a large simulation by `Ended`. `spent`:
+    Both give the same times. `frames`: those that were offered. `reach`: how many have to be alike for all that follow to
+    be alike; `patience`: how many `run` feeds at most. `bounds` end a large simulation by `Ended`. `spent`:
     the work of runs that led to no result.
     """
 
@@ -106,8 +108,8 @@ class Simulation:
     ) -> None:
         self.nodes, self.model, self.ready, self.frames = tuple(nodes), model, ready, 0
         self.bounds, self.spent = bounds, 0
-        # So many frames have to be alike for all that follow to be alike.
-        self.reach = 2 + max(0 if model.unlimited else room(node.unit) // node.source.beats for node in nodes)
+        self.reach = 2 + max(model.holds(node.unit) // node.source.beats for node in nodes)
+        self.patience = max(MOST_FRAMES, min(4 * self.reach, MOST_BEATS // beats_of(nodes)))
         self.fed: list[tuple[int, int | None]] = []
         self.moves: Moves = (
             RunNetwork(nodes, model, ready, bounds) if is_large(nodes) else BeatNetwork(nodes, model, ready)
@@ -145,8 +147,8 @@ class Simulation:
     def period(self) -> int:
         """After how many frames the times on all streams repeat for ever; 0 if that is not certain (yet).
 
-        A beat waits only for beats that lie back no further than a buffer has room. So it is enough that the
-        last `reach` frames moved as those before them.
+        What a unit does next follows from the beats that are in it, and when they came. So it is enough that the
+        last `reach` frames, more than any unit holds, moved as those before them.
         """
         ends = self.ends()
         for period in range(1, MOST_PERIOD + 1):
@@ -157,7 +159,7 @@ class Simulation:
         return 0
 
     def run(self, limit: int | None = None) -> bool:
-        """Feeds frames until their times repeat or MOST_FRAMES are through.
+        """Feeds frames until their times repeat or `patience` of them are through.
 
         False, as early as it is certain, at a deadlock or if two intervals in a row are above the limit.
         """
@@ -166,7 +168,7 @@ class Simulation:
             ends = self.ends()
             if limit is not None and min(ends[-1] - ends[-2], ends[-2] - ends[-3]) > limit:
                 return False
-            if self.period() or self.frames >= MOST_FRAMES:
+            if self.period() or self.frames >= self.patience:
                 return True
             self.feed(1)
         return False

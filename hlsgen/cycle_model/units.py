@@ -55,12 +55,18 @@ Latency = Callable[[Unit], int]
 Processes = Callable[[Node, Sequence[Wire], Sequence[Wire], bool], tuple[Process, Buffer | None]]
 
 
+def room(unit: Unit) -> int:
+    """Words for which the memory of the unit has room; 0 if no depth is chosen for it."""
+    return unit.depth if isinstance(unit, Fifo | WindowUnit) else 0
+
+
 @dataclass(frozen=True)
 class TimingModel:
     """What to simulate: beat by beat, and in runs of beats.
 
     `machine`: the same as `process`, of a node; True: the input port. `unlimited`: FIFOs and the memories of windows
     have room for everything. `enables`: units stand still as their traits say; else only those with windows do.
+    `holds`: the most input beats that are in a unit at a time; what it does next follows from when they came.
     `known`: what machines did so far, in all simulations of this model.
     """
 
@@ -68,6 +74,7 @@ class TimingModel:
     machine: Callable[[Node, bool], Machine]
     unlimited: bool = False
     enables: bool = True
+    holds: Callable[[Unit], int] = room
     known: Known = field(default_factory=Known)
 
 
@@ -120,11 +127,6 @@ def busy(node: Node) -> int:
             assert_never(unit)
 
 
-def room(unit: Unit) -> int:
-    """Words for which the memory of the unit has room; 0 if no depth is chosen for it."""
-    return unit.depth if isinstance(unit, Fifo | WindowUnit) else 0
-
-
 def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
     """The model in which every beat moves in the cycle in which the RTL moves it."""
 
@@ -140,7 +142,17 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
     def machine(node: Node, first: bool) -> Machine:
         return in_runs(node.unit, (node.source, node.result), latency, unlimited=unlimited, first=first)
 
-    return TimingModel(process, machine, unlimited)
+    def holds(unit: Unit) -> int:
+        match unit:
+            case MatVec():
+                own = 2 * unit.col_folds
+            case Reorder():
+                own = 2 * unit.block
+            case _:
+                own = 0 if unlimited else room(unit)
+        return own + latency(unit)
+
+    return TimingModel(process, machine, unlimited, holds=holds)
 
 
 def _step(unit: WindowUnit) -> int:

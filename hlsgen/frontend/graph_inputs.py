@@ -20,17 +20,17 @@ _INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).
 def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[IntType, int] | None:
     """The integer type that an annotation or the tensor's own type gives the input.
 
-    An annotation of what nodes have only moved counts as one of the input.
+    An annotation of what nodes have only moved counts as one of the input; the input's own comes first.
     """
-    same = {source.name}
+    same = {source.name: 0}
     for node in graph.node:
-        if node.op_type in _MOVES and node.input[0] in same:
-            same.update(node.output[:1])
-    for note in graph.quantization_annotation:
-        if note.tensor_name in same:
-            for entry in note.quant_parameter_tensor_names:
-                if entry.key == "finn_datatype" and (found := parse_datatype(entry.value)):
-                    return found
+        if node.op_type in _MOVES and node.input and node.input[0] in same:
+            same.setdefault(node.output[0] if node.output else "", len(same))
+    notes = [note for note in graph.quantization_annotation if note.tensor_name in same]
+    for note in sorted(notes, key=lambda note: same[note.tensor_name]):
+        for entry in note.quant_parameter_tensor_names:
+            if entry.key == "finn_datatype" and (found := parse_datatype(entry.value)):
+                return found
     kind = source.type.tensor_type.elem_type
     if kind in _INTEGERS:
         if kind in (TensorProto.INT4, TensorProto.UINT4):

@@ -7,12 +7,14 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from hlsgen.cycle_model.simulate import simulate as cycles
+from hlsgen.cycle_model.wiring import INPUT
 from hlsgen.dataflow.workload import works_of
 from hlsgen.diagnostics import Diagnostic
 from hlsgen.driver.build_directory import changed_files
@@ -31,6 +33,7 @@ from hlsgen.testbench.sample_vectors import vector_words
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import to_text
 from hlsgen.verilog.bench_config import testbench_config
+from hlsgen.verilog.latency import latency
 
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
 
@@ -140,7 +143,7 @@ def verify_build(
                 progress(f"{simulator}: locating the divergence")
                 traced = run(work / "trace", simulator, tests, monitor=True)
                 outcome = _with_trace(outcome, traced)
-            verdicts[simulator] = _judge(outcome, len(codes), predicted)
+            verdicts[simulator] = _judge(outcome, ends_of(build, len(codes)), build.timing.interval)
     ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
     verdict = Verdict(ok, model, file, changed, predicted, verdicts)
     where = verdict.first_divergence
@@ -227,15 +230,26 @@ def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
     return Outcome(outcome.passed, result, outcome.log)
 
 
-def _judge(outcome: Outcome, samples: int, predicted: dict[str, int]) -> SimulatorVerdict:
-    result = outcome.result
-    cycles = {key: result.get(key) for key in ("latency", "interval")}
-    found = failures(outcome)
-    for key, wanted in predicted.items():
-        if cycles[key] != wanted and (outcome.passed or cycles[key] is not None):
-            found.append(f"{key} is {cycles[key]} cycles, predicted {wanted}")
+def ends_of(build: Build, frames: int) -> list[int]:
+    """The predicted cycle in which each frame ends, from the first beat on, without stalls."""
+    flow = cycles(build.network.nodes, frames, latency)
+    return [end - int(flow.taken[INPUT][0]) for end in flow.ends]
+
+
+def _judge(outcome: Outcome, predicted: list[int], interval: int) -> SimulatorVerdict:
+    result, found = outcome.result, failures(outcome)
+    ends = result.get("ends")
+    if ends != predicted and (outcome.passed or ends is not None):
+        both = zip_longest(ends or [], predicted)
+        frame, (end, wanted) = next((k, pair) for k, pair in enumerate(both) if pair[0] != pair[1])
+        found.append(f"frame {frame} ends after {end} cycles, predicted {wanted}")
+    measured = {key: result.get(key) for key in ("latency", "interval")}
+    if (measured["interval"] or 0) > interval:
+        found.append(f"interval is {measured['interval']} cycles, predicted {interval}")
     mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
-    return SimulatorVerdict(samples, mismatches, cycles, found, result.get("first_divergence"), result.get("coverage"))
+    return SimulatorVerdict(
+        len(predicted), mismatches, measured, found, result.get("first_divergence"), result.get("coverage")
+    )
 
 
 def failures(outcome: Outcome) -> list[str]:

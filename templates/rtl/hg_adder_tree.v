@@ -22,6 +22,7 @@ module hg_adder_tree #(
     output wire [IN_W+$clog2(N)-1:0]  sum
 );
     localparam integer LEVELS = $clog2(N);
+    localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
     // Level l holds ceil(N / 2^l) numbers of IN_W + l bits.
     genvar l, i;
@@ -45,7 +46,7 @@ module hg_adder_tree #(
                         assign next[i*W +: W] = a_wide;
                     end
                 end
-                if (EVERY != 0 && ((l % ((EVERY == 0) ? 1 : EVERY)) == 0 || (CLOSED != 0 && l == LEVELS))) begin : pipe
+                if (EVERY != 0 && (l % STEP == 0 || (CLOSED != 0 && l == LEVELS))) begin : pipe
                     reg [COUNT*W-1:0] value_reg;
                     always @(posedge clk) if (en) value_reg <= next;
                     assign value = value_reg;

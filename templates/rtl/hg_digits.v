@@ -43,7 +43,8 @@ module hg_digits #(
                     if (2*i + 1 < FROM) begin : both
                         wire [V-1:0] high      = level[l-1].value[(2*i+1)*V +: V];
                         wire [W-1:0] high_wide = {{W-V{(SIGNED != 0) && high[V-1]}}, high};
-                        assign next[i*W +: W] = {low_wide[W-1:SHIFT] + high_wide[W-SHIFT-1:0], low_wide[SHIFT-1:0]};
+                        wire [W-SHIFT-1:0] upper = low_wide[W-1:SHIFT] + high_wide[W-SHIFT-1:0];
+                        assign next[i*W +: W] = {upper, low_wide[SHIFT-1:0]};
                         wire unused_high = &{1'b0, high_wide};
                     end else begin : single
                         assign next[i*W +: W] = low_wide;

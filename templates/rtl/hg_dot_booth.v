@@ -1,17 +1,18 @@
-// hg_dot_booth: dot product of SIMD codes with SIMD weights, a signed digit of two bits of a weight at a time.
+// hg_dot_booth: dot product of SIMD codes with SIMD weights, digit by digit of the weights.
 //
 // Purpose     a row of hg_mac, unless its products fit into tables.
 // Parameters  SIMD      terms
 //             X_W       bits of a code x
 //             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w; two's complement, except that W_W = 1 means bit 0 = -1, bit 1 = +1
+//             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits, each
-//             rounded up; all advancing on en
+// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of
+//             hg_digits, each rounded up; all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
-//             A digit of -2 to 2 (Booth) takes x or 2x, inverted if it is negative, a function of five bits, which fits
-//             into the table of the adder that sums it: 2a - ~(2b + neg) = 2 (a + b + neg) + !neg makes tools put the
-//             logic of b there, and adds the one that inverting leaves out. Four terms are summed in two cycles.
+//             A signed digit of two bits, -2 to 2 (Booth), takes x or 2x, inverted if it is negative: a
+//             function of five bits, which fits into the table of the adder that sums it.
+//             2a - ~(2b + neg) = 2 (a + b + neg) + !neg makes tools put the logic of b there, and adds the
+//             one that inverting leaves out. Four terms are summed in two cycles.
 `default_nettype none
 module hg_dot_booth #(
     parameter integer SIMD     = 4,
@@ -83,7 +84,8 @@ module hg_dot_booth #(
                     end else begin : next
                         assign so_far = row[i-1].result;
                     end
-                    (* keep *) wire [W:0] added = {so_far[W-1:0], 1'b0} - ~{wide[W-1:0], neg};
+                    (* keep *) wire [W:0] added;
+                    assign added = {so_far[W-1:0], 1'b0} - ~{wide[W-1:0], neg};
                     wire [2*P_W-1:0] extended = {{2*P_W-W{added[W]}}, added[W:1]};
                     wire [P_W-1:0]   result   = extended[P_W-1:0];
                     wire unused_rest = &{1'b0, rest, some, wide, so_far, added[0], extended, result};

@@ -5,10 +5,10 @@
 // Parameters  SIMD      terms
 //             X_W       bits of a code x
 //             X_SIGNED  1: x is two's complement, 0: unsigned
-//             W_W       bits of a weight w; two's complement, except that W_W = 1 means bit 0 = -1, bit 1 = +1
+//             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits, each
-//             rounded up; as the other forms have, all advancing on en
+// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of
+//             hg_digits, each rounded up; as the other forms have, all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
 `default_nettype none
 module hg_dot_plain #(

@@ -13,8 +13,8 @@
 //             DSP            see hg_mac
 //             LOADABLE       1: words can be written over `load`, see hg_load; 0: it is ignored
 //             UNIT           number of the unit on the load bus
-// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid), from the issue of the last word of a sum
-//             (hg_window) to its beat; one word a cycle
+// Latency     2 + latency of hg_mac, in enabled cycles (m_ready || !m_valid), from the issue of the last
+//             word of a sum (hg_window) to its beat; one word a cycle
 // Contract    exact modulo 2^ACC_W. Beats of a window: g outer, r inner; first element in the low bits.
 `default_nettype none
 module hg_dwconv #(

@@ -46,11 +46,12 @@ module hg_mac #(
     localparam integer DIGITS = (V_W + 1) / 2;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
-    localparam integer DOT    = ((SIMD <= 2) ? 2 : 3) + ($clog2(TERMS) + STEP - 1) / STEP + ($clog2(DIGITS) + STEP - 1) / STEP;
-    localparam integer STAGES = (MODE == 2) ? COUNT : DOT;
+    localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
+    localparam integer MERGE  = ($clog2(DIGITS) + STEP - 1) / STEP;
+    localparam integer STAGES = (MODE == 2) ? COUNT : ((SIMD <= 2) ? 2 : 3) + TREE + MERGE;
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
     // Products of six bits pay as tables where Booth has two digits.
-    localparam integer TABLE  = (V_W > 1) && (X_W + V_W <= ((V_W > 2) ? 6 : 5));
+    localparam integer TABLE  = (V_W > 1 && X_W + V_W <= ((V_W > 2) ? 6 : 5)) ? 1 : 0;
 
     // What the sum that leaves the pipeline belongs to.
     reg [STAGES-1:0] valid_reg, last_reg;

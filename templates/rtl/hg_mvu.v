@@ -108,7 +108,8 @@ module hg_mvu #(
             end
             hg_mac #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-                .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
+                .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
+                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
             ) mac (
                 .clk(clk), .rst(rst), .en(en),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),

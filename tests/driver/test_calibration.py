@@ -21,6 +21,7 @@ import hlsgen
 from hlsgen.cli import app
 from hlsgen.driver.calibration import input_type_of
 from hlsgen.driver.options import parse_input
+from hlsgen.frontend.graph_inputs import declared_type
 
 SAMPLES = {
     "bytes": (np.arange(256), "ufixed:8,8"), "a byte more": ([0, 256], "ufixed:9,9"), "signs": ([-128, 127], "fixed:8,8"),
@@ -186,14 +187,25 @@ def test_with_what_else_is_wrong(tmp_path: Path) -> None:
     assert {d.code for d in error.value.diagnostics} == {"HG030", "HG061"}
 
 
+def annotate(model: onnx.ModelProto, tensor: str, type: str) -> None:
+    note = onnx.TensorAnnotation(tensor_name=tensor)
+    note.quant_parameter_tensor_names.append(onnx.StringStringEntryProto(key="finn_datatype", value=type))
+    model.graph.quantization_annotation.append(note)
+
+
 def test_annotation_behind_a_move(tmp_path: Path) -> None:
     model = Net((1, 2, 2)).then("Reshape", np.array([1, 4])).linear().model()
-    moved = model.graph.node[0].output[0]
-    note = onnx.TensorAnnotation(tensor_name=moved)
-    note.quant_parameter_tensor_names.append(onnx.StringStringEntryProto(key="finn_datatype", value="UINT3"))
-    model.graph.quantization_annotation.append(note)
+    annotate(model, model.graph.node[0].output[0], "UINT3")
     assert str(hlsgen.check(save(model, tmp_path / "m.onnx")).graph.input.type) == str(parse_input("UINT3").type)  # type: ignore[union-attr]
-    note = model.graph.quantization_annotation[0]
-    note.tensor_name = model.graph.node[-1].output[0]
+    annotate(model, model.graph.input[0].name, "INT5")
+    assert str(hlsgen.check(save(model, tmp_path / "m.onnx")).graph.input.type) == str(parse_input("INT5").type)  # type: ignore[union-attr]
+    del model.graph.quantization_annotation[:]
+    annotate(model, model.graph.node[-1].output[0], "UINT3")
     with pytest.raises(hlsgen.HlsgenError, match="HG061"):
         hlsgen.check(save(model, tmp_path / "m.onnx"))
+
+
+def test_a_move_of_nothing() -> None:
+    """A node that lacks its input is found by the frontend's rules, later."""
+    graph = onnx.helper.make_graph([onnx.helper.make_node("Identity", [], ["y"])], "g", [], [])
+    assert declared_type(graph, onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, [1, 4])) is None
