@@ -22,6 +22,7 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
     """
     depths, intervals = nodes.depths, nodes.intervals
     rest = [_Term(*term) for term in terms]
+    prices: dict[tuple[_Term, _Term], tuple[int, int]] = {}
     if not rest:
         return Output(NOTHING, 0)
     room = 1 << (sum(1 << depths[term.node] for term in rest) - 1).bit_length()
@@ -34,7 +35,10 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
                 dx, dy = depths[x.node], depths[y.node]
                 grown = taken + (2 << max(dx, dy)) - (1 << dx) - (1 << dy)
                 if grown <= room:
-                    rank = (*_price(x, y, intervals), max(dx, dy))
+                    price = prices.get((x, y))
+                    if price is None:
+                        price = prices[x, y] = _price(x, y, intervals)
+                    rank = (*price, max(dx, dy))
                     if best is None or rank < best[0]:
                         best = rank, m, n, grown
         assert best is not None
