@@ -18,7 +18,7 @@ from hlsgen.adder_graph.sums import sum_of
 from hlsgen.numerics.fixed import Array
 
 #: Most digits of a matrix of which a graph is made.
-MOST_DIGITS = 200_000
+MOST_DIGITS = 100_000
 #: Pairs of terms that are counted in all; if there are more, only those of columns in the same group are.
 _MOST_PAIRS = 800_000
 #: A term is node << _SHIFT_BITS | shift; so are the nodes of a pair, with its distance and sign below.

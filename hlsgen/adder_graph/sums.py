@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 from hlsgen.adder_graph.graph import NOTHING, Adder, Nodes, Output, adder_bits, interval, width
 
+#: Terms of which pairs are compared: the shallowest and narrowest, if there are more.
+_MOST_TERMS = 40
+
 
 class _Term(NamedTuple):
     """sign * (node << shift)."""
@@ -29,7 +32,9 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
     taken = sum(1 << depths[term.node] for term in rest)
     while len(rest) > 1:
         best: tuple[tuple[int, int, int], int, int, int] | None = None
-        for m, x in enumerate(rest):
+        if len(rest) > _MOST_TERMS:
+            rest.sort(key=lambda term: (depths[term.node], width(*intervals[term.node]) + term.shift, term))
+        for m, x in enumerate(rest[:_MOST_TERMS]):
             for n in range(m):
                 y = rest[n]
                 dx, dy = depths[x.node], depths[y.node]

@@ -141,3 +141,12 @@ def test_no_sum_is_narrower_than_its_terms(seed: int) -> None:
         for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
             if node != NOTHING:
                 assert shift + width(*graph.intervals[node]) <= width(*graph.intervals[n])
+
+
+def test_a_row_of_many_terms() -> None:
+    """More than are compared at a time: still the least depth."""
+    weight = np.random.default_rng(5).choice([-1, 1], (1, 100))
+    graph = find(weight, [(0, 3)] * 100)
+    x = np.random.default_rng(6).integers(0, 4, (9, 100))
+    assert (graph.evaluate(x) == x @ weight.T).all()
+    assert max(graph.depths) == 7
