@@ -53,12 +53,13 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
         job: Stream | Pipeline,
         memories: Mapping[str, str] | None = None,
     ) -> None:
-        """`memories` are files for the folder in which the simulator runs."""
+        """`memories` are files for the folder in which the simulator runs; also that of a module that is not in the library."""
         for name, text in (memories or {}).items():
             (tmp_path / name).write_text(text)
         config = tmp_path / "job.json"
         config.write_text(json.dumps(job.job()))
-        sources = [RTL / f"{module}.v"]
+        own = tmp_path / f"{module}.v"
+        sources = [own if own.name in (memories or {}) else RTL / own.name]
         options = ["-y", str(RTL)]
         if simulator == "verilator":
             control = tmp_path / "visible.vlt"

@@ -122,6 +122,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
     ),
     "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}),
+    "hg_stages": ({"STAGES": 1}, {"STAGES": 7}),
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},

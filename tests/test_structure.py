@@ -22,7 +22,7 @@ ORDER = (
     ("ir",),
     ("interpreter",),
     ("frontend",),
-    ("passes", "rescale"),
+    ("adder_graph", "passes", "rescale"),
     ("dataflow",),
     ("cycle_model",),
     ("verilog",),

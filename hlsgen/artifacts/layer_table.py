@@ -10,6 +10,7 @@ from typing_extensions import assert_never
 from hlsgen.cycle_model.units import busy
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ConvUnit,
     Fifo,
     MatVec,
@@ -104,6 +105,7 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
 
 def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dict[str, Any]:
     unit, work = node.unit, work_of(layer)
+    unit = unit.matrix if isinstance(unit, AdderMatVec) else unit
     assert isinstance(unit, WeightedUnit)
     pe = unit.pe * unit.windows if isinstance(unit, MatVec) else unit.pe
     simd = 1 if isinstance(unit, ConvUnit) and unit.depthwise else unit.simd

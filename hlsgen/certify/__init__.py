@@ -164,7 +164,7 @@ def _check(
     with collector.catching():
         rtl_files.check_hashes(directory, certificate, collector)
     name = options.get("top")
-    if not isinstance(name, str) or not re.fullmatch(r"(?!hg_)[A-Za-z_]\w*", name, re.ASCII):
+    if not isinstance(name, str) or not re.fullmatch(r"(?!hg(?:_|$))[A-Za-z_]\w*", name, re.ASCII):
         raise broken("manifest.json", f"option top is {name!r}, no name of a module.")
     try:
         text = top_text.split((directory / "rtl" / f"{name}.v").read_bytes(), f"rtl/{name}.v")
@@ -175,7 +175,7 @@ def _check(
     found = network(top, name, *switches)
     _listed(entries, graph, layers, found.cells)
     memories = Memories(directory / "rtl")
-    checker = Checker(graph, layout, found, memories, entries)
+    checker = Checker(graph, layout, found, memories, entries, name)
     checker.start()
     for i, entry in zip(layers, entries, strict=True):
         proof = checker.layer(i, entry)
@@ -184,7 +184,7 @@ def _check(
     checker.end()
     _memories(certificate, entries, memories)
     modules = {cell.module for cell in top.cells.values()}
-    rtl_files.check_sources(directory, name, modules, memories.used, collector)
+    rtl_files.check_sources(directory, name, modules, checker.written, memories.used, collector)
     if collector.errors:
         return  # The manifest is derived from a certificate and a netlist that are right.
     with collector.catching():

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify import weights
+from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.models import line_buffer, unrolled_windows
@@ -49,7 +50,7 @@ KINDS: dict[type[Layer], str] = {
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
-    Linear: ("hg_mvu",), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu"),
+    Linear: ("hg_mvu", ADDERS), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
     Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), PackBytes: ("hg_join",), ArgMaxLayer: ("hg_argmax",),
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
@@ -64,16 +65,25 @@ class Checker:
     streams  those that an instance has sent and none has taken yet
     taken    elements and bits of a beat of the (first) stream that each instance takes
     last     layer -> the instance that sends what it computes
+    written  modules that were written for one instance, read by a proof
     """
 
     def __init__(
-        self, graph: Graph, layout: StreamOrder, network: Netlist, memories: Memories, entries: list[dict[str, Any]]
+        self,
+        graph: Graph,
+        layout: StreamOrder,
+        network: Netlist,
+        memories: Memories,
+        entries: list[dict[str, Any]],
+        top: str,
     ) -> None:
+        self.top = top
         self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
         self.elements = Elements(graph)
         self.streams: dict[str, StreamContents] = {}
         self.taken: dict[str, tuple[int, int]] = {}
         self.last: dict[str, str] = {}
+        self.written: set[str] = set()
 
     def start(self) -> None:
         """Proves that the input port sends all elements of the input in order. Raises HG055."""
@@ -128,7 +138,7 @@ class Checker:
         Gives the proof of their values. It runs later: a problem in it does not stop the walk.
         """
         layer = self.graph.layers[i]
-        cells = [self.network.cells[x["instance"]] for x in entry["instances"]]
+        cells = [self._known(layer, self.network.cells[x["instance"]]) for x in entry["instances"]]
         own = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold"}]
         allowed = _MODULES.get(type(layer))
         if allowed and not (len(own) == 1 and own[0].module in allowed):
@@ -161,6 +171,18 @@ class Checker:
         if not own:
             self.elements.expect(layer.name, sent, i + 1, self.layout.orders[i + 1])
         return proof
+
+    def _known(self, layer: Layer, cell: Cell) -> Cell:
+        """The instance; one of a module of adders as what it stands for in this layer."""
+        if cell.module == f"{self.top}_{cell.name}" and isinstance(layer, Linear | Convolution):
+            outputs, type_, pad = len(layer.weight), layer.source.type, 0
+            if isinstance(layer, Convolution) and line_buffer.has_border(layer):
+                pad = layer.pad
+            x = type_.bits, min(type_.lo, pad), max(type_.hi, pad)
+            shape = outputs, layer.weight.size // outputs
+            self.written.add(cell.module)
+            cell = self.network.cells[cell.name] = stands_for(cell, shape, x, layer.result.type.bits)
+        return cell
 
     def _partly(self, layer: Layer, cell: Cell, taken: list[StreamContents]) -> StreamContents:
         """The stream behind an instance that is one of several that realize a function together."""
@@ -215,7 +237,12 @@ class Checker:
         if len(taken) != len(orders):
             raise broken(name, f"{cell.name} takes {len(taken)} streams, the layer {len(orders)}.")
         stream, order = taken[0], orders[0]
-        at_once = isinstance(layer, Convolution | Pooling) and cell.module in ("hg_mvu", "hg_dwmvu", "hg_pool_tree")
+        at_once = isinstance(layer, Convolution | Pooling) and cell.module in (
+            "hg_mvu",
+            "hg_dwmvu",
+            "hg_pool_tree",
+            ADDERS,
+        )
         for taken_, source, order_ in zip(taken, layer.inputs, orders, strict=True):
             if not at_once:
                 elements.expect(name, taken_, source, order_)

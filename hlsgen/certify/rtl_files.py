@@ -39,9 +39,15 @@ def check_hashes(directory: Path, certificate: dict[str, Any], collector: Collec
         collector.error("HG055", "model.onnx", "has another hash than in certificate.json.")
 
 
-def check_sources(directory: Path, top: str, modules: Iterable[str], memories: set[str], collector: Collector) -> None:
-    """rtl/ and files.f hold what the design needs. `memories`: what instances read, relative to the build."""
-    sources = {f"rtl/{name}.v" for name in library_closure(set(modules))} | {f"rtl/{top}.v"}
+def check_sources(
+    directory: Path, top: str, modules: Iterable[str], written: set[str], memories: set[str], collector: Collector
+) -> None:
+    """rtl/ and files.f hold what the design needs.
+
+    `written`: those of the modules that are not of the library. `memories`: what instances read, relative to the build.
+    """
+    library = library_closure(set(modules) - written | ({"hg_stages"} if written else set()))
+    sources = {f"rtl/{name}.v" for name in (*library, *written, top)}
     found = {f"rtl/{path.name}" for path in (directory / "rtl").iterdir()}
     for name in sorted(found - sources - memories):
         what = "is read by no instance" if name.endswith(".mem") else "is not part of the design"

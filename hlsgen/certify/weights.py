@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlsgen.certify import adder_modules
+from hlsgen.certify.adder_modules import ADDERS
 from hlsgen.certify.models import unrolled_windows
 from hlsgen.certify.models.line_buffer import GEOMETRY, has_border, window
 from hlsgen.certify.models.routing import count, fits, only, whole
@@ -30,7 +32,7 @@ _SEVERAL = "WINDOWS TAPS"
 _GROUPS = "ROWS COLUMNS"
 _TAPS = "PE TAPS FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
 #: Units of convolutions behind hg_unfold.
-_AT_ONCE = ("hg_mvu", "hg_dwmvu")
+_AT_ONCE = ("hg_mvu", "hg_dwmvu", ADDERS)
 _DEPTHWISE = f"PE {GEOMETRY} GROUPS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE ACC_W FILE"
 
 
@@ -57,7 +59,8 @@ def matrix(
     cell: Cell, stream: StreamContents, layer: Linear, order: Array, elements: Elements, value: int
 ) -> StreamContents:
     """The stream of sums that hg_mvu sends. `check` proves their values. Raises HG055."""
-    only(cell, _MVU, f"{_FREE} {_SEVERAL}")
+    if cell.module != ADDERS:
+        only(cell, _MVU, f"{_FREE} {_SEVERAL}")
     rows, columns = layer.weight.shape
     simd, pe, folds, row_folds = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
     windows = count(cell, "WINDOWS")
@@ -79,7 +82,8 @@ def convolution(
     outputs = len(layer.weight)
     numbers = elements.numbers[value].reshape(-1, outputs)
     if cell.module in _AT_ONCE:
-        only(cell, *((_MVU, f"{_FREE} {_SEVERAL}") if cell.module == "hg_mvu" else (_TAPS, f"{_FREE} {_GROUPS}")))
+        if cell.module != ADDERS:
+            only(cell, *((_MVU, f"{_FREE} {_SEVERAL}") if cell.module == "hg_mvu" else (_TAPS, f"{_FREE} {_GROUPS}")))
         shape, windows = unrolled_windows.convolution(cell, stream, layer)
         return spread(cell, layer, unrolled_windows.abreast(numbers, layer, windows)[:, None], shape)
     deep = cell.module == "hg_dwconv"
@@ -177,8 +181,11 @@ def _read(
         groups, repeat = cell.number("GROUPS", 1), cell.number("REPEAT", 1)
         folds = 1 if deep else cell.number("FOLDS", 1)
     simd = 1 if deep else cell.number("SIMD", 1)
-    words = memories.fields(cell.file, groups * repeat * taps * folds, pe * simd, width)
-    words = words if mode == 2 else 2 * words - 1 if mode == 1 else two_complement(words, width)
+    if cell.module == ADDERS:
+        words = adder_modules.read(memories.folder, cell)
+    else:
+        words = memories.fields(cell.file, groups * repeat * taps * folds, pe * simd, width)
+        words = words if mode == 2 else 2 * words - 1 if mode == 1 else two_complement(words, width)
     table = words.reshape(groups, repeat, taps, folds, pe, simd).transpose(0, 1, 4, 2, 3, 5)
     table = table.reshape(groups, repeat * pe, taps, folds * simd)
     if deep:

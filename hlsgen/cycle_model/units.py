@@ -19,6 +19,7 @@ from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
 from hlsgen.cycle_model.run_processes import Machine
 from hlsgen.cycle_model.runs import Pattern, Runs
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -94,7 +95,7 @@ def traits(unit: Unit) -> Traits:
     match unit:
         case Port() | Fifo() | WidthConverter() | Fork():
             return Traits(enable=False, even=True)
-        case FloatKeyUnit() | RescaleUnit() | FloatUnit() | ConvUnit() | PoolUnit() | SlidingWindow():
+        case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | ConvUnit() | PoolUnit() | SlidingWindow():
             return Traits(enable=True, even=True)
         case MatVec() | GroupedMatVec() | TiledPool() | ReduceTree() | ArgMaxUnit():
             return Traits(enable=True, even=False)
@@ -118,7 +119,7 @@ def busy(node: Node) -> int:
             return max(beats, height * width * unit.period)
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder():
             return beats
-        case SlidingWindow() | TiledPool() | GroupedMatVec() | ReduceTree() | ArgMaxUnit():
+        case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit():
             return beats
         case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
             return beats
@@ -177,7 +178,7 @@ def _exact(
             return processes.fifo(wire, result, 2)
         case Fifo():
             return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
-        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return processes.pipeline(wire, result, latency(unit))
         case ArgMaxUnit():
             return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
@@ -214,7 +215,7 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_processes.fifo(2)
         case Fifo():
             return run_processes.fifo(ENDLESS if unlimited else unit.depth)
-        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return run_processes.pipeline(latency(unit), Pattern([1]))
         case JoinStreams() | ConcatChannels():
             return run_processes.pipeline(latency(unit), Pattern([1]))
@@ -278,7 +279,7 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
     match unit:
         case Port() if not first:
             return processes.fifo(wire, result, 2)
-        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return _single([wire], result, [True])
         case JoinStreams() | ConcatChannels():
             return _single([wire, *more], result, [True])
@@ -310,7 +311,7 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
             return run_processes.fifo(2, 0)
         case Fifo():
             return run_processes.fifo(unit.depth, 0)
-        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree():
+        case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return run_processes.hold(Pattern([1]))
         case JoinStreams() | ConcatChannels():
             return run_processes.hold(Pattern([1]))

@@ -57,6 +57,7 @@ class Backend:
     `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
     `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
     bits in the order in which its memory takes them; None if weights cannot be written at run time.
+    `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
     """
 
     memories: tuple[str, ...]
@@ -67,3 +68,4 @@ class Backend:
     size_buffers: Callable[[Sequence[Node]], tuple[tuple[Node, ...], Timing]]
     emit: Callable[[Network, Timing, Request], Emitted]
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
+    adders_pay: Callable[[Node, Node], bool] | None = None

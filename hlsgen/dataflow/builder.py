@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -35,9 +36,17 @@ class NetworkBuilder:
     `target`: cycles that a frame may take. `prices`: those by which realizations are chosen. `choices`: the realization of every quantizer so far.
     """
 
-    def __init__(self, graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, prices: Prices) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        layout: StreamOrder,
+        folding: Folding,
+        targets: Targets,
+        prices: Prices,
+        adders_pay: Callable[[Node, Node], bool] | None = None,
+    ) -> None:
         self.graph, self.layout, self.folding = graph, layout, folding
-        self.targets, self.prices = targets, prices
+        self.targets, self.prices, self.adders_pay = targets, prices, adders_pay
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
         least = targets.cycles or pixels_moved(graph)
         self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])

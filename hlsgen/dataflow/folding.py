@@ -25,7 +25,7 @@ Price = Callable[[Workload, int, int], float]
 @dataclass(frozen=True)
 class Targets:
     """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
-    quantizers to a realization."""
+    quantizers to a realization. `loadable`: weights can be written at run time."""
 
     cycles: int | None = None
     lanes: int | None = None
@@ -33,6 +33,7 @@ class Targets:
     prefer: str = "lut"
     realize: dict[str, str] = field(default_factory=dict)
     weights: str = "auto"
+    loadable: bool = False
     budget: Budget = field(default_factory=Budget)
 
     def preference(self, layer: str, prices: Prices) -> Preference:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
@@ -219,7 +220,7 @@ def _linear(b: NetworkBuilder, i: int, layer: Linear, name: str) -> NamedStream:
         windows=windows,
     )
     result = stream_of(layer.result.type, pe, layer.result.size, windows * rows)
-    return b.append(name, unit, [flow], result, layer.name, i)
+    return append_matrix(b, name, unit, flow, result, i)
 
 
 def _both(b: NetworkBuilder, i: int, name: str) -> list[NamedStream]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
 from hlsgen.dataflow.folding import at_once
 from hlsgen.dataflow.units import (
@@ -85,7 +86,10 @@ def _unrolled(b: NetworkBuilder, i: int, layer: Convolution, name: str, flow: Na
             vectors=layer.result.size // work.rows,
             windows=windows,
         )
-    return b.append(name, unit, [flow], _side_by_side(layer, pe, windows), layer.name, i)
+    result = _side_by_side(layer, pe, windows)
+    if isinstance(unit, MatVec):
+        return append_matrix(b, name, unit, flow, result, i)
+    return b.append(name, unit, [flow], result, layer.name, i)
 
 
 def pixels_in_a_beat(b: NetworkBuilder, layer: Convolution) -> int:

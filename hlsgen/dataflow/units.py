@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
+from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
@@ -299,6 +300,7 @@ Unit = (
     | RescaleUnit
     | FloatUnit
     | MatVec
+    | AdderMatVec
     | ConvUnit
     | PoolUnit
     | TiledPool
@@ -354,6 +356,8 @@ def buffer_bits(node: Node) -> int:
         case TiledPool():
             return unit.words * node.result.bits
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():
+            return 0
+        case AdderMatVec():
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0

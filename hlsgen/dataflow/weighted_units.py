@@ -7,6 +7,7 @@ from enum import Enum
 
 import numpy as np
 
+from hlsgen.adder_graph import AdderGraph
 from hlsgen.ir import Convolution, Linear
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -74,6 +75,14 @@ class MatVec:
     def lanes(self) -> int:
         """Weights that are used in a cycle."""
         return self.pe * self.simd
+
+
+@dataclass(frozen=True, eq=False)
+class AdderMatVec:
+    """The same products as those of a matrix that works on whole vectors, one a beat, with weights that never change."""
+
+    matrix: MatVec
+    graph: AdderGraph
 
 
 @dataclass(frozen=True, eq=False)

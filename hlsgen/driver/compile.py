@@ -117,6 +117,7 @@ def targets_of(options: Options) -> Targets:
         prefer=options.prefer,
         realize=options.realize,
         weights=options.weights,
+        loadable=options.loadable,
         budget=options.budget,
     )
 

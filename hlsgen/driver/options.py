@@ -56,7 +56,7 @@ def _input_type(text: str) -> Iterator[tuple[str, str]]:
 def _module_name(name: str) -> Iterator[tuple[str, str]]:
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII) or name in KEYWORDS:
         yield f"{name!r} is no name for a Verilog module.", "Letters, digits and _, at most 64, and no keyword."
-    elif name.startswith("hg_"):
+    elif name == "hg" or name.startswith("hg_"):
         yield f"{name!r}.", "Names with hg_ belong to the library."
 
 

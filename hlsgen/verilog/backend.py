@@ -20,7 +20,7 @@ from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.render import identifier
-from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, network_cost
+from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, network_cost, node_cost
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -30,6 +30,10 @@ def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targe
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
     return network_cost(nodes, choices, dsp=targets.prefer == "dsp", style=STYLES[targets.weights])
+
+
+def _adders_pay(products: Node, adders: Node) -> bool:
+    return node_cost(adders, dsp=False, style=0).lut < node_cost(products, dsp=False, style=0).lut
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
@@ -67,4 +71,5 @@ VERILOG = Backend(
     size_buffers=_size_buffers,
     emit=_emit,
     load_pieces=load_pieces,
+    adders_pay=_adders_pay,
 )

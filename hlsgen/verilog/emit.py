@@ -31,11 +31,15 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
         interval=timing.interval,
     )
     modules = modules_used(
-        PORT_MODULES | ({"hg_axil_weights"} if design.loads else set()) | {i.module for i in design.instances}
+        PORT_MODULES
+        | ({"hg_axil_weights"} if design.loads else set())
+        | ({"hg_stages"} if design.modules else set())
+        | ({i.module for i in design.instances} - set(design.modules))
     )
     files = {f"rtl/{name}.v": library_text("rtl", f"{name}.v") for name in modules}
+    files |= {f"rtl/{name}.v": text for name, text in design.modules.items()}
     files[f"rtl/{design.top}.v"] = top
     files.update({f"rtl/{name}": text for name, text in design.memories.items()})
-    sources = [*(f"rtl/{name}.v" for name in modules), f"rtl/{design.top}.v"]
+    sources = [f"rtl/{name}.v" for name in (*modules, *design.modules, design.top)]
     files["files.f"] = "\n".join(sources) + "\n"
     return files

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
+from hlsgen.adder_graph import schedule
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -35,6 +37,8 @@ from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFl
 
 #: Adder levels between pipeline registers: parameter EVERY of the library.
 TREE_LEVELS = 2
+#: Adders one after the other between registers of an adder graph.
+ADDER_LEVELS = 2
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 
 
@@ -64,6 +68,8 @@ def latency(unit: Unit) -> int:
                     assert_never(unit.unit)
         case MatVec():
             return 2 + _stages(unit, unit.simd) + 1
+        case AdderMatVec():
+            return schedule(unit.graph, ADDER_LEVELS).latency
         case ConvUnit():
             return 2 + _stages(unit, 1 if unit.depthwise else unit.simd) + 1
         case GroupedMatVec():

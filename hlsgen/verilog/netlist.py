@@ -34,7 +34,7 @@ class Net:
 
 @dataclass(frozen=True)
 class Design:
-    """Everything that the top level prints, and the memory files. Knows no operators.
+    """Everything that the top level prints, the memory files and the modules of single nodes. Knows no operators.
 
     `first`, `last`: the streams behind the input and in front of the output port. `loads`: units whose
     weights can be written over AXI4-Lite, 0 if there is no such port.
@@ -51,6 +51,7 @@ class Design:
     input: Stream
     output: Stream
     memories: dict[str, str]
+    modules: dict[str, str]
     loads: int = 0
 
 
@@ -67,6 +68,7 @@ def elaborate(
     """Binds every node to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
     be written at run time. `dsp`: products of weights go to multiplier blocks."""
     memories: dict[str, str] = {}
+    modules: dict[str, str] = {}
     # Bare file names are global to an FPGA project: those of another top carry its name.
     prefix = "" if top == "top" else f"{top}_"
     nodes = network.nodes
@@ -87,13 +89,17 @@ def elaborate(
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             parameters |= {"DSP": 1} if dsp and _in_blocks(node) else {}
             loads += loadable
-        instances.append(Instance(bound.module, node.name, parameters, ports, node.inputs, node.outputs, comment))
+        module = bound.module
+        if bound.text is not None:
+            module = f"{top}_{node.name}"
+            modules[module] = bound.text(module)
+        instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     end = nodes[-1].inputs[0]
     last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}
     return Design(
         top, "rst_n" if reset_active_low else "rst", reset_active_low, title, tuple(nets), tuple(instances),
         nodes[0].name, last, nodes[0].source, nodes[-1].result,
-        {f"{prefix}{name}": text for name, text in memories.items()}, loads,
+        {f"{prefix}{name}": text for name, text in memories.items()}, modules, loads,
     )  # fmt: skip
 
 

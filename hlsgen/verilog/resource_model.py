@@ -13,6 +13,7 @@ from typing_extensions import assert_never
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
     INPUT,
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -116,6 +117,8 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             # A vector of one beat is repeated from a register.
             again = unit.col_folds == 1 and unit.row_folds > 1
             return cost + Cost(lut=CONTROL) + (Cost() if again else buffer(2 * unit.col_folds, source.bits))
+        case AdderMatVec():
+            return Cost(lut=10.0 + unit.graph.bits)
         case SlidingWindow():
             # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
             wide = unit.span.kernel[1]

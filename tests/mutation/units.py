@@ -24,7 +24,7 @@ UNITS = {
     "hg_reduce": "test_reduce.py", "hg_reduce_walk": "test_reduce.py", "hg_replay": "test_replay.py",
     "hg_reset": "test_reset.py", "hg_rotate": "test_unfold.py", "hg_scale": "test_scale.py",
     "hg_scale_f32": "test_scale_f32.py", "hg_shift": "test_shift.py", "hg_significant": "test_scale_f32.py",
-    "hg_slice": "test_slice.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
+    "hg_slice": "test_slice.py", "hg_stages": "test_adders.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
     "hg_threshold": "test_threshold.py", "hg_unfold": "test_unfold.py", "hg_unfold_store": "test_unfold.py",
     "hg_unfold_walk": "test_unfold.py", "hg_weights": "test_weights.py", "hg_width": "test_width.py",
     "hg_width_gearbox": "test_width.py", "hg_width_narrow": "test_width.py", "hg_width_widen": "test_width.py",

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from hlsgen.certify import adder_modules
+from hlsgen.certify.adder_modules import ADDERS
 from hlsgen.certify.models.line_buffer import depth, results, sizes
 from hlsgen.certify.models.routing import count, fits, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
@@ -183,7 +185,10 @@ def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: El
             _same(layer, cell, one[:outputs], layer.weight.reshape(outputs, -1))
         return
     repeat, folds, simd = (cell.number(x, 1) for x in ("ROW_FOLDS", "COL_FOLDS", "SIMD"))
-    words = _weights(memories.fields(cell.file, repeat * folds, pe * simd, width), mode, width)
+    if cell.module == ADDERS:
+        words = adder_modules.read(memories.folder, cell)
+    else:
+        words = _weights(memories.fields(cell.file, repeat * folds, pe * simd, width), mode, width)
     table = words.reshape(repeat, folds, pe, simd).transpose(0, 2, 1, 3).reshape(repeat * pe, folds * simd)
     table = table[: len(layer.weight)]
     if windows > 1:

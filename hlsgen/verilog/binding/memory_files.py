@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -28,12 +29,14 @@ class Binding:
     """A module, its parameters, its memory files, and `about`: what a comment says of it.
 
     Parameter FILE is a file name, or the stem of several. File names start with the node's name.
+    `text`: of a module that is made for this node alone, by its name; then `module` is none of the library's.
     """
 
     module: str
     parameters: dict[str, Parameter]
     about: str
     memories: dict[str, str] = field(default_factory=dict)
+    text: Callable[[str], str] | None = None
 
 
 def signed_bits(values: Array) -> int:

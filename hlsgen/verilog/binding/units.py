@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from typing_extensions import assert_never
 
+from hlsgen.adder_graph import schedule
 from hlsgen.dataflow.units import (
+    AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
     ConcatChannels,
@@ -36,9 +38,10 @@ from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
+from hlsgen.verilog.adder_text import module_text
 from hlsgen.verilog.binding import bind
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
-from hlsgen.verilog.latency import TREE_LEVELS
+from hlsgen.verilog.latency import ADDER_LEVELS, TREE_LEVELS
 from hlsgen.verilog.weight_packing import MODES, packed
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
@@ -61,6 +64,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return _float(node, unit)
         case MatVec():
             return _matrix(node, unit, style)
+        case AdderMatVec():
+            return _adders(node, unit)
         case ConvUnit():
             return _convolution(node, unit, style)
         case PoolUnit():
@@ -199,6 +204,14 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
     parameters = folds | _weights(node, unit, style) | {"EVERY": TREE_LEVELS} | several
     about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
     return Binding("hg_mvu", parameters, about, _memory(node, unit))
+
+
+def _adders(node: Node, unit: AdderMatVec) -> Binding:
+    rows, columns = len(unit.graph.outputs), len(unit.graph.inputs)
+    about = f"{rows} x {columns}, {len(unit.graph.adders)} adders"
+    pipeline = schedule(unit.graph, ADDER_LEVELS)
+    bits = node.source.type.bits, node.result.type.bits
+    return Binding("", {}, about, text=lambda name: module_text(name, pipeline, *bits))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:

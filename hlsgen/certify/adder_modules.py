@@ -1,0 +1,305 @@
+"""Reads a module of adders back: which weights it multiplies its codes with, and that every sum arrives in one cycle.
+
+Such a module is written for one layer, so nothing of it is taken on trust. Every line must have one of the forms below.
+A wire stands for a linear function of the codes. What a vector of bits is worth follows from its bits alone: a number
+that cannot be negative is held as it is, another one with its highest bit inverted, which adds half of the range. So
+both have exact values as unsigned numbers, and a sum is right if its constant is 0 or half of its range, and the
+least and the greatest value fit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.numerics.fixed import Array
+
+#: What the checker calls such a module.
+ADDERS = "adders"
+#: Bytes of a file, and bits of a wire: so sums of shifted coefficients stay within 64 bits.
+_MOST_BYTES, _MOST_BITS = 1 << 26, 60
+
+_HEAD = """\
+// {name}: product of a constant matrix, {rows} rows by {columns} columns.
+//
+// Purpose     sums of codes times constant weights, in {adders} adders that rows share.
+//             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be
+//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.
+// Latency     {latency} cycles, all advancing on en; one beat a cycle
+// Contract    exact: every sum has the bits that the ranges of the codes and the weights need. Written by
+//             hlsgen, which proves it with `hlsgen certify`.
+`default_nettype none
+module {name} (
+    input  wire clk,
+    input  wire rst,
+    input  wire [{s_top}:0] s_data,
+    input  wire s_valid,
+    output wire s_ready,
+    output wire [{m_top}:0] m_data,
+    output wire m_valid,
+    input  wire m_ready
+);
+    wire en;
+    hg_stages #(
+        .STAGES({latency})
+    ) stages (
+        .clk(clk), .rst(rst),
+        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)
+    );
+    wire unused = &{{1'b0, s_data}};
+"""
+_TAIL = "endmodule\n`default_nettype wire\n"
+_NUMBER = r"(?:0|[1-9]\d{0,6})"
+_WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
+_MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
+_ASSIGN = re.compile(rf"    assign m_data\[({_NUMBER}):({_NUMBER})\] = (.+);", re.ASCII)
+_LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)$", re.ASCII | re.MULTILINE)
+_PART = re.compile(
+    rf"(?P<bits>{_NUMBER})'h(?P<hex>[0-9a-f]+)"
+    rf"|(?P<not>~?)(?P<name>n{_NUMBER}_{_NUMBER}|s_data)\[(?P<high>{_NUMBER})(?::(?P<low>{_NUMBER}))?\]"
+    rf"|\{{(?P<count>{_NUMBER})\{{~(?P<of>n{_NUMBER}_{_NUMBER})\[(?P<at>{_NUMBER})\]\}}\}}",
+    re.ASCII,
+)
+_UNUSED = re.compile(rf"    wire unused_sums = &\{{1'b0(?:, n{_NUMBER}_{_NUMBER})+\}};", re.ASCII)
+_CLOCK = "    always @(posedge clk) if (en) begin"
+
+#: A bit: a constant, or (wire, place, whether it is inverted).
+_Bit = int | tuple[str, int, bool]
+
+
+@dataclass(frozen=True, eq=False)
+class _Wire:
+    """`form` int64 (columns,): the number it stands for; `half`: what is added to it; `time`: cycles since the codes."""
+
+    width: int
+    form: Array
+    half: int
+    time: int
+
+
+@dataclass(frozen=True, eq=False)
+class _Value:
+    """A vector of bits as a number: (form << shift) + constant, modulo a power of two."""
+
+    form: Array
+    constant: int
+    time: int | None
+
+
+def stands_for(cell: Cell, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
+    """The instance of a module of adders as if it were one of the library. x: bits, least and greatest code."""
+    parameters: dict[str, int | str] = {
+        "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
+        "LOW": x[1], "HIGH": x[2], "W_W": 1, "MODE": 0, "ACC_W": y_bits, "FILE": cell.module,
+    }  # fmt: skip
+    return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
+
+
+def read(folder: Path, cell: Cell) -> Array:
+    """Weights int64 (rows, columns) of what `stands_for` gave. Raises HG055 for anything that is not certain."""
+    path = folder / f"{cell.file}.v"
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise broken(f"rtl/{path.name}", f"has more than {_MOST_BYTES} bytes.")
+        text = path.read_bytes().decode("ascii")
+    except (OSError, UnicodeDecodeError):
+        raise broken(f"rtl/{path.name}", "cannot be read.") from None
+    return _Reader(text, cell).weights()
+
+
+class _Reader:
+    """The wires so far. Lines are read once, from first to last: a wire is declared before it is used."""
+
+    def __init__(self, text: str, cell: Cell) -> None:
+        self.where = f"rtl/{cell.file}.v"
+        self.rows, self.columns = cell.number("PE", 1), cell.number("SIMD", 1)
+        self.x_bits, self.y_bits = cell.number("X_W", 1), cell.number("ACC_W", 1)
+        low, high = cell.parameters["LOW"], cell.parameters["HIGH"]
+        assert isinstance(low, int)
+        assert isinstance(high, int)
+        self.low, self.high = low, high
+        self.wires: dict[str, _Wire] = {}
+        self.adders = 0
+        latency = _LATENCY.search(text)
+        self.latency = int(latency[1]) if latency else 0
+        begin = text.find("    wire unused")
+        start = text.find("\n", begin) + 1
+        if begin < 0 or not self.latency or not text.endswith(_TAIL):
+            raise broken(self.where, "is no module of adders.")
+        self.head = text[:start]
+        self.lines = text[start : -len(_TAIL)].split("\n")
+        if self.lines.pop():
+            raise broken(self.where, "is no module of adders.")
+
+    def weights(self) -> Array:
+        """What the outputs are, row by row."""
+        lines, found = iter(self.lines), np.zeros((self.rows, self.columns), np.int64)
+        waiting: dict[str, int] = {}
+        row = 0
+        for line in lines:
+            wire, assign = _WIRE.fullmatch(line), _ASSIGN.fullmatch(line)
+            if wire and (wire["kind"] == "reg") != bool(wire[4]):
+                name, width = wire[3], int(wire[2]) + 1
+                if name in self.wires or name in waiting or width > _MOST_BITS:
+                    raise broken(self.where, f"{name} is declared twice, or has {width} bits.")
+                if wire["kind"] == "reg":
+                    waiting[name] = width
+                else:
+                    self.wires[name] = self._wire(wire[4], width)
+            elif line == _CLOCK:
+                self._registers(lines, waiting)
+            elif assign and row < self.rows:
+                if (int(assign[1]), int(assign[2])) != ((row + 1) * self.y_bits - 1, row * self.y_bits):
+                    raise broken(self.where, f"row {row} of the sums is not where it should be: {line.strip()[:60]!r}.")
+                found[row] = self._output(assign[3])
+                row += 1
+            elif row < self.rows or not _UNUSED.fullmatch(line) or next(lines, None) is not None:
+                raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
+        head = _HEAD.format(
+            name=self.where[4:-2], rows=self.rows, columns=self.columns, adders=self.adders, latency=self.latency,
+            s_top=self.columns * self.x_bits - 1, m_top=self.rows * self.y_bits - 1,
+        )  # fmt: skip
+        if row != self.rows or waiting or head != self.head:
+            raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
+        return found
+
+    def _registers(self, lines: Iterator[str], waiting: dict[str, int]) -> None:
+        """The block that writes the registers that were declared before it, each of them once."""
+        for line in lines:
+            if line == "    end":
+                return
+            move = _MOVE.fullmatch(line)
+            source = self.wires.get(move[2]) if move else None
+            if move is None or source is None or waiting.pop(move[1], 0) != source.width:
+                raise broken(self.where, f"has no such registers and wires of the same width: {line.strip()[:60]!r}.")
+            self.wires[move[1]] = _Wire(source.width, source.form, source.half, source.time + 1)
+        raise broken(self.where, "has a block without an end.")
+
+    def _wire(self, text: str, width: int) -> _Wire:
+        if "s_data" in text:
+            return self._code(text, width)
+        low: list[_Bit] = []
+        match = re.fullmatch(r"\{\((.+)\), (n\w+\[[\d:]+\])\}", text, re.ASCII)
+        if match:
+            text, low = match[1], self._bits(match[2])
+        sides = re.split(r" ([+-]) ", text)
+        if len(sides) != 3:
+            raise broken(self.where, f"{text[:60]!r} is no sum of two numbers.")
+        first, second = self._bits(sides[0]), self._bits(sides[2])
+        if len(first) != len(second) or len(low) + len(first) != width:
+            raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
+        zeros: list[_Bit] = [0] * len(low)
+        a, b = self._value(low + first), self._value(zeros + second)
+        if a.time is not None and b.time is not None and a.time != b.time:
+            raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
+        sign = -1 if sides[1] == "-" else 1
+        self.adders += 1
+        time = a.time if a.time is not None else b.time
+        return self._held(text, width, a.form + sign * b.form, a.constant + sign * b.constant, time or 0)
+
+    def _held(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
+        """A number in a wire: it fits there."""
+        half = constant % (1 << width)
+        if half not in (0, 1 << (width - 1)):
+            raise broken(self.where, f"{text[:60]!r}: {half} is added to the sum.")
+        size = int(np.abs(form).max()) * max(-self.low, self.high) * self.columns
+        if size >> (_MOST_BITS + 2):
+            raise broken(self.where, f"{text[:60]!r}: the sum is too large.")
+        ends = [int(np.where((form > 0) == up, form * self.high, form * self.low).sum()) for up in (False, True)]
+        if min(ends) < -half or max(ends) >= (1 << width) - half:
+            raise broken(self.where, f"{text[:60]!r}: a sum of {min(ends)}..{max(ends)} does not fit {width} bits.")
+        return _Wire(width, form, half, time)
+
+    def _code(self, text: str, width: int) -> _Wire:
+        """A column: all bits of one code, with the highest inverted if it can be negative."""
+        bits = self._bits(text)
+        columns = [bit[1] // self.x_bits for bit in bits if not isinstance(bit, int)]
+        column = columns[0] if columns else -1
+        wanted = [("s_data", column * self.x_bits + n, False) for n in range(self.x_bits)]
+        inverted = [*wanted[:-1], (*wanted[-1][:2], True)]
+        if not 0 <= column < self.columns or width != self.x_bits or bits not in (wanted, inverted):
+            raise broken(self.where, f"{text[:60]!r} is not the code of a column.")
+        form = np.zeros(self.columns, np.int64)
+        form[column] = 1
+        return self._held(text, width, form, (1 << (width - 1)) * (bits == inverted), 0)
+
+    def _output(self, text: str) -> Array:
+        bits = self._bits(text)
+        value = self._value(bits, cut=True)
+        if len(bits) != self.y_bits or value.constant or value.time not in (None, self.latency):
+            raise broken(self.where, f"{text[:60]!r} is no sum of {self.y_bits} bits after {self.latency} cycles.")
+        return value.form
+
+    def _bits(self, text: str) -> list[_Bit]:
+        """Bits of a vector, the lowest first."""
+        inner = text[1:-1] if re.match(r"\{(?!\d+\{)", text) and text.endswith("}") else text
+        found: list[list[_Bit]] = []
+        if re.match(r"\{\d+\{", text) and not re.fullmatch(r"\{\d+\{[^{}]*\}\}", text):
+            raise broken(self.where, f"{text[:60]!r} is no vector of bits.")
+        if inner.count(",") and inner is text:
+            raise broken(self.where, f"{text[:60]!r} is no vector of bits.")
+        for part in inner.split(", "):
+            match = _PART.fullmatch(part)
+            if match is None:
+                raise broken(self.where, f"{part[:60]!r} is no vector of bits.")
+            found.append(self._part(part, match))
+        return [bit for bits in reversed(found) for bit in bits]
+
+    def _part(self, part: str, match: re.Match[str]) -> list[_Bit]:
+        if match["bits"]:
+            count, value = int(match["bits"]), int(match["hex"][:32], 16)
+            if not 0 < count <= _MOST_BITS or len(match["hex"]) > 16 or value >> count:
+                raise broken(self.where, f"{part[:60]!r} does not fit its width.")
+            return [value >> n & 1 for n in range(count)]
+        if match["of"]:
+            count = int(match["count"])
+            if not 0 < count <= _MOST_BITS:
+                raise broken(self.where, f"{part[:60]!r} has {count} bits.")
+            return [(match["of"], int(match["at"]), True)] * count
+        high = int(match["high"])
+        low = int(match["low"]) if match["low"] else high
+        if not 0 <= high - low < _MOST_BITS or (match["not"] and match["low"]):
+            raise broken(self.where, f"{part[:60]!r} is no range of bits.")
+        return [(match["name"], n, bool(match["not"])) for n in range(low, high + 1)]
+
+    def _value(self, bits: list[_Bit], *, cut: bool = False) -> _Value:
+        """What a vector is worth modulo 2 to its length. `cut`: its highest bits may be missing."""
+        shift = next((n for n, bit in enumerate(bits) if bit != 0), len(bits))
+        first = bits[shift] if shift < len(bits) else 0
+        if isinstance(first, int):
+            if any(not isinstance(bit, int) for bit in bits):
+                raise self._odd(bits)
+            number = sum(bit << n for n, bit in enumerate(bits) if isinstance(bit, int))
+            return _Value(np.zeros(self.columns, np.int64), number, None)
+        name = first[0]
+        wire = self.wires.get(name)
+        if wire is None or (shift + wire.width > len(bits) and not cut):
+            raise self._odd(bits)
+        top, form = wire.width - 1, wire.form << shift
+        whole = wire.width if wire.half == 0 else top
+        if bits[shift : shift + whole] != [(name, n, False) for n in range(whole)][: len(bits) - shift]:
+            raise self._odd(bits)
+        rest, place = bits[shift + whole :], shift + whole
+        constant = 0
+        if wire.half:
+            count = next((n for n, bit in enumerate(rest) if bit != (name, top, True)), len(rest))
+            rest, place = rest[count:], place + count
+            if not rest:  # two's complement, modulo 2 to the length
+                return _Value(form, 0, wire.time)
+            if rest.pop(0) != (name, top, False):
+                raise self._odd(bits)
+            constant, place = 1 << place, place + 1
+        if any(not isinstance(bit, int) for bit in rest):
+            raise self._odd(bits)
+        constant += sum(bit << (place + n) for n, bit in enumerate(rest) if isinstance(bit, int))
+        return _Value(form, constant, wire.time)
+
+    def _odd(self, bits: list[_Bit]) -> HlsgenError:
+        shown = [bit if isinstance(bit, int) else f"{'~' * bit[2]}{bit[0]}[{bit[1]}]" for bit in reversed(bits)]
+        return broken(self.where, f"the bits {shown[:6]} are no number that is known here.")

@@ -1,0 +1,44 @@
+"""Matrices that work on a whole vector in every beat: as products, or as a graph of adders where that is cheaper."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from hlsgen.adder_graph import MOST_DIGITS, AdderGraph, count_digits, find
+from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
+from hlsgen.dataflow.units import AdderMatVec, MatVec, Node, Product, Stream
+from hlsgen.ir import Convolution
+
+
+def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream, result: Stream, i: int) -> NamedStream:
+    """The stream of a matrix, the node of layer i."""
+    adders = _adders(b, unit, flow.stream, i)
+    layer = b.graph.layers[i].name
+    if adders is not None and b.adders_pay is not None:
+        both = [Node(name, x, (flow.wire,), (flow.stream,), (name,), result, layer, i) for x in (unit, adders)]
+        if b.adders_pay(both[0], both[1]):
+            return b.append(name, adders, [flow], result, layer, i)
+    return b.append(name, unit, [flow], result, layer, i)
+
+
+def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMatVec | None:
+    """The unit as adders; None if its weights change, or are for multiplier blocks, or there are too many."""
+    fixed = b.adders_pay is not None and not b.targets.loadable and b.targets.prefer != "dsp"
+    if not fixed or unit.product is Product.AGREEMENTS or unit.folds > 1 or unit.windows > 1:
+        return None
+    low, high, layer = stream.type.lo, stream.type.hi, b.graph.layers[i]
+    if isinstance(layer, Convolution):
+        low, high = min(low, layer.pad), max(high, layer.pad)
+    if low > 0 or high < 0 or count_digits(unit.weight) > MOST_DIGITS:
+        return None
+    matrix = np.ascontiguousarray(unit.weight[:, :, unit.order].reshape(len(unit.weight), -1))
+    return AdderMatVec(unit, _graph(matrix.tobytes(), matrix.shape[0], low, high))
+
+
+@lru_cache(maxsize=64)
+def _graph(weights: bytes, rows: int, low: int, high: int) -> AdderGraph:
+    """One graph for all networks that are tried."""
+    matrix = np.frombuffer(weights, np.int64).reshape(rows, -1)
+    return find(matrix, [(low, high)] * matrix.shape[1])

@@ -1,0 +1,160 @@
+"""Prints a graph of adders with its registers as a Verilog module between two streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hlsgen.adder_graph import Adder, Pipeline, width
+from hlsgen.adder_graph.graph import NOTHING, ends_of, grows, low_bits
+
+
+def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
+    """The module `name`: codes of `x_bits` in, sums of `y_bits` out."""
+    graph = pipeline.graph
+    columns, rows = len(graph.inputs), len(graph.outputs)
+    lines = [
+        f"// {name}: product of a constant matrix, {rows} rows by {columns} columns.",
+        "//",
+        f"// Purpose     sums of codes times constant weights, in {len(graph.adders)} adders that rows share.",
+        "//             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be",
+        "//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.",
+        f"// Latency     {pipeline.latency} cycles, all advancing on en; one beat a cycle",
+        "// Contract    exact: every sum has the bits that the ranges of the codes and the weights need. Written by",
+        "//             hlsgen, which proves it with `hlsgen certify`.",
+        "`default_nettype none",
+        f"module {name} (",
+        "    input  wire clk,",
+        "    input  wire rst,",
+        f"    input  wire [{columns * x_bits - 1}:0] s_data,",
+        "    input  wire s_valid,",
+        "    output wire s_ready,",
+        f"    output wire [{rows * y_bits - 1}:0] m_data,",
+        "    output wire m_valid,",
+        "    input  wire m_ready",
+        ");",
+        "    wire en;",
+        "    hg_stages #(",
+        f"        .STAGES({pipeline.latency})",
+        "    ) stages (",
+        "        .clk(clk), .rst(rst),",
+        "        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)",
+        "    );",
+        "    wire unused = &{1'b0, s_data};",
+        *_Text(pipeline, x_bits).lines(y_bits),
+        "endmodule",
+        "`default_nettype wire",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+class _Text:
+    """Lines of nodes, registers and outputs."""
+
+    def __init__(self, pipeline: Pipeline, x_bits: int) -> None:
+        self.pipeline, self.x_bits = pipeline, x_bits
+        graph = pipeline.graph
+        self.widths = [x_bits] * len(graph.inputs) + [width(*ends) for ends in graph.intervals[len(graph.inputs) :]]
+
+    def lines(self, y_bits: int) -> Iterator[str]:
+        pipeline, graph = self.pipeline, self.pipeline.graph
+        first = len(graph.inputs)
+        for n in range(first):
+            if pipeline.needed[n] >= 0:
+                yield f"    wire [{self.x_bits - 1}:0] n{n}_0 = {self._code(n)};"
+        for cycle in range(pipeline.latency + 1):
+            if cycle:
+                yield from self._registers(cycle)
+            for n, adder in enumerate(graph.adders, first):
+                if pipeline.made[n] == cycle:
+                    yield f"    wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
+        for row, (node, shift) in enumerate(graph.outputs):
+            value = self._plain(node, pipeline.latency, shift, y_bits, 0)
+            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {_together(value)};"
+        cut = [node for node, shift in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
+        if cut:
+            names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
+            yield f"    wire unused_sums = &{{1'b0, {names}}};"
+
+    def _code(self, n: int) -> str:
+        """The code of column n, its top bit inverted if it is signed."""
+        low, top = n * self.x_bits, (n + 1) * self.x_bits - 1
+        if self.pipeline.graph.inputs[n][0] >= 0:
+            return _slice("s_data", top, low)
+        rest = [_slice("s_data", top - 1, low)] if top > low else []
+        return _together([f"~s_data[{top}]", *rest])
+
+    def _registers(self, cycle: int) -> Iterator[str]:
+        """Those that hold values in this cycle."""
+        made, needed = self.pipeline.made, self.pipeline.needed
+        held = [n for n in range(len(made)) if made[n] < cycle <= needed[n]]
+        for n in held:
+            yield f"    reg [{self.widths[n] - 1}:0] n{n}_{cycle};"
+        if held:
+            yield "    always @(posedge clk) if (en) begin"
+            for n in held:
+                yield f"        n{n}_{cycle} <= n{n}_{cycle - 1};"
+            yield "    end"
+
+    def _sum(self, n: int, adder: Adder, cycle: int) -> str:
+        ends, bits, sign = self.pipeline.graph.intervals, self.widths[n], "-" if adder.minus else "+"
+        if not adder.minus and adder.i:
+            adder = Adder(adder.b, adder.j, adder.a, adder.i, False)
+        a, b = ends_of(adder, ends), ends[adder.b]
+        low = low_bits(adder, a)
+        left, right = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
+        if grows(adder, a, b, ends[n]):
+            # Numbers of a bit less, each moved up by half their range: the highest bit is the carry.
+            first = [f"1'h{int(adder.minus)}", *self._moved(*left, bits - 1, low)]
+            second = ["1'h0", *self._moved(*right, bits - 1, low)]
+        else:
+            first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
+            second = self._plain(*right, bits, low)
+        total = f"{_together(first)} {sign} {_together(second)}"
+        return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
+
+    def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:
+        """Bits low..bits - 1 of a node that is shifted, in two's complement: parts, the highest first."""
+        if node == NOTHING:
+            return [f"{bits}'h0"]
+        name, own = f"n{node}_{cycle}", self.widths[node]
+        above = bits - shift - own
+        if above < 0:  # of an output, whose sum fits although that of the nodes might not
+            return self._rest(name, bits - shift, shift, low)
+        if self._signed(node):
+            head = _repeated(f"~{name}[{own - 1}]", above + 1)
+            return [head, *self._rest(name, own - 1, shift, low)]
+        return [*([f"{above}'h0"] if above else []), *self._rest(name, own, shift, low)]
+
+    def _moved(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:
+        """The same of that number and half of the range of `bits`."""
+        if node == NOTHING:
+            return [f"{bits}'h{1 << (bits - 1):x}"]
+        name, own = f"n{node}_{cycle}", self.widths[node]
+        above = bits - shift - own
+        if not self._signed(node):
+            return [f"{above}'h{1 << (above - 1):x}", *self._rest(name, own, shift, low)]
+        if not above:
+            return self._rest(name, own, shift, low)
+        top = f"{name}[{own - 1}]"
+        return [top, _repeated(f"~{top}", above), *self._rest(name, own - 1, shift, low)]
+
+    def _rest(self, name: str, count: int, shift: int, low: int) -> list[str]:
+        """The low `count` bits of a wire and the zeros of its shift, without the lowest `low` of all."""
+        zeros, start = max(0, shift - low), max(0, low - shift)
+        bits = [_slice(name, count - 1, start)] if count > start else []
+        return [*bits, *([f"{zeros}'h0"] if zeros else [])]
+
+    def _signed(self, node: int) -> bool:
+        return self.pipeline.graph.intervals[node][0] < 0
+
+
+def _slice(name: str, high: int, low: int) -> str:
+    return f"{name}[{high}:{low}]" if high > low else f"{name}[{high}]"
+
+
+def _repeated(bit: str, count: int) -> str:
+    return f"{{{count}{{{bit}}}}}" if count > 1 else bit
+
+
+def _together(parts: list[str]) -> str:
+    return f"{{{', '.join(parts)}}}" if len(parts) > 1 else parts[0]

@@ -1,0 +1,61 @@
+"""hg_stages with generated modules of adders, against numpy: ranges, registers, stalls; and lint of the text."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lanes import tool_environment
+from streams import RTL, Stream, pack, sweep
+
+from hlsgen.adder_graph import find, schedule, width
+from hlsgen.verilog.adder_text import module_text
+
+#: Rows, columns, least and greatest code, bits of a weight, levels between registers.
+CASES = [
+    (5, 7, -8, 7, 4, 2), (1, 1, 0, 255, 8, 1), (6, 4, 0, 15, 6, 1), (9, 9, -128, 127, 8, 3), (4, 12, 0, 1, 3, 2),
+    (7, 5, -1, 0, 4, 2), (3, 20, -7, 7, 1, 2), (8, 3, -5, 90, 5, 4),
+]  # fmt: skip
+
+
+def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int, tuple[int, int]]:
+    """(text, weights, latency, bits of codes and sums), with a row of zeros and one of negative weights."""
+    rows, columns, low, high, bits, levels = case
+    rng = np.random.default_rng(sum(case))
+    weight = rng.integers(-(1 << (bits - 1)), (1 << (bits - 1)) + 1, (rows, columns))
+    weight[0] *= rows == 1
+    weight[-1] = -np.abs(weight[-1]) - 1
+    graph = find(weight, [(low, high)] * columns)
+    ends = np.where(weight > 0, weight * low, weight * high), np.where(weight > 0, weight * high, weight * low)
+    y_bits = width(min(-1, int(ends[0].sum(axis=1).min())), int(ends[1].sum(axis=1).max()))
+    pipeline = schedule(graph, levels)
+    x_bits = width(low, high)
+    return module_text("adders", pipeline, x_bits, y_bits), weight, pipeline.latency, (x_bits, y_bits)
+
+
+@pytest.mark.cases(6)
+@pytest.mark.parametrize("simulator, case", sweep(CASES))
+def test_products_of_a_constant_matrix(simulate: Callable[..., None], simulator: str, case: tuple[int, ...]) -> None:
+    text, weight, latency, (x_bits, y_bits) = module(case)
+    low, high = case[2:4]
+    x = np.random.default_rng(1).integers(low, high + 1, (300, weight.shape[1]))
+    x[:2] = np.where(weight[-1] < 0, [[low], [high]], 0)
+    job = Stream({"s_data": pack(x, x_bits)}, {"m_data": pack(x @ weight.T, y_bits)}, latency, capacity=latency)
+    simulate(simulator, "adders", {}, job, {"adders.v": text})
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_warnings(case: tuple[int, ...], tmp_path: Path) -> None:
+    (tmp_path / "adders.v").write_text(module(case)[0])
+    files = [str(tmp_path / "adders.v"), str(RTL / "hg_stages.v")]
+    for command in (
+        ["verilator", "--lint-only", "-Wall", "--top-module", "adders"],
+        ["iverilog", "-Wall", "-g2005", "-tnull"],
+    ):
+        done = subprocess.run([*command, *files], capture_output=True, text=True, check=False, env=tool_environment())
+        said = [line for line in done.stderr.splitlines() if "timescale" not in line]
+        assert (done.returncode, said) == (0, [])

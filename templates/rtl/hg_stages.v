@@ -1,0 +1,30 @@
+// hg_stages: control of a pipeline with an enable.
+//
+// Purpose     says which stages of generated arithmetic hold a beat, and when they advance.
+// Parameters  STAGES    registers from s to m
+// Latency     STAGES enabled cycles; one beat a cycle
+// Contract    the data registers beside it advance on en. They stand still while m_valid and nobody takes.
+`default_nettype none
+module hg_stages #(
+    parameter integer STAGES = 3
+) (
+    input  wire clk,
+    input  wire rst,
+    input  wire s_valid,
+    output wire s_ready,
+    output wire m_valid,
+    input  wire m_ready,
+    output wire en
+);
+    reg  [STAGES-1:0] valid_reg;
+    wire [STAGES:0]   valid_in = {valid_reg, s_valid};
+    assign en = m_ready || !m_valid;
+    assign s_ready = en;
+    assign m_valid = valid_reg[STAGES-1];
+    always @(posedge clk) begin
+        if (en)  valid_reg <= valid_in[STAGES-1:0];
+        if (rst) valid_reg <= {STAGES{1'b0}};
+    end
+    wire unused = &{1'b0, valid_in[STAGES]};
+endmodule
+`default_nettype wire

@@ -1,0 +1,152 @@
+"""Graphs of adders: they compute the matrix, every node stays within its interval, and registers fit together."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from hlsgen.adder_graph import AdderGraph, count_digits, digits, find, schedule, sharing, width
+from hlsgen.adder_graph.graph import NOTHING
+
+#: Least and greatest code.
+RANGES = [(-128, 127), (0, 255), (0, 1), (-1, 0), (-3, 9), (0, 0)]
+
+
+def matrix(seed: int) -> NDArray[Any]:
+    """Of all sizes and widths; with zeros, with only negative weights, of one bit, with rows that are 0."""
+    rng = np.random.default_rng(seed)
+    rows, columns, bits = int(rng.integers(1, 12)), int(rng.integers(1, 12)), int(rng.choice([1, 2, 4, 8, 16, 30]))
+    found: NDArray[Any] = rng.integers(-(1 << (bits - 1)), (1 << (bits - 1)) + 1, (rows, columns))
+    if seed % 3 == 0:
+        found[rng.random(found.shape) < 0.6] = 0
+    if seed % 4 == 1:
+        found = -np.abs(found)
+    if seed % 5 == 2:
+        found = rng.choice([-1, 1], (rows, columns))
+    return found
+
+
+def values(graph: AdderGraph, x: NDArray[Any]) -> list[NDArray[Any]]:
+    """All nodes, computed here."""
+    nodes = list(x.T)
+    for a, i, b, j, minus in graph.adders:
+        left = nodes[a] << i if a != NOTHING else 0 * nodes[b]
+        nodes.append(left - (nodes[b] << j) if minus else left + (nodes[b] << j))
+    return nodes
+
+
+def codes(weight: NDArray[Any], low: int, high: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Vectors: random ones, those of single columns, and those at which each row is at its ends."""
+    columns = weight.shape[1]
+    ends = [np.where((weight > 0) == up, high, low) for up in (False, True)]
+    single = [code * np.eye(columns, dtype=np.int64) for code in (low, high)]
+    return np.concatenate([rng.integers(low, high + 1, (20, columns)), *ends, *single])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_graph_is_its_matrix(seed: int) -> None:
+    weight, (low, high) = matrix(seed), RANGES[seed % len(RANGES)]
+    graph = find(weight, [(low, high)] * weight.shape[1])
+    x = codes(weight, low, high, np.random.default_rng(seed))
+    nodes = values(graph, x)
+    found = [nodes[n] << shift if n != NOTHING else 0 * x[:, 0] for n, shift in graph.outputs]
+    assert (np.stack(found, axis=1) == x @ weight.T).all()
+    assert len(graph.intervals) == len(nodes)
+    for node, (least, most) in zip(nodes, graph.intervals, strict=True):
+        assert least <= node.min()
+        assert node.max() <= most
+    for n, adder in enumerate(graph.adders, len(graph.inputs)):
+        assert max(adder.a, adder.b) < n
+        assert min(adder.i, adder.j) == 0
+        assert graph.depths[n] == 1 + max(graph.depths[adder.b], graph.depths[adder.a] if adder.a != NOTHING else 0)
+
+
+def test_columns_have_ranges_of_their_own() -> None:
+    graph = find(np.array([[1, -2]]), [(0, 3), (-1, 1)])
+    assert graph.intervals[graph.outputs[0].node] == (-2, 5)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("levels", [1, 2, 3])
+def test_operands_are_there_when_they_are_needed(seed: int, levels: int) -> None:
+    """No more than `levels` adders between registers, and all outputs in one cycle."""
+    weight = matrix(seed)
+    graph = find(weight, [(-8, 7)] * weight.shape[1])
+    found, before = schedule(graph, levels), [0] * len(graph.intervals)
+    first = len(graph.inputs)
+    for n, adder in enumerate(graph.adders, first):
+        for node in (adder.a, adder.b):
+            if node != NOTHING:
+                assert found.made[node] <= found.made[n] <= found.needed[node]
+                if node >= first and found.made[node] == found.made[n]:
+                    before[n] = max(before[n], 1 + before[node])
+        assert before[n] < levels
+        assert found.made[n] < found.latency
+    deepest = max([graph.depths[node] for node, _ in graph.outputs if node != NOTHING], default=0)
+    assert found.latency == max(1, -(-deepest // levels))
+    assert all(found.needed[node] == found.latency for node, _ in graph.outputs if node != NOTHING)
+    bits = [width(*ends) * max(0, b - a) for ends, a, b in zip(graph.intervals, found.made, found.needed, strict=True)]
+    assert found.registers == sum(bits)
+
+
+def test_digits() -> None:
+    """No form of fewer digits: those of up to four, of all shifts that matter."""
+    terms = [sign << shift for shift in range(9) for sign in (-1, 1)]
+    for value in range(-200, 201):
+        found = digits(value)
+        assert sum(sign << shift for shift, sign in found) == value
+        assert len({shift for shift, _ in found}) == len(found)
+        assert count_digits(np.array([value])) == len(found)
+        for fewer in range(min(len(found), 3)):
+            assert all(sum(some) != value for some in product(terms, repeat=fewer))
+    assert digits(3) == [(0, 1), (1, 1)]
+    assert digits(-7) == [(0, 1), (3, -1)]
+
+
+def test_shared_sums_are_made_once() -> None:
+    """Eight rows of one sum, at several shifts and with both signs."""
+    row = np.array([1, 1, -1, 2, 0, 4])
+    graph = find(np.stack([row << shift for shift in range(4)] + [-row] * 4), [(0, 15)] * 6)
+    assert len(graph.adders) == 4 + 1
+    dense = np.random.default_rng(1).integers(-7, 8, (32, 32))
+    assert len(find(dense, [(-8, 7)] * 32).adders) < 0.65 * (count_digits(dense) - 32)
+
+
+def test_the_same_matrix_gives_the_same_graph() -> None:
+    weight = np.random.default_rng(2).integers(-31, 32, (16, 24))
+    first, second = (find(weight, [(0, 15)] * 24) for _ in range(2))
+    assert (first.adders, first.outputs) == (second.adders, second.outputs)
+
+
+def test_columns_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If there are more pairs than there is time for."""
+    weight = np.random.default_rng(3).integers(-7, 8, (20, 40))
+    x = np.random.default_rng(4).integers(-8, 8, (30, 40))
+    monkeypatch.setattr(sharing, "_MOST_PAIRS", 3000)
+    graph = find(weight, [(-8, 7)] * 40)
+    assert (graph.evaluate(x) == x @ weight.T).all()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_sum_is_narrower_than_its_terms(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(-3, 4, (8, 9))
+    ends = [(-int(low), int(high)) for low, high in rng.integers(0, 3, (9, 2))]
+    graph = find(weight, ends)
+    for n, adder in enumerate(graph.adders, len(graph.inputs)):
+        for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
+            if node != NOTHING:
+                assert shift + width(*graph.intervals[node]) <= width(*graph.intervals[n])
+
+
+def test_a_row_of_many_terms() -> None:
+    """More than are compared at a time: still the least depth."""
+    weight = np.random.default_rng(5).choice([-1, 1], (1, 100))
+    graph = find(weight, [(0, 3)] * 100)
+    x = np.random.default_rng(6).integers(0, 4, (9, 100))
+    assert (graph.evaluate(x) == x @ weight.T).all()
+    assert max(graph.depths) == 7

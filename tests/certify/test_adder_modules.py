@@ -1,0 +1,95 @@
+"""Modules of adders: no number, sign or width of them can be changed unnoticed, nor anything else be in them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from certified import CASES, messages, sign
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return CASES["adders"].build(tmp_path_factory.mktemp("builds") / "adders")
+
+
+@pytest.fixture
+def core(built: Path, tmp_path: Path) -> Path:
+    shutil.copytree(built, tmp_path / "core")
+    return tmp_path / "core"
+
+
+def written(core: Path) -> Path:
+    return sorted((core / "rtl").glob("top_mv*.v"))[0]
+
+
+def problems(core: Path, path: Path, text: str) -> str:
+    """What is found of that text, with a hash that agrees."""
+    path.write_text(text)
+    sign(core, f"rtl/{path.name}")
+    return "\n".join(messages(core))
+
+
+def test_every_constant(core: Path) -> None:
+    rng, path = np.random.default_rng(6), written(core)
+    text, certificate = path.read_text(), (core / "certificate.json").read_text()
+    assert messages(core) == []
+    start = text.index("module ")
+    found = list(re.finditer(r"\d+", text[start:]))
+    for n in rng.choice(len(found), 60, replace=False):
+        number, (a, b) = int(found[n][0]), found[n].span()
+        changed = text[: start + a] + str(abs(number + int(rng.choice([-1, 1])))) + text[start + b :]
+        assert problems(core, path, changed), (found[n], changed[start + a - 60 : start + b + 60])
+        (core / "certificate.json").write_text(certificate)
+
+
+@pytest.mark.parametrize(
+    "old, new, said",
+    [
+        (r"(\S\}) \+ (\{)", r"\1 - \2", "top_mv"),
+        (r"(\S\}) - (\{)", r"\1 + \2", "top_mv"),
+        (r"~(n\w+\[)", r"\1", "no number that is known"),
+        (r"(\{1'h)0", r"\g<1>1", "does not fit"),
+        (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>0;", "no vector of bits"),
+        (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>8'h0;", "no sum of"),
+        (r"( <= n\d+_)0;", r"\g<1>1;", "no such registers"),
+        (r"if \(en\) begin", "begin", "none of a module of adders"),
+        (r"\n    end\n", "\n    end\n    wire [0:0] y = 1'h1;\n", "none of a module of adders"),
+        (r"(    assign m_data\[\d+:0\].*\n)", "", "is not where it should be"),
+        (r"endmodule", "wire z; endmodule", "top_mv"),
+        (r"// Purpose", "// Purpos", "its head"),
+        (r"STAGES\(\d", "STAGES(9", "top_mv"),
+    ],
+)
+def test_other_text(core: Path, old: str, new: str, said: str) -> None:
+    path = written(core)
+    text = path.read_text()
+    changed = re.sub(old, new, text, count=1)
+    assert changed != text
+    assert said in problems(core, path, changed)
+
+
+def test_a_narrower_sum(core: Path) -> None:
+    """A wire of a bit less, with operands of a bit less."""
+    path = written(core)
+    text = path.read_text()
+    found = next(m for m in re.finditer(r"    wire \[(\d+):0\] (n\d+_\d+) = \{1'h0, (\S+)\} \+ \{1'h0, (\S+)\};", text))
+    line = f"    wire [{int(found[1]) - 1}:0] {found[2]} = {{{found[3]}}} + {{{found[4]}}};"
+    assert problems(core, path, text.replace(found[0], line))
+
+
+def test_a_module_of_another_instance(core: Path) -> None:
+    """Swapped, with hashes that agree."""
+    first, second = sorted((core / "rtl").glob("top_mv*.v"))[:2]
+    a, b = first.read_text(), second.read_text()
+    second.write_text(a.replace(first.stem, second.stem))
+    sign(core, f"rtl/{second.name}")
+    assert problems(core, first, b.replace(second.stem, first.stem))
+
+
+def test_none_too_many(core: Path) -> None:
+    (core / "rtl" / "top_mv9.v").write_text("module top_mv9; endmodule\n")
+    assert any("is not in certificate.json" in text for text in messages(core))
