@@ -40,6 +40,7 @@ def bench(build: hlsgen.Build, folder: Path, *tests: str) -> tuple[bool, dict[st
 
 def written(build: hlsgen.Build, folder: Path, module: str = "", before: str = "", after: str = "") -> Path:
     """The files of the build, one line of a module replaced."""
+    assert not module or f"rtl/{module}.v" in build.files
     for name, data in build.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -65,7 +66,7 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     "module, before, after",
     [
-        ("hg_mvu", "en = m_ready || !m_valid;", "en = 1'b1;"),
+        ("hg_stages", "en = m_ready || !m_valid;", "en = 1'b1;"),
         ("hg_axis_in", "en = m_ready || !valid_reg;", "en = 1'b1;"),
         ("hg_fifo", "s_ready = ready_reg;", "s_ready = 1'b1;"),
         ("hg_fork", "done = done_reg | m_ready;", "done = {COUNT{1'b1}};"),
