@@ -1,4 +1,4 @@
-"""The package's version and its template files: the Verilog library and the testbench."""
+"""The package's version and its template files: both libraries, the testbench, and templates of generated text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import re
 from functools import lru_cache
 from importlib import resources
 from importlib.metadata import PackageNotFoundError, version
+
+import jinja2
 
 
 def tool_version() -> str:
@@ -38,4 +40,33 @@ def modules_used(roots: set[str]) -> list[str]:
         found.add(name)
         uses = re.findall(r"^\s*(hg_\w+)\s*#?\s*\(", library_text("rtl", f"{name}.v"), re.MULTILINE)
         open_ |= {u for u in uses if u not in found and not u.startswith("hg_parameter_error")}
+    return sorted(found)
+
+
+@lru_cache(maxsize=1)
+def environment() -> jinja2.Environment:
+    """The package's Jinja templates; targets add filters of their own."""
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("hlsgen.templates", "."),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def render(template: str, **values: object) -> str:
+    """Renders a template of the package, e.g. "verilog/top.v.j2"."""
+    return environment().get_template(template).render(**values)
+
+
+def headers_used(roots: set[str]) -> list[str]:
+    """Headers of the C++ library that the given ones include, themselves included, sorted."""
+    found: set[str] = set()
+    open_ = set(roots)
+    while open_:
+        name = open_.pop()
+        found.add(name)
+        open_ |= set(re.findall(r'^#include "(\w+\.hpp)"', library_text("cpp/hg", name), re.MULTILINE)) - found
     return sorted(found)

@@ -25,7 +25,7 @@ ORDER = (
     ("adder_graph", "passes", "rescale"),
     ("dataflow",),
     ("cycle_model",),
-    ("verilog",),
+    ("hls", "verilog"),
     ("testbench",),
     ("artifacts",),
     ("driver",),

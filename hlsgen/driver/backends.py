@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hlsgen.dataflow.backend import Backend
 from hlsgen.diagnostics import fail
+from hlsgen.hls.backend import emit_cpp
 from hlsgen.verilog.backend import VERILOG
 
-BACKENDS: dict[str, Backend] = {"verilog": VERILOG}
+#: C++ for HLS is planned as Verilog is: the same network, foldings and depths. Weights are constants of its text.
+HLS = replace(VERILOG, emit=emit_cpp, load_pieces=None, adders_pay=None)
+
+BACKENDS: dict[str, Backend] = {"verilog": VERILOG, "hls": HLS}
 
 
 def backends_of(target: str) -> dict[str, Backend]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import jinja2
 
+from hlsgen.library import environment
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
 
 
@@ -29,14 +30,7 @@ def identifier(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> jinja2.Environment:
-    env = jinja2.Environment(
-        loader=jinja2.PackageLoader("hlsgen.templates", "."),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
+    env = environment().overlay()
     env.filters["constant"] = constant
     return env
 

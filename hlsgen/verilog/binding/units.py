@@ -34,6 +34,7 @@ from hlsgen.dataflow.units import (
     WeightedUnit,
     WidthConverter,
 )
+from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
@@ -42,7 +43,7 @@ from hlsgen.verilog.adder_text import module_text
 from hlsgen.verilog.binding import bind
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.latency import ADDER_LEVELS, TREE_LEVELS
-from hlsgen.verilog.weight_packing import MODES, packed
+from hlsgen.verilog.weight_packing import MODES
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 

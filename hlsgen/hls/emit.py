@@ -1,0 +1,170 @@
+"""Prints a core in C++: its types and top level, its constants, its test bench, and the files that tools take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.units import Fifo, Node, Stream
+from hlsgen.hls.binding.units import bind_node
+from hlsgen.hls.names import identifier, process_names
+from hlsgen.hls.process import Process, Rom, spell
+from hlsgen.library import headers_used, library_text, render
+
+#: Words of ap_int that are wider have to be asked for.
+_AP_INT_BITS = 1024
+#: Beats that a stream between two processes holds where no FIFO stands.
+_DEPTH = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Channel:
+    """A stream between two processes, or at a port. `depth`: beats that it holds."""
+
+    name: str
+    wire: str
+    type: str
+    depth: int
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A process of the core: the node, its call, its name, and the names of its streams and of their types."""
+
+    node: Node
+    call: Process
+    name: str
+    inputs: tuple[Channel, ...]
+    outputs: tuple[Channel, ...]
+
+    @property
+    def roms(self) -> dict[str, Rom]:
+        return {f"{self.name}_{end}": table for end, table in self.call.tables.items()}
+
+    @property
+    def about(self) -> str:
+        """What a comment says in front of it."""
+        layer = f"layer {self.node.layer}: " if self.node.layer else ""
+        return f"{layer}{self.call.about}"
+
+
+@dataclass(frozen=True, eq=False)
+class Core:
+    """What the C++ of a network consists of. `first`, `last`: the streams behind the input and in front of the output port."""
+
+    top: str
+    title: str
+    parts: tuple[Part, ...]
+    channels: tuple[Channel, ...]
+    first: Channel
+    last: Channel
+    input: Stream
+    output: Stream
+
+
+def core_of(network: Network, top: str, title: str) -> Core:
+    """Binds every node. FIFOs become depths of the streams in front of them."""
+    nodes = network.nodes
+    names = process_names(nodes, top)
+    renamed: dict[str, str] = {}  # the stream behind a FIFO is the one in front of it
+    depths: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node.unit, Fifo):
+            front = renamed.get(node.inputs[0], node.inputs[0])
+            renamed[node.outputs[0]] = front
+            depths[front] = depths.get(front, _DEPTH) + node.unit.depth
+    channels: dict[str, Channel] = {}
+    for node in nodes[:-1]:
+        if isinstance(node.unit, Fifo):
+            continue
+        for n, wire in enumerate(node.outputs):
+            name = names[node.name] if len(node.outputs) == 1 else f"{names[node.name]}_{n}"
+            channels[wire] = Channel(f"{name}_out", wire, f"{names[node.name]}_t", depths.get(wire, _DEPTH))
+
+    def channel(wire: str) -> Channel:
+        return channels[renamed.get(wire, wire)]
+
+    parts = tuple(
+        Part(
+            node, bind_node(node), names[node.name], tuple(channel(wire) for wire in node.inputs),
+            tuple(channel(wire) for wire in node.outputs),
+        )
+        for node in nodes[1:-1]
+        if not isinstance(node.unit, Fifo)
+    )  # fmt: skip
+    return Core(
+        top, title, parts, tuple(channels.values()), channel(nodes[0].outputs[0]), channel(nodes[-1].inputs[0]),
+        nodes[0].source, nodes[-1].result,
+    )  # fmt: skip
+
+
+def emit(core: Core, timing: Timing) -> dict[str, str]:
+    """Relative path -> text of all files but the test vectors."""
+    headers = sorted({part.call.header for part in core.parts} | {"ports"})
+    types = [(f"{part.name}_t", part.node.result) for part in core.parts]
+    bits = max(core.input.port_bits, core.output.port_bits)
+    values = {
+        "core": core,
+        "timing": timing,
+        "headers": headers,
+        "types": [(core.first.type, core.input), *types],
+        "wide": -(-bits // 1024) * 1024 if bits > _AP_INT_BITS else 0,
+        "spell": spell,
+    }
+    files = {
+        f"hls/{core.top}.hpp": render("cpp/top.hpp.j2", **values),
+        f"hls/{core.top}.cpp": render("cpp/top.cpp.j2", **values),
+        "hls/weights.hpp": _constants(core),
+        f"hls/tb/{core.top}_tb.cpp": render("cpp/tb.cpp.j2", **values),
+        "hls/Makefile": render("cpp/Makefile.j2", **values),
+        "hls/hls_config.cfg": render("cpp/hls_config.cfg.j2", **values),
+        "hls/run_hls.tcl": render("cpp/run_hls.tcl.j2", **values),
+    }
+    files |= {f"hls/hg/{name}": library_text("cpp/hg", name) for name in headers_used({f"{h}.hpp" for h in headers})}
+    for folder, names in (("csim", ("hls_stream.h", "ap_axi_sdata.h")), ("csim_ac", ("ap_int.h", "ap_fixed.h"))):
+        files |= {f"hls/{folder}/{name}": library_text(f"cpp/{folder}", name) for name in names}
+    return files
+
+
+def _constants(core: Core) -> str:
+    """weights.hpp: all constants of the core."""
+    guard = f"{core.top.upper()}_WEIGHTS_HPP"
+    lines = [
+        f"// Constants of {core.title}: weights, thresholds, multipliers, tables.", f"#ifndef {guard}",
+        f"#define {guard}", "", '#include "hg/types.hpp"', "",
+    ]  # fmt: skip
+    for part in core.parts:
+        for name, table in part.roms.items():
+            lines.append(f"// {part.about}. {table.meaning}")
+            lines += [f"static const {_rom_type(table)} {name}{_extents(table)} =", f"    {_braces(table.values)};", ""]
+    return "\n".join([*lines, "#endif", ""])
+
+
+def _rom_type(table: Rom) -> str:
+    return "float" if table.type is None else f"HG_ROM({table.native}, {spell(table.type)})"
+
+
+def _extents(table: Rom) -> str:
+    return "".join(f"[{n}]" for n in table.values.shape)
+
+
+def _braces(values: np.ndarray) -> str:
+    """An array as an initializer, its innermost rows on lines of their own."""
+    if values.ndim == 1:
+        return "{" + ", ".join(map(_literal, values.tolist())) + "}"
+    inner = (",\n    " if values.ndim == 2 or values.ndim > 2 else ", ").join(_braces(row) for row in values)
+    return "{" + inner + "}"
+
+
+def _literal(value: float) -> str:
+    if isinstance(value, float):
+        text = np.format_float_scientific(np.float32(value), unique=True)
+        return f"{text}f"
+    if value == -(1 << 63):
+        return "(-9223372036854775807LL - 1)"
+    return f"{value}LL" if abs(value) >= 1 << 31 else str(value)
+
+
+__all__ = ["Core", "core_of", "emit", "identifier"]

@@ -1,0 +1,42 @@
+"""Names of the C++ core: processes have those of the model's layers, as far as C++ allows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hlsgen.dataflow.units import Node, Port
+
+#: Words that are no names, of C++14 and of the headers.
+RESERVED = frozenset(
+    """alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const
+    const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern false
+    float for friend goto if inline int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq
+    private protected public register reinterpret_cast return short signed sizeof static static_assert static_cast
+    struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
+    volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in out m_axis s_axis""".split()
+)
+
+
+def identifier(text: str) -> str:
+    """The nearest identifier of C++ that no compiler reserves: no two underscores in a row, no underscore in front."""
+    name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "layer"
+    if name[0].isdigit() or name in RESERVED or name[0].isupper():
+        name = f"n_{name}"
+    return name
+
+
+def process_names(nodes: Sequence[Node], top: str) -> dict[str, str]:
+    """A name for each node, all different: that of its layer where the node gives the layer's result."""
+    found: dict[str, str] = {}
+    used = {top}
+    for node in nodes:
+        named = node.layer if node.layer and node.position >= 0 else node.name
+        base = "port" if isinstance(node.unit, Port) else identifier(named)
+        name, n = base, 1
+        while name in used:
+            n += 1
+            name = f"{base}_{n}"
+        used.add(name)
+        found[node.name] = name
+    return found

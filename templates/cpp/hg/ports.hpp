@@ -1,0 +1,52 @@
+// AXI4-Stream at both ends of the core.
+//
+// Purpose     port_in: words of the input port become beats of elements; port_out: the other way round.
+// Parameters  WORD  ap_uint of the port, whole bytes; the first element is in the low bits
+//             BEATS beats of a frame
+// Contract    port_out sets TLAST in the last beat of a frame, and the bits behind the elements are 0. port_in does not
+//             look at TLAST: frames have a fixed number of beats.
+#ifndef HG_PORTS_HPP
+#define HG_PORTS_HPP
+
+#include <ap_axi_sdata.h>
+
+#include "types.hpp"
+
+namespace hg {
+
+template <typename WORD, int BEATS, typename T, int N>
+void port_in(hls::stream<hls::axis_data<WORD, AXIS_ENABLE_DATA | AXIS_ENABLE_LAST> > &s, hls::stream<vec<T, N> > &m) {
+    const int width = traits<T>::width;
+    for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const WORD word = s.read().data;
+        vec<T, N> x;
+        for (int n = 0; n < N; n++) {
+#pragma HLS UNROLL
+            x[n] = T(ap_uint<width>(word >> (n * width)));
+        }
+        m.write(x);
+    }
+}
+
+template <typename WORD, int BEATS, typename T, int N>
+void port_out(hls::stream<vec<T, N> > &s, hls::stream<hls::axis_data<WORD, AXIS_ENABLE_DATA | AXIS_ENABLE_LAST> > &m) {
+    const int width = traits<T>::width;
+    for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<T, N> x = s.read();
+        WORD word = 0;
+        for (int n = 0; n < N; n++) {
+#pragma HLS UNROLL
+            word = word | WORD(WORD(ap_uint<width>(x[n])) << (n * width));
+        }
+        hls::axis_data<WORD, AXIS_ENABLE_DATA | AXIS_ENABLE_LAST> y;
+        y.data = word;
+        y.last = beat == BEATS - 1;
+        m.write(y);
+    }
+}
+
+}  // namespace hg
+
+#endif

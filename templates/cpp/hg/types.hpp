@@ -1,0 +1,46 @@
+// Types that all processes share.
+//
+// Purpose    vec<T, N>: one beat of a stream, N elements side by side. HG_ROM: the type of constants.
+// Contract   C++14 for HLS. A process takes exactly the beats of one frame from its streams and sends those of one.
+//            A library function keeps nothing between frames.
+#ifndef HG_TYPES_HPP
+#define HG_TYPES_HPP
+
+#include <ap_fixed.h>
+#include <ap_int.h>
+#include <hls_stream.h>
+
+// Constants have their exact type in hardware. C simulation gives them a native type C of the same values: compilers
+// need a thousand times longer for arrays of class types.
+#ifdef __SYNTHESIS__
+#define HG_ROM(C, T) T
+#else
+#define HG_ROM(C, T) C
+#endif
+
+namespace hg {
+
+template <typename T, int N>
+struct vec {
+    T e[N];
+    T &operator[](int i) { return e[i]; }
+    const T &operator[](int i) const { return e[i]; }
+};
+
+// Elements that one stream carries, T: bits of a port, code: the type of the numbers.
+template <typename T>
+struct traits;
+template <int W>
+struct traits<ap_int<W> > {
+    static const int width = W;
+    static const bool is_signed = true;
+};
+template <int W>
+struct traits<ap_uint<W> > {
+    static const int width = W;
+    static const bool is_signed = false;
+};
+
+}  // namespace hg
+
+#endif
