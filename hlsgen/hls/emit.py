@@ -9,7 +9,7 @@ import numpy as np
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Fifo, Node, Stream
 from hlsgen.hls.binding.units import bind_node
-from hlsgen.hls.names import identifier, process_names
+from hlsgen.hls.names import process_names
 from hlsgen.hls.process import Process, Rom, spell
 from hlsgen.library import headers_used, library_text, render
 
@@ -138,8 +138,13 @@ def _constants(core: Core) -> str:
     for part in core.parts:
         for name, table in part.roms.items():
             lines.append(f"// {part.about}. {table.meaning}")
-            lines += [f"static const {_rom_type(table)} {name}{_extents(table)} =", f"    {_braces(table.values)};", ""]
+            lines += [f"static const {rom_text(name, table)}", ""]
     return "\n".join([*lines, "#endif", ""])
+
+
+def rom_text(name: str, table: Rom) -> str:
+    """The declaration of a table, behind `static const`."""
+    return f"{_rom_type(table)} {name}{_extents(table)} =\n    {_braces(table.values)};"
 
 
 def _rom_type(table: Rom) -> str:
@@ -154,7 +159,7 @@ def _braces(values: np.ndarray) -> str:
     """An array as an initializer, its innermost rows on lines of their own."""
     if values.ndim == 1:
         return "{" + ", ".join(map(_literal, values.tolist())) + "}"
-    inner = (",\n    " if values.ndim == 2 or values.ndim > 2 else ", ").join(_braces(row) for row in values)
+    inner = ",\n    ".join(_braces(row) for row in values)
     return "{" + inner + "}"
 
 
@@ -165,6 +170,3 @@ def _literal(value: float) -> str:
     if value == -(1 << 63):
         return "(-9223372036854775807LL - 1)"
     return f"{value}LL" if abs(value) >= 1 << 31 else str(value)
-
-
-__all__ = ["Core", "core_of", "emit", "identifier"]

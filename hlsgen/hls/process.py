@@ -60,7 +60,9 @@ class Process:
     tables: dict[str, Rom] = field(default_factory=dict)
 
 
-def process(function: str, about: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", **arguments: object) -> Process:
+def process(
+    function: str, about: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", **arguments: object
+) -> Process:
     """A call of hg::`function`, from the header of that name if no other is given."""
     texts = tuple((name, spelled(value)) for name, value in arguments.items())
     return Process(f"hg::{function}", header or function, texts, about, tables or {})

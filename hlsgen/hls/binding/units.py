@@ -48,7 +48,9 @@ def bind_node(node: Node) -> Process:
             raise AssertionError("ports and FIFOs are no processes of the library")
         case WidthConverter():
             about = f"{source.lanes} to {result.lanes} elements a beat"
-            return process("width", about, GROUP_IN=source.group, GROUP_OUT=result.group, ELEMENTS=source.group * source.groups)
+            return process(
+                "width", about, GROUP_IN=source.group, GROUP_OUT=result.group, ELEMENTS=source.group * source.groups
+            )
         case RescaleUnit():
             return bind_realization(unit.found, unit.table, source, result)
         case MatVec():

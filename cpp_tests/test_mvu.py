@@ -1,0 +1,47 @@
+"""hg/mvu.hpp: a matrix times vectors, against numpy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cpp_bench import DIALECTS, Case, run_cases
+
+from hlsgen.dataflow.units import MatVec, Node, Product, Stream
+from hlsgen.hls.binding.units import bind_node
+from hlsgen.numerics.fixed import Array, IntType, int_type
+
+
+def matrix(x: IntType, product: Product, rows: int, columns: int, pe: int, simd: int, bits: int) -> tuple[Case, Array]:
+    """A unit on two frames of three vectors, and the products that numpy has."""
+    rng = np.random.default_rng(rows + columns)
+    low, high = (-1, 2) if product is not Product.INTEGER else (-(1 << (bits - 1)), 1 << (bits - 1))
+    weight = rng.integers(low, high, (rows, 1, columns))
+    if product is not Product.INTEGER:
+        weight[weight == 0] = 1
+    codes = rng.integers(x.lo, x.hi + 1, (6, columns))
+    codes[0], codes[1] = x.lo, x.hi
+    signs = 2 * codes - 1 if product is Product.AGREEMENTS else codes
+    sums = signs @ weight[:, 0].T
+    if product is Product.AGREEMENTS:
+        sums = (sums + columns) // 2
+    unit = MatVec(weight, np.arange(columns), product, pe, simd, 3)
+    beats = codes.reshape(-1, simd)
+    result = IntType(min(-1, int(sums.min())), int(sums.max()))
+    source = Stream(x, simd, 3 * unit.col_folds, columns)
+    node = Node("mv", unit, ("a",), (source,), ("b",), Stream(result, pe, 3 * unit.row_folds, rows))
+    return Case(bind_node(node), [beats], [(x, simd)], [(result, pe)], 2), sums.reshape(-1, pe)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_products(dialect: str, tmp_path: Path) -> None:
+    made = [
+        matrix(int_type(4, True), Product.INTEGER, 8, 12, 4, 6, 4),
+        matrix(int_type(8, False), Product.INTEGER, 6, 5, 1, 1, 8),
+        matrix(int_type(3, True), Product.BIPOLAR, 4, 16, 4, 16, 1),
+        matrix(IntType(0, 1), Product.AGREEMENTS, 9, 32, 3, 8, 1),
+    ]
+    found = run_cases(tmp_path, [case for case, _ in made], dialect)
+    for streams, (_, sums) in zip(found, made, strict=True):
+        assert (streams[0] == sums).all()

@@ -1,0 +1,23 @@
+"""Where the headers ap_int.h, ap_fixed.h and ac_int.h, ac_fixed.h are: in a package that C simulation installs."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from pathlib import Path
+
+from hlsgen.diagnostics import fail
+
+#: Integers by the headers of Vitis, and by those of Catapult.
+DIALECTS = ("ap", "ac")
+_FOLDERS = {"ap": "templates/vivado/ap_types", "ac": "templates/catapult/ac_types/include"}
+_HEADERS = {"ap": "ap_fixed.h", "ac": "ac_fixed.h"}
+
+
+def include_folders(dialect: str) -> list[Path]:
+    """Folders with the headers of a dialect, from the package hls4ml, which is not imported. Raises HG052."""
+    spec = find_spec("hls4ml")
+    for root in (spec.submodule_search_locations or []) if spec else []:
+        folder = Path(root) / _FOLDERS[dialect]
+        if (folder / _HEADERS[dialect]).is_file():
+            return [folder]
+    raise fail("HG052", _HEADERS[dialect], "is not installed.", "pip install 'hlsgen[csim]', which brings the headers.")
