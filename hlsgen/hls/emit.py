@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,8 +16,25 @@ from hlsgen.library import headers_used, library_text, render
 
 #: Words of ap_int that are wider have to be asked for.
 _AP_INT_BITS = 1024
+_COLUMNS = 120
 #: Beats that a stream between two processes holds where no FIFO stands.
 _DEPTH = 2
+
+
+def comment(text: str) -> str:
+    """Text for a comment on one line: names of a model's nodes may hold anything."""
+    return re.sub(r"[^ -~]|[\\?]|\*/", "_", text)
+
+
+def _wrapped(text: str, indent: int, first: int = 4) -> str:
+    """Code on lines of at most 120 columns, broken behind commas."""
+    lines, line = [], " " * first
+    for part in re.split(r"(?<=, )", text):
+        if len(line) + len(part.rstrip()) > _COLUMNS and line.strip():
+            lines.append(line.rstrip())
+            line = " " * indent
+        line += part
+    return "\n".join([*lines, line.rstrip()])
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +65,27 @@ class Part:
     def about(self) -> str:
         """What a comment says in front of it."""
         layer = f"layer {self.node.layer}: " if self.node.layer else ""
-        return f"{layer}{self.call.about}"
+        return comment(f"{layer}{self.call.about}")
+
+    @property
+    def ports(self) -> list[tuple[str, str]]:
+        """Names and types of its streams: s or a, b that it takes, m or m0, m1, ... that it sends."""
+        taken = ["s"] if len(self.inputs) == 1 else ["a", "b"]
+        sent = ["m"] if len(self.outputs) == 1 else [f"m{n}" for n in range(len(self.outputs))]
+        return [(n, c.type) for n, c in zip([*taken, *sent], [*self.inputs, *self.outputs], strict=True)]
+
+    @property
+    def text(self) -> str:
+        """The call."""
+        arguments = ", ".join(f"{value} /* {name} */" for name, value in self.call.arguments)
+        values = ", ".join([*(name for name, _ in self.ports), *self.roms])
+        head = f"{self.call.function}<{arguments}>" if arguments else self.call.function
+        return _wrapped(f"{head}({values});", 4 + len(self.call.function) + 1)
+
+    @property
+    def signature(self) -> str:
+        streams = ", ".join(f"hls::stream<{type_}> &{name}" for name, type_ in self.ports)
+        return _wrapped(f"static void {self.name}({streams}) {{", 13 + len(self.name), 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +133,7 @@ def core_of(network: Network, top: str, title: str) -> Core:
         if not isinstance(node.unit, Fifo)
     )  # fmt: skip
     return Core(
-        top, title, parts, tuple(channels.values()), channel(nodes[0].outputs[0]), channel(nodes[-1].inputs[0]),
+        top, comment(title), parts, tuple(channels.values()), channel(nodes[0].outputs[0]), channel(nodes[-1].inputs[0]),
         nodes[0].source, nodes[-1].result,
     )  # fmt: skip
 
