@@ -1,0 +1,155 @@
+"""What each layer of a network computes, said for a certificate: kinds, types, sums, thresholds and codes.
+
+Statements, not proofs: `hlsgen.certify` holds them against the model and the emitted files. docs/certificate.md says what
+the fields mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hlsgen.dataflow.network import Network
+from hlsgen.dataflow.units import Node
+from hlsgen.ir import (
+    ArgMaxLayer,
+    BinaryMap,
+    Concatenation,
+    Convolution,
+    Layer,
+    Linear,
+    Map,
+    PackBytes,
+    Pooling,
+    Rearrange,
+    View,
+    binary_function,
+    sources_of,
+)
+from hlsgen.ir.value_ranges import value_range
+from hlsgen.ir.window import Window
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale import Choice, FloatUnits, ThresholdTable, specialize
+
+#: Version of the file's form.
+FORMAT = 2
+#: What the layers are called.
+KINDS: dict[type[Layer], str] = {
+    Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
+    Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
+}  # fmt: skip
+
+
+def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any] | None]) -> Iterator[dict[str, Any]]:
+    """An entry for each layer. `instance` says what realizes a node, None if nothing of its own does."""
+    chains: dict[int, list[dict[str, Any]]] = {}
+    found: list[dict[str, Any]] = []
+    for node in network.nodes[1:-1]:
+        own = instance(node)
+        found += [own] if own is not None else []
+        if node.position >= 0:
+            chains[node.position], found = found, []
+    if chains:
+        chains[max(chains)] += found
+    for i, layer in enumerate(network.graph.layers):
+        if isinstance(layer, View):
+            continue
+        yield {
+            "layer": layer.name,
+            "kind": KINDS[type(layer)],
+            "instances": chains[i],
+            "inputs": [_type(source.type) for source in sources_of(layer)],
+            "output": _type(layer.result.type),
+            **_meaning(network, i, layer),
+        }
+
+
+def _type(type_: IntType) -> dict[str, Any]:
+    return {"bits": type_.bits, "signed": type_.signed, "lo": type_.lo, "hi": type_.hi}
+
+
+def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
+    match layer:
+        case Linear(weight=weight, lo=lo, hi=hi):
+            return {"rows": weight.shape[0], "columns": weight.shape[1], "lo": lo.tolist(), "hi": hi.tolist()}
+        case Convolution(weight=weight, lo=lo, hi=hi):
+            sums = {"lo": lo.tolist(), "hi": hi.tolist()}
+            return {"weights": list(weight.shape), "groups": layer.groups, **_window(layer.window, layer.pad), **sums}
+        case Pooling():
+            return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
+        case Map():
+            f = specialize(layer, network.orders[i + 1], *(value_range(network.graph, layer.inputs[0]) or (None, None)))
+            return _function(network.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
+        case BinaryMap():
+            first, second = (value_range(network.graph, j) for j in layer.inputs)
+            both = binary_function.specialize(layer, network.orders[i + 1], (first, second))
+            choice = network.choices[layer.name]
+            assert choice.plan is not None
+            way = "packed" if choice.plan.packed else "product" if choice.plan.factors is None else "sum"
+            ends = {"a": np.stack([both.lo[0], both.hi[0]], axis=1), "b": np.stack([both.lo[1], both.hi[1]], axis=1)}
+            steps = choice.steps
+            if steps is not None:
+                ends["interval"] = np.stack([steps.lo, steps.hi], axis=1)
+            return {"way": way, **_function(choice, both.index, ends)}
+        case _:
+            return {}
+
+
+def _window(place: Window, pad: int) -> dict[str, Any]:
+    return {
+        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
+        "pads": list(place.pads), "pad": pad,
+    }  # fmt: skip
+
+
+def _function(choice: Choice, index: Array, ends: dict[str, Array]) -> dict[str, Any]:
+    """`index`: the set of each element of the stream; `ends` (sets, 2): intervals, by name."""
+    form, span = _form(choice), period(index)
+    sets = []
+    for s in range(int(index.max()) + 1):
+        entry = {
+            "positions": np.flatnonzero(index[:span] == s).tolist(),
+            **{name: ends_[s].tolist() for name, ends_ in ends.items()},
+        }
+        sets.append(entry | (_runs(choice.steps, s) if form == "steps" and choice.steps is not None else {}))
+    return {"realization": choice.name, "form": form, "period": span, "sets": sets}
+
+
+def _form(choice: Choice) -> str:
+    """ "steps": they are listed; "operations": the modules are the model's operations, one by one;
+    "constants": too many steps to list, parameters and memories are the function."""
+    if isinstance(choice.realization, FloatUnits):
+        return "operations"
+    return "steps" if choice.steps is not None else "constants"
+
+
+def _runs(steps: ThresholdTable, s: int) -> dict[str, list[int]]:
+    """Where set s changes inside its interval, and its codes from the low end on."""
+    starts = np.unique(np.append(steps.inner(s), steps.lo[s]))
+    codes = steps.values[np.searchsorted(steps.table[:, s], starts, side="right"), s]
+    keep = np.append(True, codes[1:] != codes[:-1])
+    return {"thresholds": starts[keep][1:].tolist(), "codes": codes[keep].tolist()}
+
+
+def period(index: Array) -> int:
+    """The shortest period of a table of sets that divides its length."""
+    for n in range(1, len(index) + 1):
+        if len(index) % n == 0 and (index.reshape(-1, n) == index[:n]).all():
+            return n
+    return max(1, len(index))
+
+
+def certificate_text(value: object, indent: int = 0) -> str:
+    """JSON with lists of numbers on one line."""
+    inner = " " * (indent + 1)
+    if isinstance(value, dict) and value:
+        rows = [f"{inner}{json.dumps(key)}: {certificate_text(item, indent + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(rows) + "\n" + " " * indent + "}"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return (
+            "[\n" + ",\n".join(inner + certificate_text(item, indent + 1) for item in value) + "\n" + " " * indent + "]"
+        )
+    return json.dumps(value)
