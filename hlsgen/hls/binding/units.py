@@ -35,6 +35,7 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.hls.binding.moves import bind_width
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.hls.process import Process, Rom, process
 from hlsgen.numerics.fixed import IntType, int_type
@@ -47,10 +48,7 @@ def bind_node(node: Node) -> Process:
         case Port() | Fifo():
             raise AssertionError("ports and FIFOs are no processes of the library")
         case WidthConverter():
-            about = f"{source.lanes} to {result.lanes} elements a beat"
-            return process(
-                "width", about, GROUP_IN=source.group, GROUP_OUT=result.group, ELEMENTS=source.group * source.groups
-            )
+            return bind_width(source, result)
         case RescaleUnit():
             return bind_realization(unit.found, unit.table, source, result)
         case MatVec():
