@@ -203,6 +203,8 @@ def _braces(values: np.ndarray) -> str:
 
 def _literal(value: float) -> str:
     if isinstance(value, float):
+        if not np.isfinite(value):
+            return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
         text = np.format_float_scientific(np.float32(value), unique=True)
         return f"{text}f"
     if value == -(1 << 63):

@@ -35,6 +35,7 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.hls.process import Process, Rom, process
 from hlsgen.numerics.fixed import IntType, int_type
@@ -59,7 +60,11 @@ def bind_node(node: Node) -> Process:
             return _matrix(node, unit.matrix)
         case Fork(count):
             return process("fork", f"{count} takers", BEATS=source.beats)
-        case FloatKeyUnit() | FloatUnit() | ConvUnit() | PoolUnit() | TiledPool() | SlidingWindow() | GroupedMatVec():
+        case FloatKeyUnit():
+            return bind_float_key(source)
+        case FloatUnit():
+            return bind_float_unit(unit, source)
+        case ConvUnit() | PoolUnit() | TiledPool() | SlidingWindow() | GroupedMatVec():
             raise NotImplementedError(type(unit).__name__)
         case ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
             raise NotImplementedError(type(unit).__name__)
