@@ -36,24 +36,22 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
+from hlsgen.hls.binding.moves import bind_width
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.hls.process import Process, Rom, process
 from hlsgen.numerics.fixed import IntType, int_type
 
 
-def bind_node(node: Node) -> Process:
-    """The function call of a node."""
+def bind_node(node: Node, fraction: int | None = None) -> Process:
+    """The function call of a node. `fraction`: bits behind the binary point of its result, see `binary_point`."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
         case Port() | Fifo():
             raise AssertionError("ports and FIFOs are no processes of the library")
         case WidthConverter():
-            about = f"{source.lanes} to {result.lanes} elements a beat"
-            return process(
-                "width", about, GROUP_IN=source.group, GROUP_OUT=result.group, ELEMENTS=source.group * source.groups
-            )
+            return bind_width(source, result)
         case RescaleUnit():
-            return bind_realization(unit.found, unit.table, source, result)
+            return bind_realization(unit.found, unit.table, source, result, fraction)
         case MatVec():
             return _matrix(node, unit)
         case AdderMatVec():

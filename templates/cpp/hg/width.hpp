@@ -1,9 +1,14 @@
-// width: the same elements in beats of another number of lanes.
+// widen, narrow, gearbox: the same elements in beats of another number of lanes.
 //
-// Purpose     a group of elements comes in ceil(GROUP / IN) beats and leaves in beats of OUT elements.
-// Parameters  GROUP_IN, GROUP_OUT  elements after which a new beat begins on either side
-//             ELEMENTS  elements of a frame
-// Contract    lanes behind the last element of a group are not looked at, and are 0 on the other side.
+// Purpose     widen: beats of OUT elements from several of IN, OUT a multiple of IN. narrow: the other way round.
+//             gearbox: any two widths.
+// Parameters  GROUP      elements after which a new beat begins on both sides
+//             GROUPS     groups of a frame
+//             STEP       gearbox: what is stored is whole steps of so many elements; it divides IN and OUT
+//             GROUP_IN, GROUP_OUT  the same as GROUP, on either side; if they are no whole steps, they are equal
+//             GROUPS_OUT groups that leave in a frame
+// Contract    a beat of the wider side a cycle. A beat is read only when the next one to be sent needs it. Lanes behind
+//             the last element of a group are not looked at, and are 0 on the other side.
 #ifndef HG_WIDTH_HPP
 #define HG_WIDTH_HPP
 
@@ -11,30 +16,113 @@
 
 namespace hg {
 
-template <int GROUP_IN, int GROUP_OUT, int ELEMENTS, typename T, int IN, int OUT>
-void width(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
-    vec<T, IN> x;
-    vec<T, OUT> y;
-    int from = 0, to = 0, taken = 0, sent = 0;
-    for (int n = 0; n < ELEMENTS; n++) {
+template <int GROUP, int GROUPS, typename T, int IN, int OUT>
+void widen(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
+    static_assert(OUT % IN == 0, "whole beats become one");
+    const int beats = (GROUP - 1) / IN + 1;
+    T kept[OUT / IN][IN];
+#pragma HLS ARRAY_PARTITION variable=kept complete dim=0
+    int slot = 0;
+    for (int group = 0; group < GROUPS; group++) {
+        for (int beat = 0; beat < beats; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
-        if (from == 0) x = s.read();
-        if (to == 0) {
-            for (int i = 0; i < OUT; i++) {
+            const vec<T, IN> x = s.read();
+            for (int n = 0; n < IN; n++) {
 #pragma HLS UNROLL
-                y[i] = T(0);
+                kept[slot][n] = x[n];
+            }
+            const bool last = beat == beats - 1, full = last || slot == OUT / IN - 1;
+            slot = full ? 0 : slot + 1;
+            if (full) {
+                vec<T, OUT> y;
+                for (int n = 0; n < OUT; n++) {
+#pragma HLS UNROLL
+                    y[n] = last && n > (GROUP - 1) % OUT ? T(0) : kept[n / IN][n % IN];
+                }
+                m.write(y);
             }
         }
-        y[to++] = x[from++];
-        taken++;
-        sent++;
-        if (from == IN || taken == GROUP_IN) from = 0;
-        if (taken == GROUP_IN) taken = 0;
-        if (to == OUT || sent == GROUP_OUT) {
+    }
+}
+
+template <int GROUP, int GROUPS, typename T, int IN, int OUT>
+void narrow(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
+    static_assert(IN % OUT == 0, "a beat becomes whole beats");
+    const int beats = (GROUP - 1) / OUT + 1;
+    T kept[IN / OUT][OUT];
+#pragma HLS ARRAY_PARTITION variable=kept complete dim=0
+    int slot = 0;
+    for (int group = 0; group < GROUPS; group++) {
+        for (int beat = 0; beat < beats; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+            if (slot == 0) {
+                const vec<T, IN> x = s.read();
+                for (int n = 0; n < IN; n++) {
+#pragma HLS UNROLL
+                    kept[n / OUT][n % OUT] = x[n];
+                }
+            }
+            const bool last = beat == beats - 1;
+            vec<T, OUT> y;
+            for (int n = 0; n < OUT; n++) {
+#pragma HLS UNROLL
+                y[n] = last && n > (GROUP - 1) % OUT ? T(0) : kept[slot][n];
+            }
+            slot = last || slot == IN / OUT - 1 ? 0 : slot + 1;
             m.write(y);
-            to = 0;
         }
-        if (sent == GROUP_OUT) sent = 0;
+    }
+}
+
+// Beats of a group on one side, and steps in all but the last of them, and in the last one.
+template <int GROUP, int LANES, int STEP>
+struct group_beats {
+    static const int count = (GROUP - 1) / LANES + 1, whole = LANES / STEP;
+    static const int tail = ((GROUP - 1) % LANES + STEP) / STEP;
+};
+
+template <int STEP, int GROUP_IN, int GROUP_OUT, int GROUPS_OUT, typename T, int IN, int OUT>
+void gearbox(hls::stream<vec<T, IN> > &s, hls::stream<vec<T, OUT> > &m) {
+    static_assert(IN % STEP == 0 && OUT % STEP == 0, "beats are whole steps");
+    static_assert(GROUP_IN == GROUP_OUT || (GROUP_IN % STEP == 0 && GROUP_OUT % STEP == 0), "groups are whole steps");
+    typedef group_beats<GROUP_IN, IN, STEP> beats_in;
+    typedef group_beats<GROUP_OUT, OUT, STEP> beats_out;
+    const int beats = GROUPS_OUT * beats_out::count, room = (IN + OUT) / STEP - 1;
+    T kept[room][STEP];
+#pragma HLS ARRAY_PARTITION variable=kept complete dim=0
+    int count = 0, taken = 0, sent = 0;  // steps that are kept, the oldest one first; beats of a group
+    for (int beat = 0; beat < beats;) {
+#pragma HLS PIPELINE II=1 style=flp
+        const bool last = sent == beats_out::count - 1;
+        const int need = last ? beats_out::tail : beats_out::whole;
+        if (count < need) {
+            const vec<T, IN> x = s.read();
+            for (int n = 0; n < IN; n++) {
+#pragma HLS UNROLL
+                kept[count + n / STEP][n % STEP] = x[n];
+            }
+            count += taken == beats_in::count - 1 ? beats_in::tail : beats_in::whole;
+            taken = taken == beats_in::count - 1 ? 0 : taken + 1;
+        }
+        if (count >= need) {
+            vec<T, OUT> y;
+            for (int n = 0; n < OUT; n++) {
+#pragma HLS UNROLL
+                y[n] = last && n > (GROUP_OUT - 1) % OUT ? T(0) : kept[n / STEP][n % STEP];
+            }
+            m.write(y);
+            for (int step = 0; step + beats_out::tail < room; step++) {
+#pragma HLS UNROLL
+                const bool far = step + beats_out::whole < room && !last;
+                for (int n = 0; n < STEP; n++) {
+#pragma HLS UNROLL
+                    kept[step][n] = kept[step + (far ? beats_out::whole : beats_out::tail)][n];
+                }
+            }
+            count -= need;
+            sent = last ? 0 : sent + 1;
+            beat++;
+        }
     }
 }
 

@@ -1,0 +1,70 @@
+"""hg/width.hpp: elements keep their order at any ratio of lanes, with groups that begin new beats."""
+
+from __future__ import annotations
+
+from math import lcm
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cpp_bench import DIALECTS, Case, run_cases
+
+from hlsgen.dataflow.units import Node, WidthConverter, stream_of
+from hlsgen.hls.binding.units import bind_node
+from hlsgen.numerics.fixed import Array, int_type
+
+
+def regrouped(lanes: tuple[int, int], groups: tuple[int, int]) -> tuple[Case, Array]:
+    """Two frames, each of a few groups of both sides: noise behind the last element that comes in, 0 that leaves."""
+    rng = np.random.default_rng(sum(lanes))
+    type_ = int_type(3, bool(lanes[0] % 2))
+    count = 3 * lcm(*groups)
+    elements = rng.integers(type_.lo, type_.hi + 1, 2 * count)
+    source, result = (stream_of(type_, own, count, group) for own, group in zip(lanes, groups, strict=True))
+    x = rng.integers(type_.lo, type_.hi + 1, (2 * source.groups, source.group_beats * source.lanes))
+    y = np.zeros((2 * result.groups, result.group_beats * result.lanes), np.int64)
+    x[:, : source.group], y[:, : result.group] = (elements.reshape(-1, group) for group in groups)
+    node = Node("w", WidthConverter(), ("a",), (source,), ("b",), result)
+    ends = [(type_, own) for own in lanes]
+    return Case(bind_node(node), [x.reshape(-1, lanes[0])], ends[:1], ends[1:], 2), y.reshape(-1, lanes[1])
+
+
+WHOLE = [(6, 4), (4, 6), (3, 3), (1, 7), (7, 1), (8, 2), (2, 8), (5, 3), (3, 5), (1, 1), (32, 12)]
+GROUPS = [
+    ((4, 4), (10, 10)),
+    ((4, 8), (10, 10)),
+    ((8, 4), (10, 10)),
+    ((3, 12), (21, 21)),
+    ((2, 6), (5, 5)),
+    ((4, 8), (9, 9)),
+    ((4, 8), (3, 3)),
+    ((4, 6), (9, 9)),
+    ((6, 4), (7, 7)),
+    ((8, 1), (3, 3)),
+    ((1, 8), (3, 3)),
+    ((4, 4), (3, 27)),
+    ((4, 4), (6, 12)),
+    ((4, 5), (6, 30)),
+    ((4, 4), (12, 3)),
+    ((4, 6), (8, 24)),
+    ((1, 4), (1, 9)),
+]
+
+
+def some(rng: np.random.Generator) -> tuple[tuple[int, int], tuple[int, int]]:
+    """One group is a multiple of the other; in a third of all cases they are equal."""
+    one, other, group = (int(value) for value in rng.integers(1, (8, 8, 14)))
+    more = group * int(rng.integers(2, 5))
+    return (one, other), [(group, group), (group, more), (more, group)][int(rng.integers(0, 3))]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_width(dialect: str, tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    made = [regrouped(lanes, (lcm(*lanes), lcm(*lanes))) for lanes in WHOLE]
+    made += [regrouped(*case) for case in GROUPS]
+    made += [regrouped(*some(rng)) for _ in range(12)]
+    assert {case.call.function for case, _ in made} == {"hg::widen", "hg::narrow", "hg::gearbox"}
+    found = run_cases(tmp_path, [case for case, _ in made], dialect)
+    for (y,), (_, wanted) in zip(found, made, strict=True):
+        assert np.array_equal(y, wanted)
