@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
 from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.stream_contents import StreamContents
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Graph
@@ -84,24 +84,17 @@ def _check_files(
     if set(certificate["cpp"]) != wanted:
         odd = sorted(set(certificate["cpp"]) ^ wanted)
         raise broken("hls/certificate.json", f"lists other files than the core consists of: {odd[:4]}.")
-    if certificate["model"] != {"file": "model.onnx", "sha256": _sha256(directory / "model.onnx")}:
+    if certificate["model"] != {"file": "model.onnx", "sha256": sha256(directory / "model.onnx")}:
         collector.error("HG055", "model.onnx", "has another hash than in hls/certificate.json.")
     found = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").iterdir()}
     for name in sorted(found - wanted):
         collector.error("HG055", name, "is included by nothing.", "Remove it: a compiler may find it first.")
     for name in sorted(wanted):
         path = directory / name
-        if path.is_symlink() or not path.is_file() or _sha256(path) != certificate["cpp"][name]:
+        if path.is_symlink() or not path.is_file() or sha256(path) != certificate["cpp"][name]:
             collector.error("HG055", name, "has another hash than in hls/certificate.json, or is no plain file.")
         if name.startswith("hls/hg/") and path.read_bytes() != library_text("cpp/hg", path.name).encode():
             collector.error("HG055", name, "is not the header of this version of hlsgen.")
-
-
-def _sha256(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return ""
 
 
 def _listed(entries: list[dict[str, Any]], core: CoreText) -> None:
