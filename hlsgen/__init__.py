@@ -30,9 +30,10 @@ from hlsgen.ir import View
 from hlsgen.ir.evaluate import decode
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.cocotb_runner import SIMULATORS
 from hlsgen.simulation.run import run_hardware, run_layers
-from hlsgen.simulation.verify import Verdict, verify_build
+from hlsgen.simulation.simulators import BACKENDS, SIMULATORS, simulators_of
+from hlsgen.simulation.verdict import Verdict
+from hlsgen.simulation.verify import verify_build
 
 __all__ = [
     "Build",
@@ -59,9 +60,6 @@ class LayerCodes:
     codes: Array
     values: Array
     differing: int
-
-
-BACKENDS = ("reference", *SIMULATORS)
 
 
 def check(model: str | PathLike[str], options: Options | None = None, progress: Progress | None = None) -> Build:
@@ -91,7 +89,8 @@ def run(
 
     Of models with two inputs `x` is a mapping from their names.
 
-    backend: "reference", "verilator" or "icarus". x: numbers; y: the model's output dtype.
+    backend: "reference"; "verilator" or "icarus" for Verilog; "cpp" or "cpp-ap" for C++, with the integers of ac_types or
+    ap_types. x: numbers; y: the model's output dtype.
     allow_changed: files that differ from what the model gives (HG051) are simulated all the same. They are programs:
     only if you trust whoever changed them.
     round_input: values that lie between two codes of a fixed-point input are rounded to the nearest; else HG054.
@@ -100,7 +99,7 @@ def run(
     if backend == "reference":
         outputs = reference.run_output(found.graph, codes)
     else:
-        outputs = run_hardware(found, Path(directory), codes, backend, allow_changed=allow_changed)
+        outputs = run_hardware(found, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
     return reference.decode_output(found.graph, outputs)
 
 
@@ -113,7 +112,7 @@ def layers(
     wanted = reference.run_layers(found.graph, codes)
     got: list[Array | None] = list(wanted)
     if backend != "reference":
-        got = run_layers(found, Path(directory), codes, backend, allow_changed=allow_changed)
+        got = run_layers(found, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
     return [
         LayerCodes(layer.name, own, decode(layer.result.encoding, own), int((own != right).sum()))
         for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
@@ -139,19 +138,21 @@ def verify(
 ) -> Verdict:  # fmt: skip
     """Holds a build against its model: its integers, every file, and the hardware in simulation.
 
+    simulators: "verilator", "icarus" for Verilog, "ap_types", "ac_types" for C++; None: all of what the build has.
+
     Files that differ end it before the simulation, unless `allow_changed` (as of `run`). cut: a new folder that takes
-    the first layer that differs, with a test of its own.
+    the first layer of Verilog that differs, with a test of its own.
 
     oracle: the executor that the ONNX file itself runs in: "qonnx", "onnxruntime", "onnx", "none", or "auto", which
     takes the one that fits the file if it is installed.
     """
-    chosen = list(SIMULATORS) if simulators is None else simulators
-    for name in chosen:
+    for name in simulators or ():
         if name not in SIMULATORS:
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
-    folder = None if cut is None else Path(cut)
+    found, folder = reopen(Path(directory)), None if cut is None else Path(cut)
+    chosen = simulators_of(found) if simulators is None else simulators
     return verify_build(
-        reopen(Path(directory)), Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
+        found, Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
         cut=folder, oracle=oracle,
     )  # fmt: skip
 

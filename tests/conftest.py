@@ -15,7 +15,7 @@ import pytest
 os.environ["HLSGEN_CHECK"] = "1"
 #: Executors of ONNX models that are not ours, and helper modules that call them.
 ORACLES = {"image_steps", "onnx.reference", "onnxruntime", "oracles", "ort", "qonnx"}
-SIMULATORS = {"iverilog", "make", "verilator", "vvp"}
+SIMULATORS = {"ccache", "g++", "iverilog", "make", "verilator", "vvp"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

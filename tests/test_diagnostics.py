@@ -777,7 +777,7 @@ def test_changed_file(build_dir: Path, tmp_path: Path, monkeypatch: pytest.Monke
     shutil.copytree(build_dir, tmp_path / "copy")
     (tmp_path / "copy" / "rtl" / "top.v").write_text("// nothing\n")
     assert hlsgen.verify(tmp_path / "copy", []).changed == ["rtl/top.v"]
-    monkeypatch.setattr(cli, "SIMULATORS", ())
+    monkeypatch.setattr(hlsgen, "simulators_of", lambda build: [])
     result = CliRunner().invoke(cli.app, ["verify", str(tmp_path / "copy")])
     assert result.exit_code == 1
     assert "HG051 rtl/top.v" in result.stderr

@@ -10,7 +10,6 @@ assumed, docs/certificate.md how.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,23 +17,25 @@ from typing import Any
 
 from hlsgen.certify import manifest as manifest_
 from hlsgen.certify import rtl_files, schema, statements, top_text
-from hlsgen.certify.checker import KINDS, Checker, hardware_layers
+from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import network
+from hlsgen.certify.cpp.core_checker import check_cpp
+from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.second_reading import compare
 from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import import_model, parse_datatype, self_contained
-from hlsgen.ir import Graph, sources_of
+from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
 
-#: Levels of a manifest and of a certificate.
-_MOST_LEVELS = 32
+#: Targets whose files can be certified.
+TARGETS = {"verilog", "hls"}
 
 
 @dataclass
@@ -61,23 +62,30 @@ def certify(directory: Path, model: Path | None = None) -> Certified:
     model: the file that the build must have been made from. Without it, that in the build is taken for the right one.
     Raises HG050 if the directory is no build, and what the frontend or the passes say of a wrong model.
     """
-    manifest = _json(directory / "manifest.json")
+    manifest = read_json(directory / "manifest.json")
     own = directory / "model.onnx"
     if manifest is None or not isinstance(manifest.get("options"), dict) or not own.is_file():
         hint = "Give a directory that `hlsgen build` has written."
         raise fail("HG050", str(directory), "has no readable manifest.json and model.onnx.", hint)
     collector, result = Collector(), Certified()
     once: tuple[str, ...] = ()
+    targets: list[str] = []
     with collector.catching():
         with collector.catching():
             _same_model(own, model)
         graph, layout, once = _model(own, manifest["options"], collector)
-        _check(directory, manifest, graph, layout, collector, result)
+        targets = str(manifest["options"].get("target")).split(",")
+        if not targets or not set(targets) <= TARGETS:
+            raise broken("manifest.json", f"option target is {manifest['options'].get('target')!r}.")
+        if "verilog" in targets:
+            _check(directory, manifest, graph, layout, collector, result)
+        if "hls" in targets:
+            check_cpp(directory, manifest, graph, layout, collector, result.layers)
     result.problems = [d for d in collector.items if d.severity == "error"]
     loadable = manifest["options"].get("loadable") is True
-    result.assumed = statements.assumed(model=model is not None, loadable=loadable, once=once)
+    result.assumed = statements.assumed(model=model is not None, loadable=loadable, once=once, targets=targets)
     if result.ok:
-        result.proven = statements.proven(model=model is not None)
+        result.proven = statements.proven(model=model is not None, targets=targets)
     return result
 
 
@@ -91,33 +99,6 @@ def _same_model(own: Path, given: Path | None) -> None:
         raise broken(
             "model.onnx", f"is not the model in {given}.", "Build again from that file, or give the one that was built."
         )
-
-
-def _json(path: Path) -> dict[str, Any] | None:
-    """The object in a file, None if there is none: not one with two equal keys either."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        found = json.loads(text, object_pairs_hook=_unique)
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and _flat(found) else None
-
-
-def _flat(value: Any) -> bool:
-    """Whether a JSON value has few levels, so that it can be compared and shown level by level."""
-    level = [value]
-    for _ in range(_MOST_LEVELS):
-        level = [y for x in level if isinstance(x, dict | list) for y in (x.values() if isinstance(x, dict) else x)]
-        if not level:
-            return True
-    return False
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("two equal keys")
-    return found
 
 
 def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, StreamOrder, tuple[str, ...]]:
@@ -155,10 +136,10 @@ def _check(
     collector: Collector,
     result: Certified,
 ) -> None:
-    options, certificate = manifest["options"], _json(directory / "certificate.json")
+    options, certificate = manifest["options"], read_json(directory / "certificate.json")
     if certificate is None:
         raise broken("certificate.json", "cannot be read as JSON: an object, without equal keys.")
-    schema.check(certificate)
+    schema.check(certificate, "rtl")
     layers = hardware_layers(graph)
     entries: list[dict[str, Any]] = certificate["layers"]
     with collector.catching():
@@ -173,7 +154,8 @@ def _check(
     switches = options.get("reset_active_low") is True, options.get("loadable") is True
     top = parse(text.code, text.name)
     found = network(top, name, *switches)
-    _listed(entries, graph, layers, found.cells)
+    check_entries(entries, graph)
+    _listed(entries, found.cells)
     memories = Memories(directory / "rtl")
     checker = Checker(graph, layout, found, memories, entries, name)
     checker.start()
@@ -211,21 +193,8 @@ def _comments(
     return named | checker.last
 
 
-def _listed(entries: list[dict[str, Any]], graph: Graph, layers: list[int], cells: dict[str, Cell]) -> None:
-    """The certificate lists the layers and types of the model, and the instances of the top level."""
-    wanted = [(graph.layers[i].name, KINDS[type(graph.layers[i])]) for i in layers]
-    said = [(entry["layer"], entry["kind"]) for entry in entries]
-    if said != wanted:
-        raise broken("certificate.json", f"lists the layers {said[:9]}, the model has {wanted[:9]}.")
-    for i, entry in zip(layers, entries, strict=True):
-        layer = graph.layers[i]
-        for key, said_, types in (
-            ("inputs", entry["inputs"], [source.type for source in sources_of(layer)]),
-            ("output", [entry["output"]], [layer.result.type]),
-        ):
-            right = [{"bits": t.bits, "signed": t.signed, "lo": t.lo, "hi": t.hi} for t in types]
-            if said_ != right:
-                raise broken(layer.name, f"certificate.json: {key} is {said_}, in the model {right}.")
+def _listed(entries: list[dict[str, Any]], cells: dict[str, Cell]) -> None:
+    """The certificate lists the instances of the top level with their parameters."""
     instances = [x for entry in entries for x in entry["instances"]]
     if sorted(x["instance"] for x in instances) != sorted(cells):
         raise broken("certificate.json", "lists other instances than there are between s_axis and m_axis.")

@@ -31,11 +31,11 @@ def check_hashes(directory: Path, certificate: dict[str, Any], collector: Collec
         where = "is not in certificate.json" if name in found else "is missing"
         collector.error("HG055", name, f"{where}.")
     for name, path in sorted(found.items()):
-        if name in listed and _sha256(path) != listed[name]:
+        if name in listed and sha256(path) != listed[name]:
             collector.error("HG055", name, "has another hash than in certificate.json.")
         if name.startswith("rtl/hg_") and not _installed(path):
             collector.error("HG055", name, "is not the module of this version of hlsgen.")
-    if certificate["model"] != {"file": "model.onnx", "sha256": _sha256(directory / "model.onnx")}:
+    if certificate["model"] != {"file": "model.onnx", "sha256": sha256(directory / "model.onnx")}:
         collector.error("HG055", "model.onnx", "has another hash than in certificate.json.")
 
 
@@ -75,7 +75,7 @@ def check_sources(
 
 def certified_hashes(directory: Path, certificate: dict[str, Any]) -> dict[str, str]:
     """SHA-256 of every file that is certified, by relative path. Those of rtl/ and the model's have been compared."""
-    read = {name: _sha256(directory / name) for name in ("certificate.json", "files.f")}
+    read = {name: sha256(directory / name) for name in ("certificate.json", "files.f")}
     return {**certificate["rtl"], "model.onnx": certificate["model"]["sha256"], **read}
 
 
@@ -101,8 +101,13 @@ def _installed(path: Path) -> bool:
         return False
 
 
-def _sha256(path: Path) -> str:
+def sha256(path: Path) -> str:
+    """Of a file, read piece by piece; empty if it cannot be read."""
+    found = hashlib.sha256()
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with open(path, "rb") as stream:
+            while piece := stream.read(1 << 20):
+                found.update(piece)
     except OSError:
         return ""
+    return found.hexdigest()

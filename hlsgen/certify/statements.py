@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 
@@ -14,8 +15,8 @@ class Statement:
     where: tuple[str, ...] = ()
 
 
-#: Of every build that is certified. With the file that the user trusts comes `_MODEL`.
-_PROVEN = (
+#: Of the Verilog of a build that is certified.
+_VERILOG = (
     Statement("files", "rtl/ and files.f hold the files that the design needs and no others, with the hashes that certificate.json lists."),
     Statement("modules", "Modules of the library are those of the installed version, byte for byte."),
     Statement("top-level", "The top level has ports, wires and instances in the form in which they are emitted, and nothing else."),
@@ -24,15 +25,29 @@ _PROVEN = (
     Statement("weights", "Memories and modules of adders hold the model's integer weights, and every weight meets its element."),
     Statement("reach", "No accumulator overflows, and no function gets an input that it is not proven for."),
     Statement("functions", "Every function of every quantizer gives the model's code on every reachable input."),
-    Statement("numbers", "The numbers of all nodes that `read-once` does not list were read by two programs, with the same result."),
     Statement("certificate", "Every entry of certificate.json is what the model and the files give."),
     Statement("manifest", "Every entry of manifest.json is what the model and the files give, but for those that assumptions name."),
 )  # fmt: skip
+#: Of its C++.
+_CPP = (
+    Statement("cpp-files", "hls/ holds the headers that the core includes and no others, and the hashes of hls/certificate.json."),
+    Statement("cpp-headers", "Headers of the library are those of the installed version, byte for byte."),
+    Statement("cpp-text", "The core has types, streams, and processes that each call one function of the library, and nothing else."),
+    Statement("cpp-wiring", "Every stream has one sender and one taker, each process moves a frame, and all lead from s_axis to m_axis."),
+    Statement("cpp-elements", "Every process gets the elements of its layer, and m_axis sends those of the output, in the order that the manifest says."),
+    Statement("cpp-constants", "weights.hpp holds the model's integer weights, in C simulation and in hardware, and every weight meets its element."),
+    Statement("cpp-reach", "No sum overflows its type, and no function gets an input that it is not proven for."),
+    Statement("cpp-functions", "Every function of every quantizer gives the model's code on every reachable input."),
+    Statement("cpp-certificate", "Every entry of hls/certificate.json is what the model and the files give."),
+)  # fmt: skip
+_NUMBERS = Statement(
+    "numbers",
+    "The numbers of all nodes that `read-once` does not list were read by two programs, with the same result.",
+)
+#: With the file that the user trusts.
 _MODEL = Statement("model", "model.onnx is the model that was given, byte by byte; external data is inside of it.")
 #: Of every build.
 _ASSUMED = (
-    Statement("library", "Modules of the library compute what their heads say; rtl_tests/ shows that in two simulators."),
-    Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says, and find the memories of rtl/ by their names."),
     Statement("arithmetic", "The model's operations are evaluated right in numpy; other tests compare that with ONNX runtimes."),
     Statement("lowering", "The passes turn the steps of the model into the integer layers that they mean; `hlsgen verify` compares both."),
     Statement("reading", "The frontend reads right which node takes what, and the shapes and types at both ends."),
@@ -42,12 +57,26 @@ _ASSUMED = (
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",
                "options.weights", "options.max_lut", "options.max_dsp", "options.max_bram")),
-    Statement("cycles", "Handshakes, cycles and depths of FIFOs are what the manifest says; `hlsgen verify` measures them.",
-              ("cycles.latency", "cycles.interval", "layers[].cycles", "fifos[].critical")),
     Statement("estimates", "What the compiler says of other realizations, and the number of steps where they are not listed, is information.",
               ("layers[].tried", "layers[].realization")),
     Statement("other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
               ("report.md", "folding.yaml", "tb/", "files.report.md", "files.folding.yaml", "files.tb/")),
+)  # fmt: skip
+#: Of its Verilog, behind those.
+_OF_VERILOG = (
+    Statement("library", "Modules of the library compute what their heads say; rtl_tests/ shows that in two simulators."),
+    Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says, and find the memories of rtl/ by their names."),
+    Statement("cycles", "Handshakes, cycles and depths of FIFOs are what the manifest says; `hlsgen verify` measures them.",
+              ("cycles.latency", "cycles.interval", "layers[].cycles", "fifos[].critical")),
+)  # fmt: skip
+#: Of its C++.
+_OF_CPP = (
+    Statement("cpp-library", "Functions of the C++ library compute what their heads say; cpp_tests/ shows that with two sets of headers."),
+    Statement("cpp-tools", "The HLS tool gives C++14, ap_int and ap_fixed their documented meaning; C simulation shows it, no HLS tool was run."),
+    Statement("cpp-cycles", "The HLS tool schedules the core: its cycles, and that depths of streams suffice, are not proven.", ("cycles", "fifos")),
+    Statement("cpp-manifest", "Of manifest.json the C++ needs only the options; without Verilog, nothing else of it is held.", ("manifest.json",)),
+    Statement("cpp-other-files", "The test bench, the files for tools and the stand-ins of C simulation are not read.",
+              ("hls/tb/", "hls/csim/", "hls/csim_ac/", "hls/Makefile", "hls/hls_config.cfg", "hls/run_hls.tcl")),
 )  # fmt: skip
 _ONCE = Statement("read-once", "The frontend alone has read what these nodes say.")
 _ANY_MODEL = Statement(
@@ -58,14 +87,17 @@ _WRITTEN = Statement(
 )
 
 
-def proven(*, model: bool) -> list[Statement]:
-    """What holds of a build without problems. `model`: it was held against a file that the user gave."""
-    return [*_PROVEN, *([_MODEL] if model else [])]
+def proven(*, model: bool, targets: Collection[str]) -> list[Statement]:
+    """What holds of a build of these targets without problems. `model`: it was held against a file that the user gave."""
+    found = [*(_VERILOG if "verilog" in targets else []), *(_CPP if "hls" in targets else [])]
+    return [*found, _NUMBERS, *([_MODEL] if model else [])]
 
 
-def assumed(*, model: bool, loadable: bool, once: tuple[str, ...]) -> list[Statement]:
+def assumed(*, model: bool, loadable: bool, once: tuple[str, ...], targets: Collection[str]) -> list[Statement]:
     """What that rests on. `once`: nodes that only the frontend has read."""
     return [
+        *(_OF_VERILOG if "verilog" in targets else []),
+        *(_OF_CPP if "hls" in targets else []),
         *_ASSUMED,
         *([replace(_ONCE, where=once)] if once else []),
         *([] if model else [_ANY_MODEL]),

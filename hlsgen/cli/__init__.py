@@ -23,7 +23,7 @@ from hlsgen.cli.options import AllowChanged, BuildFlags, DirArg, Json, ModelArg,
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.driver import summary as report
 from hlsgen.driver.build_directory import check_output, output_tensor
-from hlsgen.simulation.cocotb_runner import SIMULATORS
+from hlsgen.simulation.simulators import BACKENDS, SIMULATORS
 
 app = typer.Typer(
     help="Quantized ONNX models to fixed-point hardware that equals the model's integers, proven in simulation.",
@@ -112,7 +112,7 @@ def build(
     flags: BuildFlags,
     as_json: Json = False,
 ) -> None:
-    """Write Verilog, memory files, testbench and manifest."""
+    """Write Verilog or C++ for HLS, testbench and manifest."""
     try:
         options = flags.options()
         check_output(output)
@@ -134,7 +134,8 @@ def build(
     for warning in result.warnings:
         _say(warning)
     print_summary(summary)
-    out.print(f"wrote {plain(str(output))}: {len(result.files)} files, top module {result.options.top}")
+    tops = [f"top {kind} {name}" for kind, name in result.tops.items()]
+    out.print(f"wrote {plain(str(output))}: {', '.join([f'{len(result.files)} files', *tops])}")
 
 
 @app.command()
@@ -142,7 +143,7 @@ def run(
     directory: DirArg,
     input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
     output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
-    backend: Annotated[str, typer.Option(help="reference, verilator or icarus.")] = "reference",
+    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}; cpp: C simulation.")] = "reference",
     dump_layers: Annotated[
         Path | None,
         typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
@@ -196,7 +197,7 @@ def run(
 @app.command()
 def verify(
     directory: DirArg,
-    sim: Annotated[str, typer.Option(help="verilator, icarus or all.")] = "all",
+    sim: Annotated[str, typer.Option(help=f"{', '.join(SIMULATORS)}, or all that the build has.")] = "all",
     frames: Annotated[int | None, typer.Option(help="Frames of stimuli.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(help="Seed of stimuli and stalls.")] = 1,
     allow_changed: AllowChanged = False,
@@ -204,7 +205,7 @@ def verify(
         Path | None,
         typer.Option(
             metavar="FOLDER",
-            help="New folder for the first layer that differs, with a test of its own.",
+            help="New folder for the first layer of Verilog that differs, with a test of its own.",
             show_default=False,
         ),
     ] = None,
@@ -217,7 +218,7 @@ def verify(
     """Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation."""
     try:
         with _Watch(as_json) as watch:
-            simulators = list(SIMULATORS) if sim == "all" else [sim]
+            simulators = None if sim == "all" else [sim]
             if frames is not None and not 1 <= frames <= MAX_FRAMES:
                 raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
             if seed < 0:
@@ -236,6 +237,7 @@ def verify(
                 "predicted": verdict.predicted,
                 "simulators": {name: {"ok": v.ok, **asdict(v)} for name, v in verdict.simulators.items()},
                 "first_divergence": verdict.first_divergence,
+                "notes": verdict.notes,
                 "changed_files": verdict.changed,
                 "diagnostics": [d.as_dict() for d in verdict.diagnostics],
             }

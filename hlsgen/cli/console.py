@@ -13,7 +13,7 @@ from rich.table import Table
 
 from hlsgen.diagnostics import printable
 from hlsgen.simulation.file_oracle import OracleVerdict
-from hlsgen.simulation.verify import Verdict
+from hlsgen.simulation.verdict import Verdict
 
 out = Console(highlight=False, width=None if sys.stdout is not None and sys.stdout.isatty() else 150)
 err = Console(stderr=True, highlight=False)
@@ -39,28 +39,31 @@ def print_verdict(verdict: Verdict) -> None:
     out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
     _print_oracle(verdict.oracle)
     for name, v in verdict.simulators.items():
-        cycles = f"latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles"
+        cycles = f", latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles" if v.cycles else ""
         state = "[green]equal[/]" if v.ok else "[red]different[/]"
-        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats, {cycles}")
+        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats{cycles}")
         if v.ok and v.coverage:
             out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
         for failure in v.failures:
             err.print(f"  {plain(failure)}", soft_wrap=True)
     where = verdict.first_divergence
     if where:
+        cycle = "" if where["cycle"] is None else f", cycle {where['cycle']}"
         out.print(
             plain(
                 f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
-                f"frame {where['frame']}, cycle {where['cycle']}: expected {where['expected']}, got {where['actual']}"
+                f"frame {where['frame']}{cycle}: expected {where['expected']}, got {where['actual']}"
             )
         )
         if "cut" in where:
             run = shlex.quote(f"{where['cut']}/tb/run.py")
             out.print(f"the layer alone, with a test that fails: python {plain(run)}", soft_wrap=True)
-        elif where["layer"]:
+        elif where["layer"] and where["cycle"] is not None:
             out.print("--cut FOLDER writes this layer alone, with a test that fails")
     if verdict.changed and not verdict.simulators:
         out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
+    for note in verdict.notes:
+        out.print(plain(note), soft_wrap=True)
     predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
     out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
 

@@ -31,7 +31,7 @@ def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMat
     low, high, layer = stream.type.lo, stream.type.hi, b.graph.layers[i]
     if isinstance(layer, Convolution):
         low, high = min(low, layer.pad), max(high, layer.pad)
-    if low > 0 or high < 0 or count_digits(unit.weight) > MOST_DIGITS:
+    if low > 0 or high < 0 or low == high or count_digits(unit.weight) > MOST_DIGITS:
         return None
     matrix = np.ascontiguousarray(unit.weight[:, :, unit.order].reshape(len(unit.weight), -1))
     return AdderMatVec(unit, _graph(matrix.tobytes(), matrix.shape[0], low, high))

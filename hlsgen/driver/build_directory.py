@@ -18,8 +18,11 @@ from hlsgen.driver.schedule import Progress
 
 #: Larger files are no part of a build; larger manifests are none.
 MAX_FILE_BYTES, MAX_MANIFEST_BYTES = 1 << 30, 1 << 28
-#: What running the testbench leaves beside it.
-_LEFT_BY_RUNS = ("tb/sim_build/", "tb/__pycache__/")
+#: What running the testbench leaves beside it, and what C simulation and synthesis leave in hls/.
+_LEFT_BY_RUNS = (
+    "tb/sim_build/", "tb/__pycache__/", "hls/csim.exe", "hls/csim_ac.exe", "hls/work", "hls/logs/",
+    "hls/vitis_hls.log", "hls/vitis-run", "hls/.Xil/",
+)  # fmt: skip
 #: What is certified beside the files of rtl/.
 _CERTIFIED = ("manifest.json", "certificate.json", "model.onnx", "files.f")
 _HINT = "Give a directory that `hlsgen build` has written."
@@ -147,8 +150,13 @@ def changed_files(build: Build, directory: Path) -> list[str]:
     """
     there = files_in(directory, {name.split("/")[0] for name in build.files if "/" in name})
     wrong = [name for name, data in build.files.items() if name not in there or not _holds(directory / name, data)]
-    more = {name for name in there if "/" in name and not name.startswith(_LEFT_BY_RUNS)}
+    more = {name for name in there if "/" in name and not left_by_runs(name)}
     return [*wrong, *sorted(more - set(build.files))]
+
+
+def left_by_runs(name: str) -> bool:
+    """Whether a file of a build directory is one that its own testbenches and tools leave there."""
+    return name.startswith(_LEFT_BY_RUNS)
 
 
 def _holds(file: Path, data: bytes) -> bool:

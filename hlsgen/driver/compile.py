@@ -13,11 +13,12 @@ from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
-from hlsgen.diagnostics import Collector, Diagnostic, fail
+from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.options import Options, check_options, check_options_for, parse_input
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
+from hlsgen.hls.emit import Core
 from hlsgen.ir import Graph, Model
 from hlsgen.library import tool_version
 from hlsgen.passes import lower
@@ -48,10 +49,30 @@ class Build:
         """The Verilog of the build. Raises HG040 if it has none."""
         found = self.designs.get("verilog")
         if not isinstance(found, Design):
-            raise fail(
-                "HG040", "--target", f"the build of {self.options.target!r} has no Verilog.", "Build with verilog."
-            )
+            raise self._without("Verilog", "verilog")
         return found
+
+    @property
+    def cpp(self) -> Core:
+        """The C++ of the build. Raises HG040 if it has none."""
+        found = self.designs.get("hls")
+        if not isinstance(found, Core):
+            raise self._without("C++", "hls")
+        return found
+
+    @property
+    def tops(self) -> dict[str, str]:
+        """The names of the top levels, by what they are."""
+        found = {}
+        if isinstance(self.designs.get("verilog"), Design):
+            found["module"] = self.design.top
+        if isinstance(self.designs.get("hls"), Core):
+            found["function"] = self.cpp.top
+        return found
+
+    def _without(self, what: str, target: str) -> HlsgenError:
+        text = f"the build of {self.options.target!r} has no {what}."
+        return fail("HG040", "--target", text, f"Build with --target {target}.")
 
 
 def compile_model(path: Path, options: Options, progress: Progress | None = None) -> Build:

@@ -204,9 +204,9 @@ def check_options(options: Options) -> None:
     problems = Collector()
     check_values(options, problems)
     asked = BACKENDS if any(_targets(options.target)) else backends_of(options.target)
-    for backend in asked.values():
-        if options.weights not in backend.memories:
-            problems.error("HG040", "--weights", f"{options.weights!r}.", f"Supported: {', '.join(backend.memories)}.")
+    for memories in dict.fromkeys(backend.memories for backend in asked.values()):
+        if options.weights not in memories:
+            problems.error("HG040", "--weights", f"{options.weights!r}.", f"Supported: {', '.join(memories)}.")
     if options.budget.given and options.target_cycles is not None:
         problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
     problems.finish()

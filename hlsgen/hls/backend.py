@@ -2,14 +2,50 @@
 
 from __future__ import annotations
 
+import hashlib
+from typing import Any
+
 from hlsgen.dataflow.backend import Emitted, Request
+from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.hls.emit import core_of, emit
+from hlsgen.dataflow.units import Node
+from hlsgen.hls.emit import Core, core_of, emit
 from hlsgen.hls.names import identifier
 
 
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
-    """The core in C++, its constants, its test bench, and files for tools."""
+    """The core in C++, its constants, its test bench, files for tools, and the certificate."""
     core = core_of(network, identifier(request.top), request.title)
     files = emit(core, timing)
+    files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
     return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core)
+
+
+def _certificate(core: Core, network: Network, model: dict[str, str], files: dict[str, str]) -> str:
+    """What each layer computes, by which processes, with hashes of the files that a compiler reads for the core."""
+    parts = {part.node.name: part for part in core.parts}
+
+    def process(node: Node) -> dict[str, Any] | None:
+        part = parts.get(node.name)
+        if part is None:
+            return None
+        arguments = dict(part.call.arguments)
+        return {
+            "instance": part.name,
+            "module": part.call.function,
+            "parameters": arguments,
+            "memories": list(part.roms),
+        }
+
+    own = (f"hls/{core.top}.cpp", f"hls/{core.top}.hpp", "hls/weights.hpp")
+    found = {
+        "certificate": FORMAT,
+        "model": model,
+        "cpp": {
+            name: hashlib.sha256(text.encode()).hexdigest()
+            for name, text in sorted(files.items())
+            if name in own or name.startswith("hls/hg/")
+        },
+        "layers": list(layer_statements(network, process)),
+    }
+    return certificate_text(found) + "\n"

@@ -16,7 +16,6 @@ from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build
 from hlsgen.simulation.child_process import failed, run_tool
 
-SIMULATORS = ("verilator", "icarus")
 #: Seconds that a simulator gets for itself, and for each byte of Verilog that it compiles.
 COMPILE_SECONDS, SECONDS_A_BYTE = 1200.0, 1e-3
 #: Seconds a cycle, and a multiplication, on a slow machine; SLACK times of it are waited.

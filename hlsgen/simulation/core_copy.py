@@ -6,22 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
-from hlsgen.driver.build_directory import changed_files, files_in, read_regular
+from hlsgen.driver.build_directory import changed_files, files_in, left_by_runs, read_regular
 from hlsgen.driver.compile import Build
 
 _HINT = "Build again; or, if you trust whoever changed it, simulate it with --allow-changed."
 
 
 def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[str, bytes]:
-    """files.f and what is below rtl/, by relative path: those of the build, if `directory` has the same.
+    """Verilog, its files.f, and C++, by relative path: those of the build, if `directory` has the same.
 
     allow_changed: those that lie in `directory`, regular files only. Else raises HG051 for every file that differs.
     """
     if allow_changed:
-        names = sorted(filter(_is_core, files_in(directory, {"rtl"})))
+        names = sorted(filter(_is_core, files_in(directory, {"rtl", "hls"})))
         read = {name: read_regular(directory / name) for name in names}
         found = {name: data for name, data in read.items() if data is not None}
-        if not found.get("files.f", b"").isascii() or "files.f" not in found:
+        if "files.f" in build.files and not ("files.f" in found and found["files.f"].isascii()):
             raise fail("HG051", "files.f", "is no list of files.", "Build again.")
         return found
     changed = changed_files(build, directory)
@@ -31,7 +31,7 @@ def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[st
 
 
 def _is_core(name: str) -> bool:
-    return name == "files.f" or name.startswith("rtl/")
+    return name == "files.f" or (name.startswith(("rtl/", "hls/")) and not left_by_runs(name))
 
 
 def write_core(files: Mapping[str, bytes], work: Path) -> Path:

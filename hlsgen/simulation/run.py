@@ -10,7 +10,9 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import work_folder
 from hlsgen.simulation.cocotb_runner import simulate, time_limit
 from hlsgen.simulation.core_copy import core_files, write_core
-from hlsgen.simulation.verify import failures, prepare
+from hlsgen.simulation.cpp_library import CppCore
+from hlsgen.simulation.simulators import CPP
+from hlsgen.simulation.verify_verilog import failures, prepare
 from hlsgen.simulation.verilator_library import run_library
 from hlsgen.testbench.stream_codec import from_text, unpack
 
@@ -18,10 +20,12 @@ from hlsgen.testbench.stream_codec import from_text, unpack
 def run_hardware(
     build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False
 ) -> Array:  # fmt: skip
-    """(frames, *shape) -> (frames, *shape), int64, through the RTL of the build.
+    """(frames, *shape) -> (frames, *shape), int64, through the Verilog of the build, or its C++.
 
-    Raises HG051 if a file in `directory` differs from the build's, HG052, HG053. allow_changed: what lies there runs.
+    Raises HG040 if it has none, HG051 if a file in `directory` differs from the build's, HG052, HG053. allow_changed: what lies there runs.
     """
+    if simulator in CPP:
+        return _by_cpp(build, directory, codes, simulator, allow_changed, layers=False)[0]
     if simulator != "verilator":
         return _captured(build, directory, codes, simulator, allow_changed, layers=False)[0]
     files = core_files(build, directory, allow_changed=allow_changed)
@@ -33,7 +37,23 @@ def run_layers(
     build: Build, directory: Path, codes: Array, simulator: str, *, allow_changed: bool = False
 ) -> list[Array | None]:
     """Codes (frames, *shape) behind every layer; None for those that only rename elements. As `run_hardware`."""
-    return _captured(build, directory, codes, simulator, allow_changed, layers=True)[1]
+    observed = _by_cpp if simulator in CPP else _captured
+    return observed(build, directory, codes, simulator, allow_changed, layers=True)[1]
+
+
+def _by_cpp(
+    build: Build, directory: Path, codes: Array, simulator: str, allow_changed: bool, *, layers: bool
+) -> tuple[Array, list[Array | None]]:
+    network, graph, port = build.network, build.graph, build.cpp.output
+    files = core_files(build, directory, allow_changed=allow_changed)
+    with work_folder(simulator) as work:
+        simulated = CppCore(build, write_core(files, work), work, simulator).run(codes, layers=layers)
+    found: list[Array | None] = [None] * len(graph.layers)
+    for node in network.nodes:
+        if node.position in simulated.layers:
+            shape, order = graph.layers[node.position].result.shape, network.orders[node.position + 1]
+            found[node.position] = unpack(simulated.layers[node.position], order, node.result, shape)
+    return unpack(simulated.words, network.orders[-1], port, graph.output.shape), found
 
 
 def _captured(

@@ -2,99 +2,33 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import accumulate, zip_longest
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from hlsgen.cycle_model.simulate import simulate as cycles
-from hlsgen.cycle_model.wiring import INPUT
 from hlsgen.dataflow.workload import works_of
-from hlsgen.diagnostics import Diagnostic
+from hlsgen.diagnostics import fail
 from hlsgen.driver.build_directory import changed_files
 from hlsgen.driver.compile import Build
-from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
 from hlsgen.interpreter.equivalence import Comparison, compare
-from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.child_process import work_folder
-from hlsgen.simulation.cocotb_runner import Outcome, simulate, time_limit
-from hlsgen.simulation.core_copy import core_files, write_core
+from hlsgen.simulation.core_copy import core_files
 from hlsgen.simulation.directed import affordable_frames, directed
 from hlsgen.simulation.file_oracle import OracleVerdict, check_choice, hold_file
 from hlsgen.simulation.isolate_layer import check_cut, write_cut
-from hlsgen.testbench.sample_vectors import vector_words
+from hlsgen.simulation.simulators import CPP, VERILOG
+from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
+from hlsgen.simulation.verify_cpp import note_on_synthesis, verify_cpp
+from hlsgen.simulation.verify_verilog import verify_verilog
 from hlsgen.testbench.stimuli import stimuli
-from hlsgen.testbench.stream_codec import to_text
-from hlsgen.verilog.bench_config import testbench_config
-from hlsgen.verilog.latency import latency
-
-TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
-
-
-@dataclass(frozen=True)
-class SimulatorVerdict:
-    """What one simulator said. `failures`: messages of failed tests.
-
-    `coverage`: the number of `streams`, ports included, and the names of those that were `never_stalled` (valid and
-    not ready) and `never_starved` (ready and not valid) in long_stalls; None if it did not come to its end.
-    """
-
-    samples: int
-    mismatches: int
-    cycles: dict[str, int | None]
-    failures: list[str]
-    first_divergence: dict[str, Any] | None
-    coverage: dict[str, Any] | None = None
-
-    @property
-    def ok(self) -> bool:
-        return not self.failures and not self.mismatches
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """`ok` only if every file is as built, all integers are equal and all cycles as predicted.
-
-    If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
-    `model`: the integers that the hardware stands for, against the model of the file, step by step. `oracle`: the same
-    against the file itself, as an executor that is not ours runs it.
-    """
-
-    ok: bool
-    model: Comparison
-    oracle: OracleVerdict
-    changed: list[str]
-    predicted: dict[str, int]
-    simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
-
-    @property
-    def first_divergence(self) -> dict[str, Any] | None:
-        return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
-
-    @property
-    def diagnostics(self) -> list[Diagnostic]:
-        """What of it is no matter of simulation: HG057, HG058, HG059, HG051."""
-        difference = self.model.difference
-        found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
-        found += self.oracle.diagnostics
-        return [*found, *(Diagnostic("HG051", name, "differs from what the model gives.") for name in self.changed)]
-
 
 #: Frames that run in an executor of files, at most.
 ORACLE_FRAMES = 40
 #: Frames from which the interval can be measured.
 MIN_FRAMES = 4
-#: Words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
-MAX_PIECES = 4000
 #: Multiplications that a simulator does in about ten seconds.
-_BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000}
+_BUDGET = {"verilator": 200_000_000, "icarus": 3_000_000, "ap_types": 200_000_000, "ac_types": 1_000_000_000}
 
 
 def default_frames(build: Build, simulator: str) -> int:
@@ -110,15 +44,19 @@ def verify_build(
     oracle: str = "auto",
 ) -> Verdict:  # fmt: skip
     """Compares the integers with the model, and with the file in an executor of that name (of `oracles.CHOICES`), and
-    files; then simulates the RTL of the build.
+    files; then simulates the Verilog and the C++ of the build, as the names of `simulators` say.
 
-    A quarter of the simulated frames are directed ones. allow_changed: the RTL that lies in `directory` is simulated
-    even if files differ. cut: a new folder for the first layer that differs. Raises HG040,
+    A quarter of the simulated frames are directed ones. allow_changed: what lies in `directory` is simulated
+    even if files differ. cut: a new folder for the first layer of Verilog that differs. Raises HG040,
     HG059.
     """
     if cut is not None:
         check_cut(cut)
+        if not set(simulators) & set(VERILOG):
+            raise fail("HG040", "--cut", "cuts a layer out of Verilog, and no Verilog is simulated.", "Leave it out.")
     check_choice(oracle)
+    for simulator in simulators:
+        _ = build.cpp if simulator in CPP else build.design  # raises what is missing, before work is done
     progress("the model, step by step")
     aimed = directed(build.graph, affordable_frames(build.graph), seed)
     model = compare_with_model(build, aimed, seed)
@@ -133,26 +71,29 @@ def verify_build(
     for simulator in simulators:
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
         sent[simulator] = codes = frames_of(build, aimed, count, seed)
-        with work_folder(simulator) as work:
-            progress(f"{simulator}: {len(codes)} frames")
-            core, bench = write_core(files, work), prepare(build, codes, work)
-            tests = TESTS + prepare_weights(build, codes, bench)
-            run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
-            outcome = run(work / "sim", simulator, tests)
-            if not outcome.passed:
-                progress(f"{simulator}: locating the divergence")
-                traced = run(work / "trace", simulator, tests, monitor=True)
-                outcome = _with_trace(outcome, traced)
-            verdicts[simulator] = _judge(outcome, ends_of(build, len(codes)), build.timing.interval)
+        progress(f"{simulator}: {len(codes)} frames")
+        if simulator in CPP:
+            verdicts[simulator] = verify_cpp(build, files, codes, simulator, progress)
+        else:
+            verdicts[simulator] = verify_verilog(build, files, codes, simulator, seed, progress)
     ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
-    verdict = Verdict(ok, model, file, changed, predicted, verdicts)
-    where = verdict.first_divergence
-    if cut is not None and where and where["layer"]:
+    notes = [note_on_synthesis()] if set(simulators) & set(CPP) else []
+    if cut is not None:
+        _cut_first(build, files, cut, {name: verdicts[name] for name in verdicts if name in VERILOG}, sent, progress)
+    return Verdict(ok, model, file, changed, predicted, verdicts, notes)
+
+
+def _cut_first(
+    build: Build, files: dict[str, bytes], folder: Path, verdicts: dict[str, SimulatorVerdict],
+    sent: dict[str, Array], progress: Callable[[str], None],
+) -> None:  # fmt: skip
+    """Cuts out the layer of the first divergence of a simulator of Verilog, and says there in which folder."""
+    name = next((name for name, found in verdicts.items() if found.first_divergence), "")
+    where = verdicts[name].first_divergence if name else None
+    if where and where["layer"]:
         progress(f"cutting out {where['layer']}")
-        codes = next(sent[name] for name, found in verdicts.items() if found.first_divergence)
-        write_cut(build, files, cut, where["layer"], codes[where["frame"] : where["frame"] + 1])
-        where["cut"] = str(cut)
-    return verdict
+        write_cut(build, files, folder, where["layer"], sent[name][where["frame"] : where["frame"] + 1])
+        where["cut"] = str(folder)
 
 
 def frames_of(build: Build, aimed: Array, count: int, seed: int) -> Array:
@@ -184,77 +125,3 @@ def _spread(frames: Array, count: int) -> Array:
     return (
         frames[np.unique(np.linspace(0, len(frames) - 1, count).astype(int))] if len(frames) and count else frames[:0]
     )
-
-
-def prepare(build: Build, codes: Array, work: Path) -> Path:
-    """A folder with testbench, configuration and the words of these frames."""
-    bench = work / "tb"
-    bench.mkdir(parents=True, exist_ok=True)
-    for name in ("test_top.py", "run.py"):
-        (bench / name).write_text(library_text("tb", name))
-    (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.network, build.timing)))
-    sent, words = vector_words(build.network, codes)
-    (bench / "input.hex").write_text(to_text(sent))
-    (bench / "expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
-    for node in build.network.nodes:
-        if node.position >= 0:
-            (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
-    return bench
-
-
-def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
-    """Of a core with loadable weights: other ones for its testbench, what they give, and its own; tests for them.
-
-    Layers with few weights first, as writes take time.
-    """
-    if not build.design.loads:
-        return []
-    sizes = {load.layer: len(load.pieces) for load in load_sequence(build, own_weights(build))}
-    order = sorted(sizes, key=sizes.__getitem__)
-    totals = accumulate(sizes[name] for name in order)
-    few = [name for name, total in zip(order, totals, strict=True) if total <= MAX_PIECES]
-    weights = other_weights(build, few, seed=1)
-    for name, loaded in (("other", weights), ("own", own_weights(build, weights))):
-        writes = [write for load in load_sequence(build, loaded) for write in load.writes]
-        (bench / f"{name}.hex").write_text("".join(f"{address:x} {data:x}\n" for address, data in writes))
-    _, words = vector_words(replace(build.network, graph=reweighted(build, weights)), codes)
-    (bench / "other_expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
-    return ["other_weights"] if weights else []
-
-
-def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
-    """The first run's counts with the traced run's place of the first divergence."""
-    result = dict(outcome.result)
-    if "first_divergence" in traced.result:
-        result["first_divergence"] = traced.result["first_divergence"]
-    return Outcome(outcome.passed, result, outcome.log)
-
-
-def ends_of(build: Build, frames: int) -> list[int]:
-    """The predicted cycle in which each frame ends, from the first beat on, without stalls."""
-    flow = cycles(build.network.nodes, frames, latency)
-    return [end - int(flow.taken[INPUT][0]) for end in flow.ends]
-
-
-def _judge(outcome: Outcome, predicted: list[int], interval: int) -> SimulatorVerdict:
-    result, found = outcome.result, failures(outcome)
-    ends = result.get("ends")
-    if ends != predicted and (outcome.passed or ends is not None):
-        both = zip_longest(ends or [], predicted)
-        frame, (end, wanted) = next((k, pair) for k, pair in enumerate(both) if pair[0] != pair[1])
-        found.append(f"frame {frame} ends after {end} cycles, predicted {wanted}")
-    measured = {key: result.get(key) for key in ("latency", "interval")}
-    if (measured["interval"] or 0) > interval:
-        found.append(f"interval is {measured['interval']} cycles, predicted {interval}")
-    mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
-    return SimulatorVerdict(
-        len(predicted), mismatches, measured, found, result.get("first_divergence"), result.get("coverage")
-    )
-
-
-def failures(outcome: Outcome) -> list[str]:
-    if outcome.passed:
-        return []
-    found = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
-    messages = list(dict.fromkeys(m.strip() for m in found))[:5]
-    return messages or ["the testbench failed: " + " ".join(outcome.log.strip().splitlines()[-3:])]

@@ -144,7 +144,7 @@ def test_two_targets_in_one_build(model: Path) -> None:
 
 @pytest.mark.parametrize("target", ["vhdl", "", "dot,vhdl", "dot,dot", "verilog, dot"])
 def test_other_names_are_refused(target: str, model: Path) -> None:
-    with pytest.raises(hlsgen.HlsgenError, match=r"HG040.*Supported: verilog, dot"):
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG040.*Supported: verilog, hls, dot"):
         checked(model, target=target)
 
 

@@ -22,7 +22,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.weight_update import load_sequence, own_weights, reweighted
 from hlsgen.interpreter import graph as reference
 from hlsgen.simulation.cocotb_runner import simulate
-from hlsgen.simulation.verify import prepare, prepare_weights
+from hlsgen.simulation.verify_verilog import prepare, prepare_weights
 from hlsgen.simulation.verilator_library import NativeCore, tool_environment
 from hlsgen.testbench.stimuli import stimuli
 from hlsgen.testbench.stream_codec import from_text, unpack

@@ -44,7 +44,8 @@ from hlsgen.driver.build_directory import reopen
 from hlsgen.driver.compile import Build
 from hlsgen.simulation.cocotb_runner import simulate, time_limit
 from hlsgen.simulation.directed import affordable_frames, directed
-from hlsgen.simulation.verify import TESTS, default_frames, failures, frames_of, prepare, prepare_weights
+from hlsgen.simulation.verify import default_frames, frames_of
+from hlsgen.simulation.verify_verilog import TESTS, failures, prepare, prepare_weights
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Frames of the first look at a mutant.

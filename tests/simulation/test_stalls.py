@@ -15,7 +15,7 @@ from paths import needs_icarus
 
 import hlsgen
 from hlsgen.simulation.cocotb_runner import simulate
-from hlsgen.simulation.verify import prepare
+from hlsgen.simulation.verify_verilog import prepare
 from hlsgen.testbench.stimuli import stimuli
 
 pytestmark = [needs_icarus, pytest.mark.sim]

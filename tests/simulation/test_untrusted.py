@@ -106,8 +106,8 @@ def test_the_cut_of_a_layer_goes_only_where_it_is_told(core: Path) -> None:
     words = memory.read_text().split()
     memory.write_text("\n".join(f"{int(word, 16) ^ 1:0{len(word)}x}" for word in words) + "\n")
     foreign, home = core.parent / "foreign", core.parent
-    (foreign / "fc0").mkdir(parents=True)
-    (foreign / "fc0" / "precious").write_text("mine")
+    (foreign / "q0").mkdir(parents=True)
+    (foreign / "q0" / "precious").write_text("mine")
     (core / "divergence").symlink_to(foreign)
     before = {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
     for folder in (foreign, core / "divergence", core / "files.f"):
@@ -115,7 +115,7 @@ def test_the_cut_of_a_layer_goes_only_where_it_is_told(core: Path) -> None:
             hlsgen.verify(core, ["icarus"], allow_changed=True, cut=folder)
     found = hlsgen.verify(core, ["icarus"], 20, allow_changed=True, cut=home / "cut").first_divergence
     assert found
-    assert found["layer"] == "fc0"
+    assert found["layer"] == "q0"
     assert found["cut"] == str(home / "cut")
     assert {path: path.read_bytes() for path in before} == before
     command = [sys.executable, str(home / "cut" / "tb" / "run.py"), "--sim", "icarus"]

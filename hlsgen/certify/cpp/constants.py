@@ -1,0 +1,83 @@
+"""Reads weights.hpp back: arrays of integers, each with its type in hardware, and nothing else."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hlsgen.certify.cpp.tokens import source
+from hlsgen.certify.netlist_reader import broken
+from hlsgen.numerics.fixed import Array, IntType
+
+_NATIVE = {"char": 8, "short": 16, "int": 32, "long long": 64}
+_HEAD = re.compile(
+    r"static const HG_ROM\((signed|unsigned) (char|short|int|long long), (ap_int|ap_uint)<(\d{1,3})>\) (\w+)((?:\[\d+\])+) =\n"
+    r"    (\{[-0-9, \n{}UL]*\});\n",
+    re.ASCII,
+)
+_EMPTY_LINES = re.compile(r"\n+")
+
+
+@dataclass(frozen=True, eq=False)
+class Constants:
+    """An array of integers, int64, with the bits and the sign that it has in hardware."""
+
+    name: str
+    values: Array
+    bits: int
+    signed: bool
+
+
+def read_constants(path: Path, name: str, guard: str) -> dict[str, Constants]:
+    """All arrays of a file, by name. Raises HG055 for anything else in it."""
+    text = source(path, name)
+    head, end = f'#ifndef {guard}\n#define {guard}\n\n#include "hg/types.hpp"\n\n', "#endif\n"
+    if not (text.startswith(head) and text.endswith(end)):
+        raise broken(name, "does not begin or end as it is emitted.")
+    at, found = len(head), dict[str, Constants]()
+    stop = len(text) - len(end)
+    while at < stop:
+        match = _HEAD.match(text, at)
+        if match is None:
+            raise broken(name, f"has what is never emitted: {text[at : at + 60]!r}.")
+        own = _array(match, name)
+        if own.name in found:
+            raise broken(name, f"{own.name} is declared twice.")
+        found[own.name] = own
+        at = match.end()
+        if text[at] == "\n":
+            at += 1
+    return found
+
+
+def _array(match: re.Match[str], where: str) -> Constants:
+    sign, native, kind, width, name, extents, body = match.groups()
+    bits, signed = int(width), kind == "ap_int"
+    shape = tuple(int(n) for n in re.findall(r"\d+", extents))
+    numbers = body.translate(str.maketrans("", "", "{} \n")).replace("ULL", "").replace("LL", "").split(",")
+    if math.prod(shape) != len(numbers) or body.translate(str.maketrans("", "", "-0123456789 \nUL")) != _braces(shape):
+        raise broken(where, f"{name} has {len(numbers)} values, not {extents}.")
+    try:
+        values = np.array(numbers, np.int64)
+    except (ValueError, OverflowError):
+        raise broken(where, f"{name} has values that are no integers of 64 bits.") from None
+    for held, own in (((_NATIVE[native], sign == "signed"), "in C simulation"), ((bits, signed), "in hardware")):
+        type_ = _type(*held)
+        if not 1 <= held[0] <= 64 or values.min() < type_.lo or values.max() > type_.hi:
+            raise broken(where, f"{name} has values of {values.min()}..{values.max()}, {type_} {own}.")
+    return Constants(name, values.reshape(shape), bits, signed)
+
+
+def _type(bits: int, signed: bool) -> IntType:
+    return IntType(-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if signed else IntType(0, (1 << bits) - 1)
+
+
+def _braces(shape: tuple[int, ...]) -> str:
+    text = "," * (shape[-1] - 1)
+    for extent in reversed(shape[:-1]):
+        text = ",".join([f"{{{text}}}"] * extent)
+    return f"{{{text}}}"

@@ -1,0 +1,145 @@
+"""Proves that the C++ of a build computes what its model does: the text is read back, and each process is proven."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hlsgen.certify import schema
+from hlsgen.certify.checker import Checker, hardware_layers
+from hlsgen.certify.connectivity import Netlist
+from hlsgen.certify.cpp.cells import Process, cell_of
+from hlsgen.certify.cpp.constants import read_constants
+from hlsgen.certify.cpp.core_text import CoreText, read_core
+from hlsgen.certify.cpp.tables import Tables
+from hlsgen.certify.entries import check_entries, read_json
+from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.rtl_files import sha256
+from hlsgen.certify.stream_contents import StreamContents
+from hlsgen.diagnostics import Collector
+from hlsgen.ir import Graph
+from hlsgen.ir.stream_order import StreamOrder
+from hlsgen.library import headers_used, library_text
+
+_NAME = re.compile(r"(?!hg(?:_|$))[A-Za-z_]\w*", re.ASCII)
+#: What a core consists of besides the headers of the library.
+_OWN = ("{top}.cpp", "{top}.hpp", "weights.hpp")
+
+
+class CppChecker(Checker):
+    """The same walk; and every process takes as many beats a frame as its arguments say."""
+
+    processes: dict[str, Process]
+
+    def _taken(self, cell: Cell, names: list[str]) -> list[StreamContents]:
+        found = super()._taken(cell, names)
+        wanted = self.processes[cell.name].beats
+        if tuple(stream.beats for stream in found) != wanted:
+            raise broken(cell.name, f"takes {wanted} beats a frame; there are {[s.beats for s in found]}.")
+        return found
+
+
+def check_cpp(
+    directory: Path,
+    manifest: dict[str, Any],
+    graph: Graph,
+    layout: StreamOrder,
+    collector: Collector,
+    summaries: list[Summary],
+) -> None:
+    """Proves the core in hls/; adds what was proven of each layer. Raises HG055, or collects it."""
+    folder, certificate = directory / "hls", read_json(directory / "hls" / "certificate.json")
+    if certificate is None:
+        raise broken("hls/certificate.json", "cannot be read as JSON: an object, without equal keys.")
+    schema.check(certificate, "cpp")
+    top, entries = manifest["options"].get("top"), certificate["layers"]
+    if not isinstance(top, str) or not _NAME.fullmatch(top):
+        raise broken("manifest.json", f"option top is {top!r}, no name of a function.")
+    check_entries(entries, graph)
+    checker, tables, core = open_core(folder, top, graph, layout, entries)
+    with collector.catching():
+        _check_files(directory, top, certificate, core, collector)
+    _listed(entries, core)
+    checker.start()
+    for i, entry in zip(hardware_layers(graph), entries, strict=True):
+        proof = checker.layer(i, entry)
+        with collector.catching():
+            found = proof()
+            last = checker.last.get(found.layer)
+            summaries.append(replace(found, module=core.calls[last].function) if last else found)
+    checker.end()
+    if set(tables.found) - tables.used and not collector.errors:
+        collector.error("HG055", "hls/weights.hpp", f"{min(set(tables.found) - tables.used)} is used by nobody.")
+
+
+def _check_files(
+    directory: Path, top: str, certificate: dict[str, Any], core: CoreText, collector: Collector
+) -> None:  # fmt: skip
+    """The files that a compiler reads for the core are those that the certificate lists, headers as installed."""
+    headers = headers_used({f"{name}.hpp" for name in (*core.headers, "ports")})
+    wanted = {f"hls/{name.format(top=top)}" for name in _OWN} | {f"hls/hg/{name}" for name in headers}
+    if set(certificate["cpp"]) != wanted:
+        odd = sorted(set(certificate["cpp"]) ^ wanted)
+        raise broken("hls/certificate.json", f"lists other files than the core consists of: {odd[:4]}.")
+    if certificate["model"] != {"file": "model.onnx", "sha256": sha256(directory / "model.onnx")}:
+        collector.error("HG055", "model.onnx", "has another hash than in hls/certificate.json.")
+    found = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").iterdir()}
+    for name in sorted(found - wanted):
+        collector.error("HG055", name, "is included by nothing.", "Remove it: a compiler may find it first.")
+    for name in sorted(wanted):
+        path = directory / name
+        if path.is_symlink() or not path.is_file() or sha256(path) != certificate["cpp"][name]:
+            collector.error("HG055", name, "has another hash than in hls/certificate.json, or is no plain file.")
+        if name.startswith("hls/hg/") and path.read_bytes() != library_text("cpp/hg", path.name).encode():
+            collector.error("HG055", name, "is not the header of this version of hlsgen.")
+
+
+def _listed(entries: list[dict[str, Any]], core: CoreText) -> None:
+    """The certificate lists the processes, with their functions, arguments and tables. Raises HG055."""
+    listed = [x for entry in entries for x in entry["instances"]]
+    if sorted(x["instance"] for x in listed) != sorted(core.calls):
+        raise broken("hls/certificate.json", "lists other processes than the core calls.")
+    for x in listed:
+        call = core.calls[x["instance"]]
+        own = (call.function, call.arguments, list(call.tables))
+        said = {name: str(value).replace(" ", "") for name, value in x["parameters"].items()}
+        if (x["module"], said, x["memories"]) != own:
+            raise broken(call.name, f"hls/certificate.json says {x['module']} {said}, the core {own[0]} {own[1]}.")
+
+
+def open_core(
+    folder: Path, top: str, graph: Graph, layout: StreamOrder, entries: list[dict[str, Any]]
+) -> tuple[CppChecker, Tables, CoreText]:
+    """The checker of the core in hls/, its constants, and its text. Raises HG055."""
+    core = read_core(folder, top)
+    constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
+    processes = {name: cell_of(call, constants) for name, call in core.calls.items()}
+    ends = _end(core, "take_frame"), _end(core, "send_frame")
+    processes["send_frame"] = Process(ends[1], (ends[1].number("BEATS", 1),))
+    netlist = Netlist(
+        {name: processes[name].cell for name in core.calls},
+        {name: core.links[name][0] for name in core.calls},
+        {name: core.links[name][1] for name in core.calls},
+        {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
+        *ends, core.links["take_frame"][1][0], core.links["send_frame"][0][0],
+    )  # fmt: skip
+    tables = Tables(folder, constants)
+    checker = CppChecker(graph, layout, netlist, tables, entries, top)
+    checker.processes = processes
+    return checker, tables, core
+
+
+def _end(core: CoreText, name: str) -> Cell:
+    """A port as the instance that it stands for."""
+    first = name == "take_frame"
+    call = core.input if first else core.output
+    word, beats = (call.takes[0], call.gives[0]) if first else (call.gives[0], call.takes[0])
+    call.only("WORD BEATS")
+    wanted = "hg::port_in" if first else "hg::port_out", f"ap_uint<{word.bits}>"
+    if (call.function, call.arguments["WORD"]) != wanted or call.tables:
+        raise broken(name, f"calls {call.function} for words of {call.arguments['WORD']}.")
+    parameters = {"WIDTH": beats.bits * beats.lanes, "TDATA_W": word.bits, "BEATS": call.number("BEATS", 1)}
+    return Cell("hg_axis_in" if first else "hg_axis_out", name, dict(parameters), {})

@@ -1,0 +1,99 @@
+"""Tokens of emitted C++: only what is emitted. Everything else is an error, so no text can mean what nobody read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from hlsgen.certify.netlist_reader import broken
+
+#: Larger sources are none of ours.
+_MOST_BYTES = 1 << 29
+_TOKEN = re.compile(
+    r"[ \n]+|(?P<token>\#[^\n]*|/\* [A-Z]\w* \*/|-?\d+(?:U?LL)?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*|\"\w+\"|[][(){}<>,;&=])",
+    re.ASCII,
+)
+_COMMENT = re.compile(r"(?m)^//[^\n]*\n", re.ASCII)
+
+
+def source(path: Path, name: str) -> str:
+    """A file of plain printable ASCII, without its comments, which stand on lines of their own. Raises HG055."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise broken(name, f"has {path.stat().st_size} bytes.")
+        data = path.read_bytes()
+    except OSError:
+        raise broken(name, "cannot be read.") from None
+    # A backslash, or ??/ that C++14 reads as one, would join lines.
+    odd = re.search(rb"[^\n -~]|\\|\?\?", data)
+    if odd or not data.endswith(b"\n"):
+        line = data.count(b"\n", 0, odd.start()) + 1 if odd else 0
+        raise broken(name, f"line {line} has characters that are never emitted." if odd else "has no end of line.")
+    return _COMMENT.sub("", data.decode("ascii"))
+
+
+class Reader:
+    """Tokens of a file, one after the other."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.name, self.tokens, self.at = name, list[str](), 0
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None:
+                raise broken(name, f"has what is never emitted: {text[at : at + 40]!r}.")
+            if match["token"]:
+                self.tokens.append(match["token"])
+            at = match.end()
+
+    def peek(self) -> str:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ""
+
+    def next(self, *wanted: str) -> str:
+        """The next token, one of `wanted` if given."""
+        token = self.peek()
+        if not token or (wanted and token not in wanted):
+            raise broken(self.name, f"{token or 'the end'!r} stands where {' or '.join(wanted) or 'more'} is expected.")
+        self.at += 1
+        return token
+
+    def all(self, text: str) -> None:
+        """Tokens, separated by spaces."""
+        for token in text.split():
+            self.next(token)
+
+    def line(self, text: str) -> None:
+        """A directive, which is one token."""
+        self.next(text)
+
+    def identifier(self) -> str:
+        token = self.next()
+        if not re.fullmatch(r"[A-Za-z_]\w*(?:::\w+)*", token, re.ASCII):
+            raise broken(self.name, f"{token!r} stands where a name is expected.")
+        return token
+
+    def number(self) -> int:
+        token = self.next()
+        if not re.fullmatch(r"-?\d{1,20}(U?LL)?", token, re.ASCII):
+            raise broken(self.name, f"{token!r} stands where a number is expected.")
+        return int(token.rstrip("UL"))
+
+    def integers(self) -> tuple[int, bool]:
+        """(bits, signed) of ap_int or ap_uint."""
+        kind = self.next("ap_int", "ap_uint")
+        self.next("<")
+        bits = self.number()
+        self.next(">")
+        if not 1 <= bits <= 4096:
+            raise broken(self.name, f"{kind} has {bits} bits.")
+        return bits, kind == "ap_int"
+
+
+@dataclass(frozen=True)
+class Beats:
+    """The type of the beats of a stream: `lanes` elements of so many bits."""
+
+    bits: int
+    signed: bool
+    lanes: int

@@ -1,0 +1,105 @@
+"""The C++ of a build compiled with g++ into a program that takes frames: C simulation without a vendor's tools."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hlsgen.dataflow.workload import works_of
+from hlsgen.diagnostics import fail
+from hlsgen.driver.compile import Build
+from hlsgen.library import render
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.child_process import failed, run_tool
+from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, SECONDS_A_BYTE, SLACK
+from hlsgen.simulation.cpp_headers import include_folders
+from hlsgen.simulation.simulators import CPP
+from hlsgen.testbench.stream_codec import pack, to_wire
+
+#: As the Makefile of a build compiles it; warnings are a matter of the library's tests.
+FLAGS = ("-std=c++14", "-O2", "-ffp-contract=off", "-w", "-pthread")
+#: Seconds a multiplication, and an element of a stream, on a slow machine; SLACK times of it are waited.
+_PACE = {"ap_types": (5e-8, 2e-6), "ac_types": (1e-8, 5e-7)}
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """What a core sent: the words of its output, uint8 (beats, bytes), TLAST of each, and the beats behind layers.
+
+    `layers`: by position, uint8 (beats, bytes); empty if not asked for.
+    """
+
+    words: Array
+    last: Array
+    layers: dict[int, Array]
+
+
+class CppCore:
+    """The compiled C++ of a build. It runs in processes of its own, which may neither crash this one nor run for ever."""
+
+    def __init__(self, build: Build, core: Path, work: Path, simulator: str) -> None:
+        """Compiles what lies in `core`/hls, with the integers of a simulator of `CPP`. Raises HG052, HG053."""
+        self.build, self.work, self.simulator = build, work, simulator
+        design, dialect = build.cpp, CPP[simulator]
+        #: Position -> name of the stream behind a layer, and what it carries.
+        self.layers = {
+            part.node.position: (part.outputs[0].name, part.node.result)
+            for part in design.parts
+            if part.node.position >= 0
+        }
+        headers = include_folders(dialect)
+        compiler = shutil.which("g++") or shutil.which("clang++")
+        if compiler is None:
+            raise fail("HG052", simulator, "g++ is not on PATH.", "On Debian or Ubuntu: apt-get install g++")
+        (work / "native.cpp").write_text(render("cpp/native.cpp.j2", core=design, layers=list(self.layers.values())))
+        own = [core / "hls", core / "hls" / "csim", *([core / "hls" / "csim_ac"] if dialect == "ac" else [])]
+        flags = [f"-I{os.path.relpath(folder, work)}" for folder in own]  # relative, so that ccache knows it again
+        for folder in headers:
+            flags += ["-isystem", str(folder)]
+        cache = [ccache] if (ccache := shutil.which("ccache")) else []
+        self._compile([*cache, compiler, *FLAGS, *flags, "-c", "native.cpp", "-o", "native.o"])
+        self._compile([compiler, "-pthread", "native.o", "-o", "native"])
+
+    def _compile(self, command: list[str]) -> None:
+        size = sum(len(data) for name, data in self.build.files.items() if name.startswith("hls/"))
+        seconds = COMPILE_SECONDS + SECONDS_A_BYTE * size
+        done = run_tool(command, self.work, os.environ, self.simulator, seconds, "the compilation")
+        if done.code:
+            raise failed(self.simulator, "the core could not be compiled", done.log)
+
+    def run(self, codes: Array, *, layers: bool = False) -> Simulated:
+        """Sends input codes (frames, *shape) through the core. Raises HG053, with what a stream said that was empty."""
+        graph, network, design = self.build.graph, self.build.network, self.build.cpp
+        words = pack(to_wire(codes, graph.input.encoding), network.orders[0], design.input)
+        (self.work / "sent.bin").write_bytes(np.ascontiguousarray(words).tobytes())
+        command = [str(self.work / "native"), *(["layers"] if layers else [])]
+        seconds = time_limit(self.build, len(codes), self.simulator)
+        done = run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
+        if done.code:
+            by = f" by signal {-done.code}" if done.code < 0 else ""
+            raise failed(self.simulator, f"the core ended{by}", done.log)
+        beats = len(codes) * design.output.beats
+        found = {
+            position: self._read(f"{name}.bin", len(codes) * stream.beats)
+            for position, (name, stream) in (self.layers if layers else {}).items()
+        }
+        return Simulated(self._read("taken.bin", beats), self._read("last.bin", beats)[:, 0], found)
+
+    def _read(self, name: str, beats: int) -> Array:
+        return np.fromfile(self.work / name, np.uint8).reshape(beats, -1)
+
+
+def time_limit(build: Build, frames: int, simulator: str) -> float:
+    """Seconds in which a C simulation of so many frames has long ended."""
+    macs = sum(work.macs for work in works_of(build.graph).values())
+    elements = sum(node.result.beats * node.result.lanes for node in build.network.nodes)
+    a_mac, an_element = _PACE[simulator]
+    return MIN_SECONDS + SLACK * frames * (a_mac * macs + an_element * elements)
+
+
+#: Seconds that a C simulation gets at least.
+MIN_SECONDS = 60.0

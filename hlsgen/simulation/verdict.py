@@ -1,0 +1,60 @@
+"""What a verification found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from hlsgen.diagnostics import Diagnostic
+from hlsgen.interpreter.equivalence import Comparison
+from hlsgen.simulation.file_oracle import OracleVerdict
+
+
+@dataclass(frozen=True)
+class SimulatorVerdict:
+    """What one simulator said. `failures`: messages of failed tests. `cycles`: what was measured; None for C++.
+
+    `coverage`: the number of `streams`, ports included, and the names of those that were `never_stalled` (valid and
+    not ready) and `never_starved` (ready and not valid) in long_stalls; None if it did not come to its end.
+    """
+
+    samples: int
+    mismatches: int
+    cycles: dict[str, int | None] | None
+    failures: list[str]
+    first_divergence: dict[str, Any] | None
+    coverage: dict[str, Any] | None = None
+
+    @property
+    def ok(self) -> bool:
+        return not self.failures and not self.mismatches
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """`ok` only if every file is as built, all integers are equal and all cycles as predicted.
+
+    If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
+    `model`: the integers that the hardware stands for, against the model of the file, step by step. `oracle`: the same
+    against the file itself, as an executor that is not ours runs it. `notes`: what was not looked at.
+    """
+
+    ok: bool
+    model: Comparison
+    oracle: OracleVerdict
+    changed: list[str]
+    predicted: dict[str, int]
+    simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def first_divergence(self) -> dict[str, Any] | None:
+        return next((s.first_divergence for s in self.simulators.values() if s.first_divergence), None)
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """What of it is no matter of simulation: HG057, HG058, HG059, HG051."""
+        difference = self.model.difference
+        found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
+        found += self.oracle.diagnostics
+        return [*found, *(Diagnostic("HG051", name, "differs from what the model gives.") for name in self.changed)]

@@ -1,0 +1,101 @@
+"""C simulation of a build's C++: every output bit, TLAST, and where the first difference is."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hlsgen.dataflow.units import Stream
+from hlsgen.driver.compile import Build
+from hlsgen.interpreter import graph as reference
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.child_process import work_folder
+from hlsgen.simulation.core_copy import write_core
+from hlsgen.simulation.cpp_library import CppCore, Simulated
+from hlsgen.simulation.verdict import SimulatorVerdict
+from hlsgen.testbench.stream_codec import pack, unpack
+
+#: Programs of Vitis that take a build as it is.
+_VITIS = ("vitis-run", "vitis_hls")
+
+
+def verify_cpp(
+    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, progress: Callable[[str], None]
+) -> SimulatorVerdict:
+    """These frames through the C++ in `files`; if a beat differs, once more to find where. Raises HG052, HG053."""
+    with work_folder(simulator) as work:
+        core = CppCore(build, write_core(files, work), work, simulator)
+        expected = reference.run_layers(build.graph, codes)
+        output = expected[-1] if expected else codes
+        simulated = core.run(codes)
+        wrong, failures = _compare(build, simulated, output)
+        where = None
+        if wrong:
+            progress(f"{simulator}: locating the divergence")
+            where = _first_divergence(build, core.run(codes, layers=True), [*expected, output])
+    return SimulatorVerdict(len(codes), wrong, None, failures, where)
+
+
+def _compare(build: Build, simulated: Simulated, expected: Array) -> tuple[int, list[str]]:
+    """How many output beats differ, and what else is wrong."""
+    port, order = build.cpp.output, build.network.orders[-1]
+    got = unpack(simulated.words, order, port, build.graph.output.shape)
+    differing = (pack(got, order, port) != pack(expected, order, port)).any(axis=1)
+    ends = np.arange(len(differing)) % port.beats == port.beats - 1
+    failures = []
+    if len(wrong := np.flatnonzero((simulated.last != 0) != ends)):
+        failures.append(f"TLAST is wrong in {len(wrong)} beats, first in beat {wrong[0]}")
+    if (_bits(simulated.words)[:, port.bits :]).any():
+        failures.append("the padding of TDATA is not zero")
+    return int(differing.sum()), failures
+
+
+def _bits(words: Array) -> Array:
+    """Words as bits, the lowest first."""
+    return np.unpackbits(words, axis=1, bitorder="little")
+
+
+def _first_divergence(build: Build, simulated: Simulated, expected: list[Array]) -> dict[str, Any] | None:
+    """The first element that differs, in the first layer that has one; else in the output. `expected` ends with that."""
+    network, graph = build.network, build.graph
+    for node in network.nodes:
+        if node.position in simulated.layers:
+            order, shape = network.orders[node.position + 1], graph.layers[node.position].result.shape
+            got = unpack(simulated.layers[node.position], order, node.result, shape)
+            found = _element(node.layer, node.result, order, got, expected[node.position])
+            if found:
+                return found
+    last = next((node.layer for node in reversed(network.nodes) if node.layer), "")
+    order = network.orders[-1]
+    got = unpack(simulated.words, order, build.cpp.output, graph.output.shape)
+    return _element(last, build.cpp.output, order, got, expected[-1])
+
+
+def _element(layer: str, stream: Stream, order: Array, got: Array, expected: Array) -> dict[str, Any] | None:
+    """What the testbench of Verilog says of the first difference; there is no cycle."""
+    sent, right = (codes.reshape(len(codes), -1)[:, order] for codes in (got, expected))
+    different = np.argwhere(sent != right)
+    if not len(different):
+        return None
+    frame, position = map(int, different[0])
+    channels = expected.shape[-1] if expected.ndim > 1 else 1
+    beat = position // stream.group * stream.group_beats + position % stream.group // stream.lanes
+    return {
+        "test": "c_simulation", "layer": layer, "frame": frame, "beat": beat, "element": int(order[position]),
+        "channel": position % channels, "cycle": None, "expected": int(right[frame, position]),
+        "actual": int(sent[frame, position]),
+    }  # fmt: skip
+
+
+def note_on_synthesis() -> str:
+    """What C simulation with g++ leaves open, in a sentence."""
+    found = next(filter(shutil.which, _VITIS), None)
+    if found is None:
+        return "C++: C simulation with g++; not synthesized by Vitis. Cycles are planned, those of Verilog."
+    return (
+        f"C++: C simulation with g++; not synthesized. Cycles are planned, those of Verilog. {found} is on PATH: "
+        "DIR/hls has its hls_config.cfg and run_hls.tcl."
+    )

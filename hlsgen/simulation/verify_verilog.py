@@ -1,0 +1,120 @@
+"""The tests of a build's bench on its Verilog, in a simulator: values, cycles, stalls, resets."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate, zip_longest
+from pathlib import Path
+
+from hlsgen.cycle_model.simulate import simulate as cycles
+from hlsgen.cycle_model.wiring import INPUT
+from hlsgen.driver.compile import Build
+from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
+from hlsgen.library import library_text
+from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.child_process import work_folder
+from hlsgen.simulation.cocotb_runner import Outcome, simulate, time_limit
+from hlsgen.simulation.core_copy import write_core
+from hlsgen.simulation.verdict import SimulatorVerdict
+from hlsgen.testbench.sample_vectors import vector_words
+from hlsgen.testbench.stream_codec import to_text
+from hlsgen.verilog.bench_config import testbench_config
+from hlsgen.verilog.latency import latency
+
+TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
+#: Words of 32 bits that the testbench writes to a core with loadable weights, and writes back.
+MAX_PIECES = 4000
+
+
+def verify_verilog(
+    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None]
+) -> SimulatorVerdict:
+    """All tests on these frames, of the RTL in `files`; if one fails, a second run finds where. Raises HG052, HG053."""
+    with work_folder(simulator) as work:
+        core, bench = write_core(files, work), prepare(build, codes, work)
+        tests = TESTS + prepare_weights(build, codes, bench)
+        run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
+        outcome = run(work / "sim", simulator, tests)
+        if not outcome.passed:
+            progress(f"{simulator}: locating the divergence")
+            traced = run(work / "trace", simulator, tests, monitor=True)
+            outcome = _with_trace(outcome, traced)
+        return _judge(outcome, ends_of(build, len(codes)), build.timing.interval)
+
+
+def prepare(build: Build, codes: Array, work: Path) -> Path:
+    """A folder with testbench, configuration and the words of these frames."""
+    bench = work / "tb"
+    bench.mkdir(parents=True, exist_ok=True)
+    for name in ("test_top.py", "run.py"):
+        (bench / name).write_text(library_text("tb", name))
+    (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.network, build.timing)))
+    sent, words = vector_words(build.network, codes)
+    (bench / "input.hex").write_text(to_text(sent))
+    (bench / "expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
+    for node in build.network.nodes:
+        if node.position >= 0:
+            (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
+    return bench
+
+
+def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
+    """Of a core with loadable weights: other ones for its testbench, what they give, and its own; tests for them.
+
+    Layers with few weights first, as writes take time.
+    """
+    if not build.design.loads:
+        return []
+    sizes = {load.layer: len(load.pieces) for load in load_sequence(build, own_weights(build))}
+    order = sorted(sizes, key=sizes.__getitem__)
+    totals = accumulate(sizes[name] for name in order)
+    few = [name for name, total in zip(order, totals, strict=True) if total <= MAX_PIECES]
+    weights = other_weights(build, few, seed=1)
+    for name, loaded in (("other", weights), ("own", own_weights(build, weights))):
+        writes = [write for load in load_sequence(build, loaded) for write in load.writes]
+        (bench / f"{name}.hex").write_text("".join(f"{address:x} {data:x}\n" for address, data in writes))
+    _, words = vector_words(replace(build.network, graph=reweighted(build, weights)), codes)
+    (bench / "other_expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
+    return ["other_weights"] if weights else []
+
+
+def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
+    """The first run's counts with the traced run's place of the first divergence."""
+    result = dict(outcome.result)
+    if "first_divergence" in traced.result:
+        result["first_divergence"] = traced.result["first_divergence"]
+    return Outcome(outcome.passed, result, outcome.log)
+
+
+def ends_of(build: Build, frames: int) -> list[int]:
+    """The predicted cycle in which each frame ends, from the first beat on, without stalls."""
+    flow = cycles(build.network.nodes, frames, latency)
+    return [end - int(flow.taken[INPUT][0]) for end in flow.ends]
+
+
+def _judge(outcome: Outcome, predicted: list[int], interval: int) -> SimulatorVerdict:
+    result, found = outcome.result, failures(outcome)
+    ends = result.get("ends")
+    if ends != predicted and (outcome.passed or ends is not None):
+        both = zip_longest(ends or [], predicted)
+        frame, (end, wanted) = next((k, pair) for k, pair in enumerate(both) if pair[0] != pair[1])
+        found.append(f"frame {frame} ends after {end} cycles, predicted {wanted}")
+    measured = {key: result.get(key) for key in ("latency", "interval")}
+    if (measured["interval"] or 0) > interval:
+        found.append(f"interval is {measured['interval']} cycles, predicted {interval}")
+    mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
+    return SimulatorVerdict(
+        len(predicted), mismatches, measured, found, result.get("first_divergence"), result.get("coverage")
+    )
+
+
+def failures(outcome: Outcome) -> list[str]:
+    if outcome.passed:
+        return []
+    found = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
+    messages = list(dict.fromkeys(m.strip() for m in found))[:5]
+    return messages or ["the testbench failed: " + " ".join(outcome.log.strip().splitlines()[-3:])]
