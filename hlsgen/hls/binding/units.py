@@ -30,6 +30,7 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WidthConverter,
 )
+from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.hls.binding.moves import (
     bind_argmax,
     bind_beside,
@@ -47,8 +48,8 @@ from hlsgen.hls.binding.windows import bind_pool, bind_sliding, bind_tiled, bind
 from hlsgen.hls.process import Process, process
 
 
-def bind_node(node: Node) -> Process:
-    """The function call of a node."""
+def bind_node(node: Node, fraction: int | None = None) -> Process:
+    """The function call of a node. `fraction`: bits behind the binary point of its result, see `binary_point`."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
         case Port() | Fifo():
@@ -56,15 +57,17 @@ def bind_node(node: Node) -> Process:
         case WidthConverter():
             return bind_width(source, result)
         case RescaleUnit():
-            return bind_realization(unit.found, unit.table, source, result)
+            return bind_realization(unit.found, unit.table, source, result, fraction)
         case MatVec():
             return bind_matrix(node, unit)
         case AdderMatVec():
             return bind_matrix(node, unit.matrix)
         case Fork(count):
             return process("fork", f"{count} takers", BEATS=source.beats)
-        case FloatKeyUnit() | FloatUnit():
-            raise NotImplementedError(type(unit).__name__)
+        case FloatKeyUnit():
+            return bind_float_key(source)
+        case FloatUnit():
+            return bind_float_unit(unit, source)
         case ConvUnit():
             return bind_convolution(unit)
         case PoolUnit():
