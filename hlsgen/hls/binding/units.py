@@ -31,7 +31,17 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
-from hlsgen.hls.binding.moves import bind_width
+from hlsgen.hls.binding.moves import (
+    bind_argmax,
+    bind_beside,
+    bind_concat,
+    bind_gather,
+    bind_join,
+    bind_pad,
+    bind_pick,
+    bind_take,
+    bind_width,
+)
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.hls.binding.weighted import bind_convolution, bind_groups, bind_matrix
 from hlsgen.hls.binding.windows import bind_pool, bind_sliding, bind_tiled, bind_tree
@@ -70,9 +80,21 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
             return bind_groups(node, unit)
         case ReduceTree():
             return bind_tree(node, unit)
-        case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
-            raise NotImplementedError(type(unit).__name__)
-        case Reorder() | ArgMaxUnit():
-            raise NotImplementedError(type(unit).__name__)
+        case JoinStreams():
+            return bind_join(node, unit)
+        case ConcatBeats():
+            return bind_concat(node, unit)
+        case ConcatChannels():
+            return bind_beside(node, unit)
+        case SelectLanes():
+            return bind_pick(node, unit)
+        case Crop():
+            return bind_take(node, unit)
+        case PadBorder():
+            return bind_pad(unit)
+        case Reorder():
+            return bind_gather(node, unit)
+        case ArgMaxUnit():
+            return bind_argmax(node, unit)
         case _:
             assert_never(unit)
