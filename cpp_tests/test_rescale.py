@@ -71,7 +71,7 @@ def test_scale(dialect: str, tmp_path: Path) -> None:
         scaled(3, 2, int_type(11, True), 4, 9, 5, "scale_mirrored", -2000, 1999),
         scaled(1, 3, int_type(9, True), 4, 6, 6, "scale_mirrored", -7, -2),
         scaled(2, 1, int_type(16, True), 17, 20, 22, "scale_mirrored", -8, 7),
-        scaled(3, 5, int_type(12, True), 9, 12, 7, "scale_sides", -31, 30),
+        scaled(3, 5, int_type(12, True), 4, 12, 5, "scale_sides", -900, 900),
         scaled(2, 1, int_type(5, False), 3, 2, 12, "scale_sides", -4, 5),
     ]
     check(tmp_path, made, dialect)
@@ -110,6 +110,7 @@ def test_scale_f32(dialect: str, tmp_path: Path) -> None:
         floats(1, 3, int_type(40, False), 5, 0, 25, 23, 26, 21, -(2**21), 2**21 - 1),
         tied(),
         beyond_a_tie(),
+        onto_a_tie(),
     ]
     check(tmp_path, made, dialect)
 
@@ -144,6 +145,17 @@ def beyond_a_tie() -> tuple[Case, Array]:
     near = np.concatenate([sign * (x[hit] + d) for sign in (1, -1) for d in (0, -1, 1)]).reshape(-1, 8)
     assert found.apply(near)[::3].tolist() == [[1] * 8, [-1] * 8]
     return rescaled(found, np.arange(8)[None], int_type(25, True), int_type(4, True), near)
+
+
+def onto_a_tie() -> tuple[Case, Array]:
+    """Products just half a unit of float32 below 5 + 1/2 and 7 + 1/2, which so become ties, and go up."""
+    mantissa, x = np.array([7689557, 39769]), np.array([3, 791])
+    assert (mantissa * x == (np.array([11, 15]) << 21) - 1).all()
+    zeros = np.zeros(2, np.int64)
+    found = FloatScale(mantissa, zeros, 22, zeros, zeros, 10, -99, 99)
+    case, codes = rescaled(found, np.arange(2)[None], int_type(11, True), int_type(8, True), np.stack([x, -x]))
+    assert codes.tolist() == [[6, 8], [-6, -8]]
+    return case, codes
 
 
 def steps_of(lanes: int, folds: int, source: IntType, steps: int, base: int, turned: bool) -> ThresholdTable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ MODES = {
     Rounding.HALF_UP: "round_half_away",
     Rounding.HALF_DOWN: "round_half_to_zero",
 }
-#: Roundings of ap_fixed. CEIL and UP are none.
+#: Roundings of ap_fixed. CEIL is FLOOR with another offset, UP is none.
 _AP_MODES = {
     Rounding.ROUND: "AP_RND_CONV",
     Rounding.FLOOR: "AP_TRN",
@@ -34,6 +35,9 @@ _AP_MODES = {
 
 def shift(found: Shift, table: Array, source: Stream, result: Stream, fraction: int) -> Process:
     """The call of quantize, or of shift. `fraction`: bits of the result's codes behind the binary point."""
+    if found.mode == Rounding.CEIL:
+        # ceil(y / 2^n) = floor((y + 2^n - 1) / 2^n)
+        found = replace(found, mode=Rounding.FLOOR, offset=found.offset + (1 << found.shift) - 1)
     offset = found.offset[table]
     sums = [(x << found.left) + int(b) for x in whole_type(source.type) for b in (offset.min(), offset.max())]
     overflow = _overflow(found, offset, source.type, result.type)

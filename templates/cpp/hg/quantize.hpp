@@ -8,8 +8,9 @@
 //             ROUNDS  how often a frame goes through them
 //             BEATS   beats of a frame, where there are no offsets
 // Tables      offset[FOLDS][N], in units of the last bit of x
-// Contract    the rounding of QONNX is ROUND AP_RND_CONV, FLOOR AP_TRN, DOWN AP_TRN_ZERO, HALF_UP AP_RND_INF and
-//             HALF_DOWN AP_RND_ZERO. CEIL and UP are no modes of ap_fixed: shift.hpp has them.
+// Contract    the roundings of QONNX are: ROUND AP_RND_CONV, FLOOR AP_TRN, CEIL AP_TRN with an offset that is one step
+//             of x less than one of y, DOWN AP_TRN_ZERO, HALF_UP AP_RND_INF, HALF_DOWN AP_RND_ZERO. UP is none of
+//             ap_fixed: shift.hpp has it.
 #ifndef HG_QUANTIZE_HPP
 #define HG_QUANTIZE_HPP
 
