@@ -9,6 +9,7 @@ import numpy as np
 
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Fifo, Node, Stream
+from hlsgen.hls.binary_point import binary_point
 from hlsgen.hls.binding.units import bind_node
 from hlsgen.hls.names import process_names
 from hlsgen.hls.process import Process, Rom, spell
@@ -126,7 +127,7 @@ def core_of(network: Network, top: str, title: str) -> Core:
 
     parts = tuple(
         Part(
-            node, bind_node(node), names[node.name], tuple(channel(wire) for wire in node.inputs),
+            node, bind_node(node, binary_point(network.graph, node)), names[node.name], tuple(channel(wire) for wire in node.inputs),
             tuple(channel(wire) for wire in node.outputs),
         )
         for node in nodes[1:-1]
@@ -203,6 +204,8 @@ def _braces(values: np.ndarray) -> str:
 
 def _literal(value: float) -> str:
     if isinstance(value, float):
+        if not np.isfinite(value):
+            return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
         text = np.format_float_scientific(np.float32(value), unique=True)
         return f"{text}f"
     if value == -(1 << 63):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.units import Stream
-from hlsgen.hls.process import Process, process, rom
+from hlsgen.hls.binding import lookups, multiplied, shifts
+from hlsgen.hls.process import Process
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import (
     Comparators,
@@ -23,26 +23,33 @@ from hlsgen.rescale import (
 )
 
 
-def bind_realization(found: Single, table: Array, source: Stream, result: Stream) -> Process:
-    """The function call of a realization. `table` int64 (folds, lanes): the set that each lane uses in each beat."""
+def bind_realization(
+    found: Single, table: Array, source: Stream, result: Stream, fraction: int | None = None
+) -> Process:
+    """The function call of a realization. `table` int64 (folds, lanes): the set that each lane uses in each beat.
+
+    `fraction`: the numbers that the codes of the result stand for are code / 2^fraction; None if they are no such numbers.
+    """
     match found:
         case Thresholds():
-            return _thresholds(found, table, source, result)
-        case Shift() | Comparators() | Rank() | Table() | Scale() | FloatScale() | Correct() | PairAdd() | PairScale():
-            raise NotImplementedError(type(found).__name__)
+            return lookups.thresholds(found, table, source)
+        case Comparators():
+            return lookups.compare(found, table, source)
+        case Table():
+            return lookups.table(found, table, source)
+        case Rank():
+            return lookups.rank(found, table, source)
+        case Correct():
+            return lookups.correct(found, table, source)
+        case Shift():
+            return shifts.shift(found, table, source, result, fraction or 0)
+        case Scale():
+            return multiplied.scale(found, table, source)
+        case FloatScale():
+            return multiplied.float_scale(found, table, source)
+        case PairAdd():
+            return multiplied.pair_add(found, source)
+        case PairScale():
+            return multiplied.pair_scale(found, source)
         case _:
             assert_never(found)
-
-
-def _rounds(table: Array, source: Stream) -> int:
-    """How often a frame goes through all folds."""
-    return source.beats // len(table)
-
-
-def _thresholds(found: Thresholds, table: Array, source: Stream, result: Stream) -> Process:
-    assert not found.falling.any()
-    steps = np.ascontiguousarray(np.moveaxis(found.table[:, table], 0, -1))
-    return process(
-        "thresholds", f"{len(found.table)} thresholds a channel", {"thresholds": rom(steps, "[fold][lane][step]", signed=True)},
-        STEPS=len(found.table), FOLDS=len(table), ROUNDS=_rounds(table, source), BASE=found.base,
-    )  # fmt: skip

@@ -6,6 +6,9 @@
 
 #include "ap_int.h"
 
+typedef ac_q_mode ap_q_mode;
+typedef ac_o_mode ap_o_mode;
+
 static const ac_q_mode AP_TRN = AC_TRN, AP_TRN_ZERO = AC_TRN_ZERO, AP_RND = AC_RND, AP_RND_ZERO = AC_RND_ZERO,
                        AP_RND_INF = AC_RND_INF, AP_RND_MIN_INF = AC_RND_MIN_INF, AP_RND_CONV = AC_RND_CONV;
 static const ac_o_mode AP_WRAP = AC_WRAP, AP_SAT = AC_SAT, AP_SAT_ZERO = AC_SAT_ZERO, AP_SAT_SYM = AC_SAT_SYM;

@@ -1,12 +1,13 @@
 // thresholds: step functions, by binary search of a table of thresholds.
 //
-// Purpose     code = BASE + the number of thresholds that x reaches (x >= t), or with FALLING, where falling[fold][lane]
-//             is 1, of those that it does not reach.
+// Purpose     code = BASE + the number of thresholds that x reaches (x >= t), or, where falling is 1, of those that it
+//             does not reach.
 // Parameters  STEPS    thresholds of a function
 //             FOLDS    beats after which the functions of the lanes begin again
 //             ROUNDS   how often a frame goes through them
 //             BASE     the least code
-// Tables      thresholds[FOLDS][N][STEPS], ascending
+// Tables      thresholds[FOLDS][N][STEPS], ascending, or descending where falling is 1; falling[FOLDS][N]: none if all
+//             functions rise
 // Contract    one comparison for each bit of the code, one after the other: they are the stages of the pipeline.
 #ifndef HG_THRESHOLDS_HPP
 #define HG_THRESHOLDS_HPP
@@ -30,6 +31,33 @@ void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T 
 #pragma HLS UNROLL
                     const int half = step / 2;
                     if (count + half <= STEPS && x[n] >= thresholds[fold][n][count + half - 1]) count += half;
+                    step -= half;
+                }
+                y[n] = Y(BASE + count);
+            }
+            m.write(y);
+        }
+    }
+}
+
+template <int STEPS, int FOLDS, int ROUNDS, int BASE, typename X, typename Y, int N, typename T, typename F>
+void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T (&thresholds)[FOLDS][N][STEPS],
+                const F (&falling)[FOLDS][N]) {
+#pragma HLS ARRAY_PARTITION variable=thresholds complete dim=2
+#pragma HLS ARRAY_PARTITION variable=falling complete dim=2
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int fold = 0; fold < FOLDS; fold++) {
+#pragma HLS PIPELINE II=1 style=flp
+            const vec<X, N> x = s.read();
+            vec<Y, N> y;
+            for (int n = 0; n < N; n++) {
+#pragma HLS UNROLL
+                const bool falls = falling[fold][n] != 0;
+                int count = 0;
+                for (int step = STEPS + 1; step > 1;) {
+#pragma HLS UNROLL
+                    const int half = step / 2;
+                    if (count + half <= STEPS && (x[n] >= thresholds[fold][n][count + half - 1]) != falls) count += half;
                     step -= half;
                 }
                 y[n] = Y(BASE + count);

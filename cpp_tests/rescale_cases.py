@@ -1,0 +1,56 @@
+"""Realizations of step functions as calls of the C++ library, with what their own definitions have for all inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from cpp_bench import Case, run_cases
+
+from hlsgen.dataflow.units import Stream
+from hlsgen.hls.binding.realizations import bind_realization
+from hlsgen.numerics.fixed import Array, IntType
+
+
+def rescaled(
+    found: Any, table: Array, source: IntType, result: IntType, x: Array, fraction: int | None = None
+) -> tuple[Case, Array]:
+    """Two frames of a realization on x, int64 (beats, lanes), and the codes that its `apply` has.
+
+    `table` int64 (folds, lanes): the set of each lane in each beat.
+    """
+    folds, lanes = table.shape
+    x = x[: len(x) // (2 * folds) * 2 * folds]
+    beats = len(x) // 2
+    streams = (Stream(type_, lanes, beats, beats * lanes) for type_ in (source, result))
+    call = bind_realization(found, table, *streams, fraction)
+    sets = int(table.max()) + 1
+    fold = np.arange(len(x)) % folds
+    every = [found.apply(np.broadcast_to(x[:, [k]], (len(x), sets))) for k in range(lanes)]
+    codes = np.stack([each[np.arange(len(x)), table[fold, k]] for k, each in enumerate(every)], axis=1)
+    return Case(call, [x], [(source, lanes)], [(result, lanes)], 2), codes
+
+
+def check(folder: Path, made: Sequence[tuple[Case, Array]], dialect: str) -> None:
+    """All cases in one program: what each gives is what is expected."""
+    found = run_cases(folder, [case for case, _ in made], dialect)
+    for streams, (case, codes) in zip(found, made, strict=True):
+        wrong = (streams[0] != codes).nonzero()[0] if streams[0].shape == codes.shape else [0]
+        assert len(wrong) == 0, (
+            f"{case.call.function} {dict(case.call.arguments)}: {len(wrong)} wrong, first in beat {wrong[0]}"
+        )
+
+
+def every_input(type_: IntType, lanes: int, repeat: int = 1) -> Array:
+    """All numbers of a type, in every lane in another order, int64 (beats, lanes), `repeat` times."""
+    codes = np.arange(type_.lo, type_.hi + 1)
+    rng = np.random.default_rng(len(codes))
+    return np.stack([np.concatenate([rng.permutation(codes) for _ in range(repeat)]) for _ in range(lanes)], axis=1)
+
+
+def integers(rng: np.random.Generator, bits: int, signed: bool, shape: tuple[int, ...]) -> Array:
+    """Random numbers of so many bits."""
+    low = -(1 << (bits - 1)) if signed else 0
+    return rng.integers(low, low + (1 << bits), shape)
