@@ -71,7 +71,7 @@ def _rank(call: Call, tables: Tables) -> Process:
         tables.put(f"{call.name}.rank_{lane:04d}.mem", [(words, width)])
     beats = (call.number("BEATS", 1),)
     return instance(
-        call, "hg_rank", beats, **ends, LOW=low, LEVELS=levels, CHUNKS=_packed(taken, 8), STATES=_packed(states, 8),
+        call, "hg_rank", beats, LANES=lanes, IN_W=x.bits, OUT_W=ends["OUT_W"], LOW=low, LEVELS=levels, CHUNKS=_packed(taken, 8), STATES=_packed(states, 8),
         TABLE_W=width, FILE=f"{call.name}.rank",
     )  # fmt: skip
 
@@ -98,7 +98,6 @@ def _correct(call: Call, tables: Tables) -> Process:
     )
     coarse, fine, buckets, cells, first, last, above, zero = shape.T
     size = fine + fraction
-    least, most = (-(1 << (sent.bits - 1)), (1 << (sent.bits - 1)) - 1) if sent.signed else (0, (1 << sent.bits) - 1)
     wrong = (
         zero.any(), min(map(int, (coarse.min(), fine.min(), buckets.min(), cells.min(), above.min(), count.min()))) < 0,
         int((size + cells).max()) > y_bits, y_bits > 60, sent.bits > 16, max(int(buckets.max()), int(cells.max())) > 16,
@@ -109,19 +108,12 @@ def _correct(call: Call, tables: Tables) -> Process:
         raise broken(call.name, f"its shapes are beyond its model: {[n for n, bad in enumerate(wrong) if bad]}.")
     counted = max(int(count.max()), int(above.max())).bit_length() or 1
     rest_bits = int(rest.max()).bit_length()
-    # What is behind a code: by the code as C++ counts it, which neither wraps nor leaves the table.
-    place = np.arange(least, most + 1)
-    entry = np.clip(place - low, 0, rest.shape[2] - 1)
     finer = ((1 << rest_bits) - 1) << fraction
-    stem = f"{call.name}.correct"
+    stem, c_bits = f"{call.name}.correct", bits_of(code)
     for lane in range(lanes):
         b, c, s = int(buckets[lane]), int(cells[lane]), int(size[lane])
         own = code[:, lane, : 1 << b]
         counts, levels = count[:, lane, : 1 << c], level[:, lane, : 1 << c]
-        if own.min() < least or int(own.max()) + max(int(counts.max()), int(above[lane])) > most:
-            raise broken(
-                call.name, f"lane {lane}: codes of {own.min()}..{own.max()} and more are not all of {sent.bits} bits."
-            )
         if levels.max() >> s or finer >> s or (levels & finer).any():
             raise broken(
                 call.name, f"lane {lane}: its levels and what is behind codes overlap, or are more than a cell."
@@ -129,16 +121,15 @@ def _correct(call: Call, tables: Tables) -> Process:
         a = own.astype(object) & ((1 << sent.bits) - 1)
         a = (a << (c + s)) | (start[:, lane, : 1 << b].astype(object) & ((1 << (c + s)) - 1))
         t = (sure[:, lane, : 1 << c].astype(object) << (counted + s)) | (counts.astype(object) << s) | levels
-        behind = np.zeros((folds, len(place)), np.int64)
-        behind[:, place & ((1 << sent.bits) - 1)] = rest[:, lane, entry]
-        for number, (entries, width) in enumerate(((a, sent.bits + c + s), (t, 1 + counted + s), (behind, rest_bits))):
-            if width:
-                _put(tables, f"{stem}_{lane:04d}_{number:02d}.mem", entries, width)
+        tables.put(f"{stem}_{lane:04d}_rest.mem", [(rest[:, lane].reshape(-1, 1), max(1, rest_bits))])
+        tables.put(f"{stem}_{lane:04d}_code.mem", [(own.reshape(-1, 1), c_bits)])
+        for number, (entries, width) in enumerate(((a, sent.bits + c + s), (t, 1 + counted + s))):
+            _put(tables, f"{stem}_{lane:04d}_{number:02d}.mem", entries, width)
     shapes = [int(b | c << 8 | k << 16 | f << 24) for b, c, k, f in zip(buckets, cells, coarse, fine, strict=True)]
     return instance(
-        call, "hg_correct", beats, **ends, FOLDS=folds, FRACTION=fraction, REST=rest_bits, COUNT=counted,
+        call, "hg::correct", beats, **ends, FOLDS=folds, FRACTION=fraction, REST=0, COUNT=counted,
         SHAPES=_packed(shapes, 32), FIRST=_packed(first.tolist(), x.bits), LAST=_packed(last.tolist(), x.bits),
-        ABOVE=_packed(above.tolist(), counted), FILE=stem,
+        ABOVE=_packed(above.tolist(), counted), LOW=low, CODES=rest.shape[2], FINER=max(1, rest_bits), C_W=c_bits, FILE=stem,
     )  # fmt: skip
 
 

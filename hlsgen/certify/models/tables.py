@@ -137,7 +137,7 @@ class CorrectModel(LaneModel):
         first, last = self._packed("FIRST", self.in_bits), self._packed("LAST", self.in_bits)
         self.first, self.last = (two_complement(v, self.in_bits) if self.signed else v for v in (first, last))
         self.above = self._packed("ABOVE", self.count)
-        self.tables: list[_Tables] = []
+        self.tables: list[CellTables] = []
         for lane, (bucket, cells, coarse, fine) in enumerate(self.shapes):
             size = fine + self.fraction
             widths = (self.out_bits + cells + size, 1 + self.count + size, self.rest)
@@ -154,7 +154,7 @@ class CorrectModel(LaneModel):
             level = b & ((1 << size) - 1)
             sure = b >> (size + self.count) == 1
             finer = (rest << self.fraction) & ((1 << size) - 1)
-            self.tables.append(_Tables(a >> (cells + size), start, count, level, sure, finer))
+            self.tables.append(CellTables(a >> (cells + size), start, count, level, sure, finer))
 
     def _packed(self, name: str, bits: int) -> Array:
         value: SizedConstant = self.cell.sized(name, bits * self.lanes)
@@ -169,6 +169,14 @@ class CorrectModel(LaneModel):
         columns = memories.fields(name, width, 1 << address, 1)
         return np.asarray((columns << np.arange(width)[:, None]).sum(axis=0)[None])
 
+    def guess(self, code: Array, count: Array) -> Array:
+        """The code in front of the comparison, of that of the bucket and the count of the cell."""
+        return (code + count) & ((1 << self.out_bits) - 1)
+
+    def behind(self, code: Array) -> Array:
+        """Where the low bits of the threshold behind a code are."""
+        return code
+
     def apply(self, fold: int, lane: int, x: Array) -> Array:
         t, (bits, cells, coarse, fine) = self.tables[lane], self.shapes[lane]
         first, last, size = int(self.first[lane]), int(self.last[lane]), fine + self.fraction
@@ -179,8 +187,8 @@ class CorrectModel(LaneModel):
         y = ((x << self.fraction) - t.start[fold][bucket]) & ((1 << (size + cells)) - 1)
         cell = y >> size
         count = np.where(below, 0, np.where(above, self.above[lane], t.count[fold][cell]))
-        code = (t.code[fold][bucket] + count) & mask
-        level = t.level[fold][cell] | t.finer[fold][code]
+        code = self.guess(t.code[fold][bucket], count)
+        level = t.level[fold][cell] | t.finer[fold][self.behind(code)]
         reached = below | above | t.sure[fold][cell] | ((y & ((1 << size) - 1)) >= level)
         return np.asarray((code + reached) & mask)
 
@@ -200,8 +208,8 @@ class CorrectModel(LaneModel):
             # Cells by their numbers before these are cut to CELL bits.
             cell = np.arange(((begin << self.fraction) - start) >> size, (((end << self.fraction) - start) >> size) + 1)
             index = cell & ((1 << cells) - 1)
-            code = (t.code[fold][bucket] + t.count[fold][index]) & ((1 << self.out_bits) - 1)
-            level = t.level[fold][index] | t.finer[fold][code]
+            code = self.guess(t.code[fold][bucket], t.count[fold][index])
+            level = t.level[fold][index] | t.finer[fold][self.behind(code)]
             for place in ((cell << size) + start, (cell << size) + start + level):
                 found.append(-((-place) >> self.fraction))  # the least x with x * 2^FRACTION >= place
             found.append(np.array([begin]))
@@ -209,7 +217,7 @@ class CorrectModel(LaneModel):
 
 
 @dataclass(frozen=True, eq=False)
-class _Tables:
+class CellTables:
     """A lane of hg_correct, each (folds, entries): of buckets, of cells, of codes."""
 
     code: Array
