@@ -30,7 +30,7 @@ def emit(
     """Relative path -> content of all files of a build. `others`: those of its targets, and the model."""
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
     texts = {
-        "report.md": report(title, layer_table(network, timing), timing, host),
+        "report.md": report(title, layer_table(network, timing), timing, host, emitted.note),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
         **{f"tb/{name}": text for name, text in sample_vectors(network).items()},
     }

@@ -7,12 +7,15 @@ from typing import Any
 from hlsgen.dataflow.network import Timing
 
 
-def report(title: str, rows: list[dict[str, Any]], timing: Timing, host: dict[str, list[dict[str, Any]]]) -> str:
-    """Markdown text; `rows` is the layer table of the manifest."""
+def report(
+    title: str, rows: list[dict[str, Any]], timing: Timing, host: dict[str, list[dict[str, Any]]], note: str = ""
+) -> str:
+    """Markdown text; `rows` is the layer table of the manifest, `note` what targets say of the cycles."""
     lines = [
         f"# {_cell(title)}",
         "",
         f"Latency {timing.latency} cycles, a frame every {timing.interval} cycles.",
+        *(["", note] if note else []),
         "",
         "| layer | kind | in | out | PE x SIMD | cycles | how |",
         "|---|---|---|---|---|---|---|",

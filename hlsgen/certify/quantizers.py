@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.certify.cpp.functions import MODELS as CPP_MODELS
 from hlsgen.certify.models import float_pipeline
 from hlsgen.certify.models.arithmetic import (
     CascadeModel,
@@ -32,7 +31,6 @@ from hlsgen.numerics.fixed import Array, IntType
 MODELS: dict[str, type[LaneModel]] = {
     "hg_threshold": ThresholdModel, "hg_compare": CompareModel, "hg_shift": ShiftModel, "hg_scale": ScaleModel, "hg_rank": RankModel,
     "hg_table": TableModel, "hg_correct": CorrectModel, "hg_scale_f32": FloatScaleModel, "hg_pair_add": PairAddModel, "hg_pair_scale": PairScaleModel,
-    **CPP_MODELS,
 }  # fmt: skip
 #: Parameters of modules that do not follow LANES, IN_W, OUT_W: elements and bits on both sides.
 _SHAPES: dict[str, tuple[str, str | int, str | int]] = {

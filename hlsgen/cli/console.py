@@ -133,6 +133,8 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )
+    for note in summary["notes"]:
+        out.print(note, soft_wrap=True)
 
 
 def print_choices(summary: dict[str, Any]) -> None:

@@ -37,13 +37,15 @@ class Emitted:
     """What a target makes of a network.
 
     `files`: text by relative path. `top`, `weights`: what the manifest says of the top level and of weights that
-    can be written at run time. `design`: the target's own description, for those who run it.
+    can be written at run time. `design`: the target's own description, for those who run it. `note`: a line that
+    goes with cycles and estimate.
     """
 
     files: dict[str, str]
     top: dict[str, Any] = field(default_factory=dict)
     weights: list[dict[str, Any]] = field(default_factory=list)
     design: object = None
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Backend:
     `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
     `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
     bits in the order in which its memory takes them; None if weights cannot be written at run time.
+    `without`: options of a build that it does not have, by the names of their fields, and why.
     `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
     """
 
@@ -69,3 +72,4 @@ class Backend:
     emit: Callable[[Network, Timing, Request], Emitted]
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
+    without: Mapping[str, str] = field(default_factory=dict)

@@ -10,7 +10,10 @@ from hlsgen.hls.backend import emit_cpp
 from hlsgen.verilog.backend import VERILOG
 
 #: C++ for HLS is planned as Verilog is: the same network, foldings and depths. Weights are constants of its text.
-HLS = replace(VERILOG, emit=emit_cpp, load_pieces=None, adders_pay=None)
+HLS = replace(
+    VERILOG, emit=emit_cpp, memories=("auto",), load_pieces=None, adders_pay=None,
+    without={"loadable": "its weights are constants", "reset_active_low": "the HLS tool makes the reset port"},
+)  # fmt: skip
 
 BACKENDS: dict[str, Backend] = {"verilog": VERILOG, "hls": HLS}
 

@@ -29,7 +29,8 @@ from hlsgen.verilog.netlist import Design
 class Build:
     """A compiled model: what its file says, its network with the cycles it takes, and text or bytes of every file.
 
-    `designs`: each target's own description of what it has made, by name of the target.
+    `designs`: each target's own description of what it has made, by name of the target. `notes`: what targets say of
+    cycles and estimate.
     """
 
     options: Options
@@ -39,6 +40,7 @@ class Build:
     files: dict[str, bytes]
     warnings: list[Diagnostic]
     designs: Mapping[str, object] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def graph(self) -> Graph:
@@ -126,7 +128,8 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         {**others, "model.onnx": data},
     )  # fmt: skip
     designs = {name: part.design for name, part in emitted.items()}
-    return Build(options, model, network, timing, files, problems.warnings, designs)
+    notes = tuple(part.note for part in emitted.values() if part.note)
+    return Build(options, model, network, timing, files, problems.warnings, designs, notes)
 
 
 def targets_of(options: Options) -> Targets:
@@ -153,7 +156,8 @@ def _together(emitted: Mapping[str, Emitted]) -> Emitted:
     """What the manifest says of several targets: the first one that has something to say."""
     parts = list(emitted.values())
     top = next((part.top for part in parts if part.top), {})
-    return Emitted({}, top, next((part.weights for part in parts if part.weights), []))
+    weights = next((part.weights for part in parts if part.weights), [])
+    return Emitted({}, top, weights, note=" ".join(part.note for part in parts if part.note))
 
 
 def _title(name: str) -> str:

@@ -109,7 +109,9 @@ class Options:
     Raises HG040 or HG041 if a value has another type than its field.
     """
 
-    target: str = option("verilog", "--target", "verilog.", check=_targets)
+    target: str = option(
+        "verilog", "--target", "verilog, hls (C++ for HLS tools), or verilog,hls: both.", check=_targets
+    )
     input: str | None = option(
         None,
         "--input",
@@ -203,10 +205,16 @@ def check_options(options: Options) -> None:
     """What can be said before there is a model. Raises every problem: HG040, HG041."""
     problems = Collector()
     check_values(options, problems)
-    asked = BACKENDS if any(_targets(options.target)) else backends_of(options.target)
-    for memories in dict.fromkeys(backend.memories for backend in asked.values()):
-        if options.weights not in memories:
-            problems.error("HG040", "--weights", f"{options.weights!r}.", f"Supported: {', '.join(memories)}.")
+    asked = {} if any(_targets(options.target)) else backends_of(options.target)
+    legal = [name for name in BACKENDS["verilog"].memories if all(name in one.memories for one in asked.values())]
+    if options.weights not in legal:
+        text = f"{options.weights!r} with --target {options.target}."
+        problems.error("HG040", "--weights", text, f"Supported: {', '.join(legal)}.")
+    for name, backend in asked.items():
+        for one in declared(Options):
+            if one.name in backend.without and getattr(options, one.name) != one.default:
+                text = f"target {name} does not have it: {backend.without[one.name]}."
+                problems.error("HG040", one.declaration.flag or one.name, text, "Leave the option out.")
     if options.budget.given and options.target_cycles is not None:
         problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
     problems.finish()

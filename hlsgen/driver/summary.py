@@ -10,7 +10,7 @@ from hlsgen.driver.compile import Build, network_cost
 
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
-    """Layers, host parts, cycles, rates at a clock, and the estimate."""
+    """Layers, host parts, cycles, rates at a clock, the estimate, and what targets say of these."""
     timing = build.timing
     return {
         "layers": layer_table(build.network, timing),
@@ -22,6 +22,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
             "frames_per_second": clock_mhz * 1e6 / timing.interval,
         },
         "estimate": estimate(build),
+        "notes": list(build.notes),
     }
 
 

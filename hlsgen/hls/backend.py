@@ -12,13 +12,18 @@ from hlsgen.dataflow.units import Node
 from hlsgen.hls.emit import Core, core_of, emit
 from hlsgen.hls.names import identifier
 
+#: What cycles and estimate of a build say of its C++.
+NOTE = (
+    "C++: cycles and estimate are planned, as of Verilog; the HLS tool schedules it itself. Not synthesized by Vitis."
+)
+
 
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     """The core in C++, its constants, its test bench, files for tools, and the certificate."""
     core = core_of(network, identifier(request.top), request.title)
     files = emit(core, timing)
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
-    return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core)
+    return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core, note=NOTE)
 
 
 def _certificate(core: Core, network: Network, model: dict[str, str], files: dict[str, str]) -> str:

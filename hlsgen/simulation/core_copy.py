@@ -18,7 +18,8 @@ def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[st
     allow_changed: those that lie in `directory`, regular files only. Else raises HG051 for every file that differs.
     """
     if allow_changed:
-        names = sorted(filter(_is_core, files_in(directory, {"rtl", "hls"})))
+        there = files_in(directory, {"rtl", "hls"})
+        names = sorted(n for n in there if _is_core(n) and (n in build.files or not left_by_runs(n)))
         read = {name: read_regular(directory / name) for name in names}
         found = {name: data for name, data in read.items() if data is not None}
         if "files.f" in build.files and not ("files.f" in found and found["files.f"].isascii()):
@@ -31,7 +32,7 @@ def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[st
 
 
 def _is_core(name: str) -> bool:
-    return name == "files.f" or (name.startswith(("rtl/", "hls/")) and not left_by_runs(name))
+    return name == "files.f" or name.startswith(("rtl/", "hls/"))
 
 
 def write_core(files: Mapping[str, bytes], work: Path) -> Path:

@@ -24,6 +24,8 @@ from hlsgen.testbench.stream_codec import pack, to_wire
 FLAGS = ("-std=c++14", "-O2", "-ffp-contract=off", "-w", "-pthread")
 #: Seconds a multiplication, and an element of a stream, on a slow machine; SLACK times of it are waited.
 _PACE = {"ap_types": (5e-8, 2e-6), "ac_types": (1e-8, 5e-7)}
+#: Seconds that a C simulation gets at least, and bytes of memory beside what it reads and writes.
+MIN_SECONDS, _MEMORY = 60.0, 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +78,10 @@ class CppCore:
         graph, network, design = self.build.graph, self.build.network, self.build.cpp
         words = pack(to_wire(codes, graph.input.encoding), network.orders[0], design.input)
         (self.work / "sent.bin").write_bytes(np.ascontiguousarray(words).tobytes())
-        command = [str(self.work / "native"), *(["layers"] if layers else [])]
+        taken = design.output.beats * (design.output.port_bits // 8 + 1)
+        taken += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values()) if layers else 0
+        room = _MEMORY + 2 * words.size + 2 * len(codes) * taken
+        command = [str(self.work / "native"), str(room), *(["layers"] if layers else [])]
         seconds = time_limit(self.build, len(codes), self.simulator)
         done = run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
         if done.code:
@@ -99,7 +104,3 @@ def time_limit(build: Build, frames: int, simulator: str) -> float:
     elements = sum(node.result.beats * node.result.lanes for node in build.network.nodes)
     a_mac, an_element = _PACE[simulator]
     return MIN_SECONDS + SLACK * frames * (a_mac * macs + an_element * elements)
-
-
-#: Seconds that a C simulation gets at least.
-MIN_SECONDS = 60.0

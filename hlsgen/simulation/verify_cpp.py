@@ -91,11 +91,7 @@ def _element(layer: str, stream: Stream, order: Array, got: Array, expected: Arr
 
 
 def note_on_synthesis() -> str:
-    """What C simulation with g++ leaves open, in a sentence."""
+    """What C simulation with g++ leaves open, in a sentence, and the program that can go on, if it is there."""
     found = next(filter(shutil.which, _VITIS), None)
-    if found is None:
-        return "C++: C simulation with g++; not synthesized by Vitis. Cycles are planned, those of Verilog."
-    return (
-        f"C++: C simulation with g++; not synthesized. Cycles are planned, those of Verilog. {found} is on PATH: "
-        "DIR/hls has its hls_config.cfg and run_hls.tcl."
-    )
+    more = f" {found} is on PATH: DIR/hls has its scripts, hls_config.cfg and run_hls.tcl." if found else ""
+    return f"C++: C simulation with g++; not synthesized by Vitis.{more}"

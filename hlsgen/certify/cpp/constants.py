@@ -19,12 +19,15 @@ _HEAD = re.compile(
     r"    (\{[-0-9, \n{}UL]*\});\n",
     re.ASCII,
 )
-_EMPTY_LINES = re.compile(r"\n+")
+_FLOATS = re.compile(
+    r"static const float (\w+)((?:\[\d+\])+) =\n    (\{[-+.0-9ef, \n{}]*\});\n",
+    re.ASCII,
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Constants:
-    """An array of integers, int64, with the bits and the sign that it has in hardware."""
+    """An array of integers, int64, with the bits and the sign that it has in hardware; or float32 numbers, of 32 bits."""
 
     name: str
     values: Array
@@ -41,10 +44,12 @@ def read_constants(path: Path, name: str, guard: str) -> dict[str, Constants]:
     at, found = len(head), dict[str, Constants]()
     stop = len(text) - len(end)
     while at < stop:
-        match = _HEAD.match(text, at)
-        if match is None:
+        if match := _HEAD.match(text, at):
+            own = _array(match, name)
+        elif match := _FLOATS.match(text, at):
+            own = _numbers(match, name)
+        else:
             raise broken(name, f"has what is never emitted: {text[at : at + 60]!r}.")
-        own = _array(match, name)
         if own.name in found:
             raise broken(name, f"{own.name} is declared twice.")
         found[own.name] = own
@@ -70,6 +75,23 @@ def _array(match: re.Match[str], where: str) -> Constants:
         if not 1 <= held[0] <= 64 or values.min() < type_.lo or values.max() > type_.hi:
             raise broken(where, f"{name} has values of {values.min()}..{values.max()}, {type_} {own}.")
     return Constants(name, values.reshape(shape), bits, signed)
+
+
+def _numbers(match: re.Match[str], where: str) -> Constants:
+    """float32, each as its shortest decimal number: other texts may be rounded otherwise by a compiler."""
+    name, extents, body = match.groups()
+    shape = tuple(int(n) for n in re.findall(r"\d+", extents))
+    texts = body.translate(str.maketrans("", "", "{} \n")).split(",")
+    if math.prod(shape) != len(texts) or body.translate(str.maketrans("", "", "-+.0123456789ef \n")) != _braces(shape):
+        raise broken(where, f"{name} has {len(texts)} values, not {extents}.")
+    try:
+        values = np.array([float(text.removesuffix("f")) for text in texts], np.float32)
+    except ValueError:
+        raise broken(where, f"{name} has values that are no numbers.") from None
+    for text, value in zip(texts, values, strict=True):
+        if text != f"{np.format_float_scientific(value, unique=True)}f":
+            raise broken(where, f"{name} has the value {text}, which is not the shortest decimal of {value!r}.")
+    return Constants(name, values.reshape(shape), 32, True)
 
 
 def _type(bits: int, signed: bool) -> IntType:

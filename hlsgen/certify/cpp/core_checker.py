@@ -10,9 +10,10 @@ from typing import Any
 from hlsgen.certify import schema
 from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.cpp.cells import Process, cell_of
+from hlsgen.certify.cpp.cells import process_of
 from hlsgen.certify.cpp.constants import read_constants
 from hlsgen.certify.cpp.core_text import CoreText, read_core
+from hlsgen.certify.cpp.process import Process
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
@@ -116,7 +117,8 @@ def open_core(
     """The checker of the core in hls/, its constants, and its text. Raises HG055."""
     core = read_core(folder, top)
     constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
-    processes = {name: cell_of(call, constants) for name, call in core.calls.items()}
+    tables = Tables(folder, constants)
+    processes = {name: process_of(call, tables) for name, call in core.calls.items()}
     ends = _end(core, "take_frame"), _end(core, "send_frame")
     processes["send_frame"] = Process(ends[1], (ends[1].number("BEATS", 1),))
     netlist = Netlist(
@@ -126,7 +128,6 @@ def open_core(
         {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
         *ends, core.links["take_frame"][1][0], core.links["send_frame"][0][0],
     )  # fmt: skip
-    tables = Tables(folder, constants)
     checker = CppChecker(graph, layout, netlist, tables, entries, top)
     checker.processes = processes
     return checker, tables, core

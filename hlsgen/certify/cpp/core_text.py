@@ -135,13 +135,14 @@ def _process(reader: Reader, types: dict[str, Beats], ports: tuple[int, int]) ->
     if reader.peek() == "<":
         reader.next("<")
         while True:
-            value = []
-            while not reader.peek().startswith("/*"):
+            value, depth = list[str](), 0
+            while depth or not reader.peek().startswith("/*"):
                 value.append(reader.next())
+                depth += (value[-1] == "<") - (value[-1] == ">")
             title = reader.next()[3:-3]
             if title in arguments or not value:
                 raise broken(reader.name, f"{name}: argument {title} is given twice, or empty.")
-            arguments[title] = "".join(value)
+            arguments[title] = "".join(value).replace(" ", "")
             if reader.next(",", ">") == ">":
                 break
     reader.next("(")

@@ -1,38 +1,60 @@
-"""The arrays of weights.hpp, as the models of both libraries read them."""
+"""The arrays of weights.hpp, as the models of the modules read them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from hlsgen.certify.cpp.constants import Constants
-from hlsgen.certify.netlist_reader import Cell, Memories, broken
+from hlsgen.certify.cpp.core_text import Call
+from hlsgen.certify.netlist_reader import Memories, broken
 from hlsgen.numerics.fixed import Array
 
 
 class Tables(Memories):
-    """Arrays in the place of memory files."""
+    """Arrays in the place of memory files: as they are, or put together from several as a module has them."""
 
     def __init__(self, folder: Path, found: dict[str, Constants]) -> None:
         super().__init__(folder)
         self.found = found
+        self.made: dict[str, tuple[list[int], int]] = {}
 
-    def array(self, cell: Cell, end: str) -> Array:
-        """The array whose name is that of the instance and `end`, which it takes. Raises HG055."""
-        name = f"{cell.name}_{end}"
-        taken = str(cell.parameters["TABLES"]).split()
-        if name not in taken or name not in self.found:
-            raise broken(cell.name, f"takes the tables {taken}, not {name} of weights.hpp.")
+    def array(self, call: Call, end: str, *shape: int) -> Array:
+        """The array of a process whose name ends so, int64 or float32, of this shape; -1 stands for any extent. Raises HG055."""
+        name = f"{call.name}_{end}"
+        if name not in call.tables or name not in self.found:
+            raise broken(call.name, f"takes the tables {call.tables}, not {name} of weights.hpp.")
         self.used.add(name)
-        return self.found[name].values
+        values = self.found[name].values
+        if len(values.shape) != len(shape) or any(n not in (-1, m) for n, m in zip(shape, values.shape, strict=True)):
+            raise broken(name, f"has the extents {values.shape}, {call.function} needs {shape}.")
+        return values
 
-    def fields(self, name: str, count: int, lanes: int, width: int) -> Array:
-        """(words, lanes) of an array, as numbers of so many bits without a sign."""
-        found = self.found.get(name)
-        if found is None or found.values.size != count * lanes or found.bits > width:
-            raise broken(name, f"is no table of {count} x {lanes} numbers of {width} bits.")
-        self.used.add(name)
-        return found.values.reshape(count, lanes) & ((1 << width) - 1)
+    def put(self, name: str, fields: list[tuple[Array, int]]) -> str:
+        """A memory with a word for each row of arrays (words, lanes): in each lane all fields (values, bits), the first in
+        the low bits. Gives its name."""
+        words: Array = np.zeros(len(fields[0][0]), object)
+        place, width = 0, sum(bits for _, bits in fields)
+        for values, bits in fields:
+            for lane in range(values.shape[1]):
+                words = words | ((values[:, lane].astype(object) & ((1 << bits) - 1)) << (lane * width + place))
+            place += bits
+        self.made[name] = [int(word) for word in words], width * fields[0][0].shape[1]
+        return name
 
     def words(self, name: str, count: int, width: int, *, even: bool = True) -> list[int]:
         del even
-        return [int(word) for word in self.fields(name, count, 1, width)[:, 0]]
+        words, bits = self.made.get(name, ([], 0))
+        if len(words) != count or bits > width:
+            raise broken(name, f"has {len(words)} words of {bits} bits; the process reads {count} of {width}.")
+        return words
+
+    def fields(self, name: str, count: int, lanes: int, width: int) -> Array:
+        found = self.found.get(name)
+        if found is None:
+            return super().fields(name, count, lanes, width)
+        if found.values.size != count * lanes or found.bits > width:
+            raise broken(name, f"is no table of {count} x {lanes} numbers of {width} bits.")
+        self.used.add(name)
+        return found.values.reshape(count, lanes) & ((1 << width) - 1)

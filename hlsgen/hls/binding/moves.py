@@ -1,9 +1,24 @@
-"""Binds units that only move elements to functions of the C++ library."""
+"""Binds units that move, join or compare elements to functions of the C++ library."""
 
 from __future__ import annotations
 
-from hlsgen.dataflow.units import Stream, regrouped
+from collections.abc import Iterable
+
+from hlsgen.dataflow.units import (
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    Crop,
+    JoinStreams,
+    Node,
+    PadBorder,
+    Reorder,
+    SelectLanes,
+    Stream,
+    regrouped,
+)
 from hlsgen.hls.process import Process, process
+from hlsgen.numerics.fixed import IntType
 
 
 def bind_width(source: Stream, result: Stream) -> Process:
@@ -18,3 +33,78 @@ def bind_width(source: Stream, result: Stream) -> Process:
         "gearbox", about, header="width", STEP=step, GROUP_IN=source.group, GROUP_OUT=result.group,
         GROUPS_OUT=result.groups,
     )  # fmt: skip
+
+
+def bind_join(node: Node, unit: JoinStreams) -> Process:
+    """Elements of two streams become one."""
+    beats = node.result.beats
+    if unit.packed:
+        return process("join_pair", "both operands side by side", header="join", BEATS=beats)
+    if unit.factors is None:
+        return process(
+            "join_product", "product of both operands", header="join", FACTOR=_holding(unit.zeros), ZA=unit.zeros[0],
+            ZB=unit.zeros[1], BEATS=beats,
+        )  # fmt: skip
+    return process(
+        "join_sum", "weighted sum of both operands", header="join", FACTOR=_holding(unit.factors), FA=unit.factors[0],
+        FB=unit.factors[1], BEATS=beats,
+    )  # fmt: skip
+
+
+def _holding(values: tuple[int, int]) -> IntType:
+    """The type of two constants."""
+    return IntType(min(-1, *values), max(0, *values))
+
+
+def bind_concat(node: Node, unit: ConcatBeats) -> Process:
+    """Beats of two streams by turns."""
+    about = f"{unit.beats[0]} and {unit.beats[1]} beats by turns"
+    turns = node.result.beats // sum(unit.beats)
+    return process("concat", about, BEATS_A=unit.beats[0], BEATS_B=unit.beats[1], TURNS=turns)
+
+
+def bind_beside(node: Node, unit: ConcatChannels) -> Process:
+    """Pixels of two streams side by side."""
+    return process(
+        "beside", f"{unit.lanes[0]} and {unit.lanes[1]} elements side by side", header="concat", LANES_A=unit.lanes[0],
+        LANES_B=unit.lanes[1], PIXELS=unit.pixels, BEATS=node.result.beats,
+    )  # fmt: skip
+
+
+def _list(values: Iterable[int]) -> str:
+    return f"hg::list<{', '.join(map(str, values))}>"
+
+
+def bind_pick(node: Node, unit: SelectLanes) -> Process:
+    """Some elements of each beat."""
+    return process("pick", "elements of each beat", header="moves", PLACES=_list(unit.places), BEATS=node.source.beats)
+
+
+def bind_take(node: Node, unit: Crop) -> Process:
+    """Parts of an image."""
+    cuts = zip(("ROWS", "COLUMNS", "FOLDS"), unit.sizes, (unit.rows, unit.columns, unit.beats), strict=True)
+    ranges = {name: f"hg::range<{', '.join(map(str, (size, *cut)))}>" for name, size, cut in cuts}
+    return process("take", "slice", header="moves", **ranges, BEATS=node.source.beats)
+
+
+def bind_pad(unit: PadBorder) -> Process:
+    """A border around an image."""
+    border = dict(zip(("TOP", "LEFT", "BOTTOM", "RIGHT"), unit.pads, strict=True))
+    return process(
+        "pad", "border", header="moves", HEIGHT=unit.height, WIDTH=unit.width, WORDS=unit.folds, **border,
+        VALUE=unit.value,
+    )  # fmt: skip
+
+
+def bind_gather(node: Node, unit: Reorder) -> Process:
+    """Blocks of beats in another order."""
+    extents, strides = (_list(column) for column in zip(*unit.loops, strict=True))
+    return process(
+        "gather", "another order", header="moves", BLOCK=unit.block, BLOCKS=node.source.beats // unit.block,
+        EXTENTS=extents, STRIDES=strides,
+    )  # fmt: skip
+
+
+def bind_argmax(node: Node, unit: ArgMaxUnit) -> Process:
+    """The position of the largest element."""
+    return process("argmax", "position of the largest", BEATS=unit.beats, VECTORS=node.source.beats // unit.beats)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.units import (
@@ -23,23 +22,30 @@ from hlsgen.dataflow.units import (
     PadBorder,
     PoolUnit,
     Port,
-    Product,
     ReduceTree,
     Reorder,
     RescaleUnit,
     SelectLanes,
     SlidingWindow,
     TiledPool,
-    WeightedUnit,
     WidthConverter,
 )
-from hlsgen.dataflow.weight_words import packed
-from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
-from hlsgen.hls.binding.moves import bind_width
+from hlsgen.hls.binding.moves import (
+    bind_argmax,
+    bind_beside,
+    bind_concat,
+    bind_gather,
+    bind_join,
+    bind_pad,
+    bind_pick,
+    bind_take,
+    bind_width,
+)
 from hlsgen.hls.binding.realizations import bind_realization
-from hlsgen.hls.process import Process, Rom, process
-from hlsgen.numerics.fixed import IntType, int_type
+from hlsgen.hls.binding.weighted import bind_convolution, bind_groups, bind_matrix
+from hlsgen.hls.binding.windows import bind_pool, bind_sliding, bind_tiled, bind_tree
+from hlsgen.hls.process import Process, process
 
 
 def bind_node(node: Node, fraction: int | None = None) -> Process:
@@ -53,50 +59,42 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
         case RescaleUnit():
             return bind_realization(unit.found, unit.table, source, result, fraction)
         case MatVec():
-            return _matrix(node, unit)
+            return bind_matrix(node, unit)
         case AdderMatVec():
-            return _matrix(node, unit.matrix)
+            return bind_matrix(node, unit.matrix)
         case Fork(count):
             return process("fork", f"{count} takers", BEATS=source.beats)
         case FloatKeyUnit():
             return bind_float_key(source)
         case FloatUnit():
             return bind_float_unit(unit, source)
-        case ConvUnit() | PoolUnit() | TiledPool() | SlidingWindow() | GroupedMatVec():
-            raise NotImplementedError(type(unit).__name__)
-        case ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
-            raise NotImplementedError(type(unit).__name__)
-        case Reorder() | ArgMaxUnit():
-            raise NotImplementedError(type(unit).__name__)
+        case ConvUnit():
+            return bind_convolution(unit)
+        case PoolUnit():
+            return bind_pool(unit)
+        case TiledPool():
+            return bind_tiled(unit)
+        case SlidingWindow():
+            return bind_sliding(unit)
+        case GroupedMatVec():
+            return bind_groups(node, unit)
+        case ReduceTree():
+            return bind_tree(node, unit)
+        case JoinStreams():
+            return bind_join(node, unit)
+        case ConcatBeats():
+            return bind_concat(node, unit)
+        case ConcatChannels():
+            return bind_beside(node, unit)
+        case SelectLanes():
+            return bind_pick(node, unit)
+        case Crop():
+            return bind_take(node, unit)
+        case PadBorder():
+            return bind_pad(unit)
+        case Reorder():
+            return bind_gather(node, unit)
+        case ArgMaxUnit():
+            return bind_argmax(node, unit)
         case _:
             assert_never(unit)
-
-
-def product(unit: WeightedUnit) -> tuple[str, IntType, str]:
-    """The product of the library, the type of the weights as they are stored, and what a comment says of them."""
-    match unit.product:
-        case Product.INTEGER:
-            bits = weight_bits(unit)
-            return f"hg::multiply<ap_int<{bits}> >", int_type(bits, True), f"{bits}-bit weights"
-        case Product.BIPOLAR:
-            return "hg::bipolar", IntType(0, 1), "bipolar weights"
-        case Product.AGREEMENTS:
-            return "hg::agreements", IntType(0, 1), "bipolar weights, popcount"
-        case _:
-            assert_never(unit.product)
-
-
-def weights(unit: WeightedUnit, type_: IntType, *shape: int) -> dict[str, Rom]:
-    """The table of weights, in the order of use."""
-    table = packed(unit).reshape(-1, *shape)
-    return {"weights": Rom(np.ascontiguousarray(table), type_, "[fold][row][column]")}
-
-
-def _matrix(node: Node, unit: MatVec) -> Process:
-    name, type_, kind = product(unit)
-    about = f"{len(unit.weight)} x {unit.weight.shape[1] * unit.weight.shape[2]}, {kind}"
-    assert unit.windows == 1
-    return process(
-        "mvu", about, weights(unit, type_, unit.pe, unit.simd), PRODUCT=name, PE=unit.pe, SIMD=unit.simd,
-        ROW_FOLDS=unit.row_folds, COL_FOLDS=unit.col_folds, VECTORS=unit.vectors,
-    )  # fmt: skip

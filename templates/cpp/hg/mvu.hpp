@@ -1,11 +1,15 @@
-// mvu: a matrix times vectors, PE rows and SIMD columns at once.
+// mvu: a matrix times vectors, PE rows and SIMD columns at once. mvu_beside: times several vectors at once.
 //
-// Purpose     every vector is read once, in COL_FOLDS beats, and kept for the ROW_FOLDS groups of PE rows.
+// Purpose     mvu: every vector is read once, in COL_FOLDS beats, and kept for the ROW_FOLDS groups of PE rows.
+//             mvu_beside: a beat has WINDOWS whole vectors in TAPS pieces: piece t of vector n is at place
+//             t * WINDOWS + n. The sums of one vector come after those of the other.
 // Parameters  PRODUCT    multiply<W>, bipolar or agreements
 //             PE, SIMD   rows and columns that are worked on at once
 //             ROW_FOLDS, COL_FOLDS  groups of them
 //             VECTORS    vectors of a frame
-// Tables      weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], the groups of columns inside of those of rows
+//             BEATS      beats of a frame
+// Tables      mvu: weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], the groups of columns inside of those of rows.
+//             mvu_beside: weights[1][PE][SIMD]
 // Contract    Y holds every sum of a whole row. What is added on the way may wrap, the sum does not.
 #ifndef HG_MVU_HPP
 #define HG_MVU_HPP
@@ -21,12 +25,15 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
 #pragma HLS ARRAY_PARTITION variable=weights complete dim=2
 #pragma HLS ARRAY_PARTITION variable=weights complete dim=3
     vec<X, SIMD> kept[COL_FOLDS];
-    vec<Y, PE> sums;
+#pragma HLS AGGREGATE variable=kept
+    Y sums[PE];
+#pragma HLS ARRAY_PARTITION variable=sums complete
+    int column = 0;
     for (int vector = 0; vector < VECTORS; vector++) {
-        for (int fold = 0, column = 0; fold < ROW_FOLDS * COL_FOLDS; fold++) {
+        for (int fold = 0; fold < ROW_FOLDS * COL_FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
             if (fold < COL_FOLDS) kept[column] = s.read();
-            const vec<X, SIMD> x = kept[column];
+            const vec<X, SIMD> &x = kept[column];
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 Y sum = column == 0 ? Y(0) : sums[p];
@@ -36,11 +43,46 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
                 }
                 sums[p] = sum;
             }
-            if (++column == COL_FOLDS) {
-                column = 0;
-                m.write(sums);
+            column = column == COL_FOLDS - 1 ? 0 : column + 1;
+            if (column == 0) {
+                vec<Y, PE> y;
+                for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+                    y[p] = sums[p];
+                }
+                m.write(y);
             }
         }
+    }
+}
+
+template <typename PRODUCT, int WINDOWS, int TAPS, int PE, int SIMD, int BEATS, typename X, int IN, typename Y, int OUT,
+          typename W>
+void mvu_beside(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, OUT> > &m, const W (&weights)[1][PE][SIMD]) {
+#pragma HLS ARRAY_PARTITION variable=weights complete dim=0
+    static_assert(IN == WINDOWS * SIMD && OUT == WINDOWS * PE, "a beat has all vectors");
+    const int columns = SIMD / TAPS;
+    for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<X, IN> x = s.read();
+        vec<Y, OUT> y;
+        for (int n = 0; n < WINDOWS; n++) {
+#pragma HLS UNROLL
+            for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+                Y sum = 0;
+                for (int t = 0; t < TAPS; t++) {
+#pragma HLS UNROLL
+                    for (int c = 0; c < columns; c++) {
+#pragma HLS UNROLL
+                        sum += PRODUCT::template of<Y>(x[(t * WINDOWS + n) * columns + c],
+                                                       weights[0][p][t * columns + c]);
+                    }
+                }
+                y[n * PE + p] = sum;
+            }
+        }
+        m.write(y);
     }
 }
 

@@ -1,0 +1,26 @@
+"""A process of a core as the checker sees it: an instance of a module with the same contract, and its beats."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlsgen.certify.cpp.core_text import Call
+from hlsgen.certify.netlist_reader import Cell, ParameterValue, SizedConstant
+
+
+@dataclass(frozen=True)
+class Process:
+    """A process as an instance. `beats`: of each stream that it takes, in a frame."""
+
+    cell: Cell
+    beats: tuple[int, ...]
+
+
+def instance(call: Call, module: str, beats: tuple[int, ...], **parameters: ParameterValue) -> Process:
+    """The instance that a call stands for."""
+    return Process(Cell(module, call.name, parameters, {}), beats)
+
+
+def sized(bits: int, value: int) -> SizedConstant:
+    """A constant in two's complement."""
+    return SizedConstant(bits, value & ((1 << bits) - 1))

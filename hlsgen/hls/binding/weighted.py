@@ -1,0 +1,77 @@
+"""Binds units with weights to functions of the C++ library."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.dataflow.units import ConvUnit, GroupedMatVec, MatVec, Node, Product, WeightedUnit
+from hlsgen.dataflow.weight_words import packed
+from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.hls.binding.windows import window_text
+from hlsgen.hls.process import Process, Rom, process
+from hlsgen.numerics.fixed import IntType, int_type
+
+
+def product(unit: WeightedUnit) -> tuple[str, IntType, str]:
+    """The product of the library, the type of the weights as they are stored, and what a comment says of them."""
+    match unit.product:
+        case Product.INTEGER:
+            bits = weight_bits(unit)
+            return f"hg::multiply<ap_int<{bits}> >", int_type(bits, True), f"{bits}-bit weights"
+        case Product.BIPOLAR:
+            return "hg::bipolar", IntType(0, 1), "bipolar weights"
+        case Product.AGREEMENTS:
+            return "hg::agreements", IntType(0, 1), "bipolar weights, popcount"
+        case _:
+            assert_never(unit.product)
+
+
+def _weights(unit: WeightedUnit, type_: IntType, *shape: int) -> dict[str, Rom]:
+    """The table of weights, in the order of use."""
+    table = packed(unit).reshape(-1, *shape)
+    meaning = "[fold][row][column]" if len(shape) == 2 else "[fold][element]"
+    return {"weights": Rom(np.ascontiguousarray(table), type_, meaning)}
+
+
+def bind_matrix(node: Node, unit: MatVec) -> Process:
+    """A matrix times vectors, one or several in a beat."""
+    name, type_, kind = product(unit)
+    about = f"{len(unit.weight)} x {unit.weight.shape[1] * unit.weight.shape[2]}, {kind}"
+    tables = _weights(unit, type_, unit.pe, unit.simd)
+    if unit.windows > 1:
+        return process(
+            "mvu_beside", f"{about}, {unit.windows} vectors a beat", tables, header="mvu", PRODUCT=name,
+            WINDOWS=unit.windows, TAPS=unit.taps, PE=unit.pe, SIMD=unit.simd, BEATS=node.source.beats,
+        )  # fmt: skip
+    return process(
+        "mvu", about, tables, PRODUCT=name, PE=unit.pe, SIMD=unit.simd, ROW_FOLDS=unit.row_folds,
+        COL_FOLDS=unit.col_folds, VECTORS=unit.vectors,
+    )  # fmt: skip
+
+
+def bind_convolution(unit: ConvUnit) -> Process:
+    """A convolution tap by tap."""
+    name, type_, kind = product(unit)
+    about = f"{unit.window.kernel[0]} x {unit.window.kernel[1]} kernel, {kind}"
+    place = window_text(unit.window, unit.height, unit.width)
+    if unit.depthwise:
+        assert unit.repeat == unit.folds == 1
+        return process(
+            "depthwise", f"depthwise, {about}", _weights(unit, type_, unit.pe), header="conv", PRODUCT=name,
+            WINDOW=place, GROUPS=unit.groups, DEPTH=unit.depth, PAD=unit.pad,
+        )  # fmt: skip
+    return process(
+        "conv", about, _weights(unit, type_, unit.pe, unit.simd), PRODUCT=name, WINDOW=place, GROUPS=unit.groups,
+        FOLDS=unit.folds, REPEAT=unit.repeat, DEPTH=unit.depth, PAD=unit.pad,
+    )  # fmt: skip
+
+
+def bind_groups(node: Node, unit: GroupedMatVec) -> Process:
+    """Sums over groups of elements, with all taps at once."""
+    name, type_, kind = product(unit)
+    what = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
+    return process(
+        "grouped", f"{what}, {unit.taps} taps, {kind}", _weights(unit, type_, unit.pe, unit.simd), PRODUCT=name,
+        TAPS=unit.taps, ROWS=unit.rows, COLUMNS=unit.columns, FOLDS=unit.folds, WINDOWS=node.source.beats // unit.folds,
+    )  # fmt: skip

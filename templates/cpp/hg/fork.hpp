@@ -1,0 +1,32 @@
+// fork: the same stream to several takers.
+//
+// Purpose     every beat of s goes to all of `takers`.
+// Parameters  BEATS  beats of a frame
+#ifndef HG_FORK_HPP
+#define HG_FORK_HPP
+
+#include "types.hpp"
+
+namespace hg {
+
+template <typename T>
+void send(const T &) {}
+
+template <typename T, typename... REST>
+void send(const T &x, hls::stream<T> &m, REST &...others) {
+#pragma HLS INLINE
+    m.write(x);
+    send(x, others...);
+}
+
+template <int BEATS, typename T, typename... TAKERS>
+void fork(hls::stream<T> &s, TAKERS &...takers) {
+    for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        send(s.read(), takers...);
+    }
+}
+
+}  // namespace hg
+
+#endif

@@ -1,0 +1,51 @@
+// grouped: grouped and depthwise convolutions of whole windows, PE sums at once.
+//
+// Purpose     of every beat, TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS sums of each group over its
+//             elements of all taps: element c of group g of tap t is at place (t * PE / ROWS + g) * COLUMNS + c.
+//             Beat i uses fold i % FOLDS of the weights.
+// Parameters  PRODUCT   multiply<W>, bipolar or agreements
+//             TAPS, ROWS, COLUMNS  see above; depthwise: one row and column
+//             FOLDS     beats of a window
+//             WINDOWS   windows of a frame, or groups of them that share a beat
+// Tables      weights[FOLDS][PE][TAPS * COLUMNS]
+// Contract    Y holds every sum.
+#ifndef HG_GROUPED_HPP
+#define HG_GROUPED_HPP
+
+#include "products.hpp"
+
+namespace hg {
+
+template <typename PRODUCT, int TAPS, int ROWS, int COLUMNS, int FOLDS, int WINDOWS, typename X, int IN, typename Y,
+          int PE, typename W>
+void grouped(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, PE> > &m,
+             const W (&weights)[FOLDS][PE][TAPS * COLUMNS]) {
+#pragma HLS ARRAY_PARTITION variable=weights complete dim=2
+#pragma HLS ARRAY_PARTITION variable=weights complete dim=3
+    static_assert(IN * ROWS == TAPS * PE * COLUMNS, "a beat has all taps of its groups");
+    for (int window = 0; window < WINDOWS; window++) {
+        for (int fold = 0; fold < FOLDS; fold++) {
+#pragma HLS PIPELINE II=1 style=flp
+            const vec<X, IN> x = s.read();
+            vec<Y, PE> y;
+            for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+                Y sum = 0;
+                for (int t = 0; t < TAPS; t++) {
+#pragma HLS UNROLL
+                    for (int c = 0; c < COLUMNS; c++) {
+#pragma HLS UNROLL
+                        sum += PRODUCT::template of<Y>(x[(t * (PE / ROWS) + p / ROWS) * COLUMNS + c],
+                                                       weights[fold][p][t * COLUMNS + c]);
+                    }
+                }
+                y[p] = sum;
+            }
+            m.write(y);
+        }
+    }
+}
+
+}  // namespace hg
+
+#endif

@@ -1,0 +1,46 @@
+// pool_tree: largest element or sum of whole windows, channel by channel.
+//
+// Purpose     of every beat, TAPS taps of N elements, N results over the taps, element by element.
+// Parameters  REDUCE  maximum or total
+//             TAPS    taps of a window
+//             BEATS   beats of a frame
+// Contract    Y holds every result.
+#ifndef HG_POOL_TREE_HPP
+#define HG_POOL_TREE_HPP
+
+#include "reductions.hpp"
+#include "types.hpp"
+
+namespace hg {
+
+template <typename REDUCE, int TAPS, int BEATS, typename X, int IN, typename Y, int N>
+void pool_tree(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, N> > &m) {
+    static_assert(IN == TAPS * N, "a beat has all taps");
+    for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<X, IN> x = s.read();
+        vec<Y, N> y;
+        for (int n = 0; n < N; n++) {
+#pragma HLS UNROLL
+            Y found[TAPS];
+#pragma HLS ARRAY_PARTITION variable=found complete
+            for (int t = 0; t < TAPS; t++) {
+#pragma HLS UNROLL
+                found[t] = Y(x[t * N + n]);
+            }
+            for (int half = 1; half < TAPS; half *= 2) {
+#pragma HLS UNROLL
+                for (int t = 0; t + half < TAPS; t += 2 * half) {
+#pragma HLS UNROLL
+                    found[t] = REDUCE::of(found[t], found[t + half]);
+                }
+            }
+            y[n] = found[0];
+        }
+        m.write(y);
+    }
+}
+
+}  // namespace hg
+
+#endif

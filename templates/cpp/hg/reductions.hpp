@@ -1,0 +1,26 @@
+// What pools do with two elements.
+//
+// Purpose    maximum: the larger one. total: their sum.
+// Contract   of(a, b) is exact if Y holds it.
+#ifndef HG_REDUCTIONS_HPP
+#define HG_REDUCTIONS_HPP
+
+namespace hg {
+
+struct maximum {
+    template <typename Y>
+    static Y of(const Y &a, const Y &b) {
+        return b > a ? b : a;
+    }
+};
+
+struct total {
+    template <typename Y>
+    static Y of(const Y &a, const Y &b) {
+        return Y(a + b);
+    }
+};
+
+}  // namespace hg
+
+#endif

@@ -1,0 +1,253 @@
+"""C simulation of builds with C++: equal to the reference, and what is touched is found and named."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from paths import DATA, needs_icarus
+
+import hlsgen
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.driver.build_directory import reopen
+from hlsgen.interpreter.graph import run_layers
+from hlsgen.simulation import cpp_headers, cpp_library
+from hlsgen.simulation.directed import affordable_frames, directed
+from hlsgen.simulation.verify import frames_of
+
+OPTIONS = {"target_cycles": 20, "realize": {"": "thresholds"}}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("build") / "out"
+    hlsgen.build(DATA / "floor_ceil.onnx", out, hlsgen.Options(target="hls", **OPTIONS))  # type: ignore[arg-type]
+    return out
+
+
+@pytest.fixture
+def core(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "core")
+    return tmp_path / "core"
+
+
+def layer_names(core: Path) -> list[str]:
+    return [layer["name"] for layer in json.loads((core / "manifest.json").read_text())["layers"]]
+
+
+def samples(core: Path, count: int) -> Any:
+    build = reopen(core)
+    return np.round(np.random.default_rng(5).random((count, *build.graph.model.input_shape[1:])) * 4 - 2).astype("f4")
+
+
+def change(file: Path, pattern: str, replacement: str) -> None:
+    text, count = re.subn(pattern, replacement, file.read_text(), count=1)
+    assert count
+    file.write_text(text)
+
+
+@pytest.mark.sim
+def test_runs_as_the_reference(made: Path) -> None:
+    x = samples(made, 300)
+    wanted = hlsgen.run(made, x)
+    assert len(np.unique(wanted)) > 4
+    for backend in ("cpp", "cpp-ap"):
+        got = hlsgen.run(made, x, backend)
+        assert got.dtype == wanted.dtype
+        assert (got == wanted).all()
+
+
+@pytest.mark.sim
+def test_values_behind_layers(made: Path) -> None:
+    x = samples(made, 20)
+    wanted, got = hlsgen.layers(made, x), hlsgen.layers(made, x, "cpp")
+    assert [layer.name for layer in got] == [layer.name for layer in wanted] == layer_names(made)
+    for own, right in zip(got, wanted, strict=True):
+        assert own.differing == 0
+        assert (own.codes == right.codes).all()
+        assert len(np.unique(own.codes)) > 2
+
+
+@pytest.mark.sim
+def test_untouched_build_is_verified(made: Path) -> None:
+    verdict = hlsgen.verify(made, frames=40)
+    assert verdict.ok
+    assert list(verdict.simulators) == ["ap_types", "ac_types"]
+    for found in verdict.simulators.values():
+        assert (found.mismatches, found.failures, found.cycles) == (0, [], None)
+        assert found.samples >= 40
+    assert "C simulation with g++; not synthesized" in verdict.notes[0]
+
+
+def first(core: Path, frames: int = 30) -> dict[str, Any]:
+    """The first divergence, with its numbers held against the reference."""
+    verdict = hlsgen.verify(core, ["ac_types"], frames, allow_changed=True, oracle="none")
+    found = verdict.simulators["ac_types"]
+    assert not verdict.ok
+    assert found.mismatches > 0
+    where = verdict.first_divergence
+    assert where is not None
+    build = reopen(core)
+    codes = frames_of(build, directed(build.graph, affordable_frames(build.graph), 1), frames, 1)
+    right = run_layers(build.graph, codes)[layer_names(core).index(where["layer"])][where["frame"]].ravel()
+    assert right[where["element"]] == where["expected"] != where["actual"]
+    return where
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("number", [0, 2])
+def test_one_weight(number: int, core: Path) -> None:
+    name = layer_names(core)[number]
+    change(core / "hls" / "weights.hpp", rf"({name}_weights[^=]*=\s*\{{*)(-?\d+)", r"\g<1>1 + \2")
+    assert first(core)["layer"] == name
+    assert hlsgen.verify(core, ["ac_types"]).changed == ["hls/weights.hpp"]
+
+
+@pytest.mark.sim
+def test_one_threshold(core: Path) -> None:
+    name = layer_names(core)[1]
+    plain = re.sub("_+", "_", name)
+    change(core / "hls" / "weights.hpp", rf"({plain}_thresholds[^=]*=\s*\{{*)(-?\d+)", r"\g<1>60 + \2")
+    assert first(core)["layer"] == name
+
+
+@pytest.mark.sim
+def test_a_line_of_the_library(core: Path) -> None:
+    change(core / "hls" / "hg" / "thresholds.hpp", r"x\[n\] >= thresholds", "x[n] > thresholds")
+    where = first(core)
+    assert where["layer"] == layer_names(core)[1]
+    assert where["cycle"] is None
+
+
+@pytest.mark.sim
+def test_values_of_layers_that_differ(core: Path) -> None:
+    change(core / "hls" / "hg" / "thresholds.hpp", r"x\[n\] >= thresholds", "x[n] > thresholds")
+    with pytest.raises(HlsgenError, match=r"HG051 hls/hg/thresholds.hpp"):
+        hlsgen.layers(core, samples(core, 2), "cpp")
+    found = {x.name: x.differing for x in hlsgen.layers(core, samples(core, 200), "cpp", allow_changed=True)}
+    assert found[layer_names(core)[0]] == 0
+    assert found[layer_names(core)[1]] > 0
+
+
+@pytest.mark.sim
+def test_tlast(core: Path) -> None:
+    change(core / "hls" / "hg" / "ports.hpp", r"y\.last = beat == BEATS - 1", "y.last = beat == 0")
+    assert reopen(core).cpp.output.beats > 1
+    found = hlsgen.verify(core, ["ac_types"], 10, allow_changed=True, oracle="none").simulators["ac_types"]
+    assert not found.ok
+    assert found.mismatches == 0
+    assert re.match(r"TLAST is wrong in \d+ beats, first in beat 0", found.failures[0])
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    "file,pattern,replacement,message",
+    [
+        ("hg/mvu.hpp", r"kept\[column\] = s\.read\(\);", "{ kept[column] = s.read(); s.read(); }", "_out: read while it is empty"),
+        ("hg/mvu.hpp", r"m\.write\(sums\);", "{ m.write(sums); m.write(sums); }", r"_out: \d+ values are left"),
+        ("hg/ports.hpp", r"m\.write\(y\);", "if (beat) m.write(y);", "m_axis: read while it is empty"),
+        ("hg/mvu.hpp", r"m\.write\(sums\);", "sums[*(volatile int *)0] = 0;", "the core ended by signal 11"),
+        ("top.cpp", r"#include", "not C++", "could not be compiled: .*error"),
+    ],
+)  # fmt: skip
+def test_what_breaks_is_said(file: str, pattern: str, replacement: str, message: str, core: Path) -> None:
+    change(core / "hls" / file, pattern, replacement)
+    with pytest.raises(HlsgenError, match=f"HG053 ac_types: .*{message}"):
+        hlsgen.run(core, samples(core, 3), "cpp", allow_changed=True)
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("loop", ["for (volatile int n = 0;; n = n) {}", "for (;;) m.write(sums);"])
+def test_nothing_runs_for_ever(loop: str, core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpp_library, "MIN_SECONDS", 3.0)
+    monkeypatch.setattr(cpp_library, "SLACK", 0)
+    monkeypatch.setattr(cpp_library, "_MEMORY", 1300 << 20)
+    monkeypatch.setattr(cpp_library, "COMPILE_SECONDS", 300)
+    change(core / "hls" / "hg" / "mvu.hpp", r"m\.write\(sums\);", loop)
+    with pytest.raises(HlsgenError, match=r"HG053 ac_types: (the simulation did not end within 3 s|.*bad_alloc)"):
+        hlsgen.run(core, samples(core, 3), "cpp", allow_changed=True)
+
+
+@pytest.mark.sim
+def test_changed_files_are_not_executed(core: Path) -> None:
+    proof = core.parent / "executed"
+    with open(core / "hls" / "top.cpp", "a") as top:
+        top.write(f'#include <cstdio>\nstatic std::FILE *opened = std::fopen("{proof}", "w");\n')
+    verdict = hlsgen.verify(core)
+    assert (verdict.ok, verdict.changed, verdict.simulators) == (False, ["hls/top.cpp"], {})
+    for action in (hlsgen.run, hlsgen.layers):
+        with pytest.raises(HlsgenError, match=r"HG051 hls/top\.cpp.*--allow-changed"):
+            action(core, samples(core, 1), "cpp")
+    assert not proof.exists()
+    hlsgen.run(core, samples(core, 1), "cpp", allow_changed=True)
+    assert proof.exists()
+
+
+def test_every_file_counts(core: Path) -> None:
+    build = reopen(core)
+    assert len([name for name in build.files if name.startswith("hls/")]) > 10
+    for name in build.files:
+        if name.startswith("hls/"):
+            (core / name).write_bytes(build.files[name] + b" ")
+    assert hlsgen.verify(core).changed == [name for name in build.files if name.startswith("hls/")]
+
+
+def test_what_tools_leave_is_no_change(core: Path) -> None:
+    for name in ("csim.exe", "csim_ac.exe", "work_top/solution/solution.log", "vitis_hls.log"):
+        (core / "hls" / name).parent.mkdir(parents=True, exist_ok=True)
+        (core / "hls" / name).write_text("")
+    assert hlsgen.verify(core, [], oracle="none").changed == []
+    (core / "hls" / "hg" / "more.hpp").write_text("")
+    assert hlsgen.verify(core, [], oracle="none").changed == ["hls/hg/more.hpp"]
+
+
+def test_without_headers(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpp_headers, "find_spec", lambda name: None)
+    for name in ("ap_types", "ac_types"):
+        with pytest.raises(HlsgenError, match=rf"HG052 {name[:2]}_fixed\.h.*pip install 'hlsgen\[csim\]'"):
+            hlsgen.verify(made, [name], frames=1, oracle="none")
+    with pytest.raises(HlsgenError, match="HG052"):
+        hlsgen.verify(made, frames=1, oracle="none")
+
+
+def test_without_a_compiler(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpp_library.shutil, "which", lambda name: None)
+    with pytest.raises(HlsgenError, match=r"HG052 ac_types: g\+\+ is not on PATH"):
+        hlsgen.run(made, samples(made, 1), "cpp")
+
+
+def test_what_the_build_has_not(made: Path, tmp_path: Path) -> None:
+    for call in (
+        lambda: hlsgen.verify(made, ["icarus"]),
+        lambda: hlsgen.run(made, samples(made, 1), "verilator"),
+        lambda: hlsgen.layers(made, samples(made, 1), "icarus"),
+    ):
+        with pytest.raises(HlsgenError, match=r"HG040.*the build of 'hls' has no Verilog"):
+            call()
+    with pytest.raises(HlsgenError, match=r"HG040 --cut.*no Verilog"):
+        hlsgen.verify(made, cut=tmp_path / "cut")
+    hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "rtl")
+    with pytest.raises(HlsgenError, match=r"HG040.*has no C\+\+"):
+        hlsgen.run(tmp_path / "rtl", samples(made, 1), "cpp")
+    with pytest.raises(HlsgenError, match=r"HG040.*has no C\+\+"):
+        hlsgen.verify(tmp_path / "rtl", ["ap_types"])
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_both_languages(tmp_path: Path) -> None:
+    """All simulators of one build, each against the same reference."""
+    options = hlsgen.Options(target="verilog,hls", **OPTIONS)  # type: ignore[arg-type]
+    hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "out", options)
+    verdict = hlsgen.verify(tmp_path / "out", frames=12)
+    assert verdict.ok
+    assert list(verdict.simulators) == ["verilator", "icarus", "ap_types", "ac_types"]
+    change(tmp_path / "out" / "hls" / "hg" / "thresholds.hpp", r"x\[n\] >= thresholds", "x[n] > thresholds")
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus", "ac_types"], 30, allow_changed=True, cut=tmp_path / "cut")
+    assert [found.ok for found in verdict.simulators.values()] == [True, False]
+    assert not (tmp_path / "cut").exists()
