@@ -24,6 +24,8 @@ from hlsgen.testbench.stream_codec import unpack
 pytestmark = pytest.mark.sim
 
 Array = NDArray[Any]
+SCALES = np.array([[0.3, 0.037, 1 / 3, 1.7]], np.float32)
+ZEROS = np.array([[0, 1, -2, 0.5]], np.float32)
 
 
 def simulated(
@@ -31,11 +33,12 @@ def simulated(
 ) -> tuple[hlsgen.Build, Array]:
     """An IntQuant of the shape of a frame, two elements a beat, built as C++: its codes for these inputs.
 
-    Input "codes" are those of a quantizer in front of it, with 12 bits.
+    Input "codes" are those of a quantizer in front of it, with 12 bits; then comes a product with `SCALES`.
     """
     g = Graph(codes.shape[1:])
     if input_ == "codes":
         g.quant(0.25, 0.0, 12.0, signed=1, narrow=0)
+        g.then("Mul", SCALES)
     g.quant(*quant, **attributes)
     onnx.save(g.model(), folder / "model.onnx")
     options = hlsgen.Options(input=input_, lanes=2, realize={"": kind} if kind else {}, target="hls")
@@ -89,13 +92,11 @@ def test_point_of_the_result(tmp_path: Path) -> None:
     }
 
 
-SCALES = np.array([[0.3, 0.037, 1 / 3, 1.7]], np.float32)
-ZEROS = np.array([[0, 1, -2, 0.5]], np.float32)
 FLOATS = ["f32_convert", "f32_unit", "f32_unit", "f32_encode"]
 KINDS = [
     ("shift", ["quantize"], 4, (0.5, 3.0)),
     ("scale", ["scale"], 4, (0.3, 0.0)),
-    ("float-scale", ["scale_f32"], 4, (SCALES, 0.0)),
+    ("float-scale", ["scale_f32"], 4, (2.0, 0.0)),
     ("correct", ["correct"], 4, (SCALES, ZEROS)),
     ("compare", ["compare"], 4, (SCALES, ZEROS)),
     ("thresholds", ["thresholds"], 4, (SCALES, ZEROS)),
