@@ -41,7 +41,8 @@ def words(x: Array) -> Array:
 def arithmetic(op: str) -> tuple[Case, Array]:
     """Special constants, in folds, on special and uniform numbers."""
     rng = np.random.default_rng(len(op))
-    c = np.concatenate([specials()[::7], uniform(rng, 36)])
+    ends = np.array([0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000, 1], np.uint32)
+    c = np.concatenate([np.repeat(ends, 2), specials()[::7], uniform(rng, 36)])
     c = c[: len(c) // 2 * 2].reshape(-1, 2)
     x = np.concatenate([np.repeat(specials(), len(c)), uniform(rng, 200 * len(c))]).reshape(-1, 1)
     # The other lane: near the constant, so that sums cancel, quotients are near one, and NaN meets NaN.
