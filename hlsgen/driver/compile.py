@@ -153,8 +153,8 @@ def network_cost(build: Build) -> Cost:
 
 
 def _together(emitted: Mapping[str, Emitted]) -> Emitted:
-    """What the manifest says of several targets: the first one that has something to say."""
-    parts = list(emitted.values())
+    """What the manifest says of several targets: the first one that has something to say, Verilog before C++."""
+    parts = sorted(emitted.values(), key=lambda part: "module" not in part.top)
     top = next((part.top for part in parts if part.top), {})
     weights = next((part.weights for part in parts if part.weights), [])
     return Emitted({}, top, weights, note=" ".join(part.note for part in parts if part.note))

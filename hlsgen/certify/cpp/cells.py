@@ -20,7 +20,7 @@ _GEOMETRY = ("HEIGHT", "WIDTH", "KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", 
 
 def process_of(call: Call, tables: Tables) -> Process:
     """The instance that a call stands for. Raises HG055 if the function is unknown, or its arguments are."""
-    known = _KNOWN.get(call.function)
+    known = KNOWN.get(call.function)
     if known is None:
         raise broken(call.name, f"calls {call.function}, of which there is no model.")
     return known(call, tables)
@@ -381,7 +381,7 @@ def _argmax(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-_KNOWN: dict[str, Callable[[Call, Tables], Process]] = {
+KNOWN: dict[str, Callable[[Call, Tables], Process]] = {
     "hg::mvu": _mvu, "hg::mvu_beside": _mvu_beside, "hg::grouped": _grouped, "hg::conv": _conv,
     "hg::depthwise": _depthwise, "hg::sliding": _sliding, "hg::pool": _pool, "hg::reduce": _reduce,
     "hg::pool_tree": _pool_tree, "hg::widen": _regroup, "hg::narrow": _regroup, "hg::gearbox": _regroup, "hg::fork": _fork,

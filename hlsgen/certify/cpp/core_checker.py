@@ -62,7 +62,7 @@ def check_cpp(
     check_entries(entries, graph)
     checker, tables, core = open_core(folder, top, graph, layout, entries)
     with collector.catching():
-        _check_files(directory, top, certificate, core, collector)
+        _check_files(directory, top, certificate, core, manifest.get("files"), collector)
     _listed(entries, core)
     checker.start()
     for i, entry in zip(hardware_layers(graph), entries, strict=True):
@@ -77,9 +77,12 @@ def check_cpp(
 
 
 def _check_files(
-    directory: Path, top: str, certificate: dict[str, Any], core: CoreText, collector: Collector
+    directory: Path, top: str, certificate: dict[str, Any], core: CoreText, listed: Any, collector: Collector
 ) -> None:  # fmt: skip
-    """The files that a compiler reads for the core are those that the certificate lists, headers as installed."""
+    """The files that a compiler reads for the core are those that the certificate lists, headers as installed.
+
+    `listed`: what the manifest says of all files of the build.
+    """
     headers = headers_used({f"{name}.hpp" for name in (*core.headers, "ports")})
     wanted = {f"hls/{name.format(top=top)}" for name in _OWN} | {f"hls/hg/{name}" for name in headers}
     if set(certificate["cpp"]) != wanted:
@@ -87,6 +90,9 @@ def _check_files(
         raise broken("hls/certificate.json", f"lists other files than the core consists of: {odd[:4]}.")
     if certificate["model"] != {"file": "model.onnx", "sha256": sha256(directory / "model.onnx")}:
         collector.error("HG055", "model.onnx", "has another hash than in hls/certificate.json.")
+    hashes = {**certificate["cpp"], "hls/certificate.json": sha256(directory / "hls" / "certificate.json")}
+    if not isinstance(listed, dict) or any(listed.get(name) != value for name, value in hashes.items()):
+        collector.error("HG055", "manifest.json", "lists other hashes of the core than hls/certificate.json.")
     found = {f"hls/hg/{path.name}" for path in (directory / "hls" / "hg").iterdir()}
     for name in sorted(found - wanted):
         collector.error("HG055", name, "is included by nothing.", "Remove it: a compiler may find it first.")

@@ -1,0 +1,184 @@
+"""`hlsgen certify` on C++: every function of the library is proven, and whatever is changed is found."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import certified_images
+import numpy as np
+import pytest
+from certified import CASES
+
+import hlsgen
+from hlsgen.certify.cpp.cells import KNOWN
+from hlsgen.library import library_text
+
+#: Builds by name: options for C++, as fast as they can be where a name ends so.
+BUILDS = {name: case for name, case in CASES.items() if not case.options.reset_active_low} | {
+    f"{name}{end}": replace(case, options=options)
+    for name, (case, _) in certified_images.IMAGES.items()
+    for end, options in (("", case.options), (", whole", replace(case.options, target_cycles=1)))
+}
+
+
+def made(name: str, folder: Path, target: str = "hls") -> Path:
+    """A build of C++."""
+    case = BUILDS[name]
+    folder.mkdir(exist_ok=True)
+    return replace(case, options=replace(case.options, target=target)).build(folder / "core")
+
+
+def problems(core: Path) -> list[str]:
+    """What is wrong, with the hashes in hls/certificate.json and in the manifest made to agree."""
+    path = core / "hls" / "certificate.json"
+    certificate = json.loads(path.read_text())
+    certificate["cpp"] = {n: hashlib.sha256((core / n).read_bytes()).hexdigest() for n in certificate["cpp"]}
+    path.write_text(json.dumps(certificate))
+    manifest = json.loads((core / "manifest.json").read_text())
+    manifest["files"] |= certificate["cpp"] | {"hls/certificate.json": hashlib.sha256(path.read_bytes()).hexdigest()}
+    (core / "manifest.json").write_text(json.dumps(manifest))
+    return [str(problem) for problem in hlsgen.certify(core).problems]
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("name", BUILDS)
+def test_every_build(name: str, tmp_path: Path) -> None:
+    """And a number changed in each of its tables is found, in one of three places: others may be out of reach."""
+    core = made(name, tmp_path)
+    found = hlsgen.certify(core)
+    assert found.ok, found.problems
+    assert [x.name for x in found.proven][:3] == ["cpp-files", "cpp-headers", "cpp-text"]
+    path = core / "hls" / "weights.hpp"
+    text = path.read_text()
+    for table in re.finditer(r"static const [^{]*?(\w+)(?:\[\d+\])+ =\n    (\{[^;]*\});", text):
+        numbers = list(re.finditer(r"-?\d+(?:\.\d*e[+-]\d+)?", table[2]))
+        seen = False
+        for number in {0: numbers[0], 1: numbers[len(numbers) // 2], 2: numbers[-1]}.values():
+            at = table.start(2) + number.start()
+            for changed in others(number[0]):
+                path.write_text(text[:at] + changed + text[at + len(number[0]) :])
+                seen = seen or problems(core) != []
+        # Of a lane, cells and codes that no input reaches may have any numbers.
+        assert seen or re.search(r"_(count|level|sure|rest|shape)$", table[1]), table[1]
+    path.write_text(text)
+    assert problems(core) == []
+
+
+def others(number: str) -> list[str]:
+    """Other numbers of no more bits: one nearby, and one that is not."""
+    if "." in number:
+        return [str(np.format_float_scientific(np.nextafter(np.float32(number), np.float32(1e9)), unique=True))]
+    value = int(number)
+    return [str(value - 1 if value > 0 else value + 1), str(value // 2 if value > 0 else -(-value // 2))]
+
+
+@pytest.mark.sweep
+def test_every_function_is_in_some_build(tmp_path: Path) -> None:
+    used: set[str] = set()
+    for n, name in enumerate(BUILDS):
+        text = (made(name, tmp_path / str(n)) / "hls" / "top.cpp").read_text()
+        used |= set(re.findall(r"^    (hg::\w+)<", text, re.M))
+    rare = {"hg::f32_round", "hg::f32_sign", "hg::f32_unit", "hg::scale_nearest", "hg::scale_sides", "hg::gearbox"}
+    assert set(KNOWN) - used <= rare
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made("residual", tmp_path_factory.mktemp("residual"))
+
+
+@pytest.fixture
+def core(built: Path, tmp_path: Path) -> Path:
+    shutil.copytree(built, tmp_path / "copy")
+    return tmp_path / "copy"
+
+
+def first(text: str, before: str, after: str) -> str:
+    assert before in text, before
+    return text.replace(before, after, 1)
+
+
+def swapped(text: str) -> str:
+    """Two neighbouring calls of the top level in the other order."""
+    calls = re.findall(r"^    \w+\(\w+(?:, \w+)+\);$", text, re.M)
+    return text.replace(calls[2], "?").replace(calls[1], calls[2]).replace("?", calls[1])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda t: first(t, '#include "weights.hpp"\n', '#include "weights.hpp"\n#define depth 1\n'),
+        lambda t: first(t, "// Beats of the streams.\n", "// Beats of the streams. \\\n"),
+        lambda t: first(t, "// Beats of the streams.\n", "// Beats of the streams. ??/\n"),
+        lambda t: first(t, "// Beats of the streams.\n", "// Beats\r of the streams.\n"),
+        lambda t: first(t, "// Beats of the streams.\n", "static int n;\n"),
+        lambda t: first(t, "/* PE */", "/* SIMD */"),
+        lambda t: first(t, "typedef hg::vec<ap_int", "typedef hg::vec<ap_uint"),
+        lambda t: first(t, "#pragma HLS INLINE off\n", ""),
+        lambda t: first(t, "#pragma HLS DATAFLOW disable_start_propagation\n", "#pragma HLS DATAFLOW\n"),
+        lambda t: re.sub(r"depth=\d+", "depth=0", t, count=1),
+        lambda t: re.sub(r"(\d+) /\* BEATS \*/", lambda m: f"{int(m[1]) + 1} /* BEATS */", t, count=1),
+        lambda t: re.sub(r"(\d+) /\* (PAD|ROUNDS) \*/", lambda m: f"{int(m[1]) + 1} /* {m[2]} */", t, count=1),
+        lambda t: re.sub(r"(\d+) /\* OUT_W \*/", lambda m: f"{int(m[1]) - 1} /* OUT_W */", t, count=1),
+        lambda t: re.sub(r"hg::join_sum<(.*?)(-?\d+) /\* FA \*/", r"hg::join_sum<\g<1>7 /* FA */", t),
+        lambda t: first(t, "(a, b, m)", "(b, a, m)"),
+        lambda t: first(t, "send_frame(", "if (0) send_frame("),
+        swapped,
+    ],
+)
+def test_the_core_is_what_is_emitted(change: Callable[[str], str], core: Path) -> None:
+    path = core / "hls" / "top.cpp"
+    text = path.read_text()
+    path.write_bytes(change(text).encode())
+    assert path.read_text() != text
+    assert problems(core) != []
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("top.hpp", lambda t: first(t, '#include "hg/ports.hpp"\n', '#include "hg/ports.hpp"\n#define ap_int ap_uint\n')),
+        ("top.hpp", lambda t: re.sub(r"ap_uint<(\d+)>", lambda m: f"ap_uint<{int(m[1]) + 8}>", t)),
+        ("weights.hpp", lambda t: first(t, "static const HG_ROM(signed char", "static const HG_ROM(unsigned char")),
+        ("weights.hpp", lambda t: re.sub(r"ap_int<(\d+)>\)", lambda m: f"ap_int<{int(m[1]) - 1}>)", t, count=1)),
+        ("weights.hpp", lambda t: re.sub(r"ap_int<(\d+)>\)", lambda m: f"ap_int<{int(m[1]) + 1}>)", t, count=1)),
+        ("weights.hpp", lambda t: first(t, "#endif\n", "static const int more = 1;\n#endif\n")),
+        ("weights.hpp", lambda t: first(t, "},\n    {", ", ")),
+        ("hg/types.hpp", lambda t: first(t, "T e[N];", "T e[N + 1];")),
+        ("hg/more.hpp", lambda t: "#pragma once\n"),
+    ],
+)  # fmt: skip
+def test_its_files_are_what_is_emitted(name: str, change: Callable[[str], str], core: Path) -> None:
+    path = core / "hls" / name
+    text = path.read_text() if path.exists() else ""
+    path.write_text(change(text))
+    assert path.read_text() != text
+    assert problems(core) != []
+
+
+def test_a_constant_that_nothing_uses(core: Path) -> None:
+    path = core / "hls" / "weights.hpp"
+    more = "static const HG_ROM(signed char, ap_int<2>) more[1] =\n    {1};\n"
+    path.write_text(first(path.read_text(), "\n#endif\n", f"\n{more}\n#endif\n"))
+    assert any("more is used by nobody" in text for text in problems(core))
+
+
+def test_headers_are_those_that_are_installed(core: Path) -> None:
+    for path in (core / "hls" / "hg").iterdir():
+        assert path.read_text() == library_text("cpp/hg", path.name)
+
+
+def test_both_targets(tmp_path: Path) -> None:
+    core = made("residual", tmp_path, "verilog,hls")
+    found = hlsgen.certify(core)
+    assert found.ok, found.problems
+    assert {"functions", "cpp-functions", "manifest", "numbers"} <= {x.name for x in found.proven}
+    path = core / "hls" / "weights.hpp"
+    path.write_text(re.sub(r"\{(-?\d+)", lambda m: f"{{{others(m[1])[0]}", path.read_text(), count=1))
+    assert problems(core) != []
