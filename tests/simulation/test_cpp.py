@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from paths import DATA, needs_icarus
+from paths import DATA, ROOT, needs_icarus
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
@@ -122,6 +122,25 @@ def test_a_line_of_the_library(core: Path) -> None:
     where = first(core)
     assert where["layer"] == layer_names(core)[1]
     assert where["cycle"] is None
+
+
+@pytest.mark.sim
+def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
+    """The element that differs is named by its row-major index, in whatever order the stream sends it."""
+    core = tmp_path / "core"
+    build = hlsgen.build(
+        ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core,
+        hlsgen.Options(target="hls", target_cycles=576, realize={"": "thresholds"}),
+    )  # fmt: skip
+    number = layer_names(core).index("conv2_quant")
+    change(core / "hls" / "weights.hpp", r"(conv2_quant_thresholds[^=]*=[^}]*\}+,\s*\{*)(-?\d+)", r"\g<1>300 + \2")
+    where = first(core, 12)
+    assert where["layer"] == "conv2_quant"
+    position = int(np.flatnonzero(build.network.orders[number + 1] == where["element"])[0])
+    assert where["element"] != position
+    node = next(node for node in build.network.nodes if node.position == number)
+    stream = node.result
+    assert where["beat"] == position // stream.group * stream.group_beats + position % stream.group // stream.lanes
 
 
 @pytest.mark.sim
