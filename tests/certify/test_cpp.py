@@ -9,22 +9,49 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import certified_images
 import numpy as np
+import onnx
 import pytest
-from certified import CASES
+import random_graphs
+from certified import CASES, FIXED, Case, forced
 
 import hlsgen
 from hlsgen.certify.cpp.cells import KNOWN
 from hlsgen.library import library_text
 
-#: Builds by name: options for C++, as fast as they can be where a name ends so.
-BUILDS = {name: case for name, case in CASES.items() if not case.options.reset_active_low} | {
-    f"{name}{end}": replace(case, options=options)
-    for name, (case, _) in certified_images.IMAGES.items()
-    for end, options in (("", case.options), (", whole", replace(case.options, target_cycles=1)))
+
+def rounded(mode: str, scale: float = 2.0, bits: float = 5.0, **options: Any) -> Case:
+    """A quantizer of 7-bit integers."""
+
+    def model() -> onnx.ModelProto:
+        g = random_graphs.Graph((1, 2))
+        g.quant(scale, 0.0, bits, signed=1, narrow=0, rounding_mode=mode)
+        return g.model()
+
+    return Case(model, forced(options.pop("kind"), **options, **FIXED))
+
+
+FUNCTIONS = {
+    "shift up": rounded("UP", kind="shift"),
+    "scale down": rounded("DOWN", 1.7, kind="scale"),
+    "scale half up": rounded("HALF_UP", 1.5, kind="scale"),
+    "scale even": rounded("ROUND", 1.5, kind="scale"),
+    "float32": rounded("HALF_DOWN", 0.5, kind="float-units"),
+    "half a table": rounded("HALF_UP", 3.0, kind="table"),
 }
+#: Builds by name: of images as asked for, in few units, and as fast as they can be.
+BUILDS = (
+    {name: case for name, case in CASES.items() if not case.options.reset_active_low}
+    | FUNCTIONS
+    | {
+        f"{name}{end}": replace(case, options=replace(case.options, target_cycles=cycles))
+        for name, (case, _) in certified_images.IMAGES.items()
+        for end, cycles in (("", None), (", small", 5000), (", fast", 1))
+    }
+)
 
 
 def made(name: str, folder: Path, target: str = "hls") -> Path:
@@ -84,7 +111,7 @@ def test_every_function_is_in_some_build(tmp_path: Path) -> None:
     for n, name in enumerate(BUILDS):
         text = (made(name, tmp_path / str(n)) / "hls" / "top.cpp").read_text()
         used |= set(re.findall(r"^    (hg::\w+)<", text, re.M))
-    rare = {"hg::f32_round", "hg::f32_sign", "hg::f32_unit", "hg::scale_nearest", "hg::scale_sides", "hg::gearbox"}
+    rare = {"hg::f32_round", "hg::f32_sign", "hg::f32_unit", "hg::scale_nearest", "hg::scale_sides", "hg::gearbox", "hg::join_product", "hg::pair_scale_product"}
     assert set(KNOWN) - used <= rare
 
 
