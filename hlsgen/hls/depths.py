@@ -109,6 +109,17 @@ def _containing(stream: Stream, elements: Array) -> Array:
     return np.asarray(group * stream.group_beats + place // stream.lanes + 1)
 
 
+def room_for_next(node: Node) -> int:
+    """Beats that wait in front of a process while it sends again and again what it has read: the next vector, or the
+    block of the next frame. Without them the process in front would stand still meanwhile."""
+    unit = node.unit
+    if isinstance(unit, MatVec) and unit.row_folds > 1:
+        return unit.col_folds
+    if isinstance(unit, Reorder) and unit.block == node.source.beats:
+        return unit.block
+    return 0
+
+
 @dataclass(eq=False)
 class _Process:
     """What a process has done. `wanted`: its `needs`. `beats`: of a frame, of each input. `reads`, `sent`: beats so far."""

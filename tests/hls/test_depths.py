@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
+from models import mlp, save
 
+import hlsgen
 from hlsgen.dataflow.units import (
     ArgMaxUnit,
     Fifo,
     Fork,
     JoinStreams,
+    MatVec,
     Node,
     Port,
+    Product,
     ReduceTree,
+    Reorder,
     SlidingWindow,
     Stream,
     Unit,
 )
-from hlsgen.hls.depths import safe_depths
+from hlsgen.hls.depths import room_for_next, safe_depths
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType
 
@@ -84,3 +92,26 @@ def test_the_narrower_stream_gets_deeper() -> None:
     found = safe_depths(nodes, planned(nodes))
     assert found["wait"] == 2
     assert found["skip"] == found["skip2"] > 2
+
+
+def test_the_next_vector_waits() -> None:
+    """Where a vector or an image is sent more than once after it was read, the next one has to wait."""
+
+    def room(unit: Unit, beats: int) -> int:
+        return room_for_next(node("u", unit, ("x",), Stream(BITS, 2, beats, 2 * beats)))
+
+    weight = np.ones((6, 1, 8), np.int64)
+    assert room(MatVec(weight, np.arange(8), Product.INTEGER, 2, 2, 3), 12) == 4
+    assert room(MatVec(weight, np.arange(8), Product.INTEGER, 6, 2, 3), 12) == 0
+    assert room(Reorder(12, ((3, 1), (4, 3))), 12) == 12
+    assert room(Reorder(6, ((2, 0), (6, 1))), 12) == 0  # which has room itself for the next block
+
+
+def test_a_core_has_them(tmp_path: Path) -> None:
+    """Layers of 3 x 4 and 2 x 3 that multiply one pair at a time: their whole vectors wait."""
+    hlsgen.build(
+        save(mlp().model(), tmp_path / "mlp.onnx"), tmp_path / "out", hlsgen.Options(target="hls", target_cycles=12)
+    )
+    text = (tmp_path / "out/hls/top.cpp").read_text()
+    depths = {name: int(depth) for name, depth in re.findall(r"variable=(\w+) depth=(\d+)", text)}
+    assert {name: depth - 2 for name, depth in depths.items() if depth > 2} == {"port_out": 4, "q1_out": 3}
