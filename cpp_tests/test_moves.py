@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case, run_cases
+from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.dataflow.units import (
     ConcatBeats,
@@ -23,7 +23,6 @@ from hlsgen.dataflow.units import (
     Stream,
     Unit,
 )
-from hlsgen.hls.binding.units import bind_node
 from hlsgen.numerics.fixed import Array, IntType, int_type
 
 FRAMES = 2
@@ -38,8 +37,7 @@ def made(unit: Unit, inputs: Sequence[tuple[Array, IntType]], y: Array, result: 
     sent = Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1])
     wires = tuple(f"m{k}" for k in range(count))
     node = Node("u", unit, tuple("ab"[: len(inputs)]), tuple(sources), wires, sent)
-    takes, gives = ([(s.type, s.lanes) for s in streams] for streams in (sources, [sent] * count))
-    return Case(bind_node(node), [x for x, _ in inputs], takes, gives, FRAMES), y
+    return case_of(node, [x for x, _ in inputs], FRAMES), y
 
 
 def codes(type_: IntType, *shape: int) -> Array:
