@@ -456,3 +456,12 @@ def test_trials_name_the_sum() -> None:
     assert {str(plan) for plan in found.plans} >= {"a + 3 b", "{b, a}"}
     assert str(replace(found.plans[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
     assert str(replace(found.plans[0], factors=(-1, 0))) == "- a"
+
+
+def test_float32_units_take_one_tensor() -> None:
+    """Asked for by name, they are refused for two tensors, with the reason."""
+    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3)), quant(0.47, NIBBLE))
+    found = find(specialize(layer, np.arange(layer.result.size)))
+    table = np.zeros((1, 1), np.int64)
+    with pytest.raises(HlsgenError, match=r"HG037.*float32 units take one tensor"):
+        choose_join(found, table, Preference(forced="float-units"))
