@@ -10,7 +10,9 @@ import chains
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from paths import ROOT
 
+import hlsgen
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.binary_function import specialize
@@ -460,8 +462,6 @@ def test_trials_name_the_sum() -> None:
 
 def test_float32_units_take_one_tensor() -> None:
     """Asked for by name, they are refused for two tensors, with the reason."""
-    layer = merge(BinaryKind.ADD, (NIBBLE, NIBBLE), (affine(0.3), affine(0.3)), quant(0.47, NIBBLE))
-    found = find(specialize(layer, np.arange(layer.result.size)))
-    table = np.zeros((1, 1), np.int64)
-    with pytest.raises(HlsgenError, match=r"HG037.*float32 units take one tensor"):
-        choose_join(found, table, Preference(forced="float-units"))
+    model = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
+    with pytest.raises(HlsgenError, match=r"HG037 residual_quant.*float32 units take one tensor"):
+        hlsgen.check(model, hlsgen.Options(realize={"": "float-units"}))
