@@ -14,6 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from hlsgen.dataflow.units import Node
+from hlsgen.hls.binding.units import bind_node
+from hlsgen.hls.depths import needs
 from hlsgen.hls.emit import rom_text
 from hlsgen.hls.process import Process, spell
 from hlsgen.library import headers_used, library_text
@@ -21,8 +24,6 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
 
 FLAGS = "-std=c++14 -O1 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized"
-#: Streams seem empty at random, which only the pace of a process may depend on.
-PAUSE = "-DHG_PAUSE=(std::rand()%3==0)"
 SANITIZE = "-fsanitize=undefined,address -fno-sanitize-recover=all"
 #: ap_int itself shifts negative numbers to the left, which C++ defines only since C++20.
 EXCEPT = {"ap": ["-fno-sanitize=shift"], "ac": []}
@@ -32,7 +33,8 @@ EXCEPT = {"ap": ["-fno-sanitize=shift"], "ac": []}
 class Case:
     """A call with its streams: each int64 (beats, lanes) of a type; all frames one after the other.
 
-    `takes`, `gives`: types of the elements of the input and output streams and their lanes. `frames`: calls.
+    `takes`, `gives`: types of the elements of the input and output streams and their lanes. `frames`: calls. `needs`: for
+    each input, how many beats the process reads before each beat of a frame if it reads none that it could do without.
     """
 
     call: Process
@@ -40,12 +42,21 @@ class Case:
     takes: Sequence[tuple[IntType, int]]
     gives: Sequence[tuple[IntType, int]]
     frames: int = 1
+    needs: Sequence[Array] = ()
+
+
+def case_of(node: Node, inputs: Sequence[Array], frames: int = 1) -> Case:
+    """The process of a node with its streams."""
+    takes = [(stream.type, stream.lanes) for stream in node.sources]
+    gives = [(node.result.type, node.result.lanes)] * len(node.outputs)
+    return Case(bind_node(node), inputs, takes, gives, frames, needs(node))
 
 
 def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> list[list[Array]]:
     """What each output stream of each case has: int64 (beats, lanes). `exact`: with constants of hardware's types.
 
-    The program ends with an error if a process reads what is not there, or leaves something.
+    Streams seem empty at random, and always while the first frame is on its way. The program ends with an error if a
+    process reads what is not there, or leaves something.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for name in headers_used({f"{case.call.header}.hpp" for case in cases}):
@@ -64,7 +75,7 @@ def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool 
     own = ["-I.", "-Icsim"] + (["-Icsim_ac"] if dialect == "ac" else [])
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
     exact_types = ["-DHG_EXACT"] if exact else []
-    flags = [*FLAGS.split(), *exact_types, *SANITIZE.split(), PAUSE, *EXCEPT[dialect], *own, *includes]
+    flags = [*FLAGS.split(), *exact_types, *SANITIZE.split(), *EXCEPT[dialect], *own, *includes]
     done = subprocess.run([*compiler, *flags, "cases.cpp", "-o", "cases"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-6000:]
     done = subprocess.run(
@@ -72,12 +83,18 @@ def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool 
     )
     assert done.returncode == 0, done.stderr[-3000:]
     lines = iter(done.stdout.splitlines())
-    return [[np.array(next(lines).split(), np.int64).reshape(-1, lanes) for _, lanes in case.gives] for case in cases]
+    found = []
+    for case in cases:
+        found.append([np.array(next(lines).split(), np.int64).reshape(-1, lanes) for _, lanes in case.gives])
+        reads = np.array(next(lines).split(), np.int64).reshape(-1, len(case.takes))
+        for needed, read in zip(case.needs, reads.T, strict=bool(case.needs)):
+            assert np.array_equal(read, needed), case.call
+    return found
 
 
 def _program(cases: Sequence[Case]) -> str:
     headers = sorted({case.call.header for case in cases})
-    parts = ["#include <cstdio>", *(f'#include "hg/{name}.hpp"' for name in headers), _HELPERS]
+    parts = [_TRACE, *(f'#include "hg/{name}.hpp"' for name in headers), _HELPERS]
     for n, case in enumerate(cases):
         names = {end: f"case{n}_{end}" for end in case.call.tables}
         parts += [f"static const {rom_text(names[end], table)}" for end, table in case.call.tables.items()]
@@ -88,11 +105,41 @@ def _program(cases: Sequence[Case]) -> str:
         arguments = ", ".join(f"{text} /* {name} */" for name, text in case.call.arguments)
         call = f"{case.call.function}<{arguments}>" if arguments else case.call.function
         given = ", ".join([*(f"s{k}" for k in range(len(streams))), *names.values()])
-        body += [f"    for (int frame = 0; frame < {case.frames}; frame++) {call}({given});"]
+        left = "".join(f"[&] {{ return s{k}.size(); }}, " for k in range(len(case.takes)))
+        body += [f"    inputs = {{{left}}};", f'    output = "case {n}, stream {len(case.takes)}";', "    lazy = true;"]
+        body += [f"    trace(nullptr);\n    {call}({given});", "    lazy = false;"]
+        body += [f"    for (int frame = 1; frame < {case.frames}; frame++) {call}({given});"]
         body += [f"    give(s{k});" for k in range(len(case.takes), len(streams))]
+        body += ["    give_reads();"]
         parts += [f"static void case{n}() {{", *body, "}"]
     return "\n".join([*parts, "int main() {", *(f"    case{n}();" for n in range(len(cases))), "}", ""])
 
+
+_TRACE = """#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <vector>
+static bool lazy = false;
+static const char *output = "";
+static std::vector<std::function<std::size_t()> > inputs;
+static std::vector<std::size_t> sizes, reads;
+static void trace(const char *name) {
+    if (!name) {
+        sizes.clear();
+        for (const auto &size : inputs) sizes.push_back(size());
+    } else if (lazy && !std::strcmp(name, output)) {
+        for (std::size_t n = 0; n < inputs.size(); n++) reads.push_back(sizes[n] - inputs[n]());
+    }
+}
+#define HG_PAUSE (lazy || std::rand() % 3 == 0)
+#define HG_TRACE(name, value) trace(name)
+static void give_reads() {
+    for (std::size_t count : reads) std::printf("%lu ", static_cast<unsigned long>(count));
+    std::printf("\\n");
+    reads.clear();
+}
+"""
 
 _HELPERS = """
 static std::FILE *sent = std::fopen("sent.txt", "r");
@@ -118,4 +165,4 @@ void give(hls::stream<hg::vec<T, N> > &m) {
 }
 """
 
-__all__ = ["DIALECTS", "Case", "run_cases"]
+__all__ = ["DIALECTS", "Case", "case_of", "run_cases"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case, run_cases
+from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.dataflow.units import (
     ConcatBeats,
@@ -23,7 +23,6 @@ from hlsgen.dataflow.units import (
     Stream,
     Unit,
 )
-from hlsgen.hls.binding.units import bind_node
 from hlsgen.numerics.fixed import Array, IntType, int_type
 
 FRAMES = 2
@@ -38,8 +37,7 @@ def made(unit: Unit, inputs: Sequence[tuple[Array, IntType]], y: Array, result: 
     sent = Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1])
     wires = tuple(f"m{k}" for k in range(count))
     node = Node("u", unit, tuple("ab"[: len(inputs)]), tuple(sources), wires, sent)
-    takes, gives = ([(s.type, s.lanes) for s in streams] for streams in (sources, [sent] * count))
-    return Case(bind_node(node), [x for x, _ in inputs], takes, gives, FRAMES), y
+    return case_of(node, [x for x, _ in inputs], FRAMES), y
 
 
 def codes(type_: IntType, *shape: int) -> Array:
@@ -116,16 +114,16 @@ def pad(lanes: int, shape: tuple[int, int, int], pads: tuple[int, int, int, int]
     return made(unit, [(x.reshape(-1, lanes), type_)], y.reshape(-1, lanes), type_)
 
 
-def gather(block: int, loops: Sequence[tuple[int, int]], addresses: Array) -> Made:
-    """Three blocks a frame. `addresses`: the beats that come out of each."""
-    x, type_ = codes(int_type(6, True), 3 * FRAMES, block, 2), int_type(6, True)
+def gather(block: int, loops: Sequence[tuple[int, int]], addresses: Array, blocks: int = 3) -> Made:
+    """So many blocks a frame. `addresses`: the beats that come out of each."""
+    x, type_ = codes(int_type(6, True), blocks * FRAMES, block, 2), int_type(6, True)
     y = x[:, addresses.reshape(-1)].reshape(-1, 2)
     return made(Reorder(block, tuple(loops)), [(x.reshape(-1, 2), type_)], y, type_)
 
 
-def transposed(shape: Sequence[int], order: Sequence[int]) -> Made:
+def transposed(shape: Sequence[int], order: Sequence[int], blocks: int = 3) -> Made:
     loops = [(shape[axis], prod(shape[axis + 1 :])) for axis in order]
-    return gather(prod(shape), loops, np.arange(prod(shape)).reshape(shape).transpose(order))
+    return gather(prod(shape), loops, np.arange(prod(shape)).reshape(shape).transpose(order), blocks)
 
 
 def repeated(height: int, width: int, folds: int, rows: int, columns: int) -> Made:
@@ -188,6 +186,8 @@ def test_one_stream(dialect: str, tmp_path: Path) -> None:
         transposed((2, 3), (1, 0)),
         transposed((1,), (0,)),
         transposed((2, 3, 2), (2, 0, 1)),
+        transposed((3, 4), (1, 0), blocks=1),
+        transposed((3, 4), (1, 0), blocks=2),
         transposed((2, 2, 2, 1, 2, 2), (5, 0, 3, 4, 2, 1)),
         repeated(1, 3, 2, 2, 2),
         repeated(1, 1, 1, 3, 1),

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case, run_cases
+from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.dataflow.units import MatVec, Node, Product, Stream
-from hlsgen.hls.binding.units import bind_node
 from hlsgen.numerics.fixed import Array, IntType, int_type
 
 
@@ -31,7 +30,7 @@ def matrix(x: IntType, product: Product, rows: int, columns: int, pe: int, simd:
     result = IntType(min(-1, int(sums.min())), int(sums.max()))
     source = Stream(x, simd, 3 * unit.col_folds, columns)
     node = Node("mv", unit, ("a",), (source,), ("b",), Stream(result, pe, 3 * unit.row_folds, rows))
-    return Case(bind_node(node), [beats], [(x, simd)], [(result, pe)], 2), sums.reshape(-1, pe)
+    return case_of(node, [beats], 2), sums.reshape(-1, pe)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case, run_cases
+from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.dataflow.units import ArgMaxUnit, Node, ReduceTree, Stream, TiledPool, Unit
-from hlsgen.hls.binding.units import bind_node
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType, int_type
 
@@ -21,7 +20,7 @@ def made(unit: Unit, frames: int, x: Array, y: Array, types: tuple[IntType, IntT
     """A unit that gets beats (n, lanes) of all frames and gives the beats of y."""
     source, result = (Stream(t, v.shape[1], len(v) // frames, v.shape[1]) for t, v in zip(types, (x, y), strict=True))
     node = Node("u", unit, ("a",), (source,), ("b",), result)
-    return Case(bind_node(node), [x], [(types[0], x.shape[1])], [(types[1], y.shape[1])], frames), y
+    return case_of(node, [x], frames), y
 
 
 def check(folder: Path, cases: list[tuple[Case, Array]], dialect: str) -> None:

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case, run_cases
+from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.dataflow.units import Node, WidthConverter, stream_of
-from hlsgen.hls.binding.units import bind_node
 from hlsgen.numerics.fixed import Array, int_type
 
 
@@ -25,8 +24,7 @@ def regrouped(lanes: tuple[int, int], groups: tuple[int, int]) -> tuple[Case, Ar
     y = np.zeros((2 * result.groups, result.group_beats * result.lanes), np.int64)
     x[:, : source.group], y[:, : result.group] = (elements.reshape(-1, group) for group in groups)
     node = Node("w", WidthConverter(), ("a",), (source,), ("b",), result)
-    ends = [(type_, own) for own in lanes]
-    return Case(bind_node(node), [x.reshape(-1, lanes[0])], ends[:1], ends[1:], 2), y.reshape(-1, lanes[1])
+    return case_of(node, [x.reshape(-1, lanes[0])], 2), y.reshape(-1, lanes[1])
 
 
 WHOLE = [(6, 4), (4, 6), (3, 3), (1, 7), (7, 1), (8, 2), (2, 8), (5, 3), (3, 5), (1, 1), (32, 12)]

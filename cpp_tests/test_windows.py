@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cpp_bench import DIALECTS, Case, run_cases
+from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.dataflow.units import (
@@ -21,7 +21,6 @@ from hlsgen.dataflow.units import (
     Stream,
     Unit,
 )
-from hlsgen.hls.binding.units import bind_node
 from hlsgen.interpreter.windows import taps
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType, int_type
@@ -36,8 +35,7 @@ def made(unit: Unit, x: Array, type_: IntType, y: Array, real: Array | None = No
     result = IntType(min(-1, int(y.min())), int(y.max())) if not isinstance(unit, SlidingWindow) else type_
     source = Stream(type_, x.shape[1], len(x) // FRAMES, x.shape[1])
     node = Node("u", unit, ("a",), (source,), ("b",), Stream(result, y.shape[1], len(y) // FRAMES, y.shape[1]))
-    case = Case(bind_node(node), [x], [(type_, x.shape[1])], [(result, y.shape[1])], FRAMES)
-    return case, y, np.ones_like(y, bool) if real is None else real
+    return case_of(node, [x], FRAMES), y, np.ones_like(y, bool) if real is None else real
 
 
 def sliding(

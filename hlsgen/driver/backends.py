@@ -7,11 +7,12 @@ from dataclasses import replace
 from hlsgen.dataflow.backend import Backend
 from hlsgen.diagnostics import fail
 from hlsgen.hls.backend import emit_cpp
+from hlsgen.hls.prices import PRICES
 from hlsgen.verilog.backend import VERILOG
 
-#: C++ for HLS is planned as Verilog is: the same network, foldings and depths. Weights are constants of its text.
+#: C++ for HLS is planned as Verilog is, but for what quantizers cost. Weights are constants of its text.
 HLS = replace(
-    VERILOG, emit=emit_cpp, memories=("auto",), load_pieces=None, adders_pay=None,
+    VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None,
     without={"loadable": "its weights are constants", "reset_active_low": "the HLS tool makes the reset port"},
 )  # fmt: skip
 

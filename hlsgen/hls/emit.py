@@ -11,6 +11,7 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Fifo, Node, Stream
 from hlsgen.hls.binary_point import binary_point
 from hlsgen.hls.binding.units import bind_node
+from hlsgen.hls.depths import room_for_next, safe_depths
 from hlsgen.hls.names import process_names
 from hlsgen.hls.process import Process, Rom, spell
 from hlsgen.library import headers_used, library_text, render
@@ -104,23 +105,25 @@ class Core:
 
 
 def core_of(network: Network, top: str, title: str) -> Core:
-    """Binds every node. FIFOs become depths of the streams in front of them."""
+    """Binds every node. FIFOs become depths of the streams in front of them, which are deeper where processes need it."""
     nodes = network.nodes
     names = process_names(nodes, top)
     renamed: dict[str, str] = {}  # the stream behind a FIFO is the one in front of it
-    depths: dict[str, int] = {}
+    depths = {wire: _DEPTH for node in nodes for wire in node.outputs}
     for node in nodes:
+        front = renamed.get(node.inputs[0], node.inputs[0])
         if isinstance(node.unit, Fifo):
-            front = renamed.get(node.inputs[0], node.inputs[0])
             renamed[node.outputs[0]] = front
-            depths[front] = depths.get(front, _DEPTH) + node.unit.depth
+            depths[front] += node.unit.depth
+        elif front in depths:
+            depths[front] += room_for_next(node)
+    made = [node for node in nodes[:-1] if not isinstance(node.unit, Fifo)]
+    depths = safe_depths(nodes, {wire: depths[wire] for node in made for wire in node.outputs})
     channels: dict[str, Channel] = {}
-    for node in nodes[:-1]:
-        if isinstance(node.unit, Fifo):
-            continue
+    for node in made:
         for n, wire in enumerate(node.outputs):
             name = names[node.name] if len(node.outputs) == 1 else f"{names[node.name]}_{n}"
-            channels[wire] = Channel(f"{name}_out", wire, f"{names[node.name]}_t", depths.get(wire, _DEPTH))
+            channels[wire] = Channel(f"{name}_out", wire, f"{names[node.name]}_t", depths[wire])
 
     def channel(wire: str) -> Channel:
         return channels[renamed.get(wire, wire)]
@@ -130,8 +133,7 @@ def core_of(network: Network, top: str, title: str) -> Core:
             node, bind_node(node, binary_point(network.graph, node)), names[node.name], tuple(channel(wire) for wire in node.inputs),
             tuple(channel(wire) for wire in node.outputs),
         )
-        for node in nodes[1:-1]
-        if not isinstance(node.unit, Fifo)
+        for node in made[1:]
     )  # fmt: skip
     return Core(
         top, comment(title), parts, tuple(channels.values()), channel(nodes[0].outputs[0]), channel(nodes[-1].inputs[0]),

@@ -14,7 +14,7 @@ RESERVED = frozenset(
     float for friend goto if inline int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq
     private protected public register reinterpret_cast return short signed sizeof static static_assert static_cast
     struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
-    volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in main out m_axis s_axis""".split()
+    volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in out m_axis s_axis""".split()
 )
 
 

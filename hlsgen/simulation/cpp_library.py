@@ -73,15 +73,18 @@ class CppCore:
         if done.code:
             raise failed(self.simulator, "the core could not be compiled", done.log)
 
-    def run(self, codes: Array, *, layers: bool = False) -> Simulated:
-        """Sends input codes (frames, *shape) through the core. Raises HG053, with what a stream said that was empty."""
+    def run(self, codes: Array, *, layers: bool = False, seed: int = 0) -> Simulated:
+        """Sends input codes (frames, *shape) through the core. Raises HG053, with what a stream said that was empty.
+
+        seed: if it is not 0, streams seem empty at random in every second frame to processes that look.
+        """
         graph, network, design = self.build.graph, self.build.network, self.build.cpp
         words = pack(to_wire(codes, graph.input.encoding), network.orders[0], design.input)
         (self.work / "sent.bin").write_bytes(np.ascontiguousarray(words).tobytes())
         taken = design.output.beats * (design.output.port_bits // 8 + 1)
         taken += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values()) if layers else 0
         room = _MEMORY + 2 * words.size + 2 * len(codes) * taken
-        command = [str(self.work / "native"), str(room), *(["layers"] if layers else [])]
+        command = [str(self.work / "native"), str(room), str(seed), *(["layers"] if layers else [])]
         seconds = time_limit(self.build, len(codes), self.simulator)
         done = run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
         if done.code:

@@ -73,7 +73,7 @@ def verify_build(
         sent[simulator] = codes = frames_of(build, aimed, count, seed)
         progress(f"{simulator}: {len(codes)} frames")
         if simulator in CPP:
-            verdicts[simulator] = verify_cpp(build, files, codes, simulator, progress)
+            verdicts[simulator] = verify_cpp(build, files, codes, simulator, seed, progress)
         else:
             verdicts[simulator] = verify_verilog(build, files, codes, simulator, seed, progress)
     ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())

@@ -23,19 +23,23 @@ _VITIS = ("vitis-run", "vitis_hls")
 
 
 def verify_cpp(
-    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, progress: Callable[[str], None]
+    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None]
 ) -> SimulatorVerdict:
-    """These frames through the C++ in `files`; if a beat differs, once more to find where. Raises HG052, HG053."""
+    """These frames through the C++ in `files`; if a beat differs, once more to find where. Raises HG052, HG053.
+
+    In every second frame streams seem empty at random to processes that look.
+    """
     with work_folder(simulator) as work:
         core = CppCore(build, write_core(files, work), work, simulator)
         expected = reference.run_layers(build.graph, codes)
         output = expected[-1] if expected else codes
-        simulated = core.run(codes)
+        pauses = seed % (1 << 31) + 1
+        simulated = core.run(codes, seed=pauses)
         wrong, failures = _compare(build, simulated, output)
         where = None
         if wrong:
             progress(f"{simulator}: locating the divergence")
-            where = _first_divergence(build, core.run(codes, layers=True), [*expected, output])
+            where = _first_divergence(build, core.run(codes, layers=True, seed=pauses), [*expected, output])
     return SimulatorVerdict(len(codes), wrong, None, failures, where)
 
 

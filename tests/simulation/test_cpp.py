@@ -154,6 +154,18 @@ def test_values_of_layers_that_differ(core: Path) -> None:
 
 
 @pytest.mark.sim
+def test_a_process_that_looks_whether_something_has_come(core: Path) -> None:
+    """What depends on that is never seen where all of a frame has come before."""
+    change(
+        core / "hls" / "hg" / "thresholds.hpp", r"int count = 0;", "int count = fold + 1 < FOLDS && s.empty() ? 1 : 0;"
+    )
+    x = samples(core, 50)
+    assert (hlsgen.run(core, x, "cpp", allow_changed=True) == hlsgen.run(core, x)).all()
+    where = first(core)
+    assert (where["layer"], where["frame"] % 2) == (layer_names(core)[1], 1)
+
+
+@pytest.mark.sim
 def test_tlast(core: Path) -> None:
     change(core / "hls" / "hg" / "ports.hpp", r"y\.last = beat == BEATS - 1", "y.last = beat == 0")
     assert reopen(core).cpp.output.beats > 1
@@ -167,28 +179,35 @@ def test_tlast(core: Path) -> None:
 @pytest.mark.parametrize(
     "file,pattern,replacement,message",
     [
-        ("hg/mvu.hpp", r"kept\[column\] = s\.read\(\);", "{ kept[column] = s.read(); s.read(); }", "_out: read while it is empty"),
-        ("hg/mvu.hpp", r"m\.write\(sums\);", "{ m.write(sums); m.write(sums); }", r"_out: \d+ values are left"),
-        ("hg/ports.hpp", r"m\.write\(y\);", "if (beat) m.write(y);", "m_axis: read while it is empty"),
-        ("hg/mvu.hpp", r"m\.write\(sums\);", "sums[*(volatile int *)0] = 0;", "the core ended by signal 11"),
-        ("top.cpp", r"#include", "not C++", "could not be compiled: .*error"),
+        ("thresholds.hpp", r"s\.read\(\);", "s.read(); s.read();", "_out: read while it is empty"),
+        ("thresholds.hpp", r"m\.write\(y\);", "m.write(y); m.write(y);", r"_out: \d+ values are left"),
+        ("thresholds.hpp", r"m\.write\(y\);", "*(volatile int *)0 = 0;", "the core ended by signal 11"),
+        ("ports.hpp", r"m\.write\(y\);", "if (beat) m.write(y);", "m_axis: read while it is empty"),
+        ("../top.cpp", r"#include", "not C++", "could not be compiled: .*error"),
     ],
 )  # fmt: skip
 def test_what_breaks_is_said(file: str, pattern: str, replacement: str, message: str, core: Path) -> None:
-    change(core / "hls" / file, pattern, replacement)
+    change(core / "hls" / "hg" / file, pattern, replacement)
     with pytest.raises(HlsgenError, match=f"HG053 ac_types: .*{message}"):
         hlsgen.run(core, samples(core, 3), "cpp", allow_changed=True)
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("loop", ["for (volatile int n = 0;; n = n) {}", "for (;;) m.write(sums);"])
-def test_nothing_runs_for_ever(loop: str, core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "loop,message",
+    [
+        ("for (volatile int n = 0;; n = n) {}", "the simulation did not end within 3 s"),
+        ("for (;;) m.write(y);", ".*bad_alloc"),
+    ],
+)
+def test_nothing_runs_for_ever(loop: str, message: str, core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor takes all memory."""
     monkeypatch.setattr(cpp_library, "MIN_SECONDS", 3.0)
     monkeypatch.setattr(cpp_library, "SLACK", 0)
     monkeypatch.setattr(cpp_library, "_MEMORY", 1300 << 20)
     monkeypatch.setattr(cpp_library, "COMPILE_SECONDS", 300)
-    change(core / "hls" / "hg" / "mvu.hpp", r"m\.write\(sums\);", loop)
-    with pytest.raises(HlsgenError, match=r"HG053 ac_types: (the simulation did not end within 3 s|.*bad_alloc)"):
+    change(core / "hls" / "hg" / "thresholds.hpp", r"m\.write\(y\);", loop)
+    with pytest.raises(HlsgenError, match=f"HG053 ac_types: {message}"):
         hlsgen.run(core, samples(core, 3), "cpp", allow_changed=True)
 
 
@@ -242,7 +261,7 @@ def test_without_a_compiler(made: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_what_the_build_has_not(made: Path, tmp_path: Path) -> None:
     for call in (
-        lambda: hlsgen.verify(made, ["icarus"]),
+        lambda: hlsgen.verify(made, ["icarus"], progress=pytest.fail),
         lambda: hlsgen.run(made, samples(made, 1), "verilator"),
         lambda: hlsgen.layers(made, samples(made, 1), "icarus"),
     ):

@@ -24,7 +24,7 @@ MODES = {
     Rounding.HALF_DOWN: "round_half_to_zero",
 }
 #: Roundings of ap_fixed. CEIL is FLOOR with another offset, UP is none.
-_AP_MODES = {
+AP_MODES = {
     Rounding.ROUND: "AP_RND_CONV",
     Rounding.FLOOR: "AP_TRN",
     Rounding.DOWN: "AP_TRN_ZERO",
@@ -43,7 +43,7 @@ def shift(found: Shift, table: Array, source: Stream, result: Stream, fraction: 
     overflow = _overflow(found, offset, source.type, result.type)
     roms = {"offset": of_lanes(found.offset, table, signed=True)}
     folds: dict[str, Any] = {"FOLDS": len(table), "ROUNDS": rounds(table, source)}
-    if found.left == 0 and found.mode in _AP_MODES and overflow is not None:
+    if found.left == 0 and found.mode in AP_MODES and overflow is not None:
         bits = IntType(min(-1, *sums), max(0, *sums)).bits
         mode = _ap_mode(found, result.type)
         types = {
@@ -67,7 +67,7 @@ def _ap_mode(found: Shift, result: IntType) -> str:
     if found.shift == 0 or (found.mode == Rounding.DOWN and not result.signed):
         # Nothing is dropped; or what is below zero saturates to zero, however it is rounded.
         return "AP_TRN"
-    return _AP_MODES[found.mode]
+    return AP_MODES[found.mode]
 
 
 def _overflow(found: Shift, offset: Array, source: IntType, result: IntType) -> str | None:

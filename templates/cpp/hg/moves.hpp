@@ -11,8 +11,8 @@
 //             VALUE     pad: every element of the border
 //             BLOCK, BLOCKS  gather: beats of a block that comes in, blocks of a frame
 //             EXTENTS, STRIDES  gather: list<...> of the loops, the outermost first
-// Contract    elements are unchanged. gather has room for two blocks. A beat is read when the block that is sent next
-//             needs it, or in passing, if it is there and there is room for it.
+// Contract    elements are unchanged. gather has room for two blocks, if there are two. A beat is read when the block
+//             that is sent next needs it, or in passing, if it is there and there is room for it.
 #ifndef HG_MOVES_HPP
 #define HG_MOVES_HPP
 
@@ -97,8 +97,8 @@ void pad(hls::stream<vec<T, N> > &s, hls::stream<vec<T, N> > &m) {
 
 template <int BLOCK, int BLOCKS, typename EXTENTS, typename STRIDES, typename T>
 void gather(hls::stream<T> &s, hls::stream<T> &m) {
-    const int loops = EXTENTS::size;
-    T store[2 * BLOCK];
+    const int loops = EXTENTS::size, size = BLOCKS > 1 ? 2 * BLOCK : BLOCK;
+    T store[size];
 #pragma HLS AGGREGATE variable=store
     int counts[loops];
 #pragma HLS ARRAY_PARTITION variable=counts complete
@@ -109,7 +109,7 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
     int taken = 0, free = 0, sent = 0, half = 0, at = 0;  // beats; beats of all blocks that were sent
     while (sent < BLOCK * BLOCKS) {
 #pragma HLS PIPELINE II=1 style=flp
-        const bool sends = taken >= sent + BLOCK, room = taken < sent + 2 * BLOCK;
+        const bool sends = taken >= sent + BLOCK, room = taken < sent + size;
         if (sends) {
             m.write(store[half + at]);
             bool end = true;
@@ -125,12 +125,12 @@ void gather(hls::stream<T> &s, hls::stream<T> &m) {
             }
             if (end) {
                 sent += BLOCK;
-                half = BLOCK - half;
+                half = size - BLOCK - half;
             }
         }
         if (taken < BLOCK * BLOCKS && (!sends || (room && !s.empty()))) {
             store[free] = s.read();
-            free = free == 2 * BLOCK - 1 ? 0 : free + 1;
+            free = free == size - 1 ? 0 : free + 1;
             taken++;
         }
     }
