@@ -267,8 +267,12 @@ class _Task:
             *found[1:],
         ]
         if isinstance(self.steps, str) or self.preference.forced == "float-units":
-            found.append(("float-units", partial(_float_units, f)))
+            found.append(("float-units", partial(_float_units, f) if self.plan is None else _no_float_units_of_two))
         return found
+
+
+def _no_float_units_of_two() -> str:
+    return "float32 units take one tensor"
 
 
 def _float_units(f: StepFunction) -> Realization | str:

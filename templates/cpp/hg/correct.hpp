@@ -1,16 +1,17 @@
 // correct: step functions whose thresholds lie evenly, by a guess that one comparison corrects. No multiplication.
 //
-// Purpose     the high bits of x are its bucket, which has a start and a first code. y = x - start looks the same in all
-//             buckets. The high bits of y are its cell, which holds at most one threshold: its level, in the low bits.
+// Purpose     the high bits of x are its bucket, which has a start and a first code. y = x - start looks the same in
+//             all buckets. The high bits of y are its cell, which holds at most one threshold: its level, in the low
+//             bits.
 //             code = code of the bucket + count of the cell + (level reached, or sure)
 // Parameters  Y_BITS    low bits of y that matter
 //             FRACTION  bits of y behind the point of x
 //             LOW       the code that rest begins with
 //             FOLDS     beats after which the functions of the lanes begin again
 //             ROUNDS    how often a frame goes through them
-// Tables      shape[N][8]: of each lane, coarse and fine (the lowest bits of x and of y that belong to a bucket and to a
-//             cell), bits of the number of a bucket and of a cell, the first and the last x that buckets count, the
-//             count of those beyond, 0
+// Tables      shape[N][8]: of each lane, coarse and fine (the lowest bits of x and of y that belong to a bucket and
+//             to a cell), bits of the number of a bucket and of a cell, the first and the last x that buckets count,
+//             the count of those beyond, 0
 //             start, code[FOLDS][N][buckets]; count, level, sure[FOLDS][N][cells]
 //             rest[FOLDS][N][codes]: the low bits of the threshold behind a code, in units of x
 // Contract    exact integers.
@@ -52,7 +53,9 @@ void correct(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const D (&s
                 const place from = place(place(all) << FRACTION) - place(start[fold][n][bucket]);
                 const int cell = static_cast<int>(place(from >> size).to_int64()) & ((1 << cell_bits) - 1);
                 const place within = from - place(place(from >> size) << size);
-                const int more = below ? 0 : beyond ? static_cast<int>(shape[n][6]) : static_cast<int>(count[fold][n][cell]);
+                const int more = below    ? 0
+                                 : beyond ? static_cast<int>(shape[n][6])
+                                          : static_cast<int>(count[fold][n][cell]);
                 const int guess = static_cast<int>(code[fold][n][bucket]) + more;
                 const int entry = guess < LOW ? 0 : guess - LOW > CODES - 1 ? CODES - 1 : static_cast<int>(guess - LOW);
                 const place threshold = place(level[fold][n][cell]) + place(place(rest[fold][n][entry]) << FRACTION);

@@ -14,11 +14,11 @@
 //             ROUNDS  how often a frame goes through them
 //             BEATS   beats of a frame, where there are no constants
 // Tables      each [FOLDS][N]
-// Contract    IEEE 754 float32: rounding to nearest, ties to even, with subnormal and infinite numbers. NaN is 0x7FC00000
-//             where it is a result, key 0, and the code of low. -0 is below +0 in max and min. f32_round keeps the sign
-//             of zero. Rounding half away and half to zero adds and subtracts 0.5 in float32, as QONNX does. No
-//             operations may be fused or reordered. Floating-point cores that flush subnormal numbers to zero, as
-//             those of many FPGA vendors do, differ for these numbers alone.
+// Contract    IEEE 754 float32: rounding to nearest, ties to even, with subnormal and infinite numbers. NaN is
+//             0x7FC00000 where it is a result, key 0, and the code of low. -0 is below +0 in max and min. f32_round
+//             keeps the sign of zero. Rounding half away and half to zero adds and subtracts 0.5 in float32, as QONNX
+//             does. No operations may be fused or reordered. Floating-point cores that flush subnormal numbers to
+//             zero, as those of many FPGA vendors do, differ for these numbers alone.
 #ifndef HG_FLOAT32_HPP
 #define HG_FLOAT32_HPP
 

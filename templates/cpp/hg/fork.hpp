@@ -2,6 +2,7 @@
 //
 // Purpose     every beat of s goes to all of `takers`.
 // Parameters  BEATS  beats of a frame
+// Contract    every taker gets all beats, unchanged, in their order.
 #ifndef HG_FORK_HPP
 #define HG_FORK_HPP
 

@@ -32,8 +32,13 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
     for (int vector = 0; vector < VECTORS; vector++) {
         for (int fold = 0; fold < ROW_FOLDS * COL_FOLDS; fold++) {
 #pragma HLS PIPELINE II=1 style=flp
-            if (fold < COL_FOLDS) kept[column] = s.read();
-            const vec<X, SIMD> &x = kept[column];
+            vec<X, SIMD> x;
+            if (fold < COL_FOLDS) {
+                x = s.read();
+                if (ROW_FOLDS > 1) kept[column] = x;
+            } else {
+                x = kept[column];
+            }
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 Y sum = column == 0 ? Y(0) : sums[p];

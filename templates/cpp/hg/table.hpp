@@ -1,7 +1,8 @@
 // table: codes from a memory.
 //
 // Purpose     table         of all inputs: the index is the low bits of x
-//             table_window  of the inputs from centre on; those in front of it and behind it take the first or last code
+//             table_window  of the inputs from centre on; those in front of it and behind it take the first or last
+//                           code
 //             table_half    of the inputs from centre on, as table_window; below it the index is the distance of the
 //                           mirror image, centre - x - 1 + EVEN, and the code is TOTAL - entry
 // Parameters  SIZE         entries of a function, a power of two

@@ -57,7 +57,8 @@ void thresholds(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const T 
                 for (int step = STEPS + 1; step > 1;) {
 #pragma HLS UNROLL
                     const int half = step / 2;
-                    if (count + half <= STEPS && (x[n] >= thresholds[fold][n][count + half - 1]) != falls) count += half;
+                    const bool there = count + half <= STEPS;
+                    if (there && (x[n] >= thresholds[fold][n][count + half - 1]) != falls) count += half;
                     step -= half;
                 }
                 y[n] = Y(BASE + count);

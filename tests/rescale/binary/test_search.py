@@ -10,7 +10,9 @@ import chains
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from paths import ROOT
 
+import hlsgen
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Accumulator, Affine, BinaryMap, Encoding, Fixed, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.binary_function import specialize
@@ -456,3 +458,10 @@ def test_trials_name_the_sum() -> None:
     assert {str(plan) for plan in found.plans} >= {"a + 3 b", "{b, a}"}
     assert str(replace(found.plans[0], factors=None, zeros=(3, -2))) == "(a - 3) (b + 2)"
     assert str(replace(found.plans[0], factors=(-1, 0))) == "- a"
+
+
+def test_float32_units_take_one_tensor() -> None:
+    """Asked for by name, they are refused for two tensors, with the reason."""
+    model = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
+    with pytest.raises(HlsgenError, match=r"HG037 residual_quant.*float32 units take one tensor"):
+        hlsgen.check(model, hlsgen.Options(realize={"": "float-units"}))

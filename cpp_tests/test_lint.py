@@ -1,0 +1,68 @@
+"""The library and emitted cores keep the rules of HLS tools; each rule finds what it is about."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hls_lint import complaints
+from paths import ROOT
+
+import hlsgen
+
+HEADERS = sorted((ROOT / "templates" / "cpp" / "hg").glob("*.hpp"))
+GOOD = """template <int N, typename T>
+void copy(hls::stream<T> &s, hls::stream<T> &m) {
+    T kept[N];
+#pragma HLS ARRAY_PARTITION variable=kept complete
+    for (int n = 0; n < N; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        kept[n] = s.read();
+        m.write(kept[n]);
+    }
+}
+"""
+
+
+@pytest.mark.parametrize("path", HEADERS, ids=lambda path: path.name)
+def test_headers(path: object) -> None:
+    text = path.read_text()  # type: ignore[attr-defined]
+    assert complaints(text) == []
+    head = text.split("#ifndef")[0]
+    assert re.match(r"// [\w, ]+[:.]|// [A-Z]", head)
+    assert all(line.startswith("//") for line in head.splitlines())
+    assert "Purpose" in head
+    assert "Contract" in head
+
+
+@pytest.mark.parametrize("options", [{}, {"target_cycles": 64}, {"realize": {"conv2_quant": "float-units"}}], ids=str)
+def test_cores(options: dict[str, object]) -> None:
+    model = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
+    build = hlsgen.check(model, hlsgen.Options(target="hls", **options))
+    for name in ("hls/top.cpp", "hls/top.hpp"):
+        assert complaints(build.files[name].decode()) == []
+
+
+@pytest.mark.parametrize(
+    "before, after, what",
+    [
+        ("T kept[N];", "T *kept = new T[N];", "memory"),
+        ("T kept[N];", "std::vector<T> kept;", "standard library"),
+        ("T kept[N];", "static T kept[N];", "keeps its value"),
+        ("T kept[N];", "T kept[N]; double x;", "double"),
+        ("T kept[N];", "T kept[N]; try { } catch (...) { }", "exceptions"),
+        ("T kept[N];", "T kept[N];" + " " * 120, "columns"),
+        ("T kept[N];", "T kept[N]; // é", "ASCII"),
+        ("m.write(kept[n]);", "m.write(kept[n]); goto end;", "control"),
+        ("m.write(kept[n]);", 'printf("%d", n);', "output"),
+        ("variable=kept", "variable=keep", "nowhere above"),
+        ("II=1 style=flp", "II=2", "directive"),
+        ("for (int n = 0; n < N; n++) {", "for (;;) {", "without an end"),
+        ("for (int n = 0; n < N; n++) {", "while (true) {", "without an end"),
+        ("template <int N, typename T>", "struct base { virtual void run(); };", "at run time"),
+    ],
+)
+def test_rules(before: str, after: str, what: str) -> None:
+    assert complaints(GOOD) == []
+    assert before in GOOD
+    assert any(what in text for text in complaints(GOOD.replace(before, after, 1)))
