@@ -72,6 +72,7 @@ lint: $(VENV)/.stamp-dev
 bench: setup-test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/large_nets.py
+	$(BIN)/python benchmarks/cpp_speed.py
 
 # Size and clock of the workloads of docs/benchmarks.md: Yosys for all, nextpnr for the small ones. Takes an hour.
 bench-hardware: setup-test

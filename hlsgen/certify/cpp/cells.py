@@ -36,8 +36,8 @@ def _weights(call: Call, tables: Tables, *shape: int) -> dict[str, ParameterValu
     table, text = tables.found[call.tables[0]], call.arguments["PRODUCT"]
     if text in ("hg::bipolar", "hg::agreements"):
         mode, bits, signed = 1 if text == "hg::bipolar" else 2, 1, False
-    elif match := re.fullmatch(r"hg::multiply<ap_int<(\d{1,2})>>", text):
-        mode, bits, signed = 0, int(match[1]), True
+    elif text == "hg::multiply":
+        mode, bits, signed = 0, table.bits, True
     else:
         raise broken(call.name, f"its product is {text}.")
     if (table.bits, table.signed) != (bits, signed):

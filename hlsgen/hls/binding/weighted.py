@@ -18,7 +18,7 @@ def product(unit: WeightedUnit) -> tuple[str, IntType, str]:
     match unit.product:
         case Product.INTEGER:
             bits = weight_bits(unit)
-            return f"hg::multiply<ap_int<{bits}> >", int_type(bits, True), f"{bits}-bit weights"
+            return "hg::multiply", int_type(bits, True), f"{bits}-bit weights"
         case Product.BIPOLAR:
             return "hg::bipolar", IntType(0, 1), "bipolar weights"
         case Product.AGREEMENTS:

@@ -2,7 +2,7 @@
 //
 // Purpose     for every window and group, REPEAT beats of PE sums over the kernel: conv over the FOLDS words of SIMD
 //             elements of the group, depthwise over each element of its own.
-// Parameters  PRODUCT   multiply<W>, bipolar or agreements
+// Parameters  PRODUCT   multiply, bipolar or agreements
 //             WINDOW    window<...>
 //             GROUPS, FOLDS, REPEAT, DEPTH  as in windows.hpp; a pixel is GROUPS * FOLDS words
 //             PAD       code of the elements outside of the image

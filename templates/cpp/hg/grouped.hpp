@@ -3,7 +3,7 @@
 // Purpose     of every beat, TAPS taps of PE / ROWS groups of COLUMNS elements, ROWS sums of each group over its
 //             elements of all taps: element c of group g of tap t is at place (t * PE / ROWS + g) * COLUMNS + c.
 //             Beat i uses fold i % FOLDS of the weights.
-// Parameters  PRODUCT   multiply<W>, bipolar or agreements
+// Parameters  PRODUCT   multiply, bipolar or agreements
 //             TAPS, ROWS, COLUMNS  see above; depthwise: one row and column
 //             FOLDS     beats of a window
 //             WINDOWS   windows of a frame, or groups of them that share a beat

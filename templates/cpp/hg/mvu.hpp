@@ -3,7 +3,7 @@
 // Purpose     mvu: every vector is read once, in COL_FOLDS beats, and kept for the ROW_FOLDS groups of PE rows.
 //             mvu_beside: a beat has WINDOWS whole vectors in TAPS pieces: piece t of vector n is at place
 //             t * WINDOWS + n. The sums of one vector come after those of the other.
-// Parameters  PRODUCT    multiply<W>, bipolar or agreements
+// Parameters  PRODUCT    multiply, bipolar or agreements
 //             PE, SIMD   rows and columns that are worked on at once
 //             ROW_FOLDS, COL_FOLDS  groups of them
 //             VECTORS    vectors of a frame

@@ -1,7 +1,7 @@
 // How a unit multiplies codes and weights.
 //
-// Purpose    multiply<W>: any weights, of type W. bipolar: weights of 1 and -1, a bit each. agreements: codes and
-//            weights are bits, and those that are equal are counted.
+// Purpose    multiply: any weights. bipolar: weights of 1 and -1, a bit each. agreements: codes and weights are bits, and
+//            those that are equal are counted.
 // Contract   of(x, w) is exact in the type that it returns.
 #ifndef HG_PRODUCTS_HPP
 #define HG_PRODUCTS_HPP
@@ -10,11 +10,10 @@
 
 namespace hg {
 
-template <typename WEIGHT>
 struct multiply {
     template <typename SUM, typename X, typename W>
     static SUM of(const X &x, const W &w) {
-        return SUM(x * WEIGHT(w));
+        return SUM(x * w);
     }
 };
 
