@@ -52,8 +52,8 @@ def case_of(node: Node, inputs: Sequence[Array], frames: int = 1) -> Case:
     return Case(bind_node(node), inputs, takes, gives, frames, needs(node))
 
 
-def run_cases(folder: Path, cases: Sequence[Case], dialect: str) -> list[list[Array]]:
-    """What each output stream of each case has: int64 (beats, lanes).
+def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> list[list[Array]]:
+    """What each output stream of each case has: int64 (beats, lanes). `exact`: with constants of hardware's types.
 
     Streams seem empty at random, and always while the first frame is on its way. The program ends with an error if a
     process reads what is not there, or leaves something.
@@ -74,7 +74,8 @@ def run_cases(folder: Path, cases: Sequence[Case], dialect: str) -> list[list[Ar
     includes = [flag for path in include_folders(dialect) for flag in ("-isystem", str(path))]
     own = ["-I.", "-Icsim"] + (["-Icsim_ac"] if dialect == "ac" else [])
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
-    flags = [*FLAGS.split(), *SANITIZE.split(), *EXCEPT[dialect], *own, *includes]
+    exact_types = ["-DHG_EXACT"] if exact else []
+    flags = [*FLAGS.split(), *exact_types, *SANITIZE.split(), *EXCEPT[dialect], *own, *includes]
     done = subprocess.run([*compiler, *flags, "cases.cpp", "-o", "cases"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-6000:]
     done = subprocess.run(

@@ -33,9 +33,9 @@ def rescaled(
     return Case(call, [x], [(source, lanes)], [(result, lanes)], 2), codes
 
 
-def check(folder: Path, made: Sequence[tuple[Case, Array]], dialect: str) -> None:
+def check(folder: Path, made: Sequence[tuple[Case, Array]], dialect: str, *, exact: bool = False) -> None:
     """All cases in one program: what each gives is what is expected."""
-    found = run_cases(folder, [case for case, _ in made], dialect)
+    found = run_cases(folder, [case for case, _ in made], dialect, exact=exact)
     for streams, (case, codes) in zip(found, made, strict=True):
         wrong = (streams[0] != codes).nonzero()[0] if streams[0].shape == codes.shape else [0]
         assert len(wrong) == 0, (

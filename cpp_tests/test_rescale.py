@@ -23,7 +23,7 @@ def inputs(source: IntType, lanes: int, folds: int, near: Array | None = None) -
     if source.bits <= 12:
         return every_input(source, lanes, 2 * folds)
     rng = np.random.default_rng(source.bits)
-    x = rng.integers(source.lo, source.hi, (4000, lanes), endpoint=True)
+    x = rng.integers(source.lo, source.hi, (1600, lanes), endpoint=True)
     if near is not None:
         x = np.where(rng.random(x.shape) < 0.7, rng.choice(near.ravel(), x.shape) + rng.integers(-2, 2, x.shape), x)
     return np.clip(x, source.lo, source.hi)
@@ -104,7 +104,7 @@ def test_scale_f32(dialect: str, tmp_path: Path) -> None:
         floats(1, 1, int_type(32, True), 31, 0, 29, 24, 46, 3, -128, 127),
         floats(1, 1, IntType(0, 1), 0, 0, 1, 1, 1, 0, -3, 3),
         floats(2, 3, int_type(40, True), 40, 5, 38, 24, 55, 9, -1000, 1000),
-        floats(2, 4, int_type(12, False), 0, 1, 12, 20, 21, 4, 0, 255),
+        floats(2, 4, int_type(10, False), 0, 1, 11, 20, 20, 4, 0, 255),
         floats(1, 2, int_type(8, True), 20, 0, 16, 24, 44, 0, -(2**15), 2**15 - 1),
         floats(2, 1, int_type(6, False), 3, 31, 40, 24, 60, 2, -4, 5),
         floats(1, 3, int_type(40, False), 5, 0, 25, 23, 26, 21, -(2**21), 2**21 - 1),
@@ -118,15 +118,15 @@ def test_scale_f32(dialect: str, tmp_path: Path) -> None:
 def tied() -> tuple[Case, Array]:
     """All inputs of 12 bits, with scales that make ties in float32: the codes are numpy's."""
     rng = np.random.default_rng(2)
-    scale = ((2 * rng.integers(1, 60, 16) + 1) / (4 * rng.integers(1, 10, 16) + 2)).astype(np.float32)
+    scale = ((2 * rng.integers(1, 60, 8) + 1) / (4 * rng.integers(1, 10, 8) + 2)).astype(np.float32)
     fraction, exponent = np.frexp(scale)
     mantissa = (fraction * np.float32(1 << 24)).astype(np.int64)
     left = exponent.astype(np.int64) - exponent.min()
-    zero = np.zeros(16, np.int64)
+    zero = np.zeros(8, np.int64)
     found = FloatScale(mantissa, left, 24 - int(exponent.min()), zero, zero, 12 + int(left.max()), -9000, 9000)
     source = int_type(12, True)
-    x = every_input(source, 16, 2)
-    case, codes = rescaled(found, np.arange(16)[None], source, int_type(15, True), x)
+    x = every_input(source, 8)
+    case, codes = rescaled(found, np.arange(8)[None], source, int_type(15, True), x)
     product = x.astype(np.float32) * scale
     assert (codes == np.clip(np.rint(product), -9000, 9000)).all()
     exact = np.rint(x * scale.astype(np.float64))

@@ -123,7 +123,7 @@ def core_of(network: Network, top: str, title: str) -> Core:
     for node in made:
         for n, wire in enumerate(node.outputs):
             name = names[node.name] if len(node.outputs) == 1 else f"{names[node.name]}_{n}"
-            channels[wire] = Channel(f"{name}_out", wire, f"{names[node.name]}_t", depths[wire])
+            channels[wire] = Channel(f"{name}_out", wire, f"{names[node.name]}_beat", depths[wire])
 
     def channel(wire: str) -> Channel:
         return channels[renamed.get(wire, wire)]
@@ -144,7 +144,7 @@ def core_of(network: Network, top: str, title: str) -> Core:
 def emit(core: Core, timing: Timing) -> dict[str, str]:
     """Relative path -> text of all files but the test vectors."""
     headers = sorted({part.call.header for part in core.parts} | {"ports"})
-    types = [(f"{part.name}_t", part.node.result) for part in core.parts]
+    types = [(f"{part.name}_beat", part.node.result) for part in core.parts]
     bits = max(core.input.port_bits, core.output.port_bits)
     values = {
         "core": core,

@@ -14,29 +14,32 @@ RESERVED = frozenset(
     float for friend goto if inline int long main mutable namespace new noexcept not not_eq nullptr operator or or_eq
     private protected public register reinterpret_cast return short signed sizeof static static_assert static_cast
     struct switch template this thread_local throw true try typedef typeid typename union unsigned using virtual void
-    volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in out m_axis s_axis""".split()
+    volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in out m_axis s_axis
+    take_frame send_frame stdin stdout stderr errno""".split()
 )
+#: How the names end that are made of that of a process: its stream, its beats, its most common constants.
+_DERIVED = ("", "_out", "_beat", "_weights", "_thresholds", "_table")
 
 
 def identifier(text: str) -> str:
     """The nearest identifier of C++ that no compiler reserves: no two underscores in a row, no underscore in front."""
     name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "layer"
-    if name[0].isdigit() or name in RESERVED or name[0].isupper():
+    if name[0].isdigit() or name in RESERVED or name[0].isupper() or re.fullmatch(r"u?int\d*", name):
         name = f"n_{name}"
     return name
 
 
 def process_names(nodes: Sequence[Node], top: str) -> dict[str, str]:
-    """A name for each node, all different: that of its layer where the node gives the layer's result."""
+    """A name for each node: that of its layer where the node gives the layer's result. What is made of it is different too."""
     found: dict[str, str] = {}
     used = {top}
     for node in nodes:
         named = node.layer if node.layer and node.position >= 0 else node.name
         base = "port" if isinstance(node.unit, Port) else identifier(named)
         name, n = base, 1
-        while name in used:
+        while any(name + end in used for end in _DERIVED):
             n += 1
             name = f"{base}_{n}"
-        used.add(name)
+        used |= {name + end for end in _DERIVED}
         found[node.name] = name
     return found

@@ -11,8 +11,8 @@
 #include <hls_stream.h>
 
 // Constants have their exact type in hardware. C simulation gives them a native type C of the same values: compilers
-// need a thousand times longer for arrays of class types.
-#ifdef __SYNTHESIS__
+// need a thousand times longer for arrays of class types. HG_EXACT asks for the exact type there, too.
+#if defined(__SYNTHESIS__) || defined(HG_EXACT)
 #define HG_ROM(C, T) T
 #else
 #define HG_ROM(C, T) C
