@@ -11,6 +11,7 @@ _PRAGMAS = (
     r"INLINE( off)?",
     r"DATAFLOW disable_start_propagation",
     r"ARRAY_PARTITION variable=\w+ complete( dim=[0-3])?",
+    r"ARRAY_RESHAPE variable=\w+ complete dim=[1-3]",
     r"AGGREGATE variable=\w+",
     r"STREAM variable=\w+ depth=\d+",
     r"DEPENDENCE variable=\w+ type=inter direction=RAW distance=\d+ dependent=true",

@@ -22,8 +22,8 @@ template <typename PRODUCT, typename WINDOW, int GROUPS, int FOLDS, int REPEAT, 
           int SIMD, typename Y, int PE, typename W>
 void conv(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
           const W (&weights)[GROUPS * REPEAT * WINDOW::taps * FOLDS][PE][SIMD]) {
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=2
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=3
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
     const int words = WINDOW::height * WINDOW::width * GROUPS * FOLDS;
     vec<X, SIMD> store[DEPTH];
 #pragma HLS AGGREGATE variable=store
@@ -73,7 +73,7 @@ template <typename PRODUCT, typename WINDOW, int GROUPS, int DEPTH, long long PA
           typename W>
 void depthwise(hls::stream<vec<X, PE> > &s, hls::stream<vec<Y, PE> > &m,
                const W (&weights)[GROUPS * WINDOW::taps][PE]) {
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=2
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
     const int words = WINDOW::height * WINDOW::width * GROUPS;
     vec<X, PE> store[DEPTH];
 #pragma HLS AGGREGATE variable=store

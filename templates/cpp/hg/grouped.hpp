@@ -20,8 +20,8 @@ template <typename PRODUCT, int TAPS, int ROWS, int COLUMNS, int FOLDS, int WIND
           int PE, typename W>
 void grouped(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, PE> > &m,
              const W (&weights)[FOLDS][PE][TAPS * COLUMNS]) {
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=2
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=3
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
     static_assert(IN * ROWS == TAPS * PE * COLUMNS, "a beat has all taps of its groups");
     for (int window = 0; window < WINDOWS; window++) {
         for (int fold = 0; fold < FOLDS; fold++) {

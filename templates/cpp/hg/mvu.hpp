@@ -8,7 +8,8 @@
 //             ROW_FOLDS, COL_FOLDS  groups of them
 //             VECTORS    vectors of a frame
 //             BEATS      beats of a frame
-// Tables      mvu: weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], the groups of columns inside of those of rows.
+// Tables      mvu: weights[ROW_FOLDS * COL_FOLDS][PE][SIMD], the groups of columns inside of those of rows: in hardware
+//             one memory with a word for each fold.
 //             mvu_beside: weights[1][PE][SIMD]
 // Contract    Y holds every sum of a whole row. What is added on the way may wrap, the sum does not.
 #ifndef HG_MVU_HPP
@@ -22,8 +23,8 @@ template <typename PRODUCT, int PE, int SIMD, int ROW_FOLDS, int COL_FOLDS, int 
           typename W>
 void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
          const W (&weights)[ROW_FOLDS * COL_FOLDS][PE][SIMD]) {
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=2
-#pragma HLS ARRAY_PARTITION variable=weights complete dim=3
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
+#pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
     vec<X, SIMD> kept[COL_FOLDS];
 #pragma HLS AGGREGATE variable=kept
     Y sums[PE];

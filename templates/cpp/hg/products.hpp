@@ -1,7 +1,7 @@
 // How a unit multiplies codes and weights.
 //
-// Purpose    multiply: any weights. bipolar: weights of 1 and -1, a bit each. agreements: codes and weights are bits, and
-//            those that are equal are counted.
+// Purpose    multiply: any weights. bipolar: weights of 1 and -1, a bit each. agreements: codes and weights are bits,
+//            and those that are equal are counted.
 // Contract   of(x, w) is exact in the type that it returns.
 #ifndef HG_PRODUCTS_HPP
 #define HG_PRODUCTS_HPP
