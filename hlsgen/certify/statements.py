@@ -76,7 +76,8 @@ _OF_CPP = (
     Statement("cpp-cycles", "The HLS tool schedules the core: its cycles, and that depths of streams suffice, are not proven.", ("cycles", "fifos")),
     Statement("cpp-manifest", "Of manifest.json the C++ needs only the options; without Verilog, nothing else of it is held.", ("manifest.json",)),
     Statement("cpp-other-files", "The test bench, the files for tools and the stand-ins of C simulation are not read.",
-              ("hls/tb/", "hls/csim/", "hls/csim_ac/", "hls/Makefile", "hls/hls_config.cfg", "hls/run_hls.tcl")),
+              ("hls/tb/", "hls/csim/", "hls/csim_ac/", "hls/catapult/", "hls/Makefile", "hls/hls_config.cfg", "hls/run_hls.tcl",
+               "hls/catapult.tcl")),
 )  # fmt: skip
 _ONCE = Statement("read-once", "The frontend alone has read what these nodes say.")
 _ANY_MODEL = Statement(

@@ -20,7 +20,7 @@ from hlsgen.driver.schedule import Progress
 MAX_FILE_BYTES, MAX_MANIFEST_BYTES = 1 << 30, 1 << 28
 #: What running the testbench leaves beside it, and what C simulation and synthesis leave in hls/.
 _LEFT_BY_RUNS = (
-    "tb/sim_build/", "tb/__pycache__/", "hls/csim.exe", "hls/csim_ac.exe", "hls/work", "hls/logs/",
+    "tb/sim_build/", "tb/__pycache__/", "hls/csim.exe", "hls/csim_ac.exe", "hls/csim_catapult.exe", "hls/work", "hls/logs/",
     "hls/vitis_hls.log", "hls/vitis-run", "hls/.Xil/",
 )  # fmt: skip
 #: What is certified beside the files of rtl/.

@@ -19,6 +19,10 @@ from hlsgen.library import headers_used, library_text, render
 #: Words of ap_int that are wider have to be asked for.
 _AP_INT_BITS = 1024
 _COLUMNS = 120
+#: What takes the place of a vendor's headers in C simulation, by folder.
+_STAND_INS = {
+    "csim": ("hls_stream.h", "ap_axi_sdata.h"), "csim_ac": ("ap_int.h", "ap_fixed.h"), "catapult": ("hls_stream.h",),
+}  # fmt: skip
 #: Beats that a stream between two processes holds where no FIFO stands.
 _DEPTH = 2
 
@@ -162,9 +166,10 @@ def emit(core: Core, timing: Timing) -> dict[str, str]:
         "hls/Makefile": render("cpp/Makefile.j2", **values),
         "hls/hls_config.cfg": render("cpp/hls_config.cfg.j2", **values),
         "hls/run_hls.tcl": render("cpp/run_hls.tcl.j2", **values),
+        "hls/catapult.tcl": render("cpp/catapult.tcl.j2", **values),
     }
     files |= {f"hls/hg/{name}": library_text("cpp/hg", name) for name in headers_used({f"{h}.hpp" for h in headers})}
-    for folder, names in (("csim", ("hls_stream.h", "ap_axi_sdata.h")), ("csim_ac", ("ap_int.h", "ap_fixed.h"))):
+    for folder, names in _STAND_INS.items():
         files |= {f"hls/{folder}/{name}": library_text(f"cpp/{folder}", name) for name in names}
     return files
 

@@ -1,0 +1,17 @@
+// The streams of the core in Catapult: ac_channel by another name.
+#ifndef HG_CATAPULT_HLS_STREAM_H
+#define HG_CATAPULT_HLS_STREAM_H
+
+#include <ac_channel.h>
+
+namespace hls {
+
+template <typename T, int DEPTH = 0>
+class stream : public ac_channel<T> {
+public:
+    explicit stream(const char * = "") {}
+};
+
+}  // namespace hls
+
+#endif
