@@ -30,5 +30,7 @@ def test_a_new_unit_needs_all_its_decisions(tmp_path: Path) -> None:
         "verilog/latency.py",
         "verilog/resource_model.py",
         "verilog/binding/units.py",
+        "hls/binding/units.py",
+        "hls/depths.py",
     }, done.stdout + done.stderr
-    assert found.count("cycle_model/units.py") == 4
+    assert found.count("cycle_model/units.py") == 6
