@@ -134,7 +134,7 @@ def _opened(
 def verify(
     directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
     progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False,
-    cut: str | PathLike[str] | None = None, oracle: str = "auto",
+    cut: str | PathLike[str] | None = None, oracle: str = "auto", cosim: bool = False,
 ) -> Verdict:  # fmt: skip
     """Holds a build against its model: its integers, every file, and the hardware in simulation.
 
@@ -144,7 +144,8 @@ def verify(
     the first layer of Verilog that differs, with a test of its own.
 
     oracle: the executor that the ONNX file itself runs in: "qonnx", "onnxruntime", "onnx", "none", or "auto", which
-    takes the one that fits the file if it is installed.
+    takes the one that fits the file if it is installed. cosim: the C++ is synthesized by Vitis, which must be on PATH,
+    and what comes out is simulated with the build's test bench.
     """
     for name in simulators or ():
         if name not in SIMULATORS:
@@ -153,7 +154,7 @@ def verify(
     chosen = simulators_of(found) if simulators is None else simulators
     return verify_build(
         found, Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
-        cut=folder, oracle=oracle,
+        cut=folder, oracle=oracle, cosim=cosim,
     )  # fmt: skip
 
 

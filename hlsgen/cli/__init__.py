@@ -213,6 +213,9 @@ def verify(
         str,
         typer.Option(help="What runs the ONNX file itself: qonnx, onnxruntime, onnx, none, or auto: by its operators."),
     ] = "auto",
+    cosim: Annotated[
+        bool, typer.Option("--cosim", help="Synthesize the C++ by Vitis, and simulate the result; v++ and vitis-run.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation."""
@@ -224,7 +227,15 @@ def verify(
             if seed < 0:
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
             verdict = hlsgen.verify(
-                directory, simulators, frames, seed, watch.text, allow_changed=allow_changed, cut=cut, oracle=oracle
+                directory,
+                simulators,
+                frames,
+                seed,
+                watch.text,
+                allow_changed=allow_changed,
+                cut=cut,
+                oracle=oracle,
+                cosim=cosim,
             )
     except HlsgenError as error:
         raise _stop(error, as_json) from None

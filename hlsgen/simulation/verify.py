@@ -21,6 +21,7 @@ from hlsgen.simulation.simulators import CPP, VERILOG
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 from hlsgen.simulation.verify_cpp import note_on_synthesis, verify_cpp
 from hlsgen.simulation.verify_verilog import verify_verilog
+from hlsgen.simulation.vitis import VITIS, cosimulate, require_vitis
 from hlsgen.testbench.stimuli import stimuli
 
 #: Frames that run in an executor of files, at most.
@@ -41,14 +42,14 @@ def default_frames(build: Build, simulator: str) -> int:
 def verify_build(
     build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
     progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False, cut: Path | None = None,
-    oracle: str = "auto",
+    oracle: str = "auto", cosim: bool = False,
 ) -> Verdict:  # fmt: skip
     """Compares the integers with the model, and with the file in an executor of that name (of `oracles.CHOICES`), and
     files; then simulates the Verilog and the C++ of the build, as the names of `simulators` say.
 
     A quarter of the simulated frames are directed ones. allow_changed: what lies in `directory` is simulated
-    even if files differ. cut: a new folder for the first layer of Verilog that differs. Raises HG040,
-    HG059.
+    even if files differ. cut: a new folder for the first layer of Verilog that differs. cosim: the C++ is synthesized by
+    Vitis and simulated as well. Raises HG040, HG052, HG059.
     """
     if cut is not None:
         check_cut(cut)
@@ -57,6 +58,9 @@ def verify_build(
     check_choice(oracle)
     for simulator in simulators:
         _ = build.cpp if simulator in CPP else build.design  # raises what is missing, before work is done
+    if cosim:
+        _ = build.cpp
+        require_vitis()
     progress("the model, step by step")
     aimed = directed(build.graph, affordable_frames(build.graph), seed)
     model = compare_with_model(build, aimed, seed)
@@ -76,8 +80,10 @@ def verify_build(
             verdicts[simulator] = verify_cpp(build, files, codes, simulator, seed, progress)
         else:
             verdicts[simulator] = verify_verilog(build, files, codes, simulator, seed, progress)
+    if cosim:
+        verdicts[VITIS] = cosimulate(build, files, progress)
     ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
-    notes = [note_on_synthesis()] if set(simulators) & set(CPP) else []
+    notes = [note_on_synthesis()] if set(simulators) & set(CPP) and not cosim else []
     if cut is not None:
         _cut_first(build, files, cut, {name: verdicts[name] for name in verdicts if name in VERILOG}, sent, progress)
     return Verdict(ok, model, file, changed, predicted, verdicts, notes)

@@ -18,9 +18,6 @@ from hlsgen.simulation.cpp_library import CppCore, Simulated
 from hlsgen.simulation.verdict import SimulatorVerdict
 from hlsgen.testbench.stream_codec import pack, unpack
 
-#: Programs of Vitis that take a build as it is.
-_VITIS = ("vitis-run", "vitis_hls")
-
 
 def verify_cpp(
     build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None]
@@ -96,6 +93,5 @@ def _element(layer: str, stream: Stream, order: Array, got: Array, expected: Arr
 
 def note_on_synthesis() -> str:
     """What C simulation with g++ leaves open, in a sentence, and the program that can go on, if it is there."""
-    found = next(filter(shutil.which, _VITIS), None)
-    more = f" {found} is on PATH: DIR/hls has its scripts, hls_config.cfg and run_hls.tcl." if found else ""
+    more = " vitis-run is on PATH: --cosim runs it." if shutil.which("vitis-run") else ""
     return f"C++: C simulation with g++; not synthesized by Vitis.{more}"
