@@ -1,6 +1,6 @@
 """What units cost on FPGAs with tables of six inputs: fitted to Yosys' results for Xilinx 7 series.
 
-Good to about a third for whole networks; good enough to choose between foldings.
+Off by 10 % in the median, by half at most (benchmarks/estimates.py); good enough to choose between foldings.
 """
 
 from __future__ import annotations
