@@ -60,6 +60,7 @@ class Backend:
     `emit`: all files of the target. `load_pieces`: other weights of a unit, in the layer's order, as pieces of 32
     bits in the order in which its memory takes them; None if weights cannot be written at run time.
     `without`: options of a build that it does not have, by the names of their fields, and why.
+    `reserved`: whether a name that is legal otherwise is none for its top level.
     `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
     """
 
@@ -73,3 +74,4 @@ class Backend:
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
     without: Mapping[str, str] = field(default_factory=dict)
+    reserved: Callable[[str], bool] = lambda name: False

@@ -7,12 +7,14 @@ from dataclasses import replace
 from hlsgen.dataflow.backend import Backend
 from hlsgen.diagnostics import fail
 from hlsgen.hls.backend import emit_cpp
+from hlsgen.hls.names import is_reserved
 from hlsgen.hls.prices import PRICES
 from hlsgen.verilog.backend import VERILOG
 
 #: C++ for HLS is planned as Verilog is, but for what quantizers cost. Weights are constants of its text.
 HLS = replace(
     VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None,
+    reserved=is_reserved,
     without={"loadable": "its weights are constants", "reset_active_low": "the HLS tool makes the reset port"},
 )  # fmt: skip
 

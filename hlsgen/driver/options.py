@@ -211,6 +211,9 @@ def check_options(options: Options) -> None:
         text = f"{options.weights!r} with --target {options.target}."
         problems.error("HG040", "--weights", text, f"Supported: {', '.join(legal)}.")
     for name, backend in asked.items():
+        if backend.reserved(options.top):
+            text = f"{options.top!r} means something else in the files of target {name}."
+            problems.error("HG040", "--top", text, "Choose another name.")
         for one in declared(Options):
             if one.name in backend.without and getattr(options, one.name) != one.default:
                 text = f"target {name} does not have it: {backend.without[one.name]}."

@@ -10,7 +10,6 @@ from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_sta
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
 from hlsgen.hls.emit import Core, core_of, emit
-from hlsgen.hls.names import identifier
 
 #: What cycles and estimate of a build say of its C++.
 NOTE = (
@@ -20,7 +19,7 @@ NOTE = (
 
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     """The core in C++, its constants, its test bench, files for tools, and the certificate."""
-    core = core_of(network, identifier(request.top), request.title)
+    core = core_of(network, request.top, request.title)
     files = emit(core, timing)
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
     return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core, note=NOTE)

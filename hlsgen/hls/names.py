@@ -21,10 +21,15 @@ RESERVED = frozenset(
 _DERIVED = ("", "_out", "_beat", "_weights", "_thresholds", "_table")
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a name is taken: by C++, by the headers, or by the file of the constants."""
+    return name in RESERVED or re.fullmatch(r"u?int\d*", name) is not None or name == "weights"
+
+
 def identifier(text: str) -> str:
     """The nearest identifier of C++ that no compiler reserves: no two underscores in a row, no underscore in front."""
     name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "layer"
-    if name[0].isdigit() or name in RESERVED or name[0].isupper() or re.fullmatch(r"u?int\d*", name):
+    if name[0].isdigit() or is_reserved(name) or name[0].isupper():
         name = f"n_{name}"
     return name
 

@@ -19,7 +19,6 @@ from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
-from hlsgen.verilog.render import identifier
 from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, network_cost, node_cost
 from hlsgen.verilog.weight_packing import load_pieces
 
@@ -45,7 +44,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
     """rtl/, the testbench without its vectors, and the certificate."""
     design = elaborate(
         network,
-        identifier(request.top),
+        request.top,
         request.reset_active_low,
         request.title,
         STYLES[request.weights],

@@ -1,8 +1,7 @@
-"""Renders the package's Jinja templates, and writes constants and identifiers as Verilog has them."""
+"""Renders the package's Jinja templates, and writes constants as Verilog has them."""
 
 from __future__ import annotations
 
-import re
 from functools import lru_cache
 
 import jinja2
@@ -20,12 +19,6 @@ def constant(value: Parameter) -> str:
             return f'"{value}"'
         case _:
             return str(value)
-
-
-def identifier(text: str) -> str:
-    """The nearest Verilog identifier."""
-    name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_") or "top"
-    return f"m_{name}" if name[0].isdigit() else name
 
 
 @lru_cache(maxsize=1)

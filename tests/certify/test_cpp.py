@@ -17,6 +17,7 @@ import onnx
 import pytest
 import random_graphs
 from certified import CASES, FIXED, Case, forced
+from paths import ROOT
 
 import hlsgen
 from hlsgen.certify.cpp.cells import KNOWN
@@ -207,6 +208,17 @@ def test_a_constant_that_nothing_uses(core: Path) -> None:
 def test_headers_are_those_that_are_installed(core: Path) -> None:
     for path in (core / "hls" / "hg").iterdir():
         assert path.read_text() == library_text("cpp/hg", path.name)
+
+
+@pytest.mark.parametrize("top", ["Core", "my__core", "_x", "K_1"])
+def test_tops(top: str, tmp_path: Path) -> None:
+    """Whatever name a Verilog module has, the function has it."""
+    model = ROOT / "examples" / "digits" / "digits_mlp.onnx"
+    build = hlsgen.build(model, tmp_path / "core", hlsgen.Options(target="verilog,hls", target_cycles=64, top=top))
+    assert build.tops == {"module": top, "function": top}
+    assert {f"rtl/{top}.v", f"hls/{top}.cpp", f"hls/{top}.hpp", f"hls/tb/{top}_tb.cpp"} <= set(build.files)
+    found = hlsgen.certify(tmp_path / "core")
+    assert found.ok, found.problems
 
 
 def test_both_targets(tmp_path: Path) -> None:

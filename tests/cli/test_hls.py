@@ -57,10 +57,13 @@ def test_check_says_whose_cycles_these_are() -> None:
     assert json.loads(CliRunner().invoke(app, ["check", str(MODEL), "--json"]).stdout)["notes"] == []
 
 
-def test_names_that_c_has_taken(tmp_path: Path) -> None:
-    """A top level or a layer cannot have the name of a program's own function."""
-    text = call("build", MODEL, "--target", "hls", "--top", "main", "-o", tmp_path / "out")
-    assert text.endswith("top function n_main")
+@pytest.mark.parametrize("name", ["main", "namespace", "hls", "int8", "weights", "take_frame"])
+def test_tops_that_cpp_has_taken(name: str, tmp_path: Path) -> None:
+    """Refused: the function, its files and the manifest have the name that was asked for, or there is no build."""
+    text = call("build", MODEL, "--target", "verilog,hls", "--top", name, "-o", tmp_path / "out", code=2)
+    assert f"HG040 --top: '{name}' means something else in the files of target hls." in text
+    assert not (tmp_path / "out").exists()
+    call("build", MODEL, "--top", name, "-o", tmp_path / "out")
 
 
 @pytest.mark.sim
