@@ -19,8 +19,9 @@ NOTE = (
 
 def emit_cpp(network: Network, timing: Timing, request: Request) -> Emitted:
     """The core in C++, its constants, its test bench, files for tools, and the certificate."""
+    del timing  # the HLS tool has a schedule of its own
     core = core_of(network, request.top, request.title)
-    files = emit(core, timing)
+    files = emit(core)
     files["hls/certificate.json"] = _certificate(core, network, dict(request.model), files)
     return Emitted(files, {"function": core.top, "sources": [f"hls/{core.top}.cpp"]}, design=core, note=NOTE)
 

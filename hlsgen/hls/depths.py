@@ -109,6 +109,15 @@ def _containing(stream: Stream, elements: Array) -> Array:
     return np.asarray(group * stream.group_beats + place // stream.lanes + 1)
 
 
+def in_front_of_fifos(nodes: Sequence[Node]) -> dict[str, str]:
+    """Of each stream behind a FIFO the one in front of it: they are one stream of C++, as deep as both."""
+    front: dict[str, str] = {}
+    for node in nodes:
+        if isinstance(node.unit, Fifo):
+            front[node.outputs[0]] = front.get(node.inputs[0], node.inputs[0])
+    return front
+
+
 def room_for_next(node: Node) -> int:
     """Beats that wait in front of a process while it sends again and again what it has read: the next vector, or the
     block of the next frame. Without them the process in front would stand still meanwhile."""
@@ -137,10 +146,7 @@ class _Run:
 
     def __init__(self, nodes: Sequence[Node], depths: Mapping[str, int]) -> None:
         self.depths = dict(depths)
-        front: dict[str, str] = {}  # the stream behind a FIFO is the one in front of it
-        for node in nodes:
-            if isinstance(node.unit, Fifo):
-                front[node.outputs[0]] = front.get(node.inputs[0], node.inputs[0])
+        front = in_front_of_fifos(nodes)
         self.processes: list[_Process] = []
         self.writer: dict[str, _Process] = {}
         self.reader: dict[str, _Process] = {}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Fifo, Node, Stream
 from hlsgen.hls.binary_point import binary_point
 from hlsgen.hls.binding.units import bind_node
-from hlsgen.hls.depths import room_for_next, safe_depths
+from hlsgen.hls.depths import in_front_of_fifos, room_for_next, safe_depths
 from hlsgen.hls.names import process_names
 from hlsgen.hls.process import Process, Rom, spell
 from hlsgen.library import headers_used, library_text, render
@@ -112,15 +112,14 @@ def core_of(network: Network, top: str, title: str) -> Core:
     """Binds every node. FIFOs become depths of the streams in front of them, which are deeper where processes need it."""
     nodes = network.nodes
     names = process_names(nodes, top)
-    renamed: dict[str, str] = {}  # the stream behind a FIFO is the one in front of it
+    front = in_front_of_fifos(nodes)
     depths = {wire: _DEPTH for node in nodes for wire in node.outputs}
     for node in nodes:
-        front = renamed.get(node.inputs[0], node.inputs[0])
+        wire = front.get(node.inputs[0], node.inputs[0])
         if isinstance(node.unit, Fifo):
-            renamed[node.outputs[0]] = front
-            depths[front] += node.unit.depth
-        elif front in depths:
-            depths[front] += room_for_next(node)
+            depths[wire] += node.unit.depth
+        elif wire in depths:
+            depths[wire] += room_for_next(node)
     made = [node for node in nodes[:-1] if not isinstance(node.unit, Fifo)]
     depths = safe_depths(nodes, {wire: depths[wire] for node in made for wire in node.outputs})
     channels: dict[str, Channel] = {}
@@ -130,7 +129,7 @@ def core_of(network: Network, top: str, title: str) -> Core:
             channels[wire] = Channel(f"{name}_out", wire, f"{names[node.name]}_beat", depths[wire])
 
     def channel(wire: str) -> Channel:
-        return channels[renamed.get(wire, wire)]
+        return channels[front.get(wire, wire)]
 
     parts = tuple(
         Part(
@@ -145,14 +144,13 @@ def core_of(network: Network, top: str, title: str) -> Core:
     )  # fmt: skip
 
 
-def emit(core: Core, timing: Timing) -> dict[str, str]:
+def emit(core: Core) -> dict[str, str]:
     """Relative path -> text of all files but the test vectors."""
     headers = sorted({part.call.header for part in core.parts} | {"ports"})
     types = [(f"{part.name}_beat", part.node.result) for part in core.parts]
     bits = max(core.input.port_bits, core.output.port_bits)
     values = {
         "core": core,
-        "timing": timing,
         "headers": headers,
         "types": [(core.first.type, core.input), *types],
         "wide": -(-bits // 1024) * 1024 if bits > _AP_INT_BITS else 0,
@@ -215,6 +213,4 @@ def _literal(value: float) -> str:
             return "NAN" if np.isnan(value) else "INFINITY" if value > 0 else "-INFINITY"
         text = np.format_float_scientific(np.float32(value), unique=True)
         return f"{text}f"
-    if value == -(1 << 63):
-        return "(-9223372036854775807LL - 1)"
     return f"{value}LL" if abs(value) >= 1 << 31 else str(value)

@@ -198,6 +198,36 @@ def test_its_files_are_what_is_emitted(name: str, change: Callable[[str], str], 
     assert problems(core) != []
 
 
+@pytest.mark.parametrize(
+    "build, name, pattern",
+    [
+        ("product of float32", "top.cpp", r"(\d+)( /\* (?:U_BITS|M_BITS|MOST_LEFT|SHIFT|FOLDS) \*/)"),
+        ("correct", "weights.hpp", r"_shape\[\d+\]\[8\] =\n    \{\{"),
+        ("correct", "top.cpp", r"(\d+)( /\* (?:Y_BITS|FRACTION|FOLDS) \*/)"),
+        ("shift up", "top.cpp", r"(\d+)( /\* (?:LEFT|SHIFT|FOLDS) \*/)"),
+        ("scale half up", "top.cpp", r"(\d+)( /\* (?:SHIFT|FOLDS) \*/)"),
+        ("half a table", "top.cpp", r"(\d+)( /\* (?:SIZE|FOLDS) \*/)"),
+        ("rank", "top.cpp", r"(\d+)( /\* (?:LEVELS|LOW|BEATS) \*/)"),
+        ("float", "top.cpp", r"(\d+)( /\* (?:SHIFT|M_BITS|FOLDS) \*/)"),
+        ("padded", "top.cpp", r"(\d+)( /\* (?:HEIGHT|KH|OUT_W|ROWS|COLUMNS|FOLDS|PE) \*/)"),
+        ("padded, small", "top.cpp", r"(\d+)( /\* (?:HEIGHT|KH|OUT_W|GROUPS|REPEAT|FOLDS|VECTORS) \*/)"),
+        ("moved", "top.cpp", r"(\d+)( /\* (?:TOP|BLOCK|BLOCKS|WORDS|BEATS) \*/)"),
+    ],
+)
+def test_huge_numbers(build: str, name: str, pattern: str, tmp_path: Path) -> None:
+    """Ask for no memory: each is refused."""
+    core = made(build, tmp_path)
+    path = core / "hls" / name
+    text = path.read_text()
+    matches = list(re.finditer(pattern, text))
+    assert matches
+    for match in matches:
+        at, end = match.span(1) if match.lastindex else (match.end(), match.end() + 1)
+        for huge in ("999999999", "99999999999999999"):
+            path.write_text(text[:at] + huge + text[end:])
+            assert problems(core) != [], match[0]
+
+
 def test_a_constant_that_nothing_uses(core: Path) -> None:
     path = core / "hls" / "weights.hpp"
     more = "static const HG_ROM(signed char, ap_int<2>) more[1] =\n    {1};\n"

@@ -10,7 +10,7 @@ from hlsgen.certify.cpp.codes import CODES, takes_tables
 from hlsgen.certify.cpp.core_text import Call
 from hlsgen.certify.cpp.floats import FLOATS
 from hlsgen.certify.cpp.lookups import LOOKUPS
-from hlsgen.certify.cpp.process import Process, instance, sized
+from hlsgen.certify.cpp.meaning import Meaning, instance, sized
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.cpp.tokens import Beats
 from hlsgen.certify.netlist_reader import ParameterValue, SizedConstant, broken
@@ -18,7 +18,7 @@ from hlsgen.certify.netlist_reader import ParameterValue, SizedConstant, broken
 _GEOMETRY = ("HEIGHT", "WIDTH", "KH", "KW", "SH", "SW", "DH", "DW", "PT", "PL", "OUT_H", "OUT_W")
 
 
-def process_of(call: Call, tables: Tables) -> Process:
+def meaning_of(call: Call, tables: Tables) -> Meaning:
     """The instance that a call stands for. Raises HG055 if the function is unknown, or its arguments are."""
     known = KNOWN.get(call.function)
     if known is None:
@@ -56,7 +56,7 @@ def _lanes(call: Call, taken: int, sent: int) -> None:
         )
 
 
-def _mvu(call: Call, tables: Tables) -> Process:
+def _mvu(call: Call, tables: Tables) -> Meaning:
     call.only("PRODUCT PE SIMD ROW_FOLDS COL_FOLDS VECTORS")
     pe, simd, rows, columns = (call.number(n, 1) for n in ("PE", "SIMD", "ROW_FOLDS", "COL_FOLDS"))
     _lanes(call, simd, pe)
@@ -65,7 +65,7 @@ def _mvu(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_mvu", beats, SIMD=simd, PE=pe, COL_FOLDS=columns, ROW_FOLDS=rows, EVERY=1, **found)
 
 
-def _mvu_beside(call: Call, tables: Tables) -> Process:
+def _mvu_beside(call: Call, tables: Tables) -> Meaning:
     call.only("PRODUCT WINDOWS TAPS PE SIMD BEATS")
     windows, taps, pe, simd = (call.number(n, 1) for n in ("WINDOWS", "TAPS", "PE", "SIMD"))
     _lanes(call, windows * simd, windows * pe)
@@ -75,7 +75,7 @@ def _mvu_beside(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_mvu", beats, SIMD=simd, PE=pe, COL_FOLDS=1, ROW_FOLDS=1, EVERY=1, **found, **several)
 
 
-def _grouped(call: Call, tables: Tables) -> Process:
+def _grouped(call: Call, tables: Tables) -> Meaning:
     call.only("PRODUCT TAPS ROWS COLUMNS FOLDS WINDOWS")
     taps, rows, columns, folds = (call.number(n, 1) for n in ("TAPS", "ROWS", "COLUMNS", "FOLDS"))
     pe = call.gives[0].lanes
@@ -107,7 +107,7 @@ def _pad(call: Call) -> SizedConstant:
     return sized(taken.bits, pad)
 
 
-def _conv(call: Call, tables: Tables) -> Process:
+def _conv(call: Call, tables: Tables) -> Meaning:
     call.only("PRODUCT WINDOW GROUPS FOLDS REPEAT DEPTH PAD")
     place = _window(call)
     groups, folds, repeat, depth = (call.number(n, 1) for n in ("GROUPS", "FOLDS", "REPEAT", "DEPTH"))
@@ -120,7 +120,7 @@ def _conv(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _depthwise(call: Call, tables: Tables) -> Process:
+def _depthwise(call: Call, tables: Tables) -> Meaning:
     call.only("PRODUCT WINDOW GROUPS DEPTH PAD")
     place, groups, pe = _window(call), call.number("GROUPS", 1), call.gives[0].lanes
     _lanes(call, pe, pe)
@@ -132,7 +132,7 @@ def _depthwise(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _sliding(call: Call, tables: Tables) -> Process:
+def _sliding(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("WINDOW FOLDS ROWS COLUMNS PAD PIXELS WINDOWS")
     takes_tables(call, "")
@@ -167,7 +167,7 @@ def _reduction(call: Call) -> dict[str, ParameterValue]:
     }  # fmt: skip
 
 
-def _pool(call: Call, tables: Tables) -> Process:
+def _pool(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("REDUCE WINDOW GROUPS DEPTH PAD")
     place, groups = _window(call), call.number("GROUPS", 1)
@@ -178,7 +178,7 @@ def _pool(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _reduce(call: Call, tables: Tables) -> Process:
+def _reduce(call: Call, tables: Tables) -> Meaning:
     del tables
     names = ("HEIGHT", "WIDTH", "KH", "KW", "OUT_H", "OUT_W", "FOLDS")
     call.only(f"REDUCE {' '.join(names)}")
@@ -188,7 +188,7 @@ def _reduce(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_reduce", beats, **values, **_reduction(call))
 
 
-def _pool_tree(call: Call, tables: Tables) -> Process:
+def _pool_tree(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("REDUCE TAPS BEATS")
     taps = call.number("TAPS", 1)
@@ -206,7 +206,7 @@ def _same(call: Call, taken: list[Beats], sent: Beats) -> None:
     takes_tables(call, "")
 
 
-def _regroup(call: Call, tables: Tables) -> Process:
+def _regroup(call: Call, tables: Tables) -> Meaning:
     """widen, narrow, gearbox."""
     del tables
     taken, sent, gearbox = call.takes[0], call.gives[0], call.function == "hg::gearbox"
@@ -235,7 +235,7 @@ def _regroup(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _fork(call: Call, tables: Tables) -> Process:
+def _fork(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("BEATS")
     taken = call.takes[0]
@@ -256,7 +256,7 @@ def _packed(values: list[int]) -> SizedConstant:
     return SizedConstant(32 * len(values), sum(value << (32 * n) for n, value in enumerate(values)))
 
 
-def _pick(call: Call, tables: Tables) -> Process:
+def _pick(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("PLACES BEATS")
     taken, sent, places = call.takes[0], call.gives[0], _list(call, "PLACES")
@@ -267,7 +267,7 @@ def _pick(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _take(call: Call, tables: Tables) -> Process:
+def _take(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("ROWS COLUMNS FOLDS BEATS")
     taken = call.takes[0]
@@ -283,7 +283,7 @@ def _take(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_take", (call.number("BEATS", 1),), **found)
 
 
-def _border(call: Call, tables: Tables) -> Process:
+def _border(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("HEIGHT WIDTH WORDS TOP LEFT BOTTOM RIGHT VALUE")
     taken, value = call.takes[0], call.number("VALUE", -(1 << 62))
@@ -299,7 +299,7 @@ def _border(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _gather(call: Call, tables: Tables) -> Process:
+def _gather(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("BLOCK BLOCKS EXTENTS STRIDES")
     taken, extents, strides = call.takes[0], _list(call, "EXTENTS"), _list(call, "STRIDES")
@@ -319,7 +319,7 @@ def _sides(call: Call) -> dict[str, ParameterValue]:
     return {"A_SIGNED": int(a.signed), "B_SIGNED": int(b.signed)}
 
 
-def _concat(call: Call, tables: Tables) -> Process:
+def _concat(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("BEATS_A BEATS_B TURNS")
     (a, b), sent = call.takes, call.gives[0]
@@ -332,7 +332,7 @@ def _concat(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _beside(call: Call, tables: Tables) -> Process:
+def _beside(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("LANES_A LANES_B PIXELS BEATS")
     (a, b), sent, beats = call.takes, call.gives[0], call.number("BEATS", 1)
@@ -344,10 +344,10 @@ def _beside(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _join(mode: int) -> Callable[[Call, Tables], Process]:
+def _join(mode: int) -> Callable[[Call, Tables], Meaning]:
     """join_sum, join_product, join_pair."""
 
-    def made(call: Call, tables: Tables) -> Process:
+    def made(call: Call, tables: Tables) -> Meaning:
         del tables
         names = (("FA", "FB"), ("ZA", "ZB"), ())[mode]
         call.only(" ".join(("FACTOR", *names, "BEATS") if names else ("BEATS",)))
@@ -369,7 +369,7 @@ def _join(mode: int) -> Callable[[Call, Tables], Process]:
     return made
 
 
-def _argmax(call: Call, tables: Tables) -> Process:
+def _argmax(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("BEATS VECTORS")
     taken, beats = call.takes[0], call.number("BEATS", 1)
@@ -381,7 +381,7 @@ def _argmax(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-KNOWN: dict[str, Callable[[Call, Tables], Process]] = {
+KNOWN: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::mvu": _mvu, "hg::mvu_beside": _mvu_beside, "hg::grouped": _grouped, "hg::conv": _conv,
     "hg::depthwise": _depthwise, "hg::sliding": _sliding, "hg::pool": _pool, "hg::reduce": _reduce,
     "hg::pool_tree": _pool_tree, "hg::widen": _regroup, "hg::narrow": _regroup, "hg::gearbox": _regroup, "hg::fork": _fork,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from hlsgen.certify.cpp.core_text import Call
-from hlsgen.certify.cpp.process import Process, instance, sized
+from hlsgen.certify.cpp.meaning import Meaning, instance, sized
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, broken
 from hlsgen.numerics.fixed import Array, IntType
@@ -91,7 +91,7 @@ def _sums(call: Call, x: IntType, factor: Array, *addends: Array) -> list[int]:
     ]
 
 
-def _steps(call: Call, tables: Tables) -> Process:
+def _steps(call: Call, tables: Tables) -> Meaning:
     """thresholds and compare: the code counts comparisons, one after the other or all at once."""
     call.only("STEPS FOLDS ROUNDS BASE")
     lanes, x, ends = ends_of(call)
@@ -115,7 +115,7 @@ def _steps(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _shift(call: Call, tables: Tables) -> Process:
+def _shift(call: Call, tables: Tables) -> Meaning:
     call.only("SUM MODE LEFT SHIFT LOW HIGH FOLDS ROUNDS")
     lanes, x, ends = ends_of(call)
     folds, beats = folds_of(call)
@@ -150,7 +150,7 @@ _SUM = re.compile(r"ap_fixed<(\d{1,2}),(-?\d{1,3})>")
 _RESULT = re.compile(r"ap_(u?)fixed<(\d{1,2}),(-?\d{1,3}),(AP_\w+),(AP_SAT|AP_SAT_SYM)>")
 
 
-def _quantize(call: Call, tables: Tables) -> Process:
+def _quantize(call: Call, tables: Tables) -> Meaning:
     """An assignment of ap_fixed numbers: hg_shift with the same rounding and the bounds of the type."""
     plain = not call.tables
     call.only("SUM RESULT BEATS" if plain else "SUM RESULT FOLDS ROUNDS")
@@ -178,10 +178,10 @@ def _quantize(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _scale(ends_: str) -> Callable[[Call, Tables], Process]:
+def _scale(ends_: str) -> Callable[[Call, Tables], Meaning]:
     """The functions of scale.hpp, by what they take behind multiplier and addend."""
 
-    def made(call: Call, tables: Tables) -> Process:
+    def made(call: Call, tables: Tables) -> Meaning:
         call.only("SUM SHIFT LOW HIGH FOLDS ROUNDS")
         lanes, x, ends = ends_of(call)
         folds, beats = folds_of(call)
@@ -219,7 +219,7 @@ def _scale(ends_: str) -> Callable[[Call, Tables], Process]:
     return made
 
 
-def _scale_f32(call: Call, tables: Tables) -> Process:
+def _scale_f32(call: Call, tables: Tables) -> Meaning:
     call.only("SUM CODE U_BITS M_BITS MOST_LEFT SHIFT LOW HIGH FOLDS ROUNDS")
     lanes, x, ends = ends_of(call)
     folds, beats = folds_of(call)
@@ -227,6 +227,8 @@ def _scale_f32(call: Call, tables: Tables) -> Process:
     takes_tables(call, " ".join(names))
     mantissa, left, offset, zero = (tables.array(call, end, folds, lanes) for end in names)
     bits, m_bits, most, shift = (call.number(n) for n in ("U_BITS", "M_BITS", "MOST_LEFT", "SHIFT"))
+    if not 1 <= min(bits, m_bits) <= max(bits, m_bits) <= _MOST_BITS:
+        raise broken(call.name, f"U_BITS and M_BITS are {bits} and {m_bits}, 1 to {_MOST_BITS} in its model.")
     if (
         min(mantissa.min(), left.min()) < 0
         or int(mantissa.max()) >> m_bits
@@ -248,7 +250,7 @@ def _scale_f32(call: Call, tables: Tables) -> Process:
 
 
 #: Name of a function -> the instance that a call of it stands for.
-CODES: dict[str, Callable[[Call, Tables], Process]] = {
+CODES: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::thresholds": _steps, "hg::compare": _steps, "hg::shift": _shift, "hg::quantize": _quantize,
     "hg::scale": _scale(""), "hg::scale_nearest": _scale("odd"), "hg::scale_sides": _scale("centre below"),
     "hg::scale_mirrored": _scale(""), "hg::scale_f32": _scale_f32,

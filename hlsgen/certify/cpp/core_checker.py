@@ -10,10 +10,10 @@ from typing import Any
 from hlsgen.certify import schema
 from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.cpp.cells import process_of
+from hlsgen.certify.cpp.cells import meaning_of
 from hlsgen.certify.cpp.constants import read_constants
 from hlsgen.certify.cpp.core_text import CoreText, read_core
-from hlsgen.certify.cpp.process import Process
+from hlsgen.certify.cpp.meaning import Meaning
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
@@ -33,11 +33,11 @@ _OWN = ("{top}.cpp", "{top}.hpp", "weights.hpp")
 class CppChecker(Checker):
     """The same walk; and every process takes as many beats a frame as its arguments say."""
 
-    processes: dict[str, Process]
+    meanings: dict[str, Meaning]
 
     def _taken(self, cell: Cell, names: list[str]) -> list[StreamContents]:
         found = super()._taken(cell, names)
-        wanted = self.processes[cell.name].beats
+        wanted = self.meanings[cell.name].beats
         if tuple(stream.beats for stream in found) != wanted:
             raise broken(cell.name, f"takes {wanted} beats a frame; there are {[s.beats for s in found]}.")
         return found
@@ -124,18 +124,18 @@ def open_core(
     core = read_core(folder, top)
     constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
     tables = Tables(folder, constants)
-    processes = {name: process_of(call, tables) for name, call in core.calls.items()}
+    meanings = {name: meaning_of(call, tables) for name, call in core.calls.items()}
     ends = _end(core, "take_frame"), _end(core, "send_frame")
-    processes["send_frame"] = Process(ends[1], (ends[1].number("BEATS", 1),))
+    meanings["send_frame"] = Meaning(ends[1], (ends[1].number("BEATS", 1),))
     netlist = Netlist(
-        {name: processes[name].cell for name in core.calls},
+        {name: meanings[name].cell for name in core.calls},
         {name: core.links[name][0] for name in core.calls},
         {name: core.links[name][1] for name in core.calls},
         {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
         *ends, core.links["take_frame"][1][0], core.links["send_frame"][0][0],
     )  # fmt: skip
     checker = CppChecker(graph, layout, netlist, tables, entries, top)
-    checker.processes = processes
+    checker.meanings = meanings
     return checker, tables, core
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from hlsgen.certify.cpp.codes import bits_of, ends_of, folds_of, holds, mode_of, takes_tables
 from hlsgen.certify.cpp.core_text import Call
-from hlsgen.certify.cpp.process import Process, instance
+from hlsgen.certify.cpp.meaning import Meaning, instance
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.numerics.fixed import Array
@@ -37,7 +37,7 @@ def _float_output(call: Call) -> None:
         raise broken(call.name, f"{call.function} sends 32 bits, not {sent.bits}.")
 
 
-def _key(call: Call, tables: Tables) -> Process:
+def _key(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("BEATS")
     takes_tables(call, "")
@@ -45,7 +45,7 @@ def _key(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_float_key", (call.number("BEATS", 1),), LANES=_float_input(call))
 
 
-def _unit(call: Call, tables: Tables) -> Process:
+def _unit(call: Call, tables: Tables) -> Meaning:
     call.only("OP FOLDS ROUNDS")
     takes_tables(call, "constant")
     lanes, (folds, beats) = _float_input(call), folds_of(call)
@@ -57,7 +57,7 @@ def _unit(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_f32_unit", beats, OP=_OPERATIONS.index(op), LANES=lanes, FOLDS=folds, FILE=file)
 
 
-def _round(call: Call, tables: Tables) -> Process:
+def _round(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("MODE BEATS")
     takes_tables(call, "")
@@ -66,7 +66,7 @@ def _round(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_f32_round_unit", beats, MODE=mode_of(call), LANES=_float_input(call))
 
 
-def _decode(call: Call, tables: Tables) -> Process:
+def _decode(call: Call, tables: Tables) -> Meaning:
     """f32_decode; and f32_convert, whose scale is a power of two, so that only the conversion rounds."""
     plain = call.function == "hg::f32_convert"
     call.only("SUM SHIFT FOLDS ROUNDS" if plain else "SUM SHIFT M_BITS FOLDS ROUNDS")
@@ -96,7 +96,7 @@ def _decode(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _encode(call: Call, tables: Tables) -> Process:
+def _encode(call: Call, tables: Tables) -> Meaning:
     call.only("MODE FOLDS ROUNDS")
     takes_tables(call, "low high")
     lanes, (folds, beats), sent = _float_input(call), folds_of(call), call.gives[0]
@@ -112,7 +112,7 @@ def _encode(call: Call, tables: Tables) -> Process:
     )  # fmt: skip
 
 
-def _sign(call: Call, tables: Tables) -> Process:
+def _sign(call: Call, tables: Tables) -> Meaning:
     call.only("BEATS")
     takes_tables(call, "")
     lanes, sent = _float_input(call), call.gives[0]
@@ -124,7 +124,7 @@ def _sign(call: Call, tables: Tables) -> Process:
 
 
 #: Name of a function -> the instance that a call of it stands for.
-FLOATS: dict[str, Callable[[Call, Tables], Process]] = {
+FLOATS: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::float_key": _key, "hg::f32_unit": _unit, "hg::f32_round": _round, "hg::f32_convert": _decode,
     "hg::f32_decode": _decode, "hg::f32_encode": _encode, "hg::f32_sign": _sign,
 }  # fmt: skip

@@ -8,16 +8,16 @@ import numpy as np
 
 from hlsgen.certify.cpp.codes import bits_of, bounds_of, ends_of, folds_of, holds, mode_of, takes_tables
 from hlsgen.certify.cpp.core_text import Call
-from hlsgen.certify.cpp.process import Process, instance, sized
+from hlsgen.certify.cpp.meaning import Meaning, instance, sized
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, SizedConstant, broken
 from hlsgen.numerics.fixed import Array
 
 
-def _table(mode: int) -> Callable[[Call, Tables], Process]:
+def _table(mode: int) -> Callable[[Call, Tables], Meaning]:
     """The functions of table.hpp, by the number of their mode in hg_table."""
 
-    def made(call: Call, tables: Tables) -> Process:
+    def made(call: Call, tables: Tables) -> Meaning:
         call.only("SIZE FOLDS ROUNDS EVEN TOTAL" if mode == 2 else "SIZE FOLDS ROUNDS")
         lanes, x, ends = ends_of(call)
         folds, beats = folds_of(call)
@@ -47,7 +47,7 @@ def _table(mode: int) -> Callable[[Call, Tables], Process]:
     return made
 
 
-def _rank(call: Call, tables: Tables) -> Process:
+def _rank(call: Call, tables: Tables) -> Meaning:
     call.only("LEVELS LOW BEATS")
     lanes, x, ends = ends_of(call)
     takes_tables(call, "bits tables")
@@ -82,7 +82,7 @@ def _packed(values: list[int], bits: int) -> SizedConstant:
     return SizedConstant(len(values) * bits, sum((value & mask) << (bits * n) for n, value in enumerate(values)))
 
 
-def _correct(call: Call, tables: Tables) -> Process:
+def _correct(call: Call, tables: Tables) -> Meaning:
     call.only("Y_BITS FRACTION LOW FOLDS ROUNDS")
     lanes, x, ends = ends_of(call)
     folds, beats = folds_of(call)
@@ -98,14 +98,26 @@ def _correct(call: Call, tables: Tables) -> Process:
     )
     coarse, fine, buckets, cells, first, last, above, zero = shape.T
     size = fine + fraction
-    wrong = (
-        zero.any(), min(map(int, (coarse.min(), fine.min(), buckets.min(), cells.min(), above.min(), count.min()))) < 0,
-        int((size + cells).max()) > y_bits, y_bits > 60, sent.bits > 16, max(int(buckets.max()), int(cells.max())) > 16,
-        not np.isin(sure, (0, 1)).all(), rest.min() < 0, level.min() < 0,
-        first.min() < x.lo, last.max() > x.hi, (1 << int(buckets.max())) > code.shape[2], (1 << int(cells.max())) > count.shape[2],
-    )  # fmt: skip
-    if any(wrong):
-        raise broken(call.name, f"its shapes are beyond its model: {[n for n, bad in enumerate(wrong) if bad]}.")
+    wrong = {
+        "a shape ends with another number than 0": zero.any(),
+        "a shape, count, level or rest is negative": min(
+            int(part.min()) for part in (coarse, fine, buckets, cells, above, count, level, rest)
+        ) < 0,
+        "Y_BITS is less than the bits of a cell and of its number, or more than 60": not (
+            int((size + cells).max()) <= y_bits <= 60
+        ),
+        "a code, or a number of buckets or cells, has more than 16 bits": max(
+            sent.bits, int(buckets.max()), int(cells.max())
+        ) > 16,
+        "sure is another number than 0 and 1": not np.isin(sure, (0, 1)).all(),
+        "the first or the last x that buckets count is no input": first.min() < x.lo or last.max() > x.hi,
+        "a lane has more buckets or cells than its tables": (
+            int(buckets.max()) >= code.shape[2].bit_length() or int(cells.max()) >= count.shape[2].bit_length()
+        ),
+    }  # fmt: skip
+    for what, found in wrong.items():
+        if found:
+            raise broken(call.name, f"{what}.")
     counted = max(int(count.max()), int(above.max())).bit_length() or 1
     rest_bits = int(rest.max()).bit_length()
     finer = ((1 << rest_bits) - 1) << fraction
@@ -148,7 +160,7 @@ def _pair(call: Call) -> dict[str, ParameterValue]:
     return {"LANES": lanes}
 
 
-def _pair_add(call: Call, tables: Tables) -> Process:
+def _pair_add(call: Call, tables: Tables) -> Meaning:
     del tables
     call.only("ZP0 ZP1 ZPO S0 S1 SO SHIFT BEATS")
     own, sent = _pair(call), call.gives[0]
@@ -163,8 +175,8 @@ def _pair_add(call: Call, tables: Tables) -> Process:
     return instance(call, "hg_pair_add", (call.number("BEATS", 1),), **own)
 
 
-def _pair_scale(product: bool) -> Callable[[Call, Tables], Process]:
-    def made(call: Call, tables: Tables) -> Process:
+def _pair_scale(product: bool) -> Callable[[Call, Tables], Meaning]:
+    def made(call: Call, tables: Tables) -> Meaning:
         del tables
         call.only(f"A SUM {'ZA ZB FIRST' if product else 'FIRST SECOND'} OFFSET MODE SHIFT LOW HIGH BEATS")
         own, sent, least = _pair(call), call.gives[0], -(1 << 60)
@@ -205,7 +217,7 @@ def _pair_scale(product: bool) -> Callable[[Call, Tables], Process]:
 
 
 #: Name of a function -> the instance that a call of it stands for.
-LOOKUPS: dict[str, Callable[[Call, Tables], Process]] = {
+LOOKUPS: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::table": _table(0), "hg::table_window": _table(1), "hg::table_half": _table(2), "hg::rank": _rank,
     "hg::correct": _correct, "hg::pair_add": _pair_add, "hg::pair_scale": _pair_scale(False),
     "hg::pair_scale_product": _pair_scale(True),

@@ -9,16 +9,16 @@ from hlsgen.certify.netlist_reader import Cell, ParameterValue, SizedConstant
 
 
 @dataclass(frozen=True)
-class Process:
+class Meaning:
     """A process as an instance. `beats`: of each stream that it takes, in a frame."""
 
     cell: Cell
     beats: tuple[int, ...]
 
 
-def instance(call: Call, module: str, beats: tuple[int, ...], **parameters: ParameterValue) -> Process:
+def instance(call: Call, module: str, beats: tuple[int, ...], **parameters: ParameterValue) -> Meaning:
     """The instance that a call stands for."""
-    return Process(Cell(module, call.name, parameters, {}), beats)
+    return Meaning(Cell(module, call.name, parameters, {}), beats)
 
 
 def sized(bits: int, value: int) -> SizedConstant:
