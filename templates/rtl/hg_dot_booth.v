@@ -33,16 +33,16 @@ module hg_dot_booth #(
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
-    // Of four elements the last two are needed one cycle later.
-    wire [SIMD*X_W-1:0] x_now;
-    wire [SIMD*W_W-1:0] w_now;
     wire [DIGITS*S_W-1:0] totals;
     genvar d, g, i;
     generate
+        // Of four elements the last two are needed one cycle later.
         for (i = 0; i < SIMD; i = i + 1) begin : element
+            wire [X_W-1:0] x_now;
+            wire [W_W-1:0] w_now;
             if (i % 4 < 2) begin : early
-                assign x_now[i*X_W +: X_W] = x[i*X_W +: X_W];
-                assign w_now[i*W_W +: W_W] = w[i*W_W +: W_W];
+                assign x_now = x[i*X_W +: X_W];
+                assign w_now = w[i*W_W +: W_W];
             end else begin : late
                 reg [X_W-1:0] x_reg;
                 reg [W_W-1:0] w_reg;
@@ -50,8 +50,8 @@ module hg_dot_booth #(
                     x_reg <= x[i*X_W +: X_W];
                     w_reg <= w[i*W_W +: W_W];
                 end
-                assign x_now[i*X_W +: X_W] = x_reg;
-                assign w_now[i*W_W +: W_W] = w_reg;
+                assign x_now = x_reg;
+                assign w_now = w_reg;
             end
         end
         for (d = 0; d < DIGITS; d = d + 1) begin : digit
@@ -66,8 +66,8 @@ module hg_dot_booth #(
                 for (i = 0; i < COUNT; i = i + 1) begin : row
                     // Bits of the sum up to here.
                     localparam integer W = (i == 0) ? T_W : (i == 1) ? T_W + 1 : P_W;
-                    wire [X_W-1:0] xi   = x_now[(4*g+i)*X_W +: X_W];
-                    wire [W_W-1:0] wi   = w_now[(4*g+i)*W_W +: W_W];
+                    wire [X_W-1:0] xi   = element[4*g+i].x_now;
+                    wire [W_W-1:0] wi   = element[4*g+i].w_now;
                     wire [W_W+2:0] rest = {{2{wi[W_W-1]}}, wi, 1'b0} >> (2 * d);
                     wire           sign = (X_SIGNED != 0) && xi[X_W-1];
                     wire           one  = (W_W == 1) || (rest[1] ^ rest[0]);

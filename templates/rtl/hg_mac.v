@@ -76,25 +76,25 @@ module hg_mac #(
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
+    // As whole vectors: simulators look at all of a vector for each part that is assigned by itself.
     reg  [X_ALL*X_W-1:0]   x_reg;
-    wire [PE*SIMD*V_W-1:0] w_now;
+    wire [PE*SIMD*V_W-1:0] v, w_now;
     always @(posedge clk) if (en) x_reg <= x;
     genvar i, p;
     generate
-        for (i = 0; i < PE * SIMD; i = i + 1) begin : weight
-            wire [V_W-1:0] v;
-            if (V_W == W_W) begin : same
-                assign v = w[i*W_W +: W_W];
-            end else begin : signed_bit
-                assign v = {V_W{w[i]}};
+        if (V_W == W_W) begin : same
+            assign v = w;
+        end else begin : signed_bit
+            for (i = 0; i < PE * SIMD; i = i + 1) begin : weight
+                assign v[i*V_W +: V_W] = {V_W{w[i]}};
             end
-            if (CONSTANT != 0) begin : fixed
-                assign w_now[i*V_W +: V_W] = v;
-            end else begin : read
-                reg [V_W-1:0] v_reg;
-                always @(posedge clk) if (en) v_reg <= v;
-                assign w_now[i*V_W +: V_W] = v_reg;
-            end
+        end
+        if (CONSTANT != 0) begin : fixed
+            assign w_now = v;
+        end else begin : read
+            reg [PE*SIMD*V_W-1:0] v_reg;
+            always @(posedge clk) if (en) v_reg <= v;
+            assign w_now = v_reg;
         end
         for (p = 0; p < PE; p = p + 1) begin : pe
             wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
