@@ -43,6 +43,11 @@ def modules_used(roots: set[str]) -> list[str]:
     return sorted(found)
 
 
+def scoped(text: str, prefix: str) -> str:
+    """Verilog with `prefix` in front of the name of every module of the library, also in comments."""
+    return re.sub(r"\bhg_\w+", lambda name: prefix * (name[0] in library_modules()) + name[0], text)
+
+
 @lru_cache(maxsize=1)
 def environment() -> jinja2.Environment:
     """The package's Jinja templates; targets add filters of their own."""

@@ -142,11 +142,11 @@ def _check(
     schema.check(certificate, "rtl")
     layers = hardware_layers(graph)
     entries: list[dict[str, Any]] = certificate["layers"]
-    with collector.catching():
-        rtl_files.check_hashes(directory, certificate, collector)
     name = options.get("top")
     if not isinstance(name, str) or not re.fullmatch(r"(?!hg(?:_|$))[A-Za-z_]\w*", name, re.ASCII):
         raise broken("manifest.json", f"option top is {name!r}, no name of a module.")
+    with collector.catching():
+        rtl_files.check_hashes(directory, name, certificate, collector)
     try:
         text = top_text.split((directory / "rtl" / f"{name}.v").read_bytes(), f"rtl/{name}.v")
     except OSError:

@@ -46,7 +46,7 @@ module {name} (
     input  wire m_ready
 );
     wire en;
-    hg_stages #(
+    {prefix}hg_stages #(
         .STAGES({latency})
     ) stages (
         .clk(clk), .rst(rst),
@@ -92,11 +92,14 @@ class _Value:
     time: int | None
 
 
-def stands_for(cell: Cell, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
-    """The instance of a module of adders as if it were one of the library. x: bits, least and greatest code."""
+def stands_for(cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
+    """The instance of a module of adders as if it were one of the library.
+
+    prefix: of the names of all modules of the core. x: bits, least and greatest code.
+    """
     parameters: dict[str, int | str] = {
         "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1, "MODE": 0, "ACC_W": y_bits, "FILE": cell.module,
+        "LOW": x[1], "HIGH": x[2], "W_W": 1, "MODE": 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
     }  # fmt: skip
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
 
@@ -117,7 +120,8 @@ class _Reader:
     """The wires so far. Lines are read once, from first to last: a wire is declared before it is used."""
 
     def __init__(self, text: str, cell: Cell) -> None:
-        self.where = f"rtl/{cell.file}.v"
+        self.file, self.where = cell.file, f"rtl/{cell.file}.v"
+        self.prefix = cell.file.removesuffix(f"{cell.name}_adders")
         self.rows, self.columns = cell.number("PE", 1), cell.number("SIMD", 1)
         self.x_bits, self.y_bits = cell.number("X_W", 1), cell.number("ACC_W", 1)
         low, high = cell.parameters["LOW"], cell.parameters["HIGH"]
@@ -162,7 +166,7 @@ class _Reader:
             elif row < self.rows or not _UNUSED.fullmatch(line) or next(lines, None) is not None:
                 raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
         head = _HEAD.format(
-            name=self.where[4:-2], rows=self.rows, columns=self.columns, adders=self.adders, latency=self.latency,
+            name=self.file, prefix=self.prefix, rows=self.rows, columns=self.columns, adders=self.adders, latency=self.latency,
             s_top=self.columns * self.x_bits - 1, m_top=self.rows * self.y_bits - 1,
         )  # fmt: skip
         if row != self.rows or waiting or head != self.head:

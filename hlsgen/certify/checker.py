@@ -174,14 +174,14 @@ class Checker:
 
     def _known(self, layer: Layer, cell: Cell) -> Cell:
         """The instance; one of a module of adders as what it stands for in this layer."""
-        if cell.module == f"{self.top}_{cell.name}" and isinstance(layer, Linear | Convolution):
+        if cell.module == f"{cell.name}_adders" and isinstance(layer, Linear | Convolution):
             outputs, type_, pad = len(layer.weight), layer.source.type, 0
             if isinstance(layer, Convolution) and line_buffer.has_border(layer):
                 pad = layer.pad
             x = type_.bits, min(type_.lo, pad), max(type_.hi, pad)
             shape = outputs, layer.weight.size // outputs
             self.written.add(cell.module)
-            cell = self.network.cells[cell.name] = stands_for(cell, shape, x, layer.result.type.bits)
+            cell = self.network.cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, layer.result.type.bits)
         return cell
 
     def _partly(self, layer: Layer, cell: Cell, taken: list[StreamContents]) -> StreamContents:

@@ -39,7 +39,7 @@ Nets = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class Cell:
-    """An instance: its module, its parameters, and the nets of each port."""
+    """An instance: its module without the prefix of the core, its parameters, and the nets of each port."""
 
     module: str
     name: str
@@ -202,7 +202,7 @@ def parse(text: str, name: str) -> TopModule:
             new = wire
             reader.next(";")
         else:
-            cell = _cell(reader)
+            cell = _cell(reader, f"{module}_")
             cells[cell.name] = cell
             new = cell.name
         if new in taken:
@@ -213,15 +213,17 @@ def parse(text: str, name: str) -> TopModule:
     return TopModule(module, tuple(ports), wires, cells)
 
 
-def _cell(reader: _Reader) -> Cell:
+def _cell(reader: _Reader, prefix: str) -> Cell:
     module = reader.identifier()
+    if not module.startswith(prefix):
+        raise broken(reader.name, f"module {module} does not begin with {prefix}, as those of this core do.")
     parameters: dict[str, Any] = {}
     if reader.skip("#"):
         parameters = _connections(reader, reader.value)
     name = reader.identifier()
     ports: dict[str, Any] = _connections(reader, reader.nets)
     reader.next(";")
-    return Cell(module, name, parameters, ports)
+    return Cell(module.removeprefix(prefix), name, parameters, ports)
 
 
 def _connections(reader: _Reader, value: Any) -> dict[str, Any]:

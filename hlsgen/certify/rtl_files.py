@@ -17,7 +17,7 @@ from hlsgen.diagnostics import Collector
 from hlsgen.library import library_modules, library_text
 
 
-def check_hashes(directory: Path, certificate: dict[str, Any], collector: Collector) -> None:
+def check_hashes(directory: Path, top: str, certificate: dict[str, Any], collector: Collector) -> None:
     """rtl/ is a flat folder of plain files, those that the certificate lists, with their hashes; so is the model's."""
     listed: dict[str, str] = certificate["rtl"]
     folder = directory / "rtl"
@@ -33,7 +33,8 @@ def check_hashes(directory: Path, certificate: dict[str, Any], collector: Collec
     for name, path in sorted(found.items()):
         if name in listed and sha256(path) != listed[name]:
             collector.error("HG055", name, "has another hash than in certificate.json.")
-        if name.startswith("rtl/hg_") and not _installed(path):
+        module = name[4:-2].removeprefix(f"{top}_")
+        if module in library_modules() and not _installed(path, module, top):
             collector.error("HG055", name, "is not the module of this version of hlsgen.")
     if certificate["model"] != {"file": "model.onnx", "sha256": sha256(directory / "model.onnx")}:
         collector.error("HG055", "model.onnx", "has another hash than in certificate.json.")
@@ -47,7 +48,7 @@ def check_sources(
     `written`: those of the modules that are not of the library. `memories`: what instances read, relative to the build.
     """
     library = library_closure(set(modules) - written | ({"hg_stages"} if written else set()))
-    sources = {f"rtl/{name}.v" for name in (*library, *written, top)}
+    sources = {f"rtl/{top}_{name}.v" for name in (*library, *written)} | {f"rtl/{top}.v"}
     found = {f"rtl/{path.name}" for path in (directory / "rtl").iterdir()}
     for name in sorted(found - sources - memories):
         what = "is read by no instance" if name.endswith(".mem") else "is not part of the design"
@@ -92,11 +93,16 @@ def library_closure(modules: set[str]) -> set[str]:
     return found
 
 
-def _installed(path: Path) -> bool:
-    """Whether it is a module of the library, byte for byte. So the checker's model of the module applies to it."""
+def _installed(path: Path, module: str, top: str) -> bool:
+    """Whether it is this module of the library, byte for byte. So the checker's model of the module applies to it.
+
+    The names of modules, and nothing else, have the name of the core in front: every word that is one of them.
+    """
+    known = library_modules()
+    words = re.split(r"(\w+)", library_text("rtl", f"{module}.v"), flags=re.ASCII)
+    wanted = "".join(f"{top}_{word}" if word in known else word for word in words)
     try:
-        same = path.stem in library_modules() and path.suffix == ".v"
-        return same and path.read_bytes() == library_text("rtl", path.name).encode()
+        return path.name == f"{top}_{module}.v" and path.read_bytes() == wanted.encode()
     except (OSError, ValueError):
         return False
 

@@ -48,7 +48,7 @@ def split(data: bytes, name: str) -> TopText:
     code, comments = [""] * (start + 1), []
     for number, line in enumerate(lines[start + 1 : -2], start + 2):
         comment = _comment(line, "    // ")
-        if comment and re.match(r"    (hg_\w+ #|\w+ \w+ )\(", lines[number]):
+        if comment and re.match(r"    \w+ (#|\w+ )\(", lines[number]):
             comments.append(line[7:])
         elif not _CODE.fullmatch(line):
             raise broken(name, f"line {number} has more than wires and instances: {line[:60]!r}.")

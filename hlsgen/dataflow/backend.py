@@ -19,12 +19,13 @@ from hlsgen.rescale import Choice, Prices
 class Request:
     """What a build asks for besides the network.
 
-    `top`: name of the top level. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications. `loadable`: weights can be written at
-    run time. `model`: name and SHA-256 of the model's file, for files that state them.
+    `top`: name of the top level. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for
+    multiplications. `loadable`: weights can be written at run time. `model`: name and SHA-256 of the model's file, for
+    files that state them.
     """
 
     title: str
-    top: str = "top"
+    top: str
     reset_active_low: bool = False
     weights: str = "auto"
     prefer: str = "lut"

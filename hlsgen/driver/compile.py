@@ -15,7 +15,7 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.options import Options, check_options, check_options_for, parse_input
+from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_input
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.hls.emit import Core
@@ -102,11 +102,12 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
             f"what {slowest.layer or slowest.name} needs.",
         )
     data = self_contained(path)
-    options = replace(options, name=_title(options.name or path.stem))
+    top = options.top or default_top(path.stem, options.target)
+    options = replace(options, name=_title(options.name or path.stem), top=top)
     about = {"file": "model.onnx", "sha256": hashlib.sha256(data).hexdigest()}
     request = Request(
         title=options.name or "",
-        top=options.top,
+        top=top,
         reset_active_low=options.reset_active_low,
         weights=options.weights,
         prefer=options.prefer,
@@ -124,7 +125,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
             )
     others = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
     files = project_files.emit(
-        network, timing, _together(emitted), options.name or options.top, asdict(options), about, tool_version(),
+        network, timing, _together(emitted), options.name or top, asdict(options), about, tool_version(),
         {**others, "model.onnx": data},
     )  # fmt: skip
     designs = {name: part.design for name, part in emitted.items()}

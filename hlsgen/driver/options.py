@@ -60,6 +60,14 @@ def _module_name(name: str) -> Iterator[tuple[str, str]]:
         yield f"{name!r}.", "Names with hg_ belong to the library."
 
 
+def default_top(stem: str, target: str) -> str:
+    """The name of the top level of a model whose file has this name, without its suffix: the nearest legal one."""
+    name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_")[:58] or "core"
+    name = f"core_{name}" if name[0].isdigit() else name
+    taken = any(_module_name(name)) or any(backend.reserved(name) for backend in backends_of(target).values())
+    return f"{name}_core" if taken and not name.startswith("hg") else f"core_{name}" if taken else name
+
+
 def _pe_and_simd(folding: Foldings) -> Iterator[tuple[str, str]]:
     if any(set(entry) != {"pe", "simd"} for entry in folding.values()):
         yield "does not map names of layers to whole numbers pe and simd.", 'Form: {"NAME": {"pe": N, "simd": N}}.'
@@ -145,7 +153,13 @@ class Options:
         "Polarity of the reset port: high (rst) or low (rst_n).",
         spelling=Spelling(str, "high", _read_reset),
     )
-    top: str = option("top", "--top", "Name of the top module.", check=_module_name)
+    top: str | None = option(
+        None,
+        "--top",
+        "Name of the top module, in front of the names of all other modules and memory files too. Default: that of the "
+        "model's file.",
+        check=_module_name,
+    )
     name: str | None = option(None, None, "Title in comments and reports. Default: the name of the model's file.")
     prefer: str = option(
         "lut",
@@ -211,7 +225,7 @@ def check_options(options: Options) -> None:
         text = f"{options.weights!r} with --target {options.target}."
         problems.error("HG040", "--weights", text, f"Supported: {', '.join(legal)}.")
     for name, backend in asked.items():
-        if backend.reserved(options.top):
+        if options.top is not None and backend.reserved(options.top):
             text = f"{options.top!r} means something else in the files of target {name}."
             problems.error("HG040", "--top", text, "Choose another name.")
         for one in declared(Options):

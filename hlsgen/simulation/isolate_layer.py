@@ -77,6 +77,7 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
         "verilog/cut.v.j2",
         layer=layer.replace("\n", " "),
         top=build.design.top,
+        prefix=build.design.prefix,
         inputs=ports,
         output=output,
         nets=[net for net in build.design.nets if net.name in own],

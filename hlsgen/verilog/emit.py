@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hlsgen.dataflow.network import Timing
-from hlsgen.library import library_text, modules_used
+from hlsgen.library import library_text, modules_used, scoped
 from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
 
@@ -16,6 +16,7 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
         "verilog/top.v.j2",
         title=design.title,
         top=design.top,
+        prefix=design.prefix,
         reset=design.reset,
         reset_active_low=design.reset_active_low,
         nets=design.nets,
@@ -36,10 +37,10 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
         | ({"hg_stages"} if design.modules else set())
         | ({i.module for i in design.instances} - set(design.modules))
     )
-    files = {f"rtl/{name}.v": library_text("rtl", f"{name}.v") for name in modules}
-    files |= {f"rtl/{name}.v": text for name, text in design.modules.items()}
+    texts = {name: scoped(library_text("rtl", f"{name}.v"), design.prefix) for name in modules} | design.modules
+    files = {f"rtl/{design.prefix}{name}.v": text for name, text in texts.items()}
     files[f"rtl/{design.top}.v"] = top
+    sources = list(files)
     files.update({f"rtl/{name}": text for name, text in design.memories.items()})
-    sources = [f"rtl/{name}.v" for name in (*modules, *design.modules, design.top)]
     files["files.f"] = "\n".join(sources) + "\n"
     return files

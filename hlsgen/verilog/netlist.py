@@ -7,13 +7,17 @@ from dataclasses import dataclass
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Fork, Node, Stream, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
+from hlsgen.library import scoped
 from hlsgen.verilog.binding.memory_files import Parameter
 from hlsgen.verilog.binding.units import bind_node
 
 
 @dataclass(frozen=True)
 class Instance:
-    """An instance of a library module. `ports`: port -> net. `inputs`, `outputs`: names of its streams."""
+    """An instance of a module, in the text with the prefix of the design. `inputs`, `outputs`: names of its streams.
+
+    `ports`: port -> net.
+    """
 
     module: str
     name: str
@@ -36,8 +40,9 @@ class Net:
 class Design:
     """Everything that the top level prints, the memory files and the modules of single nodes. Knows no operators.
 
-    `first`, `last`: the streams behind the input and in front of the output port. `loads`: units whose
-    weights can be written over AXI4-Lite, 0 if there is no such port.
+    `first`, `last`: the streams behind the input and in front of the output port. `modules`: text of those that are
+    written for one instance, by name. `loads`: units whose weights can be written over AXI4-Lite, 0 if there is no
+    such port.
     """
 
     top: str
@@ -54,6 +59,18 @@ class Design:
     modules: dict[str, str]
     loads: int = 0
 
+    @property
+    def prefix(self) -> str:
+        """What the names of all modules and memory files but the top level begin with.
+
+        Both are global to an FPGA project: so cores of several models and versions have a place in one.
+        """
+        return prefix_of(self.top)
+
+
+def prefix_of(top: str) -> str:
+    return f"{top}_"
+
 
 def elaborate(
     network: Network,
@@ -69,8 +86,7 @@ def elaborate(
     be written at run time. `dsp`: products of weights go to multiplier blocks."""
     memories: dict[str, str] = {}
     modules: dict[str, str] = {}
-    # Bare file names are global to an FPGA project: those of another top carry its name.
-    prefix = "" if top == "top" else f"{top}_"
+    prefix = prefix_of(top)
     nodes = network.nodes
     data = {wire: f"{node.name if _forks(node) else wire}_data" for node in nodes for wire in node.outputs}
     nets = [net for node in nodes[:-1] for net in _nets(node)]
@@ -91,8 +107,8 @@ def elaborate(
             loads += loadable
         module = bound.module
         if bound.text is not None:
-            module = f"{top}_{node.name}"
-            modules[module] = bound.text(module)
+            module = f"{node.name}_adders"
+            modules[module] = scoped(bound.text(f"{prefix}{module}"), prefix)
         instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     end = nodes[-1].inputs[0]
     last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}

@@ -27,7 +27,7 @@ module hg_compare #(
     parameter integer     OUT_W     = 3,
     parameter integer     FALLING   = 0,
     parameter [OUT_W-1:0] OFFSET    = 0,
-    parameter             FILE      = "compare.mem"
+    parameter             FILE      = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -55,7 +55,7 @@ module hg_compare #(
     end
 
     (* rom_style = "auto" *) reg [LANES*L_W-1:0] rom [0:FOLDS-1];
-    initial $readmemh(FILE, rom);
+    initial if (FILE != "") $readmemh(FILE, rom);
     wire [LANES*L_W-1:0] table_word;
     generate
         if (FOLDS == 1) begin : constant

@@ -42,7 +42,7 @@ module hg_conv #(
     parameter integer W_W      = 3,
     parameter integer MODE     = 0,
     parameter integer ACC_W    = 12,
-    parameter         FILE     = "weights.mem",
+    parameter         FILE     = "",
     parameter integer STYLE    = 0,
     parameter integer DSP      = 0,
     parameter integer EVERY    = 2,

@@ -43,7 +43,7 @@ module hg_correct #(
     parameter [IN_W*LANES-1:0]   FIRST     = 0,
     parameter [IN_W*LANES-1:0]   LAST      = 0,
     parameter [COUNT*LANES-1:0]  ABOVE     = 0,
-    parameter                    FILE      = "correct"
+    parameter                    FILE      = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,

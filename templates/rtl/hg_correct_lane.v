@@ -29,7 +29,7 @@ module hg_correct_lane #(
     parameter [IN_W-1:0]  FIRST     = 0,
     parameter [IN_W-1:0]  LAST      = 0,
     parameter [COUNT-1:0] ABOVE     = 0,
-    parameter             FILE      = "correct_0000"
+    parameter             FILE      = ""
 ) (
     input  wire                clk,
     input  wire                en,
@@ -87,8 +87,8 @@ module hg_correct_lane #(
         if (FOLDS > 1) begin : memory
             (* rom_style = "auto" *) reg [A_W-1:0] a_rom [0:(FOLDS<<BUCKET)-1];
             (* rom_style = "auto" *) reg [B_W-1:0] b_rom [0:(FOLDS<<CELL)-1];
-            initial $readmemh({FILE, "_00.mem"}, a_rom);
-            initial $readmemh({FILE, "_01.mem"}, b_rom);
+            initial if (FILE != "") $readmemh({FILE, "_00.mem"}, a_rom);
+            initial if (FILE != "") $readmemh({FILE, "_01.mem"}, b_rom);
             reg  [A_W-1:0]   a1_reg;
             reg  [X_W-1:0]   x1_reg;
             reg  [1:0]       side1_reg, side3_reg;
@@ -153,7 +153,7 @@ module hg_correct_lane #(
             end
             if (FOLDS > 1) begin : memory
                 (* rom_style = "auto" *) reg [REST-1:0] e_rom [0:(FOLDS<<OUT_W)-1];
-                initial $readmemh({FILE, "_02.mem"}, e_rom);
+                initial if (FILE != "") $readmemh({FILE, "_02.mem"}, e_rom);
                 reg  [REST-1:0] rest4_reg;
                 reg  [B_W-1:0]  b4_reg;
                 wire [FOLD_W+OUT_W-1:0] e3_at = {folds[3*FOLD_W +: FOLD_W], sum3[OUT_W-1:0]};

@@ -12,13 +12,13 @@
 module hg_correct_table #(
     parameter integer ADDR_W = 2,
     parameter integer WIDTH  = 4,
-    parameter         FILE   = "table.mem"
+    parameter         FILE   = ""
 ) (
     input  wire [ADDR_W-1:0] address,
     output wire [WIDTH-1:0]  word
 );
     reg [(1<<ADDR_W)-1:0] rom [0:WIDTH-1];
-    initial $readmemh(FILE, rom);
+    initial if (FILE != "") $readmemh(FILE, rom);
 
     genvar i;
     generate

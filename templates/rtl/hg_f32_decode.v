@@ -22,7 +22,7 @@ module hg_f32_decode #(
     parameter M_W       = 24,
     parameter LANES     = 1,
     parameter FOLDS     = 1,
-    parameter FILE      = "hg_f32_decode.hex"
+    parameter FILE      = ""
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -48,7 +48,7 @@ module hg_f32_decode #(
   endgenerate
 
   reg [LANES*C_W-1:0] rom[0:FOLDS-1];
-  initial $readmemh(FILE, rom);
+  initial if (FILE != "") $readmemh(FILE, rom);
 
   // Control: the whole pipeline moves, or none of it.
   reg [LATENCY-1:0] valid_reg;

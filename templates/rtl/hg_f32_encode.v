@@ -17,7 +17,7 @@ module hg_f32_encode #(
     parameter OUT_SIGNED = 1,
     parameter LANES      = 1,
     parameter FOLDS      = 1,
-    parameter FILE       = "hg_f32_encode.hex"
+    parameter FILE       = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -39,7 +39,7 @@ module hg_f32_encode #(
   endgenerate
 
   reg [LANES*64-1:0] rom[0:FOLDS-1];
-  initial $readmemh(FILE, rom);
+  initial if (FILE != "") $readmemh(FILE, rom);
 
   // Control: the whole pipeline moves, or none of it.
   reg [LATENCY-1:0] valid_reg;

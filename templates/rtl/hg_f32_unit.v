@@ -12,7 +12,7 @@ module hg_f32_unit #(
     parameter OP    = 0,
     parameter LANES = 1,
     parameter FOLDS = 1,
-    parameter FILE  = "hg_f32_unit.hex"
+    parameter FILE  = ""
 ) (
     input  wire                clk,
     input  wire                rst,
@@ -34,7 +34,7 @@ module hg_f32_unit #(
   endgenerate
 
   reg [LANES*32-1:0] rom[0:FOLDS-1];
-  initial $readmemh(FILE, rom);
+  initial if (FILE != "") $readmemh(FILE, rom);
 
   // Control: the whole pipeline moves, or none of it.
   reg [LATENCY-1:0] valid_reg;

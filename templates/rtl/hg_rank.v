@@ -29,7 +29,7 @@ module hg_rank #(
     parameter [8*LEVELS-1:0] CHUNKS  = 16'h0305,
     parameter [8*LEVELS-1:0] STATES  = 16'h0303,
     parameter integer        TABLE_W = 192,
-    parameter                FILE    = "rank"
+    parameter                FILE    = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -71,7 +71,7 @@ module hg_rank #(
             localparam integer D1 = 48 + (g / 10) % 10;
             localparam integer D0 = 48 + g % 10;
             (* rom_style = "auto" *) reg [TABLE_W-1:0] rom [0:LEVELS-1];
-            initial $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
+            initial if (FILE != "") $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
             for (l = 0; l < LEVELS; l = l + 1) begin : level
                 localparam integer AT      = position(l);
                 localparam integer CHUNK_W = {24'd0, CHUNKS[8*l +: 8]};

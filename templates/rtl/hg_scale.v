@@ -43,7 +43,7 @@ module hg_scale #(
     parameter integer         OUT_W     = 8,
     parameter [OUT_W:0]       LOW       = -128,
     parameter [OUT_W:0]       HIGH      = 127,
-    parameter                 FILE      = "scale.mem"
+    parameter                 FILE      = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -80,7 +80,7 @@ module hg_scale #(
     assign m_valid = valid_reg[DEPTH-1];
 
     (* rom_style = "auto" *) reg [LANES*W_W-1:0] rom [0:FOLDS-1];
-    initial $readmemh(FILE, rom);
+    initial if (FILE != "") $readmemh(FILE, rom);
     reg [LANES*W_W-1:0] word_reg;
     always @(posedge clk) begin
         fold_reg <= fold_next;

@@ -28,7 +28,7 @@ module hg_shift #(
     parameter integer     OUT_W     = 4,
     parameter [OUT_W:0]   LOW       = -8,
     parameter [OUT_W:0]   HIGH      = 7,
-    parameter             FILE      = "offset.mem"
+    parameter             FILE      = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -57,7 +57,7 @@ module hg_shift #(
     assign m_valid = valid_reg[2];
 
     (* rom_style = "auto" *) reg [LANES*B_W-1:0] rom [0:FOLDS-1];
-    initial $readmemh(FILE, rom);
+    initial if (FILE != "") $readmemh(FILE, rom);
     reg [LANES*B_W-1:0] offset_reg;
     always @(posedge clk) begin
         fold_reg   <= fold_next;

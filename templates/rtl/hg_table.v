@@ -32,7 +32,7 @@ module hg_table #(
     parameter integer     C_W       = 4,
     parameter integer     EVEN      = 1,
     parameter [OUT_W-1:0] SUM       = 0,
-    parameter             FILE      = "table"
+    parameter             FILE      = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -83,7 +83,7 @@ module hg_table #(
             assign center = {LANES*C_W{1'b0}};
         end else begin : word
             (* rom_style = "auto" *) reg [LANES*C_W-1:0] centers [0:FOLDS-1];
-            initial $readmemh({FILE, ".mem"}, centers);
+            initial if (FILE != "") $readmemh({FILE, ".mem"}, centers);
             reg [LANES*C_W-1:0] center_reg;
             always @(posedge clk) center_reg <= centers[fold_next];
             assign center = center_reg;
@@ -94,7 +94,7 @@ module hg_table #(
             localparam integer D1 = 48 + (g / 10) % 10;
             localparam integer D0 = 48 + g % 10;
             (* rom_style = "auto" *) reg [OUT_W-1:0] rom [0:WORDS-1];
-            initial $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
+            initial if (FILE != "") $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], ".mem"}, rom);
             wire [IN_W-1:0]      x = s_data[g*IN_W +: IN_W];
             wire [C_W-1:0]       c = center[g*C_W +: C_W];
             wire [ADDR_W-1:0]    index;

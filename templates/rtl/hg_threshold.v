@@ -27,7 +27,7 @@ module hg_threshold #(
     parameter integer OUT_W     = 3,
     parameter integer OFFSET    = 0,
     parameter integer FALLING   = 0,
-    parameter         FILE      = "threshold"
+    parameter         FILE      = ""
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -80,7 +80,8 @@ module hg_threshold #(
                 localparam integer WORDS = FOLDS << l;
                 localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
                 (* rom_style = "auto" *) reg [W_W-1:0] rom [0:WORDS-1];
-                initial $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], "_", L1, L0, ".mem"}, rom);
+                initial if (FILE != "")
+                    $readmemh({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0], "_", L1, L0, ".mem"}, rom);
                 reg  [W_W-1:0]       word_reg;
                 reg  [IN_W-1:0]      x_reg;
                 reg  [BITS-1:0]      node_reg;   // comparisons so far, first one on top

@@ -11,7 +11,7 @@
 //             was before.
 `default_nettype none
 module hg_weights #(
-    parameter         FILE     = "weights.mem",
+    parameter         FILE     = "",
     parameter integer WORDS    = 4,
     parameter integer WIDTH    = 8,
     parameter integer STYLE    = 0,
@@ -32,25 +32,25 @@ module hg_weights #(
     generate
         if (STYLE == 1 && LOADABLE != 0) begin : distributed
             (* ram_style = "distributed" *) reg [WIDTH-1:0] mem [0:WORDS-1];
-            initial $readmemh(FILE, mem);
+            initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) begin
                 if (write) mem[waddr] <= wdata;
                 if (en)    data_reg   <= mem[addr];
             end
         end else if (STYLE == 1) begin : tables
             (* ROM_STYLE = "distributed", syn_romstyle = "logic" *) reg [WIDTH-1:0] mem [0:WORDS-1];
-            initial $readmemh(FILE, mem);
+            initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) if (en) data_reg <= mem[addr];
         end else if (STYLE == 2) begin : block
             (* rom_style = "block", ram_style = "block" *) reg [WIDTH-1:0] mem [0:WORDS-1];
-            initial $readmemh(FILE, mem);
+            initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) begin
                 if (write) mem[waddr] <= wdata;
                 if (en)    data_reg   <= mem[addr];
             end
         end else begin : any
             reg [WIDTH-1:0] mem [0:WORDS-1];
-            initial $readmemh(FILE, mem);
+            initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) begin
                 if (write) mem[waddr] <= wdata;
                 if (en)    data_reg   <= mem[addr];
