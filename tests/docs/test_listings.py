@@ -74,11 +74,11 @@ def prepare(page: Path, text: str, folder: Path) -> None:
     """What the words of a page say is done by hand in front of a command."""
     if "broken" in text and not (folder / "broken").exists():
         shutil.copytree(folder / "digits", folder / "broken")
-        memory = folder / "broken" / "rtl" / "mv2.mem"
+        memory = folder / "broken" / "rtl" / "digits_mlp_mv2.mem"
         first, rest = memory.read_text().split("\n", 1)
         memory.write_text(f"{first[:-1]}{int(first[-1], 16) ^ 1:x}\n{rest}")
     if page.name == "streaming.md" and text.startswith("hlsgen verify"):
-        top = folder / "cnn" / "rtl" / "top.v"
+        top = folder / "cnn" / "rtl" / "digits_cnn.v"
         lines = top.read_text().split(";\n")
         (wait,) = [n for n, line in enumerate(lines) if re.search(r"\badd7_wait0 \(", line)]
         assert ".DEPTH(65)" in lines[wait]
