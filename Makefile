@@ -73,6 +73,7 @@ bench: setup-test
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/large_nets.py
 	$(BIN)/python benchmarks/cpp_speed.py
+	$(BIN)/python benchmarks/start_up.py
 
 # Size and clock of the workloads of docs/benchmarks.md: Yosys for all, nextpnr for the small ones. Takes an hour.
 bench-hardware: setup-test

@@ -28,7 +28,7 @@ def sentence(path: Path) -> str:
 def packages() -> dict[str, Path]:
     """Folders and single modules below hlsgen/, by name; the library's face is called hlsgen."""
     found = {p.parent.name: p for p in sorted(PACKAGE.glob("*/__init__.py"))}
-    found |= {p.stem: p for p in sorted(PACKAGE.glob("*.py")) if p.stem != "__init__"}
+    found |= {p.stem: p for p in sorted(PACKAGE.glob("*.py")) if not p.stem.startswith("__")}
     return {**found, "hlsgen": PACKAGE / "__init__.py"}
 
 

@@ -13,27 +13,24 @@ All raise `HlsgenError` with every problem found.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from hlsgen.certify import Certified
-from hlsgen.certify import certify as _certify  # here, as importing the package later would hide the function
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
-from hlsgen.driver.build_directory import check_output, refuse_special_files, reopen, write_build
-from hlsgen.driver.compile import Build, compile_model
-from hlsgen.driver.options import Options
-from hlsgen.driver.schedule import Progress
-from hlsgen.interpreter import graph as reference
-from hlsgen.ir import View
-from hlsgen.ir.evaluate import decode
-from hlsgen.library import tool_version
-from hlsgen.numerics.fixed import Array
-from hlsgen.simulation.run import run_hardware, run_layers
-from hlsgen.simulation.simulators import BACKENDS, SIMULATORS, simulators_of
-from hlsgen.simulation.verdict import Verdict
-from hlsgen.simulation.verify import verify_build
+
+if TYPE_CHECKING:
+    from hlsgen.certify import Certified
+    from hlsgen.driver.compile import Build
+    from hlsgen.driver.options import Options
+    from hlsgen.driver.schedule import Progress
+    from hlsgen.numerics.fixed import Array
+    from hlsgen.simulation.verdict import Verdict
 
 __all__ = [
     "Build",
@@ -49,7 +46,29 @@ __all__ = [
     "run",
     "verify",
 ]
-__version__ = tool_version()
+#: Where the classes are. Modules are imported when they are needed, as `hlsgen --help` does not wait for numpy.
+_CLASSES = {
+    "Build": "hlsgen.driver.compile",
+    "Certified": "hlsgen.certify",
+    "Options": "hlsgen.driver.options",
+    "Verdict": "hlsgen.simulation.verdict",
+}
+
+
+class _Face(ModuleType):
+    """This module. `certify` in it is the function, also when the package of that name is imported."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in __all__ or not isinstance(value, ModuleType):
+            super().__setattr__(name, value)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return import_module("hlsgen.library").tool_version()
+    if name not in _CLASSES:
+        raise AttributeError(f"module 'hlsgen' has no attribute {name!r}")
+    return getattr(import_module(_CLASSES[name]), name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +83,9 @@ class LayerCodes:
 
 def check(model: str | PathLike[str], options: Options | None = None, progress: Progress | None = None) -> Build:
     """Compiles without writing anything."""
+    from hlsgen.driver.compile import compile_model
+    from hlsgen.driver.options import Options
+
     return compile_model(Path(model), options or Options(), progress)
 
 
@@ -75,6 +97,10 @@ def build(
 
     `warnings` of the result name what the user changed while it was written (HG063).
     """
+    from hlsgen.driver.build_directory import check_output, write_build
+    from hlsgen.driver.compile import compile_model
+    from hlsgen.driver.options import Options
+
     directory = Path(output)
     check_output(directory)
     result = compile_model(Path(model), options or Options(), progress)
@@ -95,6 +121,10 @@ def run(
     only if you trust whoever changed them.
     round_input: values that lie between two codes of a fixed-point input are rounded to the nearest; else HG054.
     """
+    from hlsgen.interpreter import graph as reference
+    from hlsgen.simulation.run import run_hardware
+    from hlsgen.simulation.simulators import BACKENDS
+
     found, codes = _opened(directory, x, backend, round_input)
     if backend == "reference":
         outputs = reference.run_output(found.graph, codes)
@@ -108,6 +138,12 @@ def layers(
     allow_changed: bool = False, round_input: bool = False,
 ) -> list[LayerCodes]:  # fmt: skip
     """What is behind every layer, by the reference and by a backend; arguments as of `run`."""
+    from hlsgen.interpreter import graph as reference
+    from hlsgen.ir import View
+    from hlsgen.ir.evaluate import decode
+    from hlsgen.simulation.run import run_layers
+    from hlsgen.simulation.simulators import BACKENDS
+
     found, codes = _opened(directory, x, backend, round_input)
     wanted = reference.run_layers(found.graph, codes)
     got: list[Array | None] = list(wanted)
@@ -124,6 +160,10 @@ def _opened(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str, round_input: bool
 ) -> tuple[Build, Array]:
     """The build, and the codes of its input."""
+    from hlsgen.driver.build_directory import reopen
+    from hlsgen.interpreter import graph as reference
+    from hlsgen.simulation.simulators import BACKENDS
+
     if backend not in BACKENDS:
         raise fail("HG040", "--backend", f"{backend!r}.", f"Supported: {', '.join(BACKENDS)}.")
     found = reopen(Path(directory))
@@ -147,6 +187,10 @@ def verify(
     takes the one that fits the file if it is installed. cosim: the C++ is synthesized by Vitis, which must be on PATH,
     and what comes out is simulated with the build's test bench.
     """
+    from hlsgen.driver.build_directory import reopen
+    from hlsgen.simulation.simulators import SIMULATORS, simulators_of
+    from hlsgen.simulation.verify import verify_build
+
     for name in simulators or ():
         if name not in SIMULATORS:
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
@@ -163,5 +207,11 @@ def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = 
 
     model: the file that the build must have been made from; without it, that in the build is taken for the right one.
     """
+    from hlsgen.certify import certify as prove
+    from hlsgen.driver.build_directory import refuse_special_files
+
     refuse_special_files(Path(directory))
-    return _certify(Path(directory), None if model is None else Path(model))
+    return prove(Path(directory), None if model is None else Path(model))
+
+
+sys.modules[__name__].__class__ = _Face

@@ -39,7 +39,8 @@ CERTIFY = {"diagnostics", "library", "numerics", "ir", "frontend", "passes"}
 
 
 def _package(module: str) -> str:
-    return ([*module.split("."), ""])[1]
+    name = ([*module.split("."), ""])[1]
+    return "cli" if name == "__main__" else name
 
 
 def _rank(module: str) -> int:

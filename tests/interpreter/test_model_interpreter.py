@@ -29,7 +29,7 @@ from typer.testing import CliRunner
 import hlsgen
 from hlsgen import ir
 from hlsgen.cli import app
-from hlsgen.cli.console import print_verdict
+from hlsgen.cli.verdict_text import print_verdict
 from hlsgen.diagnostics import CODES, Collector, HlsgenError
 from hlsgen.driver.options import parse_input
 from hlsgen.frontend import import_model

@@ -1,0 +1,5 @@
+"""`python -m hlsgen`."""
+
+from hlsgen.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""The commands, a module and a function each."""

@@ -1,0 +1,50 @@
+"""`hlsgen certify`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import hlsgen
+from hlsgen.cli.console import emit, err, out, plain, say, stop
+from hlsgen.cli.options import DirArg, Json
+from hlsgen.cli.progress import Watch
+from hlsgen.diagnostics import HlsgenError
+
+
+def certify(
+    directory: DirArg,
+    model: Annotated[
+        Path | None, typer.Option(help="The model that the build must be of, byte by byte.", show_default=False)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    try:
+        with Watch(as_json) as watch:
+            watch.text("certifying")
+            found = hlsgen.certify(directory, model)
+    except HlsgenError as error:
+        raise stop(error, as_json) from None
+    if as_json:
+        diagnostics = [d.as_dict() for d in found.problems]
+        parts = {name: [asdict(x) for x in getattr(found, name)] for name in ("layers", "proven", "assumed")}
+        emit({"ok": found.ok, **parts, "diagnostics": diagnostics})
+    else:
+        for layer in found.layers:
+            of = "functions" if layer.inputs else "rows" if layer.kind in ("linear", "convolution") else "results"
+            what = f"{layer.functions} {of}"
+            proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.inputs else ""
+            out.print(plain(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
+        for problem in found.problems[:20]:
+            say(problem)
+        if len(found.problems) > 20:
+            err.print(f"... and {len(found.problems) - 20} more problems.")
+        if found.ok:
+            for name, statements in (("proven", found.proven), ("assumed", found.assumed)):
+                out.print(f"{name}: {', '.join(x.name for x in statements)}", soft_wrap=True)
+        out.print("[green]certified[/]" if found.ok else "[red]NOT certified[/]")
+    if not found.ok:
+        raise typer.Exit(1)

@@ -1,0 +1,76 @@
+"""`hlsgen run`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import hlsgen
+from hlsgen.cli.array_files import read_array, write_array, write_arrays
+from hlsgen.cli.console import emit, out, plain, stop
+from hlsgen.cli.options import AllowChanged, DirArg, Json
+from hlsgen.cli.progress import Watch
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.driver.build_directory import output_tensor
+from hlsgen.simulation.simulators import BACKENDS
+
+
+def run(
+    directory: DirArg,
+    input_: Annotated[Path, typer.Option("--input", metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
+    output: Annotated[Path, typer.Option("--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)],
+    backend: Annotated[str, typer.Option(help=f"{', '.join(BACKENDS)}; cpp: C simulation.")] = "reference",
+    dump_layers: Annotated[
+        Path | None,
+        typer.Option(metavar="Z", help="Codes and values behind every layer, .npz, compared with the reference.", show_default=False),
+    ] = None,
+    round_input: Annotated[
+        bool, typer.Option("--round-input", help="Round values between two codes of a fixed-point input to the nearest.")
+    ] = False,
+    allow_changed: AllowChanged = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    try:
+        with Watch(as_json) as watch:
+            watch.text(f"running on {backend}")
+            if dump_layers and os.path.realpath(dump_layers) == os.path.realpath(output):
+                raise fail("HG040", "--dump-layers", "the same file as --output.", "Name another file.")
+            tensor = output_tensor(directory)
+            x = read_array(input_)
+            how = {"allow_changed": allow_changed, "round_input": round_input}
+            y = hlsgen.run(directory, x, backend, **how)
+            layers = hlsgen.layers(directory, x, backend, **how) if dump_layers else []
+        write_array(output, y, tensor)
+        if dump_layers:
+            parts = {layer.name: layer.codes for layer in layers}
+            write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
+    except HlsgenError as error:
+        raise stop(error, as_json) from None
+    different = {layer.name: layer.differing for layer in layers if layer.differing}
+    if as_json:
+        emit(
+            {
+                "ok": not different,
+                "backend": backend,
+                "input_shape": _shape(x),
+                "output_shape": list(y.shape),
+                **({"layers": [layer.name for layer in layers], "differing": different} if dump_layers else {}),
+            }
+        )
+    else:
+        out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {plain(str(output))}")
+        if dump_layers:
+            out.print(
+                f"{len(layers)} layers, {len(different)} differ from the reference, wrote {plain(str(dump_layers))}"
+            )
+        for name, count in different.items():
+            out.print(f"{plain(name)}: {count} codes differ")
+    if different:
+        raise typer.Exit(1)
+
+
+def _shape(x: Any) -> list[int]:
+    return list(next(iter(x.values())).shape if isinstance(x, dict) else x.shape)

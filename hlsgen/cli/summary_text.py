@@ -1,0 +1,63 @@
+"""What `check` and `build` print of a network: its layers, its rates, and what was tried for its quantizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.table import Table
+
+from hlsgen.cli.console import out, plain
+
+TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO", "how")
+
+
+def print_summary(summary: dict[str, Any]) -> None:
+    """The table of layers, what is left to the host, rates, the estimate."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in TITLES:
+        table.add_column(title, overflow="fold")
+    for row in summary["layers"]:
+        if row["kind"] == "rename":
+            continue
+        folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
+        how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
+        short = (", ".join(t.split(" ")[0] for t in row[end].split("], ")) for end in ("input", "output"))
+        shape = "x".join(str(n) for n in row["shape"] if n > 1) or "1"
+        bits = row["weight_bits"] + row["buffer_bits"]
+        used = f"{100 * row['utilization']:.0f} %" if "utilization" in row else ""
+        cells = (
+            row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
+            str(bits or ""), str(row["fifo_depth"] or ""), how,
+        )  # fmt: skip
+        table.add_row(*map(plain, cells))
+    out.print(table)
+    host = summary["host"]
+    for part in ("head", "tail"):
+        if host[part]:
+            out.print(f"host {part}: " + plain(", ".join(f"{s['op']}" for s in host[part])))
+    cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
+    out.print(
+        f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
+        f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
+    )
+    out.print(
+        f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
+        f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
+        f"{estimate['table_bits']} table bits"
+    )
+    for note in summary["notes"]:
+        out.print(note, soft_wrap=True)
+
+
+def print_choices(summary: dict[str, Any]) -> None:
+    """What was tried for every quantizer, what was taken, and why the others are impossible."""
+    for row in summary["layers"]:
+        if "tried" not in row:
+            continue
+        out.print(f"[bold]{plain(row['name'])}[/]: {plain(row['realization'])}")
+        for trial in row["tried"]:
+            price = "" if trial["lut"] is None else f"{trial['lut']:.0f} LUT"
+            price += f", {trial['dsp']} DSP" if trial["dsp"] else ""
+            price += f", {trial['memory_bits']} bits of block memory" if trial["memory_bits"] else ""
+            taken = "* " if row["taken"] == trial["name"] else "  "
+            out.print(plain(f"  {taken}{trial['name']}: {price or trial['why']}"))

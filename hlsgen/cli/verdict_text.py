@@ -1,0 +1,86 @@
+"""What `verify` prints."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from typing import Any
+
+from rich.markup import escape
+
+from hlsgen.cli.console import err, out, plain
+from hlsgen.diagnostics import printable
+from hlsgen.simulation.file_oracle import OracleVerdict
+from hlsgen.simulation.verdict import Verdict
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """What the model and every simulator said, and where the first difference is."""
+    problems = verdict.diagnostics
+    for problem in problems[:20]:
+        err.print(f"[red]{problem.code}[/]{escape(str(problem).removeprefix(problem.code))}", soft_wrap=True)
+    if len(problems) > 20:
+        err.print(f"... and {len(problems) - 20} more problems.")
+    model = verdict.model
+    state = "[green]equal[/]" if model.ok else "[red]different[/]"
+    out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
+    _print_oracle(verdict.oracle)
+    for name, v in verdict.simulators.items():
+        cycles = f", latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles" if v.cycles else ""
+        state = "[green]equal[/]" if v.ok else "[red]different[/]"
+        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats{cycles}")
+        if v.ok and v.coverage:
+            out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
+        for failure in v.failures:
+            err.print(f"  {plain(failure)}", soft_wrap=True)
+    where = verdict.first_divergence
+    if where:
+        cycle = "" if where["cycle"] is None else f", cycle {where['cycle']}"
+        out.print(
+            plain(
+                f"first divergence: layer {where['layer']}, channel {where['channel']} (element {where['element']}), "
+                f"frame {where['frame']}{cycle}: expected {where['expected']}, got {where['actual']}"
+            )
+        )
+        if "cut" in where:
+            run = shlex.quote(f"{where['cut']}/tb/run.py")
+            out.print(f"the layer alone, with a test that fails: python {plain(run)}", soft_wrap=True)
+        elif where["layer"] and where["cycle"] is not None:
+            out.print("--cut FOLDER writes this layer alone, with a test that fails")
+    if verdict.changed and not verdict.simulators:
+        out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
+    for note in verdict.notes:
+        out.print(plain(note), soft_wrap=True)
+    predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
+    out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
+
+
+def _print_oracle(oracle: OracleVerdict) -> None:
+    """What ran the file itself, and how its numbers differ."""
+    if oracle.asked == "none":
+        return
+    if not oracle.ran:
+        out.print(f"file: not compared, {escape(printable(oracle.reason))}", soft_wrap=True)
+        return
+    total = sum(oracle.explained.values()) + oracle.unexplained
+    sorts = [("unexplained", oracle.unexplained), *sorted(oracle.explained.items())]
+    parts = ", ".join(f"{number} {sort}" for sort, number in sorts if number)
+    explained = "explained: " if total and oracle.ok else ""
+    text = f"{total} differences" + (f" ({explained}{parts})" if total else "")
+    state = "[green]equal[/]" if oracle.ok else "[red]different[/]"
+    out.print(
+        f"file: {state}, {oracle.frames} frames in {escape(oracle.ran)}, {oracle.compared} tensors, {escape(text)}",
+        soft_wrap=True,
+    )
+    reasons = Counter(oracle.left.values())
+    for reason, count in reasons.items():
+        names = next(name for name, why in oracle.left.items() if why == reason)
+        more = f" and {count - 1} more" if count > 1 else ""
+        out.print(escape(printable(f"  not compared: {names}{more}: {reason}")), soft_wrap=True)
+
+
+def _seen(coverage: dict[str, Any], kind: str) -> str:
+    """How many streams were seen in a state, and the names of a few that were not."""
+    count, never = coverage["streams"], coverage[f"never_{kind}"]
+    rest = ", ".join(never[:6]) + (", ..." if len(never) > 6 else "")
+    return f"{kind} {count - len(never)} of {count}" + (f" (not {escape(rest)})" if never else "")

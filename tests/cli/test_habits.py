@@ -1,0 +1,89 @@
+"""What people expect of any command line: short help, completion, a quick start, errors in the form that was asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from paths import ROOT
+from typer.testing import CliRunner
+
+from hlsgen.cli import COMMANDS, app
+
+DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
+
+
+def output(code: int, *arguments: object) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.stdout
+
+
+def python(code: str, *arguments: object) -> str:
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_help_version_and_completion_import_no_heavy_package() -> None:
+    """They start in a fifth of a second (benchmarks/start_up.py); numpy and onnx alone take longer."""
+    code = (
+        "import sys; import hlsgen.cli as cli; from typer.testing import CliRunner\n"
+        "for words in (['--help'], ['--version'], []): CliRunner().invoke(cli.app, words)\n"
+        "print(sorted({'numpy', 'onnx', 'yaml', 'google', 'hlsgen.driver', 'hlsgen.ir'} & set(sys.modules)))"
+    )
+    assert python(code).strip() == "[]"
+
+
+def test_short_and_long_help_are_the_same() -> None:
+    assert output(0, "-h") == output(0, "--help")
+    for name, text in COMMANDS.items():
+        long = output(0, name, "--help")
+        assert output(0, name, "-h") == long
+        assert " ".join(text.split()) in " ".join(long.split())
+
+
+def test_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "hlsgen", "--version"], capture_output=True, text=True, check=True)
+    assert re.fullmatch(r"hlsgen \d\S*\n", done.stdout)
+
+
+@pytest.mark.parametrize(
+    "words, wanted",
+    [(["ver"], ["verify"]), (["verify", "--fr"], ["--frames"]), (["check", "--cal"], ["--calibrate"])],
+)
+def test_completion_in_bash(words: list[str], wanted: list[str]) -> None:
+    """The script of --show-completion, with the program that it calls."""
+    program = Path(sys.executable).parent / "hlsgen"
+    script = f"""eval "$({program} --show-completion bash)"
+        COMP_WORDS=(hlsgen {" ".join(words)}) COMP_CWORD={len(words)}
+        _hlsgen_completion {program}; echo "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == wanted
+
+
+@pytest.mark.parametrize(
+    "words, where, text",
+    [
+        (["check", DIGITS, "--lut"], "hlsgen check", "No such option: --lut"),
+        (["check"], "hlsgen check", "Missing argument 'MODEL'."),
+        (["build", DIGITS], "hlsgen build", "'--output'"),
+        (["check", DIGITS, "--lanes", "two"], "hlsgen check", "Invalid value for '--lanes'"),
+        (["chek", DIGITS], "hlsgen", "Did you mean 'check'?"),
+    ],
+)
+def test_wrong_usage_with_json(words: list[object], where: str, text: str) -> None:
+    data = json.loads(output(2, *words, "--json"))
+    (problem,) = data["diagnostics"]
+    assert (data["ok"], problem["code"], problem["node"]) == (False, "HG040", where)
+    assert text in problem["message"]
+    assert f"`{where} --help`" in problem["hint"]
+    assert "{" not in output(2, *words)
+
+
+def test_the_functions_are_not_hidden_by_packages_of_their_names() -> None:
+    code = "import hlsgen.certify.checker, hlsgen; print(hlsgen.certify.__qualname__, hlsgen.Options().target)"
+    assert python(code).split() == ["certify", "verilog"]
