@@ -2,16 +2,33 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from cpp_bench import Case, run_cases
 
 from hlsgen.dataflow.units import Stream
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.numerics.fixed import Array, IntType
+
+
+#: Bits of inputs of which all are tried. Wider ones are random, many of them at ties and thresholds.
+_EVERY = 12
+
+
+@pytest.fixture(autouse=True, params=[12, pytest.param(16, marks=pytest.mark.slow)], ids="all_of_{}_bits".format)
+def all_inputs(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All inputs of 16 bits take minutes with ap_int and sanitizers."""
+    monkeypatch.setattr(sys.modules[__name__], "_EVERY", request.param)
+
+
+def is_small(source: IntType) -> bool:
+    """Whether all inputs of a type are tried."""
+    return source.bits <= _EVERY
 
 
 def rescaled(

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cpp_bench import DIALECTS, Case
-from rescale_cases import check, every_input, integers, rescaled
+from rescale_cases import all_inputs, check, every_input, integers, is_small, rescaled  # noqa: F401
 
 from hlsgen.numerics.fixed import Array, IntType, Rounding, int_type
 from hlsgen.rescale import Shift
@@ -45,7 +45,7 @@ def parameters(
     """Random offsets; random inputs, of which some give ties, or all."""
     rng = np.random.default_rng(source.bits + shift)
     offset = integers(rng, b_bits, True, (lanes * folds,))
-    if source.bits <= 12:
+    if is_small(source):
         x = every_input(source, lanes, 2 * folds)
     else:
         x = integers(rng, source.bits, source.signed, (800, lanes))

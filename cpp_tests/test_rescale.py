@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cpp_bench import DIALECTS, Case
-from rescale_cases import check, every_input, integers, rescaled
+from rescale_cases import all_inputs, check, every_input, integers, is_small, rescaled  # noqa: F401
 
 from hlsgen.ir.ops import Pair, PairOp
 from hlsgen.numerics.fixed import Array, IntType, int_type
@@ -20,7 +20,7 @@ from hlsgen.rescale.threshold_table import ThresholdTable
 
 def inputs(source: IntType, lanes: int, folds: int, near: Array | None = None) -> Array:
     """All inputs in each fold, or random ones, of which most are beside one of `near`."""
-    if source.bits <= 12:
+    if is_small(source):
         return every_input(source, lanes, 2 * folds)
     rng = np.random.default_rng(source.bits)
     x = rng.integers(source.lo, source.hi, (1600, lanes), endpoint=True)
