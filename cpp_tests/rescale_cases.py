@@ -15,7 +15,6 @@ from hlsgen.dataflow.units import Stream
 from hlsgen.hls.binding.realizations import bind_realization
 from hlsgen.numerics.fixed import Array, IntType
 
-
 #: Bits of inputs of which all are tried. Wider ones are random, many of them at ties and thresholds.
 _EVERY = 12
 
