@@ -34,6 +34,9 @@ from hlsgen.simulation.run import run_hardware, run_layers
 from hlsgen.simulation.simulators import BACKENDS, SIMULATORS, simulators_of
 from hlsgen.simulation.verdict import Verdict
 from hlsgen.simulation.verify import verify_build
+from hlsgen.synthesis.result import Synthesis
+from hlsgen.synthesis.run import synth_directory
+from hlsgen.synthesis.synthesize import Order
 
 __all__ = [
     "Build",
@@ -41,12 +44,14 @@ __all__ = [
     "Diagnostic",
     "HlsgenError",
     "Options",
+    "Synthesis",
     "Verdict",
     "build",
     "certify",
     "check",
     "layers",
     "run",
+    "synth",
     "verify",
 ]
 __version__ = tool_version()
@@ -165,3 +170,16 @@ def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = 
     """
     refuse_special_files(Path(directory))
     return _certify(Path(directory), None if model is None else Path(model))
+
+
+def synth(
+    directory: str | PathLike[str], device: str, *, bitstream: bool = False, seed: int = 1, timeout: float = 3600.0,
+    output: str | PathLike[str] | None = None, place: bool = True, progress: Callable[[str], None] = lambda text: None,
+) -> Synthesis:  # fmt: skip
+    """Synthesizes the Verilog of a build for a device, and places and routes it where open tools can.
+
+    Saves results/synth-DEVICE.json in `directory`; a folder `output` takes netlist, report, log and bitstream too.
+    timeout: seconds for each tool. The result says whether the device has what the network takes (`fits`).
+    """
+    order = Order(timeout, seed, bitstream, place)
+    return synth_directory(Path(directory), device, order, None if output is None else Path(output), progress)

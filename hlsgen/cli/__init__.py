@@ -19,7 +19,9 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 import hlsgen
 from hlsgen.cli.array_files import read_array, write_array, write_arrays
 from hlsgen.cli.console import err, out, plain, print_choices, print_summary, print_verdict
+from hlsgen.cli.hardware import print_devices, print_synthesis
 from hlsgen.cli.options import AllowChanged, BuildFlags, DirArg, Json, ModelArg, takes_build_flags
+from hlsgen.devices import devices as known_devices
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.driver import summary as report
 from hlsgen.driver.build_directory import check_output, output_tensor
@@ -34,6 +36,7 @@ app = typer.Typer(
 )
 
 MAX_FRAMES = 1_000_000
+MAX_SECONDS = 7 * 86400
 
 
 class _Watch:
@@ -294,6 +297,54 @@ def certify(
         out.print("[green]certified[/]" if found.ok else "[red]NOT certified[/]")
     if not found.ok:
         raise typer.Exit(1)
+
+
+@app.command()
+def synth(
+    directory: DirArg,
+    device: Annotated[str, typer.Option(help="FPGA, as `hlsgen devices` lists them.", show_default=False)],
+    bitstream: Annotated[
+        bool, typer.Option("--bitstream", help="Make one, of the core between three pins: ECP5, iCE40, Gowin.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of placement.")] = 1,
+    timeout: Annotated[float, typer.Option(help="Seconds that each tool may take.")] = 3600,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Takes netlist, report, log and bitstream as well.", show_default=False),
+    ] = None,
+    no_place: Annotated[bool, typer.Option("--no-place", help="Yosys only: counts, no clock.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches."""
+    try:
+        with _Watch(as_json) as watch:
+            if seed < 0:
+                raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
+            if not 0 < timeout <= MAX_SECONDS:
+                raise fail("HG040", "--timeout", f"{timeout:g}.", f"Supported: above 0, to {MAX_SECONDS}.")
+            found = hlsgen.synth(
+                directory, device, bitstream=bitstream, seed=seed, timeout=timeout, output=output, place=not no_place,
+                progress=watch.text,
+            )  # fmt: skip
+    except HlsgenError as error:
+        raise _stop(error, as_json) from None
+    if as_json:
+        _emit({"ok": found.fits, **found.as_dict(), "diagnostics": [d.as_dict() for d in found.problems]})
+    else:
+        print_synthesis(found)
+        for problem in found.problems:
+            _say(problem)
+    if not found.fits:
+        raise typer.Exit(1)
+
+
+@app.command()
+def devices(as_json: Json = False) -> None:
+    """List the FPGAs that --device knows."""
+    if as_json:
+        _emit({"ok": True, "devices": [one.as_dict() for one in known_devices().values()]})
+    else:
+        print_devices(list(known_devices().values()))
 
 
 def _shape(x: Any) -> list[int]:
