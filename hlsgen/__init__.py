@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from hlsgen.driver.schedule import Progress
     from hlsgen.numerics.fixed import Array
     from hlsgen.simulation.verdict import Verdict
+    from hlsgen.synthesis.result import Synthesis
 
 __all__ = [
     "Build",
@@ -44,6 +45,7 @@ __all__ = [
     "check",
     "layers",
     "run",
+    "synth",
     "verify",
 ]
 #: Where the classes are. Modules are imported when they are needed, as `hlsgen --help` does not wait for numpy.
@@ -212,6 +214,22 @@ def certify(directory: str | PathLike[str], model: str | PathLike[str] | None = 
 
     refuse_special_files(Path(directory))
     return prove(Path(directory), None if model is None else Path(model))
+
+
+def synth(
+    directory: str | PathLike[str], device: str, *, bitstream: bool = False, seed: int = 1, timeout: float = 3600.0,
+    output: str | PathLike[str] | None = None, place: bool = True, progress: Callable[[str], None] = lambda text: None,
+) -> Synthesis:  # fmt: skip
+    """Synthesizes the Verilog of a build for a device, and places and routes it where open tools can.
+
+    Saves results/synth-DEVICE.json in `directory`; a folder `output` takes netlist, report, log and bitstream too.
+    timeout: seconds for each tool. The result says whether the device has what the network takes (`fits`).
+    """
+    from hlsgen.synthesis.run import synth_directory
+    from hlsgen.synthesis.synthesize import Order
+
+    order = Order(timeout, seed, bitstream, place)
+    return synth_directory(Path(directory), device, order, None if output is None else Path(output), progress)
 
 
 sys.modules[__name__].__class__ = _Face

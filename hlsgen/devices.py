@@ -41,7 +41,8 @@ class Device:
     """An FPGA: counts of tables, registers, block memories and multiplier blocks of its family's kinds.
 
     clock_mhz: what designs reach there; measured: by us, else assumed. sheet: the document that has the counts.
-    synthesis, place, pack: arguments of the programs of its family.
+    synthesis, place, pack: arguments of the programs of its family. pins: of clk, si and so of the harness, if it must have
+    them.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Device:
     synthesis: str
     place: tuple[str, ...]
     pack: tuple[str, ...]
+    pins: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
         """What `hlsgen devices --json` prints."""
@@ -86,7 +88,7 @@ def devices() -> dict[str, Device]:
         name: Device(
             name, families[of["family"]], of["part"], of["lut"], of["ff"], of["bram"], of["dsp"],
             float(of["clock_mhz"]), of["clock"] == "measured", of["sheet"], of.get("synthesis", ""),
-            tuple(of.get("place", ())), tuple(of.get("pack", ())),
+            tuple(of.get("place", ())), tuple(of.get("pack", ())), tuple(of.get("pins", ())),
         )
         for name, of in data["devices"].items()
     }  # fmt: skip

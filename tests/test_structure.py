@@ -18,7 +18,7 @@ PACKAGE = ROOT / "hlsgen"
 #: Packages from what everything may use to what uses everything. Those of one line do not know each other.
 ORDER = (
     ("diagnostics", "library"),
-    ("numerics",),
+    ("devices", "numerics"),
     ("ir",),
     ("interpreter",),
     ("frontend",),
@@ -30,7 +30,7 @@ ORDER = (
     ("artifacts",),
     ("driver",),
     ("simulation",),
-    ("certify",),
+    ("certify", "synthesis"),
     ("",),
     ("cli",),
 )

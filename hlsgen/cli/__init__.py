@@ -29,6 +29,8 @@ COMMANDS = {
     "run": "The model's own inputs to the model's own outputs, through the hardware.",
     "verify": "Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation.",
     "certify": "Prove from the files alone, without simulation, that a build computes what its model does.",
+    "synth": "Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches.",
+    "devices": "List the FPGAs that --device knows.",
 }
 _HOW: dict[str, Any] = {
     "pretty_exceptions_enable": False,

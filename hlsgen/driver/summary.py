@@ -6,7 +6,9 @@ from typing import Any
 
 from hlsgen.artifacts.layer_table import layer_table
 from hlsgen.artifacts.manifest import host_steps
+from hlsgen.devices import Device
 from hlsgen.driver.compile import Build, network_cost
+from hlsgen.driver.fit import in_kinds
 
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
@@ -36,3 +38,8 @@ def estimate(build: Build) -> dict[str, int]:
         "weight_bits": sum(row["weight_bits"] for row in rows), "table_bits": tables,
         "buffer_bits": sum(row["buffer_bits"] for row in rows),
     }  # fmt: skip
+
+
+def device_estimate(build: Build, device: Device) -> dict[str, int]:
+    """Tables, multiplier blocks and block memories of a device's own kinds."""
+    return in_kinds(network_cost(build), device)

@@ -19,6 +19,8 @@ from hlsgen.diagnostics import HlsgenError, fail
 
 #: Bytes of a tool's text that are kept: the last ones.
 MAX_LOG = 4 << 20
+#: What to do about a simulation that takes too long.
+_SLOWER = "If it only is slow: fewer --frames."
 #: What make, the C++ compiler, or a simulator's file of commands cannot have in a path.
 BAD_IN_PATHS = set(" \t\n\r:;#$%&*?|<>()[]{}!=,~`\\'\"")
 
@@ -31,8 +33,11 @@ class Ended:
     log: str
 
 
-def run_tool(command: Sequence[str], work: Path, env: Mapping[str, str], tool: str, seconds: float, what: str) -> Ended:
-    """Runs a command in the folder `work`; `what` says in the message what has not ended after `seconds`.
+def run_tool(
+    command: Sequence[str], work: Path, env: Mapping[str, str], tool: str, seconds: float, what: str, slower: str = _SLOWER
+) -> Ended:  # fmt: skip
+    """Runs a command in the folder `work`; `what` says in the message what has not ended after `seconds`, `slower`
+    what to do then.
 
     The command and all its children are ended when this function ends, for whatever reason: SIGTERM and SIGHUP too,
     which then become SystemExit, unless the program handles them itself. Raises HG052, HG053.
@@ -52,7 +57,7 @@ def run_tool(command: Sequence[str], work: Path, env: Mapping[str, str], tool: s
             code = process.wait(seconds)
         except subprocess.TimeoutExpired:
             text = f"{what} did not end within {seconds:.0f} s; it was ended."
-            raise fail("HG053", tool, text, "If it only is slow: fewer --frames.") from None
+            raise fail("HG053", tool, text, slower) from None
         finally:
             _end(process)
             reader.join(10)
@@ -106,7 +111,7 @@ def trouble(log: str, fallback: str) -> tuple[str, str]:
             if text in line:
                 return line[:400], hint
     lines = [line for line in lines if not line.startswith(_SAY_NOTHING)]
-    for mark in ("%Error", " error:", "rror:", "No such file", "not found", "annot ", "rror"):
+    for mark in ("%Error", "ERROR:", " error:", "rror:", "No such file", "not found", "annot ", "rror"):
         for line in lines:
             if mark in line:
                 return line[:400], _MORE

@@ -83,7 +83,8 @@ def size(modules: Mapping[str, Any], top: str, family: str) -> Size:
     for pattern, each in _CELLS[family].items():
         count = sum(n for kind, n in kinds.items() if re.fullmatch(pattern, kind))
         total = [have + count * more for have, more in zip(total, each, strict=True)]
-    total[0] += sum(1 for _ in _ways_into_carry_chains(cells))
+    if _CELLS[family] is _XILINX:
+        total[0] += sum(1 for _ in _ways_into_carry_chains(cells))
     lut, ff, bram, dsp = (ceil(number) for number in total)
     return Size(lut, ff, bram, dsp)
 

@@ -1,0 +1,54 @@
+"""`hlsgen synth`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import hlsgen
+from hlsgen.cli.console import emit, say, stop
+from hlsgen.cli.hardware import print_synthesis
+from hlsgen.cli.options import DirArg, Json
+from hlsgen.cli.progress import Watch
+from hlsgen.diagnostics import HlsgenError, fail
+
+MAX_SECONDS = 7 * 86400
+
+
+def synth(
+    directory: DirArg,
+    device: Annotated[str, typer.Option(help="FPGA, as `hlsgen devices` lists them.", show_default=False)],
+    bitstream: Annotated[
+        bool, typer.Option("--bitstream", help="Make one, of the core between three pins: ECP5, iCE40, Gowin.")
+    ] = False,
+    seed: Annotated[int, typer.Option(help="Seed of placement.")] = 1,
+    timeout: Annotated[float, typer.Option(help="Seconds that each tool may take.")] = 3600,
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Takes netlist, report, log and bitstream as well.", show_default=False),
+    ] = None,
+    no_place: Annotated[bool, typer.Option("--no-place", help="Yosys only: counts, no clock.")] = False,
+    as_json: Json = False,
+) -> None:
+    try:
+        with Watch(as_json) as watch:
+            if seed < 0:
+                raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
+            if not 0 < timeout <= MAX_SECONDS:
+                raise fail("HG040", "--timeout", f"{timeout:g}.", f"Supported: above 0, to {MAX_SECONDS}.")
+            found = hlsgen.synth(
+                directory, device, bitstream=bitstream, seed=seed, timeout=timeout, output=output, place=not no_place,
+                progress=watch.text,
+            )  # fmt: skip
+    except HlsgenError as error:
+        raise stop(error, as_json) from None
+    if as_json:
+        emit({"ok": found.fits, **found.as_dict(), "diagnostics": [d.as_dict() for d in found.problems]})
+    else:
+        print_synthesis(found)
+        for problem in found.problems:
+            say(problem)
+    if not found.fits:
+        raise typer.Exit(1)
