@@ -24,6 +24,14 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_axis_in": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
     "hg_axis_out": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
+    "hg_bus_in": (
+        {"WIDTH": 8, "TDATA_W": 8, "SLOT": 8, "BEATS": 1},
+        {"WIDTH": 20, "TDATA_W": 16, "SLOT": 32, "BEATS": 3},
+    ),
+    "hg_bus_out": (
+        {"WIDTH": 8, "TDATA_W": 8, "SLOT": 8, "BEATS": 1},
+        {"WIDTH": 20, "TDATA_W": 16, "SLOT": 32, "BEATS": 3},
+    ),
     "hg_correct": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
         {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0},
@@ -127,6 +135,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
         {"LANES": 2, "FOLDS": 3, "IN_W": 1, "IN_SIGNED": 0, "BITS": 4, "OUT_W": 7, "OFFSET": 5},
     ),
+    "hg_keep_in": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
+    "hg_keep_out": ({"BYTES": 1, "LAST": 1}, {"BYTES": 8, "LAST": 3}),
     "hg_load": ({"WORDS": 1, "LOADABLE": 0}, {"UNIT": 3, "WORDS": 1, "WIDTH": 70}),
     "hg_axil_weights": ({"UNITS": 65536}, {"UNITS": 3}),
     "hg_axil_regs": ({"WORDS": 1, "STATUS": 1, "ADDR_W": 3}, {"WORDS": 2, "STATUS": 2, "ADDR_W": 6}),

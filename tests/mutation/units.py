@@ -5,7 +5,7 @@ from __future__ import annotations
 UNITS = {
     "hg_adder_tree": "test_dot.py", "hg_argmax": "test_argmax.py", "hg_axil_regs": "test_eltwise_add.py",
     "hg_axil_weights": "test_load.py", "hg_axis_in": "test_axis.py", "hg_axis_out": "test_axis.py",
-    "hg_beside": "test_plumbing.py", "hg_compare": "test_compare.py", "hg_concat": "test_plumbing.py",
+    "hg_beside": "test_plumbing.py", "hg_bus_in": "test_bus.py", "hg_bus_out": "test_bus.py", "hg_compare": "test_compare.py", "hg_concat": "test_plumbing.py",
     "hg_conv": "test_window_conv.py", "hg_correct": "test_correct.py", "hg_correct_lane": "test_correct.py",
     "hg_correct_table": "test_correct.py", "hg_digits": "test_dot.py", "hg_dot_booth": "test_dot.py",
     "hg_dot_plain": "test_dot.py", "hg_dot_table": "test_dot.py", "hg_dwconv": "test_window_conv.py",
@@ -16,7 +16,7 @@ UNITS = {
     "hg_f32_pack": "test_f32.py", "hg_f32_round": "test_f32.py", "hg_f32_round_unit": "test_f32.py",
     "hg_f32_scale": "test_f32.py", "hg_f32_to_code": "test_f32.py", "hg_f32_unit": "test_f32.py",
     "hg_fifo": "test_fifo.py", "hg_float_key": "test_float_key.py", "hg_fork": "test_plumbing.py",
-    "hg_gather": "test_gather.py", "hg_join": "test_plumbing.py", "hg_load": "test_load.py",
+    "hg_gather": "test_gather.py", "hg_join": "test_plumbing.py", "hg_keep_in": "test_bus.py", "hg_keep_out": "test_bus.py", "hg_load": "test_load.py",
     "hg_mac": "test_mvu.py test_window_conv.py test_unfold.py", "hg_multiply": "test_multiply.py",
     "hg_mvu": "test_mvu.py", "hg_pad": "test_plumbing.py", "hg_pair_add": "test_pair.py",
     "hg_pair_scale": "test_pair.py", "hg_pick": "test_plumbing.py", "hg_pool": "test_window_conv.py",

@@ -1,0 +1,68 @@
+"""How a frame lies on a port: words of tdata, and the slots of bytes in them that hold the beats of the core.
+
+The bus carries the bytes of a frame's beats in order, the lowest first. Each beat has a slot of whole bytes, filled up with
+zeros. A beat that fits a word has a slot of the next power of two of bytes, so a word holds 1, 2, 4 ... slots; a longer
+beat begins and ends with a word. A frame begins a new word.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hlsgen.dataflow.units import Stream
+
+#: Bits that tdata can have where a width is asked for.
+WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
+#: The widths that `auto` chooses from.
+AUTO_WIDTHS = (32, 64, 128, 256, 512)
+
+
+@dataclass(frozen=True)
+class BusLayout:
+    """A frame on a port.
+
+    `width`: bits of tdata. `beats`: of the core, a frame. `beat_bits`: of each of them. `slot_bytes`: what a beat takes.
+    """
+
+    width: int
+    beats: int
+    beat_bits: int
+    slot_bytes: int
+
+    @property
+    def word_bytes(self) -> int:
+        return self.width // 8
+
+    @property
+    def slots(self) -> int:
+        """Beats in a word, 1 if a beat takes several words."""
+        return max(1, self.word_bytes // self.slot_bytes)
+
+    @property
+    def parts(self) -> int:
+        """Words of a beat, 1 if a word holds several beats."""
+        return max(1, self.slot_bytes // self.word_bytes)
+
+    @property
+    def words(self) -> int:
+        """Words of a frame."""
+        return -(-self.beats // self.slots) * self.parts
+
+    @property
+    def last_bytes(self) -> int:
+        """Bytes of the last word of a frame that hold slots."""
+        return self.beats * self.slot_bytes - (self.words - 1) * self.word_bytes
+
+    @property
+    def plain(self) -> bool:
+        """Whether every word is a beat."""
+        return self.slots == self.parts == 1
+
+
+def bus_layout(stream: Stream, width: int | None) -> BusLayout:
+    """The layout of a stream at a port. `width`: one of WIDTHS; None: tdata is a beat in whole bytes."""
+    if width is None:
+        return BusLayout(stream.port_bits, stream.beats, stream.bits, stream.port_bits // 8)
+    size, word = stream.port_bits // 8, width // 8
+    slot = 1 << (size - 1).bit_length() if size <= word else -(-size // word) * word
+    return BusLayout(width, stream.beats, stream.bits, slot)
