@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.artifacts.layer_table import fifo_table, layer_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.dataflow.units import Stream
+from hlsgen.dataflow.units import Port
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
@@ -49,12 +49,12 @@ def manifest(
             ),
             "shape": list(graph.model.input_shape),
             "port": "s_axis",
-            **_stream(network.input, network.orders[0], graph.input.shape, graph.input.encoding),
+            **_stream(network, 0, options.get("tkeep") is True),
         },
         "output": {
             "tensor": graph.model.output_name,
             "port": "m_axis",
-            **_stream(network.output, network.orders[-1], graph.output.shape, graph.output.encoding),
+            **_stream(network, -1, options.get("tkeep") is True),
         },
         "cycles": {"latency": timing.latency, "interval": timing.interval},
         "layers": layer_table(network, timing),
@@ -66,16 +66,38 @@ def manifest(
     }
 
 
-def _stream(stream: Stream, order: Array, shape: tuple[int, ...], decode: Encoding) -> dict[str, Any]:
+LAYOUT = (
+    "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
+    "unused high bits are zero; tlast with the last beat"
+)
+BUS_LAYOUT = (
+    "element e of a frame is in beat e // lanes, bits [(e % lanes) * element_bits +: element_bits]; beat b is in bytes "
+    "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; tlast "
+    "with the last word"
+)
+
+
+def _stream(network: Network, end: int, keep: bool) -> dict[str, Any]:
+    """What a port carries; `end`: 0 for the input, -1 for the output."""
+    node, order, bus = network.nodes[end], network.orders[end], network.layouts[end]
+    value = network.graph.output if end else network.graph.input
+    stream, shape, decode = node.result, value.shape, value.encoding
+    wide = node.unit != Port()
     return {
-        "tdata_bits": stream.port_bits,
+        "tdata_bits": bus.width,
+        "bus": {
+            "width": bus.width,
+            "slot_bytes": bus.slot_bytes,
+            "words": bus.words,
+            "last_bytes": bus.last_bytes,
+            "keep": keep,
+        },
         "beats": stream.beats,
         "lanes": stream.lanes,
         "element_bits": stream.type.bits,
         "element": "float32 bits" if isinstance(decode, FloatKey) else ("signed" if stream.type.signed else "unsigned"),
         "range": [stream.type.lo, stream.type.hi],
-        "layout": "element e of a frame is in beat e // lanes, tdata bits [(e % lanes) * element_bits +: element_bits]; "
-        "unused high bits are zero; tlast with the last beat",
+        "layout": BUS_LAYOUT if wide else LAYOUT,
         "frame_shape": list(shape),
         **_named_order(order, shape),
         "meaning": describe(decode),

@@ -22,7 +22,9 @@ from hlsgen.certify.connectivity import network
 from hlsgen.certify.cpp.core_checker import check_cpp
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
+from hlsgen.certify.port_wiring import frame_on, listed, port_options
 from hlsgen.certify.quantizers import Summary
+from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.second_reading import compare
 from hlsgen.certify.statements import Statement
 from hlsgen.diagnostics import Collector, Diagnostic, fail
@@ -151,13 +153,15 @@ def _check(
         text = top_text.split((directory / "rtl" / f"{name}.v").read_bytes(), f"rtl/{name}.v")
     except OSError:
         raise broken(f"rtl/{name}.v", "cannot be read.") from None
-    switches = options.get("reset_active_low") is True, options.get("loadable") is True
+    pins = port_options(options)
     top = parse(text.code, text.name)
-    found = network(top, name, *switches)
+    found = network(top, name, pins, sha256(directory / "model.onnx"))
+    frames = frame_on(found.port_in, pins.bus), frame_on(found.port_out, pins.bus)
+    top_text.check_attributes(text, (port[2:] for port in listed(pins, frames[0].width, frames[1].width)))
     check_entries(entries, graph)
     _listed(entries, found.cells)
     memories = Memories(directory / "rtl")
-    checker = Checker(graph, layout, found, memories, entries, name)
+    checker = Checker(graph, layout, found, memories, entries, name, frames, pins.keep)
     checker.start()
     for i, entry in zip(layers, entries, strict=True):
         proof = checker.layer(i, entry)
@@ -185,8 +189,14 @@ def _comments(
     cycles = manifest.get("cycles")
     if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
         raise broken("manifest.json", f"cycles are {cycles!r}.")
+    into, out = checker.frames
+    bus = (
+        f"{into.width} bits: input {into.words} words a frame, a beat in {into.slot // 8} bytes; "
+        f"output {out.words} words, a beat in {out.slot // 8} bytes"
+    )
+    bus = bus if "SLOT" in found.port_in.parameters else ""
     title, latency, interval = manifest["options"].get("name"), cycles["latency"], cycles["interval"]
-    head = top_text.head_of(title, (str(ends[0]), str(ends[1])), loads, latency, interval)
+    head = top_text.head_of(title, (str(ends[0]), str(ends[1])), bus, loads, latency, interval)
     at = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
     own = top_text.check_comments(text, head, list(found.cells), at)
     named = {entry["layer"]: x["instance"] for entry in entries for x in entry["instances"] if x["instance"] in own}

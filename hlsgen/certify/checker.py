@@ -21,6 +21,7 @@ from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.models import line_buffer, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
+from hlsgen.certify.port_wiring import PortFrame
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_map, same, widths
 from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, readable, vectors
 from hlsgen.ir import (
@@ -65,6 +66,7 @@ class Checker:
     streams  those that an instance has sent and none has taken yet
     taken    elements and bits of a beat of the (first) stream that each instance takes
     last     layer -> the instance that sends what it computes
+    frames   what both ports carry; keep: whether they have tkeep
     written  modules that were written for one instance, read by a proof
     """
 
@@ -76,8 +78,10 @@ class Checker:
         memories: Memories,
         entries: list[dict[str, Any]],
         top: str,
+        frames: tuple[PortFrame, PortFrame],
+        keep: bool,
     ) -> None:
-        self.top = top
+        self.top, self.frames, self.keep = top, frames, keep
         self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
         self.elements = Elements(graph)
         self.streams: dict[str, StreamContents] = {}
@@ -96,7 +100,7 @@ class Checker:
         numbers = np.full(-(-len(order) // lanes) * lanes, ANYTHING)
         numbers[: len(order)] = self.elements.numbers[0][order]
         stream = StreamContents(numbers.reshape(-1, lanes), bits, value.type.lo, value.type.hi)
-        self._frame(cell, stream)
+        self._frame(cell, stream, self.frames[0])
         self._send(cell, [self.network.first], stream)
 
     def end(self) -> None:
@@ -108,11 +112,14 @@ class Checker:
         filled = stream.filled.ravel()
         if not filled[: filled.sum()].all() or (len(filled) - filled.sum()) >= stream.lanes:
             raise broken(cell.name, "there are empty lanes between the elements of the output.")
-        self._frame(cell, stream)
+        self._frame(cell, stream, self.frames[1])
 
     @staticmethod
-    def _frame(cell: Cell, stream: StreamContents) -> None:
-        wanted = {"WIDTH": stream.width, "TDATA_W": -(-stream.width // 8) * 8, "BEATS": stream.beats}
+    def _frame(cell: Cell, stream: StreamContents, frame: PortFrame) -> None:
+        """The port has the beats of the stream, each in its slot of the words."""
+        wanted = {"WIDTH": stream.width, "TDATA_W": frame.width, "BEATS": stream.beats}
+        if "SLOT" in cell.parameters:
+            wanted["SLOT"] = frame.slot
         if cell.parameters != wanted:
             raise broken(cell.name, f"parameters are {_shown(cell)}, a frame of this core needs {wanted}.")
 

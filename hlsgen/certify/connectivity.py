@@ -9,24 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.certify.netlist_reader import Cell, Nets, TopModule, broken
+from hlsgen.certify.port_wiring import PORTS, PortOptions, connected, ends, lite
 
-_AXIS = ("tdata", "tvalid", "tready", "tlast")
-#: AXI4-Lite: (direction, bits, name) of the core's port for weights that can be written.
-_AXIL = (
-    ("input", 4, "awaddr"), ("input", 1, "awvalid"), ("output", 1, "awready"), ("input", 32, "wdata"),
-    ("input", 4, "wstrb"), ("input", 1, "wvalid"), ("output", 1, "wready"), ("output", 2, "bresp"),
-    ("output", 1, "bvalid"), ("input", 1, "bready"), ("input", 4, "araddr"), ("input", 1, "arvalid"),
-    ("output", 1, "arready"), ("output", 32, "rdata"), ("output", 2, "rresp"), ("output", 1, "rvalid"),
-    ("input", 1, "rready"),
-)  # fmt: skip
-#: Bits of the wire from that port to the memories.
+#: Bits of the wire from the port for weights that can be written to the memories.
 _LOAD = 50
 #: Modules with weights.
 _WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules that take two streams.
 _TWO = ("hg_join", "hg_concat", "hg_beside")
-_PORTS = ("hg_reset", "hg_axis_in", "hg_axis_out", "hg_axil_weights")
-_CLOCKS: dict[str, Nets] = {"clk": "clk", "rst": "rst_core"}
 
 
 @dataclass(frozen=True)
@@ -47,21 +37,21 @@ class Netlist:
     last: str
 
 
-def network(top: TopModule, name: str, reset_active_low: bool, loadable: bool = False) -> Netlist:
+def network(top: TopModule, name: str, options: PortOptions, sha256: str) -> Netlist:
     """The netlist of a top level, with nothing but streams between its instances. Raises HG055 otherwise.
 
-    name: of the module. reset_active_low, loadable: the options of the build; they decide about ports.
+    name: of the module. options: those of the build that decide about ports. sha256: of the model's file.
     """
-    port_in, port_out = _ends(top, name, reset_active_low, loadable)
-    cells = {n: c for n, c in top.cells.items() if c.module not in _PORTS}
-    _loads(top, cells, loadable)
-    found = _Streams(top)
+    port_in, port_out = ends(top, name, options, sha256)
+    cells = {n: c for n, c in top.cells.items() if c.module not in PORTS}
+    _loads(top, cells, options)
+    found = _Streams(top, options.clocks)
     sends = {cell.name: found.sent(cell) for cell in (port_in, *cells.values())}
     takes = {cell.name: found.taken(cell) for cell in (*cells.values(), port_out)}
     for valid in found.nets:
         if valid not in found.takers:
             raise broken(top.name, f"nothing takes stream {valid} that {found.senders[valid]} sends.")
-    wires = {"rst_core": 1, **({"load": _LOAD} if loadable else {}), **found.wires}
+    wires = {**options.wires, **({"load": _LOAD} if options.loadable else {}), **found.wires}
     if wires != top.wires:
         odd = sorted(set(wires.items()) ^ set(top.wires.items()))
         raise broken(top.name, f"has other wires than its streams: {odd[:4]}.")
@@ -75,8 +65,8 @@ def network(top: TopModule, name: str, reset_active_low: bool, loadable: bool = 
 class _Streams:
     """Collects the streams as the instances use them."""
 
-    def __init__(self, top: TopModule) -> None:
-        self.top = top
+    def __init__(self, top: TopModule, clocks: dict[str, Nets]) -> None:
+        self.top, self.clocks = top, clocks
         self.nets: dict[str, tuple[str, str]] = {}  # valid -> (data, ready)
         self.senders: dict[str, str] = {}
         self.takers: dict[str, str] = {}
@@ -108,7 +98,7 @@ class _Streams:
 
     def taken(self, cell: Cell) -> tuple[str, ...]:
         """The streams that an instance takes; its ports are these and those it sends."""
-        names, wanted = [], dict(_CLOCKS)
+        names, wanted = [], dict(self.clocks)
         for side in ("a", "b") if cell.module in _TWO else ("s",):
             data, valid, ready = (cell.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready"))
             if not isinstance(valid, str) or valid not in self.nets:
@@ -123,11 +113,11 @@ class _Streams:
             self.takers[valid] = cell.name
             names.append(valid)
             wanted |= {f"{side}_data": data, f"{side}_valid": valid, f"{side}_ready": ready}
-        if cell.module != "hg_axis_out":
+        if cell.module not in ("hg_axis_out", "hg_bus_out"):
             wanted |= {port: nets for port, nets in cell.ports.items() if port in ("m_data", "m_valid", "m_ready")}
             if cell.module in _WEIGHTS:
                 wanted["load"] = "load" if "LOADABLE" in cell.parameters else f"{_LOAD}'h0"
-            _connected(cell, wanted)
+            connected(cell, wanted)
         return tuple(names)
 
 
@@ -148,58 +138,14 @@ def _no_circle(
         raise broken(top.name, f"its streams go in a circle, or do not come from s_axis: {', '.join(rest[:4])}.")
 
 
-def _loads(top: TopModule, cells: dict[str, Cell], loadable: bool) -> None:
+def _loads(top: TopModule, cells: dict[str, Cell], options: PortOptions) -> None:
     """The port for weights is there if the option says so, and its units have the numbers 0, 1, 2, ..."""
     ports = [cell for cell in top.cells.values() if cell.module == "hg_axil_weights"]
     units = [cell for cell in cells.values() if "LOADABLE" in cell.parameters]
     numbers = [(cell.parameters["LOADABLE"], cell.parameters.get("UNIT")) for cell in units]
-    if len(ports) != int(loadable) or numbers != [(1, n) for n in range(len(units) if loadable else 0)]:
+    if len(ports) != int(options.loadable) or numbers != [(1, n) for n in range(len(units) if options.loadable else 0)]:
         raise broken(top.name, "its units with weights that can be written do not fit the option loadable.")
     for port in ports:
-        outside: dict[str, Nets] = {f"s_axil_{p}": f"s_axil_{p}" for _, _, p in _AXIL}
-        _connected(port, _CLOCKS | outside | {"load": "load"})
+        connected(port, options.clocks | lite("s_axil") | {"load": "load"})
         if port.parameters != {"UNITS": len(units)}:
             raise broken(port.name, f"parameters {port.parameters} do not fit {len(units)} units.")
-
-
-def _ends(top: TopModule, name: str, reset_active_low: bool, loadable: bool) -> tuple[Cell, Cell]:
-    """The instances at the input and the output port. They, and the reset, are connected as they must be."""
-    single = []
-    for module in _PORTS[:3]:
-        cells = [cell for cell in top.cells.values() if cell.module == module]
-        if len(cells) != 1:
-            raise broken(top.name, f"has {len(cells)} instances of {module}, not one.")
-        single.append(cells[0])
-    reset, first, last = single
-    pin = "rst_n" if reset_active_low else "rst"
-    for end in (first, last):
-        if set(end.parameters) != {"WIDTH", "TDATA_W", "BEATS"}:
-            raise broken(end.name, f"{end.module} has other parameters than its model.")
-    widths = first.number("TDATA_W", 1), last.number("TDATA_W", 1)
-    wanted = (
-        ("input", 1, "clk"), ("input", 1, pin),
-        ("input", widths[0], "s_axis_tdata"), ("input", 1, "s_axis_tvalid"),
-        ("output", 1, "s_axis_tready"), ("input", 1, "s_axis_tlast"),
-        ("output", widths[1], "m_axis_tdata"), ("output", 1, "m_axis_tvalid"),
-        ("input", 1, "m_axis_tready"), ("output", 1, "m_axis_tlast"),
-        *((way, bits, f"s_axil_{port}") for way, bits, port in _AXIL if loadable),
-        ("output", 1, "frame_error"),
-    )  # fmt: skip
-    if top.name != name or top.ports != wanted:
-        raise broken(top.name, "its name or ports are not those of a core with this port width and reset.")
-    _connected(reset, {"clk": "clk", "reset_in": pin, "rst": "rst_core"})
-    if reset.parameters != {"ACTIVE_LOW": int(reset_active_low)}:
-        raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
-    for end, port, side in ((first, "s_axis", "m"), (last, "m_axis", "s")):
-        outside: dict[str, Nets] = {f"{port}_{p}": f"{port}_{p}" for p in _AXIS}
-        if end is first:
-            outside["frame_error"] = "frame_error"
-        inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
-        _connected(end, _CLOCKS | outside | inner)
-    return first, last
-
-
-def _connected(cell: Cell, wanted: dict[str, Nets]) -> None:
-    if cell.ports != wanted:
-        odd = sorted(str(x) for x in set(cell.ports.items()) ^ set(wanted.items()))
-        raise broken(cell.name, f"{cell.module} is connected otherwise than it should be: {odd[:4]}.")

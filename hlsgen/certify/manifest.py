@@ -32,6 +32,13 @@ _LAYOUT = (
 )
 
 
+_BUS_LAYOUT = (
+    "element e of a frame is in beat e // lanes, bits [(e % lanes) * element_bits +: element_bits]; beat b is in bytes "
+    "b * slot_bytes and up of the frame, byte n in word n // (width / 8), the lowest first; unused bits are zero; tlast "
+    "with the last word"
+)
+
+
 @dataclass(frozen=True)
 class PortStream:
     """What a port carries: `beats` a frame of `lanes` elements of a type."""
@@ -70,15 +77,19 @@ def check(
         "options": _options(options, cells),
         "top": {
             "module": options.get("top"),
-            "clock": "clk",
-            "reset": {"name": f"rst{'_n' * low}", "active": ("high", "low")[low], "kind": "synchronous"},
+            "clock": options.get("clock_name"),
+            "reset": {
+                "name": options.get("reset_name") or f"rst{'_n' * low}",
+                "active": ("high", "low")[low],
+                "kind": "synchronous",
+            },
             "sources": "files.f",
         },
         "input": _input(graph, checker),
         "output": {
             "tensor": graph.model.output_name,
             "port": "m_axis",
-            **_port(checker.network.port_out, graph.output, checker.layout.orders[-1]),
+            **_port(checker, 1, graph.output, checker.layout.orders[-1]),
         },
         "cycles": {key: NotProven("cycles", _count) for key in ("latency", "interval")},
         "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
@@ -111,6 +122,10 @@ def _count(value: Any) -> bool:
     return type(value) is int and value > 0
 
 
+def _maybe_text(value: Any) -> bool:
+    return value is None or isinstance(value, str)
+
+
 def _maybe_count(value: Any) -> bool:
     return value is None or (type(value) is int and value >= 0)
 
@@ -124,9 +139,10 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     count, table = NotProven("wishes", _maybe_count), NotProven("wishes", lambda value: isinstance(value, dict))
     wish = NotProven("wishes", lambda value: isinstance(value, str))
     return {
-        "input": NotProven("options", lambda value: value is None or isinstance(value, str)),
+        "input": NotProven("options", _maybe_text),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
-        "reset_active_low": switch, "loadable": switch, "top": text, "name": text,
+        "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
+        "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),
         "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
         "max_lut": count, "max_dsp": count, "max_bram": count,
@@ -140,22 +156,30 @@ def _input(graph: Graph, checker: Checker) -> dict[str, Any]:
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
     found = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
-    port = _port(checker.network.port_in, graph.input, checker.layout.orders[0])
+    port = _port(checker, 0, graph.input, checker.layout.orders[0])
     # What the element is comes last: of two inputs, the port's word for it stands.
     return {**found, **pair, **port}
 
 
-def _port(cell: Cell, value: Value, order: Array) -> dict[str, Any]:
-    stream = stream_of(cell, value)
+def _port(checker: Checker, end: int, value: Value, order: Array) -> dict[str, Any]:
+    cell, frame = (checker.network.port_in, checker.network.port_out)[end], checker.frames[end]
+    stream, wide = stream_of(cell, value), "SLOT" in cell.parameters
     keys = isinstance(value.encoding, FloatKey)
     return {
         "tdata_bits": cell.number("TDATA_W", 1),
+        "bus": {
+            "width": frame.width,
+            "slot_bytes": frame.slot // 8,
+            "words": frame.words,
+            "last_bytes": frame.last,
+            "keep": checker.keep,
+        },
         "beats": stream.beats,
         "lanes": stream.lanes,
         "element_bits": stream.type.bits,
         "element": "float32 bits" if keys else "signed" if stream.type.lo < 0 else "unsigned",
         "range": [stream.type.lo, stream.type.hi],
-        "layout": _LAYOUT,
+        "layout": _BUS_LAYOUT if wide else _LAYOUT,
         "frame_shape": list(value.shape),
         **_order(order, value.shape),
         "meaning": meaning(value.encoding),

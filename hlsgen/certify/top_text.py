@@ -7,12 +7,16 @@ of these is accepted. The statements in comments are held against the design.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from hlsgen.certify.netlist_reader import broken
 
 _BEGIN, _END = "`default_nettype none", "`default_nettype wire"
+#: An attribute in a line of its own, and the port that follows.
+_ATTRIBUTE = re.compile(r'    \(\* (X_INTERFACE_[A-Z]+ = "[A-Za-z0-9_ :.,]*") \*\)')
+_PORT = re.compile(r"    (?:input |output) wire (?:\[\d+:0\] )?(\w+),?", re.ASCII)
 _CODE = re.compile(r"[A-Za-z0-9_ \[\](){},;:.#'\"-]*")
 #: What a comment says of an instance: no word of a tool, as the first one is one of these or a number.
 _ABOUT = re.compile(r"[A-Za-z0-9 ,.+*/^()-]+")
@@ -23,13 +27,15 @@ _PLUMBING = re.compile(r"(\d+|another|border|elements|float32|max|slice|sum|wind
 class TopText:
     """The text of a top level in parts. Each comment stands in front of an instance, in their order.
 
-    `head`: the lines in front of the first directive. `code`: the rest, with the comments taken out of it.
+    `head`: the lines in front of the first directive. `code`: the rest, with comments and attributes taken out of it.
+    `attributes`: (attribute, the port that it stands in front of), in their order.
     """
 
     name: str
     head: tuple[str, ...]
     code: str
     comments: tuple[str, ...]
+    attributes: tuple[tuple[str, str], ...] = ()
 
 
 def split(data: bytes, name: str) -> TopText:
@@ -45,15 +51,35 @@ def split(data: bytes, name: str) -> TopText:
     for number, line in enumerate(lines[:start], 1):
         if not _comment(line, "//"):
             raise broken(name, f"line {number} is no plain comment: {line[:60]!r}.")
-    code, comments = [""] * (start + 1), []
+    code, comments, attributes = [""] * (start + 1), [], []
     for number, line in enumerate(lines[start + 1 : -2], start + 2):
         comment = _comment(line, "    // ")
         if comment and re.match(r"    \w+ (#|\w+ )\(", lines[number]):
             comments.append(line[7:])
+        elif found := _ATTRIBUTE.fullmatch(line):
+            attributes.append((found[1], _port_after(lines, number)))
         elif not _CODE.fullmatch(line):
             raise broken(name, f"line {number} has more than wires and instances: {line[:60]!r}.")
-        code.append("" if comment else line)
-    return TopText(name, tuple(lines[:start]), "\n".join(code), tuple(comments))
+        code.append("" if comment or found else line)
+    return TopText(name, tuple(lines[:start]), "\n".join(code), tuple(comments), tuple(attributes))
+
+
+def _port_after(lines: Sequence[str], number: int) -> str:
+    """The port that the lines from `number` on declare, behind more attributes; "" if they do not."""
+    line = next((line for line in lines[number:] if not _ATTRIBUTE.fullmatch(line)), "")
+    found = _PORT.fullmatch(line)
+    return found[1] if found else ""
+
+
+def check_attributes(text: TopText, ports: Iterable[tuple[str, tuple[str, ...]]]) -> None:
+    """Each port has the attributes that its name and use give, and nothing else has any. Raises HG055 otherwise.
+
+    ports: (name, attributes), in the order of the file.
+    """
+    wanted = [(attribute, name) for name, own in ports for attribute in own]
+    for found, right in zip_longest(text.attributes, wanted, fillvalue=("", "")):
+        if found != right:
+            raise broken(text.name, f"has attribute {found[0][:90]!r} where {right[0][:90]!r} of {right[1]!r} belongs.")
 
 
 def _comment(line: str, start: str) -> bool:
@@ -84,13 +110,15 @@ def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str],
     return named
 
 
-def head_of(title: str, ends: tuple[str, str], loads: int, latency: int, interval: int) -> list[str]:
-    """The lines in front of the module. `ends`: what both ports carry; `loads`: units with weights to be written."""
+def head_of(title: str, ends: tuple[str, str], bus: str, loads: int, latency: int, interval: int) -> list[str]:
+    """The lines in front of the module. `ends`: what both ports carry; `bus`: what is said of the bus, "" for none;
+    `loads`: units with weights to be written."""
     return [
         f"// Core of model {title}",
         "//",
         f"// Input   {ends[0]}, first element in the low bits",
         f"// Output  {ends[1]}, first element in the low bits",
+        *([f"// Bus     {bus}"] if bus else []),
         *([f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in manifest.json"] if loads else []),
         f"// Timing  {latency} cycles from the first input beat to the last output beat of a frame,",
         f"//         a frame every {interval} cycles",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hlsgen.cycle_model.bus_ports import apart, together
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
@@ -47,6 +48,7 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> 
     It adds FIFOs if the network cannot be as fast as its slowest unit without them.
     The same nodes always give the same depths. Raises ValueError if the network blocks with any depths.
     """
+    ports, nodes = nodes, apart(nodes)
     bottleneck = max(busy(node) for node in nodes)
     ideal, interval, first_frame = _open(nodes, latency, bottleneck)
     if interval > bottleneck:
@@ -66,7 +68,7 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> 
         depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
-    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical)
+    return SizedBuffers(together(search.variant(depths), ports), limit[0], limit[1], bottleneck, critical)
 
 
 def _with_fifos(nodes: Sequence[Node]) -> list[Node]:

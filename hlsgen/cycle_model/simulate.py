@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.cycle_model.beat_network import BeatNetwork
+from hlsgen.cycle_model.bus_ports import apart
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.units import Latency, TimingModel, exact
 from hlsgen.cycle_model.wiring import INPUT, Blocked, Bounds, Ended, Moves
@@ -106,6 +107,7 @@ class Simulation:
     def __init__(
         self, nodes: Sequence[Node], model: TimingModel, ready: Sequence[bool] = (), bounds: Bounds | None = None
     ) -> None:
+        nodes = apart(nodes)
         self.nodes, self.model, self.ready, self.frames = tuple(nodes), model, ready, 0
         self.bounds, self.spent = bounds, 0
         self.reach = 2 + max(model.holds(node.unit) // node.source.beats for node in nodes)

@@ -117,7 +117,9 @@ def busy(node: Node) -> int:
         case ConvUnit() | PoolUnit():
             height, width = unit.window.size(unit.height, unit.width)
             return max(beats, height * width * unit.period)
-        case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder():
+        case Port(bus):
+            return beats if bus is None else max(beats, bus.words)
+        case FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder():
             return beats
         case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit():
             return beats

@@ -19,14 +19,19 @@ from hlsgen.rescale import Choice, Prices
 class Request:
     """What a build asks for besides the network.
 
-    `top`: name of the top level. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for
-    multiplications. `loadable`: weights can be written at run time. `model`: name and SHA-256 of the model's file, for
-    files that state them.
+    `top`: name of the top level. `clock`, `reset`: names of its ports. `keep`: with tkeep. `control`: with a port for
+    control and status. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications.
+    `loadable`: weights can be written at run time. `model`: name and SHA-256 of the model's file, for files that state
+    them.
     """
 
     title: str
     top: str
+    clock: str = "clk"
+    reset: str = "rst"
     reset_active_low: bool = False
+    keep: bool = False
+    control: bool = False
     weights: str = "auto"
     prefer: str = "lut"
     loadable: bool = False

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.dataflow.units import Stream
-
 #: Bits that tdata can have where a width is asked for.
 WIDTHS = (8, 16, 32, 64, 128, 256, 512, 1024)
 #: The widths that `auto` chooses from.
@@ -59,10 +57,11 @@ class BusLayout:
         return self.slots == self.parts == 1
 
 
-def bus_layout(stream: Stream, width: int | None) -> BusLayout:
-    """The layout of a stream at a port. `width`: one of WIDTHS; None: tdata is a beat in whole bytes."""
+def bus_layout(beat_bits: int, beats: int, width: int | None) -> BusLayout:
+    """The layout of frames of so many beats. `width`: one of WIDTHS; None: tdata is a beat in whole bytes."""
+    size = -(-beat_bits // 8)
     if width is None:
-        return BusLayout(stream.port_bits, stream.beats, stream.bits, stream.port_bits // 8)
-    size, word = stream.port_bits // 8, width // 8
+        return BusLayout(8 * size, beats, beat_bits, size)
+    word = width // 8
     slot = 1 << (size - 1).bit_length() if size <= word else -(-size // word) * word
-    return BusLayout(width, stream.beats, stream.bits, slot)
+    return BusLayout(width, beats, beat_bits, slot)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Convolution, Graph, Linear, Pad, Pooling, Rearrange
+from hlsgen.ir import Convolution, FloatKey, Graph, Linear, Pad, Pooling, Rearrange, Value
 from hlsgen.rescale import Preference, Prices
 
 #: Multiplications a cycle that the default folding aims at.
@@ -25,7 +25,8 @@ Price = Callable[[Workload, int, int], float]
 @dataclass(frozen=True)
 class Targets:
     """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
-    quantizers to a realization. `loadable`: weights can be written at run time."""
+    quantizers to a realization. `loadable`: weights can be written at run time. `bus`: bits of tdata of both ports,
+    0: as few as keep the interval, None: those of a beat."""
 
     cycles: int | None = None
     lanes: int | None = None
@@ -35,6 +36,7 @@ class Targets:
     weights: str = "auto"
     loadable: bool = False
     budget: Budget = field(default_factory=Budget)
+    bus: int | None = None
 
     def preference(self, layer: str, prices: Prices) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""
@@ -92,8 +94,10 @@ def pixels_moved(graph: Graph) -> int:
 
 
 def least_cycles(graph: Graph, targets: Targets) -> int:
-    """Cycles a frame that some layer needs in any case: more speed of the others is of no use."""
+    """Cycles a frame that some layer or the bus needs in any case: more speed of the others is of no use."""
     least = 1
+    if targets.bus:
+        least = max(-(-_port_bits(value) // targets.bus) for value in (graph.input, graph.output))
     for layer in graph.layers:
         match layer:
             case Linear() | Convolution() if layer.name not in targets.folding:
@@ -106,6 +110,11 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
             case _:
                 pass
     return least
+
+
+def _port_bits(value: Value) -> int:
+    """Bits of a frame on a port, without padding."""
+    return value.size * (32 if isinstance(value.encoding, FloatKey) else value.type.bits)
 
 
 def at_once(layer: Pooling) -> list[int] | None:

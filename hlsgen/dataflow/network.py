@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from hlsgen.dataflow.units import Node, Stream
+from hlsgen.dataflow.bus import BusLayout, bus_layout
+from hlsgen.dataflow.units import Node, Port, Stream
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.numerics.fixed import Array
@@ -41,6 +43,28 @@ class Network:
     def output(self) -> Stream:
         """The stream in front of the output port."""
         return self.nodes[-1].result
+
+    @property
+    def layouts(self) -> tuple[BusLayout, BusLayout]:
+        """How a frame lies on the input and on the output port."""
+        return port_layouts(self.nodes)
+
+
+def on_bus(nodes: Sequence[Node], width: int) -> list[Node]:
+    """The nodes with both ports on a bus of so many bits."""
+    first, *inner, last = nodes
+    ends = [replace(node, unit=Port(bus_layout(node.result.bits, node.result.beats, width))) for node in (first, last)]
+    return [ends[0], *inner, ends[1]]
+
+
+def port_layouts(nodes: Sequence[Node]) -> tuple[BusLayout, BusLayout]:
+    """How a frame lies on the input and on the output port of these nodes."""
+    return _layout(nodes[0]), _layout(nodes[-1])
+
+
+def _layout(node: Node) -> BusLayout:
+    own = node.unit.bus if isinstance(node.unit, Port) else None
+    return own or bus_layout(node.result.bits, node.result.beats, None)
 
 
 @dataclass(frozen=True)

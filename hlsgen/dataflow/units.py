@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from typing_extensions import assert_never
 
+from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
@@ -74,7 +75,19 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Port:
-    """The input or the output of the core: AXI4-Stream outside, a stream inside."""
+    """The input or the output of the core: AXI4-Stream outside, a stream inside.
+
+    `bus`: how a frame lies on it, if tdata is not the beat of the stream in whole bytes.
+    """
+
+    bus: BusLayout | None = None
+
+
+def bus_streams(bus: BusLayout) -> tuple[Stream, Stream]:
+    """The words of a frame and its beats, in elements of which both are made: beats or, if they are longer, words."""
+    type_ = IntType(0, (1 << (bus.beat_bits if bus.parts == 1 else bus.width)) - 1)
+    elements = bus.beats * bus.parts
+    return Stream(type_, bus.slots, bus.words, elements), Stream(type_, bus.parts, bus.beats, elements)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,12 @@ from hlsgen.verilog.backend import VERILOG
 HLS = replace(
     VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None,
     reserved=is_reserved,
-    without={"loadable": "its weights are constants", "reset_active_low": "the HLS tool makes the reset port"},
+    without={
+        "loadable": "its weights are constants",
+        **dict.fromkeys(("reset_active_low", "clock_name", "reset_name"), "the HLS tool makes clock and reset"),
+        **dict.fromkeys(("bus_width", "tkeep"), "a word of its ports is a beat of the core"),
+        "control": "its ports are streams alone",
+    },
 )  # fmt: skip
 
 BACKENDS: dict[str, Backend] = {"verilog": VERILOG, "hls": HLS}

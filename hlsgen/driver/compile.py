@@ -108,7 +108,11 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     request = Request(
         title=options.name or "",
         top=top,
+        clock=options.clock_name,
+        reset=options.reset_name or ("rst_n" if options.reset_active_low else "rst"),
         reset_active_low=options.reset_active_low,
+        keep=options.tkeep,
+        control=options.control,
         weights=options.weights,
         prefer=options.prefer,
         loadable=options.loadable,
@@ -144,6 +148,7 @@ def targets_of(options: Options) -> Targets:
         weights=options.weights,
         loadable=options.loadable,
         budget=options.budget,
+        bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from hlsgen.dataflow.bus import WIDTHS
 from hlsgen.dataflow.folding import check_folding
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import works_of
@@ -53,6 +54,11 @@ def _input_type(text: str) -> Iterator[tuple[str, str]]:
         )
 
 
+def _bus_width(text: str) -> Iterator[tuple[str, str]]:
+    if text not in ("auto", *map(str, WIDTHS)):
+        yield f"{text!r} is no width of a bus.", f"Supported: {', '.join(map(str, WIDTHS))}, auto."
+
+
 def _module_name(name: str) -> Iterator[tuple[str, str]]:
     if not re.fullmatch(r"[A-Za-z_]\w{0,63}", name, re.ASCII) or name in KEYWORDS:
         yield f"{name!r} is no name for a Verilog module.", "Letters, digits and _, at most 64, and no keyword."
@@ -66,6 +72,11 @@ def default_top(stem: str, target: str) -> str:
     name = f"core_{name}" if name[0].isdigit() else name
     taken = any(_module_name(name)) or any(backend.reserved(name) for backend in backends_of(target).values())
     return f"{name}_core" if taken and not name.startswith("hg") else f"core_{name}" if taken else name
+
+
+def _port_name(name: str) -> Iterator[tuple[str, str]]:
+    if not re.fullmatch(r"[A-Za-z]\w{0,63}", name, re.ASCII) or name in KEYWORDS:
+        yield f"{name!r} is no name for a Verilog port.", "Letters, digits and _, at most 64, and no keyword."
 
 
 def _pe_and_simd(folding: Foldings) -> Iterator[tuple[str, str]]:
@@ -153,6 +164,24 @@ class Options:
         "Polarity of the reset port: high (rst) or low (rst_n).",
         spelling=Spelling(str, "high", _read_reset),
     )
+    clock_name: str = option("clk", "--clock-name", "Name of the clock port.", check=_port_name)
+    reset_name: str | None = option(
+        None, "--reset-name", "Name of the reset port. Default: rst or rst_n, by --reset.", check=_port_name
+    )
+    bus_width: str | None = option(
+        None,
+        "--bus-width",
+        "Bits of tdata at both ports: 8, 16, 32 ... 1024, or auto: the least of 32 to 512 that keeps the rate. "
+        "Default: a beat of the core in whole bytes.",
+        metavar="BITS",
+        check=_bus_width,
+    )
+    tkeep: bool = option(False, "--tkeep", "Ports with tkeep: the bytes of a word that count.")
+    control: bool = option(
+        False,
+        "--control",
+        "An AXI4-Lite port for control and status: version, model, frames, frame errors.",
+    )
     top: str | None = option(
         None,
         "--top",
@@ -219,6 +248,8 @@ def check_options(options: Options) -> None:
     """What can be said before there is a model. Raises every problem: HG040, HG041."""
     problems = Collector()
     check_values(options, problems)
+    if options.clock_name == options.reset_name:
+        problems.error("HG040", "--reset-name", f"{options.reset_name!r} is the clock.", "Choose another name.")
     asked = {} if any(_targets(options.target)) else backends_of(options.target)
     legal = [name for name in BACKENDS["verilog"].memories if all(name in one.memories for one in asked.values())]
     if options.weights not in legal:

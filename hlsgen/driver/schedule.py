@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from hlsgen.dataflow.backend import Backend
 from hlsgen.dataflow.builder import NetworkBuilder
+from hlsgen.dataflow.bus import AUTO_WIDTHS
 from hlsgen.dataflow.folding import Targets, choose_folding
 from hlsgen.dataflow.lower import finish, lower_layer, start
-from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.network import Network, Timing, on_bus, port_layouts
+from hlsgen.dataflow.units import Node
 from hlsgen.dataflow.workload import Folding, Workload, works_of
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
@@ -29,10 +31,27 @@ def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | 
     nodes = finish(builder)
     if progress:
         progress(len(graph.layers), len(graph.layers) + 1, "buffers")
-    sized, timing = backend.size_buffers(nodes)
+    sized, timing = _on_bus(nodes, targets, backend)
     written = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in folding.items()}
     lanes = nodes[0].result.lanes
     return Network(graph, sized, layout, {"layers": written, "lanes": lanes}, builder.choices), timing
+
+
+def _on_bus(nodes: Sequence[Node], targets: Targets, backend: Backend) -> tuple[tuple[Node, ...], Timing]:
+    """With the ports on the bus that is asked for, and the sizes of buffers."""
+    if targets.bus:
+        return backend.size_buffers(on_bus(nodes, targets.bus))
+    found = backend.size_buffers(nodes)
+    if targets.bus is None:
+        return found
+    interval = found[1].interval
+    for width in AUTO_WIDTHS:
+        wider = on_bus(nodes, width)
+        if width == AUTO_WIDTHS[-1] or max(layout.words for layout in port_layouts(wider)) <= interval:
+            found = backend.size_buffers(wider)
+            if found[1].interval <= interval:
+                break
+    return found
 
 
 def _planned(

@@ -14,7 +14,7 @@ from hlsgen.simulation.cpp_library import CppCore
 from hlsgen.simulation.simulators import CPP
 from hlsgen.simulation.verify_verilog import failures, prepare
 from hlsgen.simulation.verilator_library import run_library
-from hlsgen.testbench.stream_codec import from_text, unpack
+from hlsgen.testbench.stream_codec import from_bus, from_text, unpack
 
 
 def run_hardware(
@@ -70,7 +70,8 @@ def _captured(
         )  # fmt: skip
         if not outcome.passed:
             raise fail("HG053", simulator, "; ".join(failures(outcome)))
-        data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
+        bus = network.layouts[1]
+        data = from_bus(from_text((bench / "output.hex").read_text(), bus.width), bus)
         output = unpack(data, network.orders[-1], build.design.output, graph.output.shape)
         found: list[Array | None] = [None] * len(graph.layers)
         for node in network.nodes if layers else ():

@@ -36,7 +36,7 @@ def verify_verilog(
     """All tests on these frames, of the RTL in `files`; if one fails, a second run finds where. Raises HG052, HG053."""
     with work_folder(simulator) as work:
         core, bench = write_core(files, work), prepare(build, codes, work)
-        tests = TESTS + prepare_weights(build, codes, bench)
+        tests = TESTS + _port_tests(build) + prepare_weights(build, codes, bench)
         run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
         outcome = run(work / "sim", simulator, tests)
         if not outcome.passed:
@@ -44,6 +44,12 @@ def verify_verilog(
             traced = run(work / "trace", simulator, tests, monitor=True)
             outcome = _with_trace(outcome, traced)
         return _judge(outcome, ends_of(build, len(codes)), build.timing.interval)
+
+
+def _port_tests(build: Build) -> list[str]:
+    """Tests of ports that not every core has."""
+    there = {"missing_bytes": build.design.keep, "control_port": build.design.control is not None}
+    return [name for name, wanted in there.items() if wanted]
 
 
 def prepare(build: Build, codes: Array, work: Path) -> Path:

@@ -22,7 +22,7 @@ from hlsgen.simulation import native_worker
 from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, require, time_limit
 from hlsgen.testbench.sample_vectors import vector_words
-from hlsgen.testbench.stream_codec import pack, to_wire, unpack
+from hlsgen.testbench.stream_codec import from_bus, pack, to_bus, to_wire, unpack
 
 #: What `NativeCore.soak` can find, by the number that native.cpp gives it.
 ERRORS = (
@@ -52,12 +52,16 @@ def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds
     for memory in (core / "rtl").glob("*.mem"):
         shutil.copyfile(memory, work / memory.name)
     harness = work / "native.cpp"
-    harness.write_text(library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset))
+    harness.write_text(
+        library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset).replace("HLSGEN_CLOCK", design.clock)
+    )
+    defines = " -DHLSGEN_WEIGHTS" if design.loads else ""
+    defines += f" -DHLSGEN_KEEP={design.buses[0].word_bytes}" if design.keep else ""
     sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
     command = [
         "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
         "-Wno-fatal", "-fno-dfg", "--prefix", "Vtop", "--top-module", design.top, "-Mdir", str(work / "obj"),
-        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{' -DHLSGEN_WEIGHTS' if design.loads else ''}",
+        "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include", "-CFLAGS", f"-fPIC {optimize} -fvisibility=default{defines}",
         "-LDFLAGS", "-shared -Wl,-Bsymbolic", "-o", "core.so", *sources, str(harness.resolve()),
     ]  # fmt: skip
     env = tool_environment()
@@ -78,27 +82,23 @@ def run_library(build: Build, core: Path, work: Path, codes: Array) -> Array:
     library = compile_library(build, core, work, "-O1", seconds)
     sent, design = _sent(build, codes), build.design
     (work / "sent.bin").write_bytes(sent.tobytes())
-    beats, size = len(codes) * design.output.beats, _bytes_out(build)
-    numbers = [int(design.reset_active_low), sent.shape[1], design.input.beats, beats, size, _patience(build)]
+    into, out = design.buses
+    words, size = len(codes) * out.words, out.word_bytes
+    numbers = [int(design.reset_active_low), sent.shape[1], into.words, words, size, _patience(build)]
     command = [sys.executable, "-I", str(Path(native_worker.__file__)), str(library), *map(str, numbers)]
     done = run_tool(command, work, os.environ, "verilator", seconds, "the simulation")
     if done.code:
         raise failed("verilator", "the simulation failed", done.log)
-    if int(done.log.split()[-1]) != beats:
-        raise _stopped(int(done.log.split()[-1]), beats)
-    taken = np.fromfile(work / "taken.bin", np.uint8).reshape(beats, size)
-    return unpack(taken, build.network.orders[-1], design.output, build.graph.output.shape)
+    if int(done.log.split()[-1]) != words:
+        raise _stopped(int(done.log.split()[-1]), words)
+    taken = np.fromfile(work / "taken.bin", np.uint8).reshape(words, size)
+    return unpack(from_bus(taken, out), build.network.orders[-1], design.output, build.graph.output.shape)
 
 
 def _sent(build: Build, codes: Array) -> Array:
     """The input words, uint8 (beats, bytes)."""
-    words = pack(to_wire(codes, build.graph.input.encoding), build.network.orders[0], build.design.input)
-    sent: Array = np.ascontiguousarray(words)
-    return sent
-
-
-def _bytes_out(build: Build) -> int:
-    return -(-build.design.output.bits // 8)
+    beats = pack(to_wire(codes, build.graph.input.encoding), build.network.orders[0], build.design.input)
+    return np.ascontiguousarray(to_bus(beats, build.design.buses[0]))
 
 
 def _patience(build: Build) -> int:
@@ -164,16 +164,17 @@ class NativeCore:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""
         graph, network, design = self.build.graph, self.build.network, self.build.design
         sent = _sent(self.build, codes)
-        beats = len(codes) * design.output.beats
-        taken: Array = np.zeros((beats, _bytes_out(self.build)), np.uint8)
+        into, out = design.buses
+        words = len(codes) * out.words
+        taken: Array = np.zeros((words, out.word_bytes), np.uint8)
         got = self.core.core_run(
             self.handle, sent.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(len(sent)), sent.shape[1],
-            ctypes.c_uint64(design.input.beats), taken.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(beats),
+            ctypes.c_uint64(into.words), taken.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(words),
             taken.shape[1], ctypes.c_uint64(_patience(self.build)),
         )  # fmt: skip
-        if got != beats:
-            raise _stopped(got, beats)
-        return unpack(taken, network.orders[-1], design.output, graph.output.shape)
+        if got != words:
+            raise _stopped(got, words)
+        return unpack(from_bus(taken, out), network.orders[-1], design.output, graph.output.shape)
 
     def soak(self, codes: Array, cycles: int, seed: int, network: Network | None = None) -> Soaked:
         """Random stalls of both ports and random resets, from a reset on; every output beat is compared.
@@ -185,14 +186,17 @@ class NativeCore:
         sent, words = vector_words(network, codes)
         sent, expected = np.ascontiguousarray(sent), np.ascontiguousarray(words[network.nodes[-1].name])
         ones = np.full((1, *self.build.graph.output.shape), -1)
-        mask = np.ascontiguousarray(pack(ones, network.orders[-1], design.output))
+        into, out = design.buses
+        # Padding has to be zero; what is in the lanes behind the last element does not matter.
+        used, whole = pack(ones, network.orders[-1], design.output), np.full((out.beats, -(-out.beat_bits // 8)), 255)
+        mask = np.ascontiguousarray(to_bus(used, out) | ~to_bus(whole, out))
         settled = self.build.timing.latency + self.build.timing.interval
         counts = _Counts()
         sent_at, expected_at, mask_at = (table.ctypes.data_as(ctypes.c_void_p) for table in (sent, expected, mask))
         self.core.core_soak(
             self.handle, int(design.reset_active_low), sent_at, ctypes.c_uint64(len(sent)), sent.shape[1],
-            ctypes.c_uint64(design.input.beats), expected_at, mask_at, expected.shape[1],
-            ctypes.c_uint64(design.output.beats), ctypes.c_uint64(settled), ctypes.c_uint64(20 * settled + 2000),
+            ctypes.c_uint64(into.words), expected_at, mask_at, expected.shape[1],
+            ctypes.c_uint64(out.words), ctypes.c_uint64(settled), ctypes.c_uint64(20 * settled + 2000),
             ctypes.c_uint64(cycles), ctypes.c_uint64(seed), ctypes.byref(counts),
         )  # fmt: skip
         where = f" in cycle {counts.cycle}, at output beat {counts.beat}" if counts.error else ""

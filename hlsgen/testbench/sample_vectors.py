@@ -6,7 +6,7 @@ from hlsgen.dataflow.network import Network
 from hlsgen.interpreter import graph as reference
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stimuli import stimuli
-from hlsgen.testbench.stream_codec import pack, to_text, to_wire
+from hlsgen.testbench.stream_codec import pack, to_bus, to_text, to_wire
 
 SAMPLE_FRAMES = 8
 
@@ -18,7 +18,7 @@ MAX_SAMPLE_BEATS = 20_000
 
 def sample_vectors(network: Network) -> dict[str, str]:
     """input.hex and expected.hex of a few frames."""
-    beats = max(network.nodes[0].source.beats, network.nodes[-1].result.beats)
+    beats = max(layout.words for layout in network.layouts)
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
     codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
     expected = _packed_output(network, reference.run_output(network.graph, codes))
@@ -26,11 +26,12 @@ def sample_vectors(network: Network) -> dict[str, str]:
 
 
 def _packed_input(network: Network, codes: Array) -> Array:
-    return pack(to_wire(codes, network.graph.input.encoding), network.orders[0], network.nodes[0].source)
+    beats = pack(to_wire(codes, network.graph.input.encoding), network.orders[0], network.input)
+    return to_bus(beats, network.layouts[0])
 
 
 def _packed_output(network: Network, codes: Array) -> Array:
-    return pack(codes, network.orders[-1], network.nodes[-1].result)
+    return to_bus(pack(codes, network.orders[-1], network.output), network.layouts[1])
 
 
 def vector_words(network: Network, codes: Array) -> tuple[Array, dict[str, Array]]:

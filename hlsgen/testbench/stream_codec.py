@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.units import Stream
 from hlsgen.ir import Encoding, FloatKey
 from hlsgen.numerics.fixed import Array
@@ -45,6 +46,23 @@ def unpack(data: Array, order: Array, stream: Stream, shape: tuple[int, ...]) ->
     result: Array = np.empty_like(flat)
     result[:, order] = flat
     return result.reshape(-1, *shape)
+
+
+def to_bus(data: Array, bus: BusLayout) -> Array:
+    """uint8 (frames * beats, bytes) of `pack` -> the words of the bus, uint8 (frames * words, word_bytes)."""
+    slots = np.zeros((len(data), bus.slot_bytes), np.uint8)
+    slots[:, : data.shape[1]] = data
+    frames = slots.reshape(-1, bus.beats * bus.slot_bytes)
+    words: Array = np.zeros((len(frames), bus.words * bus.word_bytes), np.uint8)
+    words[:, : frames.shape[1]] = frames
+    return words.reshape(-1, bus.word_bytes)
+
+
+def from_bus(words: Array, bus: BusLayout) -> Array:
+    """Inverse of `to_bus`. Padding is dropped."""
+    frames = words.reshape(-1, bus.words * bus.word_bytes)[:, : bus.beats * bus.slot_bytes]
+    slots = frames.reshape(-1, bus.slot_bytes)
+    return np.ascontiguousarray(slots[:, : -(-bus.beat_bits // 8)])
 
 
 def to_text(data: Array) -> str:

@@ -42,22 +42,14 @@ def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
 
 def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
     """rtl/, the testbench without its vectors, and the certificate."""
-    design = elaborate(
-        network,
-        request.top,
-        request.reset_active_low,
-        request.title,
-        STYLES[request.weights],
-        loadable=request.loadable,
-        dsp=request.prefer == "dsp",
-    )
+    design = elaborate(network, request, STYLES[request.weights])
     files = emit.emit(design, timing)
     rtl = {name: text.encode() for name, text in files.items() if name.startswith("rtl/")}
     files["certificate.json"] = certificate.emit(design, network, dict(request.model), rtl)
     files["tb/config.json"] = json.dumps(testbench_config(design, network, timing), indent=2) + "\n"
     files |= {f"tb/{name}": library_text("tb", name) for name in ("test_top.py", "run.py", "Makefile")}
     reset = {"name": design.reset, "active": "low" if design.reset_active_low else "high", "kind": "synchronous"}
-    top = {"module": design.top, "clock": "clk", "reset": reset, "sources": "files.f"}
+    top = {"module": design.top, "clock": design.clock, "reset": reset, "sources": "files.f"}
     return Emitted(files, top, weight_table(design, network) if design.loads else [], design)
 
 

@@ -28,12 +28,13 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
     burst_cycles = max(20_000, 3 * timing.latency + 6 * timing.interval)
     return {
         "top": design.top,
+        "clock": design.clock,
         "reset": design.reset,
         "reset_active_low": design.reset_active_low,
         "weights": design.loads,
-        "tdata": [design.input.port_bits, design.output.port_bits],
-        "beats_in": design.input.beats,
-        "beats_out": design.output.beats,
+        "tdata": [bus.width for bus in design.buses],
+        "beats_in": design.buses[0].words,
+        "beats_out": design.buses[1].words,
         "latency": timing.latency,
         "interval": timing.interval,
         "stall_frames": max(2, min(8, 20_000 // timing.interval), 400 // timing.interval),
@@ -42,6 +43,9 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "coverage_stride": 1 + burst_cycles * len(streams) // _MAX_LOOKS,
         "streams": streams,
         "output": {"layer": last.layer, **_port(network, output, len(network.orders) - 1, orders)},
+        **({"keep": [bus.last_bytes for bus in design.buses]} if design.keep else {}),
+        **({"control": [design.control.version.value, design.control.model.value]} if design.control else {}),
+        **({"bus": {"slot_bytes": design.buses[1].slot_bytes}} if design.wide else {}),
         "monitors": [
             {"stream": s.name, "layer": s.layer, **_port(network, s, s.position + 1, orders)}
             for s in network.nodes

@@ -6,34 +6,19 @@ from hlsgen.dataflow.network import Timing
 from hlsgen.library import library_text, modules_used, scoped
 from hlsgen.verilog.netlist import Design
 from hlsgen.verilog.render import render
+from hlsgen.verilog.top_ports import LITE, top_ports
 
-PORT_MODULES = {"hg_reset", "hg_axis_in", "hg_axis_out"}
+PORT_MODULES = ({"hg_reset", "hg_axis_in", "hg_axis_out"}, {"hg_reset", "hg_bus_in", "hg_bus_out"})
 
 
 def emit(design: Design, timing: Timing) -> dict[str, str]:
     """Relative path -> text."""
-    top = render(
-        "verilog/top.v.j2",
-        title=design.title,
-        top=design.top,
-        prefix=design.prefix,
-        reset=design.reset,
-        reset_active_low=design.reset_active_low,
-        nets=design.nets,
-        first=design.first,
-        last=design.last,
-        instances=design.instances,
-        input=design.input,
-        output=design.output,
-        input_tdata=design.input.port_bits,
-        output_tdata=design.output.port_bits,
-        loads=design.loads,
-        latency=timing.latency,
-        interval=timing.interval,
-    )
+    top = render("verilog/top.v.j2", design=design, timing=timing, ports=top_ports(design), lite_ports=LITE)
     modules = modules_used(
-        PORT_MODULES
+        PORT_MODULES[design.wide]
         | ({"hg_axil_weights"} if design.loads else set())
+        | ({"hg_keep_in", "hg_keep_out"} if design.keep else set())
+        | ({"hg_control"} if design.control else set())
         | ({"hg_stages"} if design.modules else set())
         | ({i.module for i in design.instances} - set(design.modules))
     )

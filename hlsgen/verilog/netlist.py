@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hlsgen.dataflow.backend import Request
+from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.network import Network
-from hlsgen.dataflow.units import Fork, Node, Stream, WeightedUnit
+from hlsgen.dataflow.units import Fork, Node, Port, Stream, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
-from hlsgen.library import scoped
-from hlsgen.verilog.binding.memory_files import Parameter
+from hlsgen.diagnostics import fail
+from hlsgen.library import scoped, tool_version
+from hlsgen.verilog.binding.memory_files import Bits, Parameter
 from hlsgen.verilog.binding.units import bind_node
 
 
@@ -37,15 +40,26 @@ class Net:
 
 
 @dataclass(frozen=True)
+class Identity:
+    """What the port for control and status says of the core, 32 bits each: see hg_control."""
+
+    version: Bits
+    model: Bits
+
+
+@dataclass(frozen=True)
 class Design:
     """Everything that the top level prints, the memory files and the modules of single nodes. Knows no operators.
 
-    `first`, `last`: the streams behind the input and in front of the output port. `modules`: text of those that are
-    written for one instance, by name. `loads`: units whose weights can be written over AXI4-Lite, 0 if there is no
-    such port.
+    `first`, `last`: the streams behind the input and in front of the output port. `input`, `output`: these streams;
+    `buses`: how a frame of them lies on the ports. `wide`: whether the ports are on a bus that was asked for; `keep`:
+    whether they have tkeep. `control`: what the port for control and status says, if there is one. `modules`: text of
+    those that are written for one instance, by name. `loads`: units whose weights can be written over AXI4-Lite, 0 if
+    there is no such port.
     """
 
     top: str
+    clock: str
     reset: str
     reset_active_low: bool
     title: str
@@ -55,6 +69,10 @@ class Design:
     last: dict[str, str]
     input: Stream
     output: Stream
+    buses: tuple[BusLayout, BusLayout]
+    wide: bool
+    keep: bool
+    control: Identity | None
     memories: dict[str, str]
     modules: dict[str, str]
     loads: int = 0
@@ -72,18 +90,9 @@ def prefix_of(top: str) -> str:
     return f"{top}_"
 
 
-def elaborate(
-    network: Network,
-    top: str,
-    reset_active_low: bool,
-    title: str,
-    style: int = 0,
-    *,
-    loadable: bool = False,
-    dsp: bool = False,
-) -> Design:
-    """Binds every node to a module. `style`: kind of weight memories, see hg_weights; `loadable`: they can
-    be written at run time. `dsp`: products of weights go to multiplier blocks."""
+def elaborate(network: Network, request: Request, style: int = 0) -> Design:
+    """Binds every node to a module. `style`: kind of weight memories, see hg_weights. Raises HG040."""
+    top, loadable, dsp = request.top, request.loadable, request.prefer == "dsp"
     memories: dict[str, str] = {}
     modules: dict[str, str] = {}
     prefix = prefix_of(top)
@@ -112,11 +121,27 @@ def elaborate(
         instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     end = nodes[-1].inputs[0]
     last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}
+    _free(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
+    control = _identity(request.model["sha256"]) if request.control else None
     return Design(
-        top, "rst_n" if reset_active_low else "rst", reset_active_low, title, tuple(nets), tuple(instances),
-        nodes[0].name, last, nodes[0].source, nodes[-1].result,
+        top, request.clock, request.reset, request.reset_active_low, request.title, tuple(nets), tuple(instances),
+        nodes[0].name, last, nodes[0].source, nodes[-1].result, network.layouts, nodes[0].unit != Port(), request.keep, control,
         {f"{prefix}{name}": text for name, text in memories.items()}, modules, loads,
     )  # fmt: skip
+
+
+def _free(request: Request, taken: set[str]) -> None:
+    """Clock and reset have names that nothing else in the top level has. Raises HG040."""
+    own = ("rst_core", "load", "tlast_error", "frame_error", request.top)
+    for option, name in (("--clock-name", request.clock), ("--reset-name", request.reset)):
+        if name in taken or name in own or name.startswith(("s_axi", "m_axi", "port_", "hg_")):
+            raise fail("HG040", option, f"{name!r} is the name of something else in the core.", "Choose another name.")
+
+
+def _identity(sha256: str) -> Identity:
+    parts = [int(part) if part.isdigit() else 0 for part in (*tool_version().split("."), "", "")[:3]]
+    version = sum((part & 0xFF) << shift for part, shift in zip(parts, (16, 8, 0), strict=True))
+    return Identity(Bits(32, version), Bits(32, int(sha256[:8], 16)))
 
 
 def _in_blocks(node: Node) -> bool:

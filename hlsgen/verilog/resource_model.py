@@ -39,6 +39,7 @@ from hlsgen.dataflow.units import (
     Stream,
     TiledPool,
     WidthConverter,
+    bus_streams,
     regrouped,
 )
 from hlsgen.dataflow.weighted_units import product_of, weight_bits, weight_words, worth_a_block
@@ -154,9 +155,15 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
             return Cost()
         case WidthConverter():
             return Cost(lut=_width(source, result))
-        case Port():
-            # A register, and a counter of beats; the port that sends holds two beats.
-            return Cost(lut=4.0 if node.inputs == (INPUT,) else 19 + 0.7 * result.bits)
+        case Port(bus):
+            # A register, and a counter of beats; the port that sends holds two beats. Words of a bus become beats behind it.
+            first = node.inputs == (INPUT,)
+            bits = result.bits if bus is None else bus.beat_bits * bus.slots if bus.parts == 1 else bus.width
+            cost = Cost(lut=4.0 if first else 19 + 0.7 * bits)
+            if bus is None or bus.plain:
+                return cost
+            outer, inner = bus_streams(bus)
+            return cost + Cost(lut=_width(outer, inner) if first else _width(inner, outer))
         case FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():
             return Cost(lut=float(source.bits + result.bits))
         case _:

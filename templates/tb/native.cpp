@@ -52,21 +52,26 @@ extern "C" {
 void* core_open(int active_low) {
     auto* core = new Vtop;
     core->HLSGEN_RESET = active_low ? 0 : 1;
-    core->clk = 0;
+    core->HLSGEN_CLOCK = 0;
     core->s_axis_tvalid = 0;
     core->s_axis_tlast = 0;
     core->m_axis_tready = 0;
+#ifdef HLSGEN_KEEP
+    uint8_t ones[(HLSGEN_KEEP + 7) / 8];
+    for (int i = 0; i < HLSGEN_KEEP; i += 8) ones[i / 8] = HLSGEN_KEEP - i < 8 ? (1 << (HLSGEN_KEEP - i)) - 1 : 255;
+    put(core->s_axis_tkeep, ones, sizeof ones);
+#endif
     for (int i = 0; i < 6; ++i) {
-        core->clk = 1;
+        core->HLSGEN_CLOCK = 1;
         core->eval();
-        core->clk = 0;
+        core->HLSGEN_CLOCK = 0;
         core->eval();
     }
     core->HLSGEN_RESET = active_low ? 1 : 0;
     for (int i = 0; i < 2; ++i) {
-        core->clk = 1;
+        core->HLSGEN_CLOCK = 1;
         core->eval();
-        core->clk = 0;
+        core->HLSGEN_CLOCK = 0;
         core->eval();
     }
     return core;
@@ -90,9 +95,9 @@ uint64_t core_run(void* handle, const uint8_t* in, uint64_t in_beats, int in_byt
         const bool moved_in = valid && core->s_axis_tready;
         const bool moved_out = core->m_axis_tvalid && got < out_beats;
         if (moved_out) get(core->m_axis_tdata, out + got * out_bytes, out_bytes);
-        core->clk = 1;
+        core->HLSGEN_CLOCK = 1;
         core->eval();
-        core->clk = 0;
+        core->HLSGEN_CLOCK = 0;
         sent += moved_in;
         got += moved_out;
         quiet = (moved_in || moved_out) ? 0 : quiet + 1;
@@ -177,9 +182,9 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
             soak->cycle = cycle;
             soak->beat = place_out;
         }
-        core->clk = 1;
+        core->HLSGEN_CLOCK = 1;
         core->eval();
-        core->clk = 0;
+        core->HLSGEN_CLOCK = 0;
         held = valid && !take;
         if (moved_in) {
             offered = false;
@@ -222,9 +227,9 @@ uint64_t core_write(void* handle, const uint32_t* writes, uint64_t count, uint64
             if (core->s_axil_wvalid && core->s_axil_wready) data_left = false;
             done = core->s_axil_bvalid && core->s_axil_bready;
             good += done && core->s_axil_bresp == 0;
-            core->clk = 1;
+            core->HLSGEN_CLOCK = 1;
             core->eval();
-            core->clk = 0;
+            core->HLSGEN_CLOCK = 0;
         }
     }
     core->s_axil_awvalid = core->s_axil_wvalid = 0;

@@ -47,6 +47,7 @@ def main() -> int:
     parser.add_argument("--waves", action="store_true")
     args = parser.parse_args()
     config = json.loads((HERE / "config.json").read_text())
+    tests = TESTS + ["missing_bytes"] * ("keep" in config) + ["control_port"] * ("control" in config)
     odd = set(f"{HERE}{args.core.resolve()}{args.work or ''}") & set(" \t\n:#$%\\'\"")
     if odd and args.sim == "verilator":
         sys.exit(f"make cannot have {''.join(sorted(odd))!r} in a path: move or rename the folder.")
@@ -80,7 +81,7 @@ def main() -> int:
     results = runner.test(
         hdl_toplevel=config["top"],
         test_module=config.get("test_module", "test_top"),
-        testcase=args.test or (["cut"] if config["top"] == "cut" else TESTS),
+        testcase=args.test or (["cut"] if config["top"] == "cut" else tests),
         build_dir=work,
         test_dir=work,
         waves=args.waves,

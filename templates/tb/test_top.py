@@ -57,6 +57,42 @@ def differs(port, beat: int, actual: int, expected: int) -> bool:
     return (actual ^ expected) & ((1 << used * port["bits"]) - 1) != 0
 
 
+def beats_of(words):
+    """The beats of the core in words of the output bus, with the number of the word in which each ends.
+
+    A frame that is not complete gives the beats that are.
+    """
+    size, slot, per_frame = CONFIG["tdata"][1], 8 * CONFIG["bus"]["slot_bytes"], CONFIG["beats_out"]
+    slots, parts = max(1, size // slot), max(1, slot // size)
+    found = []
+    for start in range(0, len(words), per_frame):
+        frame = words[start : start + per_frame]
+        for beat in range(min(CONFIG["output"]["beats"], len(frame) // parts * slots)):
+            first = beat // slots * parts
+            word = sum(part << (size * k) for k, part in enumerate(frame[first : first + parts]))
+            found.append((word >> (beat % slots * slot) & ((1 << slot) - 1), start + first + parts - 1))
+    return found
+
+
+def padding(words) -> bool:
+    """Whether a word of the output has bits that are not zero where there is no element."""
+    port = CONFIG["output"]
+    if "bus" not in CONFIG:
+        return any(word >> port["bits"] * port["lanes"] for word in words)
+    found, per_frame = beats_of(words), CONFIG["beats_out"]
+    slots = max(1, CONFIG["tdata"][1] // (8 * CONFIG["bus"]["slot_bytes"]))
+    used = (port["beats"] - 1) % slots + 1
+    behind = any(word >> (used * 8 * CONFIG["bus"]["slot_bytes"]) for word in words[per_frame - 1 :: per_frame])
+    return any(beat >> port["bits"] * port["lanes"] for beat, _ in found) or (slots > 1 and behind)
+
+
+def keep(port: int, last: bool):
+    """tkeep of a word: of the input (0) or of the output (1); None without tkeep."""
+    if "keep" not in CONFIG:
+        return None
+    return (1 << (CONFIG["keep"][port] if last else CONFIG["tdata"][port] // 8)) - 1
+
+
 def steady():
     """A pace: offers and takes in every cycle."""
     while True:
@@ -100,7 +136,7 @@ class Core:
 
     def __init__(self, dut) -> None:
         self.dut = dut
-        self.clk = dut.clk
+        self.clk = getattr(dut, CONFIG["clock"])
         self.reset = getattr(dut, CONFIG["reset"])
         self.cycle = self.sent = self.taken = 0
         self.coverage: Coverage | None = None
@@ -116,68 +152,71 @@ class Core:
         self.dut.s_axis_tvalid.value = 0
         self.dut.s_axis_tdata.value = 0
         self.dut.s_axis_tlast.value = 0
+        if "keep" in CONFIG:
+            self.dut.s_axis_tkeep.value = 0
         self.dut.m_axis_tready.value = 0
-        if CONFIG["weights"]:
+        for port, there in (("s_axil", CONFIG["weights"]), ("s_axil_ctrl", "control" in CONFIG)):
             for name in ("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arvalid", "rready"):
-                getattr(self.dut, f"s_axil_{name}").value = 0
+                if there:
+                    getattr(self.dut, f"{port}_{name}").value = 0
         await self.pulse_reset()
         load = VECTORS / "load.hex"
         for address, data in writes("load.hex") if CONFIG["weights"] and load.exists() else ():
             await self.write(address, data)
 
-    async def write(self, address, data, strobe=15, response=0, wait=0, late=None) -> None:
+    async def write(self, address, data, strobe=15, response=0, wait=0, late=None, port="s_axil") -> None:
         """One write over AXI4-Lite. The response waits for so many cycles; `late`, "aw" or "w", comes as many later."""
         dut = self.dut
         for name, value in (("awaddr", address), ("wdata", data), ("wstrb", strobe)):
-            getattr(dut, f"s_axil_{name}").value = value
+            getattr(dut, f"{port}_{name}").value = value
         open_ = {"aw", "w"}
         for cycle in range(100):
             for name in open_ if cycle >= wait else open_ - {late}:
-                getattr(dut, f"s_axil_{name}valid").value = 1
-            dut.s_axil_bready.value = 0
+                getattr(dut, f"{port}_{name}valid").value = 1
+            getattr(dut, f"{port}_bready").value = 0
             await RisingEdge(self.clk)
             valid = {name for name in open_ if cycle >= wait or name != late}
-            taken = {name for name in valid if getattr(dut, f"s_axil_{name}ready").value == 1}
+            taken = {name for name in valid if getattr(dut, f"{port}_{name}ready").value == 1}
             for name in taken:
-                getattr(dut, f"s_axil_{name}valid").value = 0
+                getattr(dut, f"{port}_{name}valid").value = 0
             open_ -= taken
             if not open_:
                 break
-        found = await self.answer("b", wait)
+        found = await self.answer("b", wait, port)
         assert found[0] == response, f"write of {data:x} to {address:x}: response {found[0]}"
 
-    async def read(self, address, wait=0):
+    async def read(self, address, wait=0, port="s_axil"):
         """One read over AXI4-Lite: response and data."""
-        self.dut.s_axil_araddr.value = address
-        self.dut.s_axil_arvalid.value = 1
+        getattr(self.dut, f"{port}_araddr").value = address
+        getattr(self.dut, f"{port}_arvalid").value = 1
         for _ in range(100):
             await RisingEdge(self.clk)
-            if self.dut.s_axil_arready.value == 1:
+            if getattr(self.dut, f"{port}_arready").value == 1:
                 break
-        self.dut.s_axil_arvalid.value = 0
-        return await self.answer("r", wait)
+        getattr(self.dut, f"{port}_arvalid").value = 0
+        return await self.answer("r", wait, port)
 
-    async def answer(self, channel, wait):
+    async def answer(self, channel, wait, port):
         """What a channel answers; it holds still for the cycles in which nobody takes it, and is taken once."""
         dut, names = self.dut, ("resp", "data") if channel == "r" else ("resp",)
-        valid, ready = getattr(dut, f"s_axil_{channel}valid"), getattr(dut, f"s_axil_{channel}ready")
+        valid, ready = getattr(dut, f"{port}_{channel}valid"), getattr(dut, f"{port}_{channel}ready")
         seen = []
         ready.value = int(wait == 0)
         for _ in range(100 + wait):
             await RisingEdge(self.clk)
             if valid.value != 1:
-                assert not seen, f"s_axil_{channel}valid fell before it was taken"
+                assert not seen, f"{port}_{channel}valid fell before it was taken"
                 continue
-            seen.append([int(getattr(dut, f"s_axil_{channel}{name}").value) for name in names])
-            assert seen[0] == seen[-1], f"the answer at s_axil_{channel} has changed before it was taken"
+            seen.append([int(getattr(dut, f"{port}_{channel}{name}").value) for name in names])
+            assert seen[0] == seen[-1], f"the answer at {port}_{channel} has changed before it was taken"
             if len(seen) > wait:
                 break
             ready.value = int(len(seen) == wait)
         else:
-            raise AssertionError(f"no answer at s_axil_{channel}")
+            raise AssertionError(f"no answer at {port}_{channel}")
         ready.value = 0
         await RisingEdge(self.clk)
-        assert valid.value == 0, f"s_axil_{channel}valid stays after it was taken"
+        assert valid.value == 0, f"{port}_{channel}valid stays after it was taken"
         return seen[0]
 
     async def hold_reset(self, cycles) -> None:
@@ -194,18 +233,19 @@ class Core:
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
 
-    async def stream(self, beats, count=None, pace=None, stop_at=None, lasts=None):
+    async def stream(self, beats, count=None, pace=None, stop_at=None, lasts=None, keeps=None):
         """Sends `beats` and takes `count` beats; gives (data, first input cycle, output cycles).
 
         pace: yields, for each cycle, whether a beat is offered and whether one is taken; steady() if not given.
         When it ends, the rest goes at full rate. Without `count` the beats are sent again and again until then,
         and the last frame is completed. stop_at: leave after so many cycles. lasts: tlast of the beats, which
-        frame_error must judge. The output must hold still while it is stalled.
+        frame_error must judge; keeps: tkeep of them. The output must hold still while it is stalled.
         """
         dut, clk, pace = self.dut, self.clk, pace or steady()
         s_ready, m_valid, m_data, m_last = dut.s_axis_tready, dut.m_axis_tvalid, dut.m_axis_tdata, dut.m_axis_tlast
         s_valid, s_data, s_last, m_ready = dut.s_axis_tvalid, dut.s_axis_tdata, dut.s_axis_tlast, dut.m_axis_tready
         per_frame, out_frame = CONFIG["beats_in"], CONFIG["beats_out"]
+        keep_in, keep_out = (getattr(dut, f"{port}_axis_tkeep", None) for port in "sm")
         patience = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000
         got, times, first, wrong = [], [], None, False
         endless, total, stride = count is None, len(beats), CONFIG["coverage_stride"]
@@ -225,6 +265,8 @@ class Core:
             if valid and ready:
                 last = (len(got) + 1) % out_frame == 0
                 assert (m_last.value == 1) == last, f"tlast wrong at output beat {len(got)}"
+                wanted = keep(1, last)
+                assert wanted is None or keep_out.value == wanted, f"tkeep wrong at output beat {len(got)}"
                 got.append(data)
                 times.append(self.cycle)
                 quiet = 0
@@ -248,6 +290,8 @@ class Core:
             if not offered and offer and (endless or sent < total):
                 s_data.value = beats[sent % len(beats)]
                 s_last.value = lasts[sent] if lasts is not None else (sent + 1) % per_frame == 0
+                if "keep" in CONFIG:
+                    keep_in.value = keeps[sent] if keeps is not None else keep(0, (sent + 1) % per_frame == 0)
                 s_valid.value = 1
                 offered = True
             elif not offered:
@@ -304,6 +348,9 @@ class Core:
         """Records and raises at the first differing beat. `expected` again and again, if more came out."""
         self.compare_layers(test)
         port = CONFIG["output"]
+        if "bus" in CONFIG:
+            found = beats_of(got)
+            got, times, expected = [x for x, _ in found], [times[k] for _, k in found], [x for x, _ in beats_of(expected)]
         wrong = [i for i, word in enumerate(got) if differs(port, i, word, expected[i % len(expected)])]
         record(f"{test}.mismatches", len(wrong))
         if wrong:
@@ -348,8 +395,7 @@ async def full_rate(dut):
     assert ports == CONFIG["tdata"], f"the ports have {ports} bits, not {CONFIG['tdata']}"
     await core.start()
     got, first, times = await core.stream(beats, len(expected))
-    port = CONFIG["output"]
-    assert not any(word >> port["bits"] * port["lanes"] for word in got), "the padding of m_axis_tdata is not zero"
+    assert not padding(got), "the padding of m_axis_tdata is not zero"
     ends = times[CONFIG["beats_out"] - 1 :: CONFIG["beats_out"]]
     record("full_rate.frames", len(ends))
     record("ends", [end - first for end in ends])
@@ -444,6 +490,65 @@ async def frame_errors(dut):
     got, _, times = await core.stream(beats[:frame], CONFIG["beats_out"])
     core.compare("frame_errors", got, times, expected)
     assert dut.frame_error.value == 0, "frame_error after reset and a well-formed frame"
+
+
+@cocotb.test()
+async def missing_bytes(dut):
+    """A byte that counts and is not kept is a frame_error; one that is kept and does not count is none."""
+    core, beats, expected, frame = Core(dut), words("input.hex"), words("expected.hex"), CONFIG["beats_in"]
+    await core.start()
+    expected, size = expected[: CONFIG["beats_out"]], CONFIG["tdata"][0] // 8
+    right = [keep(0, k == frame - 1) for k in range(frame)]
+    for place in sorted({0, frame // 2, frame - 1}):
+        keeps = list(right)
+        keeps[place] ^= 1 << random.Random(SEED + place).randrange(keeps[place].bit_length())
+        got, _, times = await core.stream(beats[:frame], len(expected), keeps=keeps)
+        core.compare("missing_bytes", got, times, expected)
+        assert dut.frame_error.value == 1, f"no frame_error, though word {place} lacks a byte"
+        await core.pulse_reset()
+        core.forget()
+    got, _, times = await core.stream(beats[:frame], len(expected), keeps=[(1 << size) - 1] * frame)
+    core.compare("missing_bytes", got, times, expected)
+    assert dut.frame_error.value == 0, "frame_error, though all bytes are kept"
+
+
+@cocotb.test()
+async def control_port(dut):
+    """Version, model, counters of frames and errors, and what is refused, at the port for control and status."""
+    core, beats, frame, made = Core(dut), words("input.hex"), CONFIG["beats_in"], CONFIG["beats_out"]
+    core.probes = []
+    await core.start()
+
+    async def counters():
+        for _ in range(4):
+            await RisingEdge(core.clk)
+        found = [await core.read(address, wait=address % 3, port="s_axil_ctrl") for address in (12, 16)]
+        assert all(response == 0 for response, _ in found)
+        return [value for _, value in found]
+
+    version, model = CONFIG["control"]
+    assert await core.read(4, port="s_axil_ctrl") == [0, version], "VERSION"
+    assert await core.read(8, port="s_axil_ctrl") == [0, model], "MODEL"
+    for address in (4, 8, 12, 16, 20):
+        await core.write(address, 1, response=2, port="s_axil_ctrl")
+    assert await core.read(20, port="s_axil_ctrl") == [2, 0], "an address beyond the last"
+    assert await counters() == [0, 0], "counters after reset"
+    frames = min(len(beats) // frame, 2)
+    await core.stream(beats[: frames * frame], frames * made)
+    assert await counters() == [frames, 0], "counters after well-formed frames"
+    lasts = [False] * frame + ([True, *[False] * (frame - 1)] if frame > 1 else [False])
+    await core.stream(beats[: 2 * frame], 2 * made, lasts=lasts)
+    assert await counters() == [frames + 2, 2], "counters after two frames without the right tlast"
+    await core.write(0, 3, port="s_axil_ctrl")
+    assert await core.read(0, port="s_axil_ctrl") == [0, 1], "CONTROL"
+    assert await counters() == [0, 0], "counters while CONTROL is 1"
+    await core.stream(beats[:frame], made)
+    assert await counters() == [0, 0], "counters while CONTROL is 1"
+    await core.write(0, 0, port="s_axil_ctrl")
+    await core.stream(beats[:frame], made)
+    assert await counters() == [1, 0], "counters after CONTROL"
+    await core.pulse_reset()
+    assert await counters() == [0, 0], "counters after reset"
 
 
 @cocotb.test()

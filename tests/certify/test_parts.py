@@ -15,6 +15,7 @@ from hlsgen.certify.models import line_buffer, routing
 from hlsgen.certify.monotone import pieces
 from hlsgen.certify.monotone_ops import ACTIVATIONS
 from hlsgen.certify.netlist_reader import Cell, SizedConstant, parse
+from hlsgen.certify.port_wiring import PortOptions
 from hlsgen.certify.stream_contents import ANYTHING, EMPTY, StreamContents, constant
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.dataflow.units import PoolUnit
@@ -204,7 +205,7 @@ module top (
 def streams_of(last: str, names: str, *cells: str) -> Any:
     wires = "".join(f"wire [7:0] {n}_data; wire {n}_valid; wire {n}_ready;\n" for n in names.split())
     text = _PORTS.replace("LAST", last) + wires + "\n".join(cells) + "\nendmodule\n"
-    return network(parse(text, "top.v"), "top", False)
+    return network(parse(text, "top.v"), "top", PortOptions(), "0" * 64)
 
 
 def fifo(name: str, source: str) -> str:

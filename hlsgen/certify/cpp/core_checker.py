@@ -17,6 +17,7 @@ from hlsgen.certify.cpp.meaning import Meaning
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.certify.port_wiring import frame_on
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.stream_contents import StreamContents
@@ -134,7 +135,8 @@ def open_core(
         {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
         *ends, core.links["take_frame"][1][0], core.links["send_frame"][0][0],
     )  # fmt: skip
-    checker = CppChecker(graph, layout, netlist, tables, entries, top)
+    frames = frame_on(ends[0], None), frame_on(ends[1], None)
+    checker = CppChecker(graph, layout, netlist, tables, entries, top, frames, False)
     checker.meanings = meanings
     return checker, tables, core
 

@@ -1,0 +1,210 @@
+"""Proves the ends of a top level: its ports are those that the options ask for, and end at the modules for ports.
+
+Written a second time, from docs/commands.md and the heads of these modules; nothing of what emits them is used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hlsgen.certify.netlist_reader import Cell, Nets, SizedConstant, TopModule, broken
+from hlsgen.library import tool_version
+
+_AXIS = ("tdata", "tvalid", "tready", "tlast")
+#: AXI4-Lite: (direction, bits, name); 0 for the bits of an address.
+_AXIL = (
+    ("input", 0, "awaddr"), ("input", 1, "awvalid"), ("output", 1, "awready"), ("input", 32, "wdata"),
+    ("input", 4, "wstrb"), ("input", 1, "wvalid"), ("output", 1, "wready"), ("output", 2, "bresp"),
+    ("output", 1, "bvalid"), ("input", 1, "bready"), ("input", 0, "araddr"), ("input", 1, "arvalid"),
+    ("output", 1, "arready"), ("output", 32, "rdata"), ("output", 2, "rresp"), ("output", 1, "rvalid"),
+    ("input", 1, "rready"),
+)  # fmt: skip
+#: Modules that are no part of the streams of the core.
+PORTS = (
+    "hg_reset", "hg_axis_in", "hg_axis_out", "hg_bus_in", "hg_bus_out", "hg_keep_in", "hg_keep_out", "hg_control",
+    "hg_axil_weights",
+)  # fmt: skip
+#: The wire from hg_axis_in or hg_bus_in to hg_keep_in.
+_ERROR = "tlast_error"
+_WIDTHS = [str(8 << k) for k in range(8)]
+
+
+@dataclass(frozen=True)
+class PortOptions:
+    """What the options of a build say of its ports. `bus`: bits of tdata, "auto", or None: those of a beat."""
+
+    clock: str = "clk"
+    reset: str = "rst"
+    active_low: bool = False
+    bus: str | None = None
+    keep: bool = False
+    control: bool = False
+    loadable: bool = False
+
+    @property
+    def clocks(self) -> dict[str, Nets]:
+        """The ports that every instance of the core has."""
+        return {"clk": self.clock, "rst": "rst_core"}
+
+    @property
+    def wires(self) -> dict[str, int]:
+        """Wires of the top level that belong to the ports."""
+        return {"rst_core": 1, **({_ERROR: 1} if self.keep else {})}
+
+
+def port_options(options: dict[str, Any]) -> PortOptions:
+    """What a manifest says. Raises HG055 for values of which no core can be made."""
+    low, clock, reset = options.get("reset_active_low") is True, options.get("clock_name"), options.get("reset_name")
+    names = (clock, f"rst{'_n' * low}" if reset is None else reset)
+    for name, value in zip(("clock_name", "reset_name"), names, strict=True):
+        if not isinstance(value, str) or not re.fullmatch(r"[A-Za-z]\w*", value, re.ASCII):
+            raise broken("manifest.json", f"option {name} is {value!r}, no name of a port.")
+    bus = options.get("bus_width")
+    if bus is not None and bus not in ("auto", *_WIDTHS):
+        raise broken("manifest.json", f"option bus_width is {bus!r}.")
+    switches = (options.get(name) is True for name in ("tkeep", "control", "loadable"))
+    return PortOptions(str(names[0]), str(names[1]), low, bus, *switches)
+
+
+@dataclass(frozen=True)
+class PortFrame:
+    """A frame on a port: `words` of `width` bits, each beat of the core in `slot` bits; `last` bytes of the last word count."""
+
+    width: int
+    slot: int
+    words: int
+    last: int
+
+
+def frame_on(cell: Cell, bus: str | None) -> PortFrame:
+    """The frame of a port, by the bits and beats of the stream at its instance. Raises HG055 if tdata is of no legal width."""
+    bits, beats, width = (cell.number(name, 1) for name in ("WIDTH", "BEATS", "TDATA_W"))
+    size = -(-bits // 8)
+    if bus is None:
+        return PortFrame(8 * size, 8 * size, beats, size)
+    legal = _WIDTHS[2:7] if bus == "auto" else [bus]
+    if str(width) not in legal:
+        raise broken(cell.name, f"TDATA_W is {width}, the option bus_width is {bus}.")
+    word = width // 8
+    if size > word:
+        parts = -(-size // word)
+        return PortFrame(width, parts * width, beats * parts, word)
+    slot = word
+    while slot > 1 and slot // 2 >= size:
+        slot //= 2
+    words = -(-beats * slot // word)
+    return PortFrame(width, 8 * slot, words, beats * slot - (words - 1) * word)
+
+
+def ends(top: TopModule, name: str, options: PortOptions, sha256: str) -> tuple[Cell, Cell]:
+    """The instances at the input and the output port. They, the reset, and all other ports are connected as they must be."""
+    modules = ("hg_bus_in", "hg_bus_out") if options.bus is not None else ("hg_axis_in", "hg_axis_out")
+    reset, first, last = (_single(top, module) for module in ("hg_reset", *modules))
+    odd = [cell.module for cell in top.cells.values() if cell.module in PORTS[1:5] and cell.module not in modules]
+    if odd:
+        raise broken(top.name, f"has an instance of {odd[0]}, which is not what the option bus_width asks for.")
+    given = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
+    for end in (first, last):
+        if set(end.parameters) != given:
+            raise broken(end.name, f"{end.module} has other parameters than its model.")
+    wanted = tuple(port[:3] for port in listed(options, first.number("TDATA_W", 8), last.number("TDATA_W", 8)))
+    if top.name != name or top.ports != wanted:
+        raise broken(top.name, "its name or ports are not those of a core with these options.")
+    connected(reset, {"clk": options.clock, "reset_in": options.reset, "rst": "rst_core"})
+    if reset.parameters != {"ACTIVE_LOW": int(options.active_low)}:
+        raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
+    for end, port, side in ((first, "s_axis", "m"), (last, "m_axis", "s")):
+        outside: dict[str, Nets] = {f"{port}_{p}": f"{port}_{p}" for p in _AXIS}
+        if end is first:
+            outside["frame_error"] = _ERROR if options.keep else "frame_error"
+        inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
+        connected(end, options.clocks | outside | inner)
+    _keep(top, options, first, last)
+    _control(top, options, first, sha256)
+    return first, last
+
+
+def _single(top: TopModule, module: str) -> Cell:
+    cells = [cell for cell in top.cells.values() if cell.module == module]
+    if len(cells) != 1:
+        raise broken(top.name, f"has {len(cells)} instances of {module}, not one.")
+    return cells[0]
+
+
+def _keep(top: TopModule, options: PortOptions, first: Cell, last: Cell) -> None:
+    """tkeep is checked and made if the option says so."""
+    if not options.keep:
+        if any(cell.module in ("hg_keep_in", "hg_keep_out") for cell in top.cells.values()):
+            raise broken(top.name, "has tkeep; the option tkeep does not ask for it.")
+        return
+    for module, port, end in (("hg_keep_in", "s_axis", first), ("hg_keep_out", "m_axis", last)):
+        cell, frame = _single(top, module), frame_on(end, options.bus)
+        if cell.parameters != (wanted := {"BYTES": frame.width // 8, "LAST": frame.last}):
+            raise broken(cell.name, f"parameters are {cell.parameters}, a frame of this core needs {wanted}.")
+        nets: dict[str, Nets] = {name: f"{port}_{name}" for name in ("tkeep", "tlast")}
+        if end is first:
+            nets |= {name: f"{port}_{name}" for name in ("tvalid", "tready")}
+            nets |= {**options.clocks, "error_in": _ERROR, "frame_error": "frame_error"}
+        connected(cell, nets)
+
+
+def _control(top: TopModule, options: PortOptions, first: Cell, sha256: str) -> None:
+    """The port for control and status is there if the option says so; it says what the core is and watches the ports."""
+    if not options.control:
+        if any(cell.module == "hg_control" for cell in top.cells.values()):
+            raise broken(top.name, "has a port for control; the option control does not ask for it.")
+        return
+    cell = _single(top, "hg_control")
+    numbers = (re.fullmatch(r"(\d+)\.(\d+)\.(\d+).*", tool_version()) or re.fullmatch("()()().*", "")).groups()  # type: ignore[union-attr]
+    version = sum((int(number or 0) & 0xFF) << shift for number, shift in zip(numbers, (16, 8, 0), strict=True))
+    wanted = {
+        "VERSION": SizedConstant(32, version), "MODEL": SizedConstant(32, int(sha256[:8], 16)),
+        "WORDS": frame_on(first, options.bus).words,
+    }  # fmt: skip
+    if cell.parameters != wanted:
+        raise broken(cell.name, f"parameters are {cell.parameters}, this core has {wanted}.")
+    watched: dict[str, Nets] = {
+        f"{side}_{name}": f"{port}_axis_t{name}"
+        for side, port in (("in", "s"), ("out", "m"))
+        for name in ("valid", "ready", "last")
+    }
+    connected(cell, options.clocks | watched | lite("s_axil_ctrl"))
+
+
+def lite(port: str) -> dict[str, Nets]:
+    """How an instance with an AXI4-Lite port is connected to that of the top level."""
+    return {f"s_axil_{part}": f"{port}_{part}" for _, _, part in _AXIL}
+
+
+def connected(cell: Cell, wanted: dict[str, Nets]) -> None:
+    """Raises HG055 if an instance is connected otherwise."""
+    if cell.ports != wanted:
+        odd = sorted(str(x) for x in set(cell.ports.items()) ^ set(wanted.items()))
+        raise broken(cell.name, f"{cell.module} is connected otherwise than it should be: {odd[:4]}.")
+
+
+def listed(options: PortOptions, into: int, out: int) -> Iterator[tuple[str, int, str, tuple[str, ...]]]:
+    """(direction, bits, name, attributes) of all ports. `into`, `out`: bits of tdata."""
+    lites = [("s_axil", 4)] * options.loadable + [("s_axil_ctrl", 5)] * options.control
+    associated = ":".join(["s_axis", "m_axis", *(name for name, _ in lites)])
+    polarity = "LOW" if options.active_low else "HIGH"
+    clock, reset = options.clock, options.reset
+    about = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {reset}"
+    yield "input", 1, clock, (_info("signal:clock", clock, "CLK"), f'X_INTERFACE_PARAMETER = "{about}"')
+    active = f'X_INTERFACE_PARAMETER = "POLARITY ACTIVE_{polarity}"'
+    yield "input", 1, reset, (_info("signal:reset", reset, "RST"), active)
+    for name, width, (forth, back) in (("s_axis", into, ("input", "output")), ("m_axis", out, ("output", "input"))):
+        parts = [(forth, width, "tdata"), (forth, 1, "tvalid"), (back, 1, "tready"), (forth, 1, "tlast")]
+        for way, bits, part in parts + [(forth, width // 8, "tkeep")] * options.keep:
+            yield way, bits, f"{name}_{part}", (_info("interface:axis", name, part.upper()),)
+    for name, address in lites:
+        for way, bits, part in _AXIL:
+            yield way, bits or address, f"{name}_{part}", (_info("interface:aximm", name, part.upper()),)
+    yield "output", 1, "frame_error", ()
+
+
+def _info(kind: str, name: str, part: str) -> str:
+    return f'X_INTERFACE_INFO = "xilinx.com:{kind}:1.0 {name} {part}"'
