@@ -44,8 +44,10 @@ __all__ = [
     "certify",
     "check",
     "layers",
+    "pack",
     "run",
     "synth",
+    "unpack",
     "verify",
 ]
 #: Where the classes are. Modules are imported when they are needed, as `hlsgen --help` does not wait for numpy.
@@ -156,6 +158,44 @@ def layers(
         for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
         if own is not None and not isinstance(layer, View)
     ]
+
+
+def pack(
+    directory: str | PathLike[str], x: Array | Mapping[str, Array], *, round_input: bool = False
+) -> bytes:  # fmt: skip
+    """Model inputs (as of `run`) -> the bytes that a processor sends to the core's input port, frame after frame.
+
+    The same as `host/NAME.py` of the build gives. Raises HG054.
+    """
+    from hlsgen.host.bus_layout import to_bus
+    from hlsgen.testbench import stream_codec
+
+    found, codes = _opened(directory, x, "reference", round_input)
+    network = found.network
+    wire = stream_codec.to_wire(codes, found.graph.input.encoding)
+    return to_bus(stream_codec.pack(wire, network.orders[0], network.input), network.input).tobytes()
+
+
+def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) -> Array:
+    """Bytes of whole frames from the core's output port -> model outputs; `codes`: int64 (frames, *shape).
+
+    Raises HG054.
+    """
+    import numpy as np
+
+    from hlsgen.driver.build_directory import reopen
+    from hlsgen.host.bus_layout import bus_layout, from_bus
+    from hlsgen.interpreter.graph import decode_output
+    from hlsgen.testbench import stream_codec
+
+    found = reopen(Path(directory))
+    graph, network = found.graph, found.network
+    size = bus_layout(network.output).frame_bytes
+    if not data or len(data) % size:
+        raise fail("HG054", graph.model.output_name, f"{len(data)} bytes are no whole frames of {size}.")
+    words = from_bus(np.frombuffer(data, np.uint8).reshape(-1, size), network.output)
+    got = stream_codec.unpack(words, network.orders[-1], network.output, graph.output.shape)
+    return got if codes else decode_output(graph, got)
 
 
 def _opened(
