@@ -183,10 +183,7 @@ def test_steps_left_to_the_user(tmp_path: Path) -> None:
     soft = Net((1, 4)).then("Softmax", axis=1, name="soft").quant(name="q").linear(3, 4)
     build = hlsgen.check(save(soft.model(), tmp_path / "s.onnx"))
     assert json.loads(build.files["manifest.json"])["host"]["left"] == {"head": ["soft"], "tail": []}
-    assert (
-        b"LEFT TO YOU, in front: soft (Softmax has no definition to the last bit)"
-        in build.files["host/s.h"]
-    )
+    assert b"LEFT TO YOU, in front: soft (Softmax has no definition to the last bit)" in build.files["host/s.h"]
 
 
 def test_no_head(tmp_path: Path) -> None:
