@@ -44,8 +44,10 @@ __all__ = [
     "certify",
     "check",
     "layers",
+    "pack",
     "run",
     "synth",
+    "unpack",
     "verify",
 ]
 #: Where the classes are. Modules are imported when they are needed, as `hlsgen --help` does not wait for numpy.
@@ -156,6 +158,43 @@ def layers(
         for layer, own, right in zip(found.graph.layers, got, wanted, strict=True)
         if own is not None and not isinstance(layer, View)
     ]
+
+
+def pack(
+    directory: str | PathLike[str], x: Array | Mapping[str, Array], *, round_input: bool = False
+) -> bytes:  # fmt: skip
+    """Model inputs (as of `run`) -> the bytes that a processor sends to the core's input port, frame after frame.
+
+    The same as `host/NAME.py` of the build gives. Raises HG054.
+    """
+    from hlsgen.testbench import stream_codec
+
+    found, codes = _opened(directory, x, "reference", round_input)
+    network = found.network
+    wire = stream_codec.to_wire(codes, found.graph.input.encoding)
+    beats = stream_codec.pack(wire, network.orders[0], network.input)
+    return stream_codec.to_bus(beats, network.layouts[0]).tobytes()
+
+
+def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) -> Array:
+    """Bytes of whole frames from the core's output port -> model outputs; `codes`: int64 (frames, *shape).
+
+    Raises HG054.
+    """
+    import numpy as np
+
+    from hlsgen.driver.build_directory import reopen
+    from hlsgen.interpreter.graph import decode_output
+    from hlsgen.testbench import stream_codec
+
+    found = reopen(Path(directory))
+    graph, network = found.graph, found.network
+    bus = network.layouts[1]
+    if not data or len(data) % bus.frame_bytes:
+        raise fail("HG054", graph.model.output_name, f"{len(data)} bytes are no whole frames of {bus.frame_bytes}.")
+    beats = stream_codec.from_bus(np.frombuffer(data, np.uint8), bus)
+    got = stream_codec.unpack(beats, network.orders[-1], network.output, graph.output.shape)
+    return got if codes else decode_output(graph, got)
 
 
 def _opened(

@@ -12,6 +12,7 @@ from hlsgen.artifacts.layer_table import fifo_table, layer_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Port
+from hlsgen.host.plan import left_to_user
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
@@ -60,7 +61,11 @@ def manifest(
         "layers": layer_table(network, timing),
         "fifos": fifo_table(network, timing),
         **({"weights": emitted.weights} if emitted.weights else {}),
-        "host": {"head": host_steps(graph, "head"), "tail": host_steps(graph, "tail")},
+        "host": {
+            "head": host_steps(graph, "head"),
+            "tail": host_steps(graph, "tail"),
+            "left": left_to_user(graph),
+        },
         "warnings": list(graph.notes),
         "files": files,
     }

@@ -14,7 +14,8 @@ from hlsgen.artifacts.manifest import host_steps, manifest
 from hlsgen.artifacts.report_md import report
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
-from hlsgen.testbench.sample_vectors import sample_vectors
+from hlsgen.host.emit import host_files
+from hlsgen.testbench.sample_vectors import sample_codes, sample_vectors
 
 
 def emit(
@@ -28,13 +29,16 @@ def emit(
     others: Mapping[str, bytes],
 ) -> dict[str, bytes]:
     """Relative path -> content of all files of a build. `others`: those of its targets, and the model."""
+    samples = sample_codes(network)
+    name = next(iter(emitted.top.values()))
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
     texts = {
         "report.md": report(title, layer_table(network, timing), timing, host, emitted.note),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
-        **{f"tb/{name}": text for name, text in sample_vectors(network).items()},
+        **{f"tb/{name}": text for name, text in sample_vectors(network, *samples).items()},
     }
-    files = {**{name: text.encode() for name, text in texts.items()}, **others}
+    files = {place: text.encode() for place, text in texts.items()}
+    files |= {**host_files(network, name, title, *samples), **others}
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
     described = manifest(network, timing, emitted, options, model, version, hashes)
     files["manifest.json"] = (json.dumps(described, indent=2) + "\n").encode()

@@ -95,7 +95,11 @@ def check(
         "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
         "fifos": fifos(cells),
         **({"weights": loads} if loads else {}),
-        "host": {"head": _head(graph), "tail": [_step(step.name, step.op) for step in graph.tail]},
+        "host": {
+            "head": _head(graph),
+            "tail": [_step(step.name, step.op) for step in graph.tail],
+            "left": {part: NotProven("other-files", _is_names) for part in ("head", "tail")},
+        },
         "warnings": list(graph.notes),
         "files": {**_other_files(manifest.get("files"), str(options.get("target")).split(",")), **hashes},
     }
@@ -107,7 +111,7 @@ def _other_files(listed: Any, targets: list[str]) -> dict[str, NotProven]:
     """Files that are not certified here, of which a build lists the hashes. Those of C++ are held by its own checker."""
     found = dict.fromkeys(("report.md", "folding.yaml"), NotProven("other-files", _is_hash))
     for name in listed if isinstance(listed, dict) else ():
-        if name.startswith("tb/"):
+        if name.startswith(("tb/", "host/")):
             found[name] = NotProven("other-files", _is_hash)
         elif name.startswith("hls/") and "hls" in targets:
             found[name] = NotProven("cpp-other-files", _is_hash)
@@ -116,6 +120,10 @@ def _other_files(listed: Any, targets: list[str]) -> dict[str, NotProven]:
 
 def _is_hash(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def _is_names(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _count(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Array files of the command line: .npy, and .npz with the names of tensors."""
+"""Files of the command line: arrays in .npy, in .npz with the names of tensors, and bytes."""
 
 from __future__ import annotations
 
@@ -56,6 +56,20 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array)
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a file. Raises HG001."""
+    try:
+        return path.read_bytes()
+    except (OSError, ValueError) as error:
+        raise fail("HG001", str(path), f"cannot be read: {getattr(error, 'strerror', error)}.") from None
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """A file with these bytes. Raises HG001."""
+    with _whole(path) as stream:
+        stream.write(data)
 
 
 @contextmanager

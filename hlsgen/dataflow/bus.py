@@ -47,6 +47,10 @@ class BusLayout:
         return -(-self.beats // self.slots) * self.parts
 
     @property
+    def frame_bytes(self) -> int:
+        return self.words * self.word_bytes
+
+    @property
     def last_bytes(self) -> int:
         """Bytes of the last word of a frame that hold slots."""
         return self.beats * self.slot_bytes - (self.words - 1) * self.word_bytes

@@ -16,13 +16,18 @@ SAMPLE_SEED = 1
 MAX_SAMPLE_BEATS = 20_000
 
 
-def sample_vectors(network: Network) -> dict[str, str]:
-    """input.hex and expected.hex of a few frames."""
+def sample_codes(network: Network) -> tuple[Array, Array]:
+    """Codes int64 of a few frames: (frames, *shape) at the input, and what the reference gives at the output."""
     beats = max(layout.words for layout in network.layouts)
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
     codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
-    expected = _packed_output(network, reference.run_output(network.graph, codes))
-    return {"input.hex": to_text(_packed_input(network, codes)), "expected.hex": to_text(expected)}
+    return codes, reference.run_output(network.graph, codes)
+
+
+def sample_vectors(network: Network, inputs: Array, outputs: Array) -> dict[str, str]:
+    """input.hex and expected.hex of these codes."""
+    words = _packed_input(network, inputs), _packed_output(network, outputs)
+    return dict(zip(("input.hex", "expected.hex"), map(to_text, words), strict=True))
 
 
 def _packed_input(network: Network, codes: Array) -> Array:

@@ -53,14 +53,14 @@ def to_bus(data: Array, bus: BusLayout) -> Array:
     slots = np.zeros((len(data), bus.slot_bytes), np.uint8)
     slots[:, : data.shape[1]] = data
     frames = slots.reshape(-1, bus.beats * bus.slot_bytes)
-    words: Array = np.zeros((len(frames), bus.words * bus.word_bytes), np.uint8)
+    words: Array = np.zeros((len(frames), bus.frame_bytes), np.uint8)
     words[:, : frames.shape[1]] = frames
     return words.reshape(-1, bus.word_bytes)
 
 
 def from_bus(words: Array, bus: BusLayout) -> Array:
     """Inverse of `to_bus`. Padding is dropped."""
-    frames = words.reshape(-1, bus.words * bus.word_bytes)[:, : bus.beats * bus.slot_bytes]
+    frames = words.reshape(-1, bus.frame_bytes)[:, : bus.beats * bus.slot_bytes]
     slots = frames.reshape(-1, bus.slot_bytes)
     return np.ascontiguousarray(slots[:, : -(-bus.beat_bits // 8)])
 

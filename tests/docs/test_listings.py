@@ -23,7 +23,7 @@ from hlsgen.cli import app
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
 #: Commands that take seconds. The others simulate.
-FAST = ("hlsgen check", "hlsgen build", "hlsgen certify", "python")
+FAST = ("hlsgen check", "hlsgen build", "hlsgen certify", "hlsgen pack", "python")
 #: What has to be there before the first command of a page that does not say how it is made.
 MODELS = "python examples/prequantized/models.py"
 CNN = "hlsgen build examples/digits_cnn/digits_cnn.onnx --target-cycles 576 -o cnn"
@@ -84,7 +84,7 @@ def prepare(page: Path, text: str, folder: Path) -> None:
         assert ".DEPTH(65)" in lines[wait]
         lines[wait] = lines[wait].replace(".DEPTH(65)", ".DEPTH(64)")
         top.write_text(";\n".join(lines))
-    if text.startswith("hlsgen run"):
+    if text.startswith(("hlsgen run", "hlsgen pack")):
         shape = (450, 1, 8, 8) if page.name == "commands.md" else (20, 64)
         np.save(folder / "x.npy", np.random.default_rng(1).random(shape).astype(np.float32))
 

@@ -24,7 +24,9 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 OTHERS = {"onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Files of a build and of a user, which no page takes for those of the repository.
 DATA = r"\.(json|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
-BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"}
+BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
+    f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
+}
 
 
 @cache

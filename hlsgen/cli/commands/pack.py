@@ -1,0 +1,45 @@
+"""`hlsgen pack`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import hlsgen
+from hlsgen.cli.array_files import read_array, write_bytes
+from hlsgen.cli.console import emit, out, plain, stop
+from hlsgen.cli.options import DirArg, Json
+from hlsgen.cli.progress import Watch
+from hlsgen.diagnostics import HlsgenError, fail
+
+
+def pack(
+    directory: DirArg,
+    x: Annotated[Path, typer.Argument(metavar="X", help="Model inputs, .npy (or .npz).", show_default=False)],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="File to write; else standard output.", show_default=False)
+    ] = None,
+    round_input: Annotated[
+        bool, typer.Option("--round-input", help="Round values between two codes of a fixed-point input to the nearest.")
+    ] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    try:
+        if output is None and (as_json or sys.stdout.isatty()):
+            raise fail("HG040", "--output", "missing, and standard output takes no bytes here.", "Say -o FILE.")
+        with Watch(as_json) as watch:
+            watch.text("packing")
+            data = hlsgen.pack(directory, read_array(x), round_input=round_input)
+        if output is not None:
+            write_bytes(output, data)
+    except HlsgenError as error:
+        raise stop(error, as_json) from None
+    if output is None:
+        sys.stdout.buffer.write(data)
+    elif as_json:
+        emit({"ok": True, "output": str(output), "bytes": len(data)})
+    else:
+        out.print(f"{len(data)} bytes, wrote {plain(str(output))}")

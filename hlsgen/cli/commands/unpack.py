@@ -1,0 +1,38 @@
+"""`hlsgen unpack`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import hlsgen
+from hlsgen.cli.array_files import read_bytes, write_array
+from hlsgen.cli.console import emit, out, plain, stop
+from hlsgen.cli.options import DirArg, Json
+from hlsgen.cli.progress import Watch
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.driver.build_directory import output_tensor
+
+
+def unpack(
+    directory: DirArg,
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Bytes of whole frames from the core.", show_default=False)],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="Y", help="Model outputs, .npy (or .npz).", show_default=False)
+    ],
+    codes: Annotated[bool, typer.Option("--codes", help="Integer codes instead of the model's outputs.")] = False,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    try:
+        with Watch(as_json) as watch:
+            watch.text("unpacking")
+            y = hlsgen.unpack(directory, read_bytes(data), codes=codes)
+            write_array(output, y, output_tensor(directory))
+    except HlsgenError as error:
+        raise stop(error, as_json) from None
+    if as_json:
+        emit({"ok": True, "output": str(output), "output_shape": list(y.shape)})
+    else:
+        out.print(f"{list(y.shape)}, wrote {plain(str(output))}")

@@ -1,0 +1,178 @@
+"""What host code does of the head and the tail of a graph, and which steps it leaves to the user."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from hlsgen.interpreter.graph import run_step
+from hlsgen.ir import ArgMax, Encoding, Graph, HostOp, Op, Reshape, Shape, Step, Transpose
+from hlsgen.ir.evaluate import decode
+from hlsgen.ir.ops import (
+    Activation,
+    BinaryOf,
+    Cast,
+    Dequantize,
+    Div,
+    FixedAdd,
+    Fma,
+    Pair,
+    Quantizer,
+    Slope,
+    Where,
+)
+from hlsgen.numerics import activations
+
+#: Operations with more constants than this are left to the user.
+MAX_CONSTANTS = 1 << 18
+#: Types of numbers that host code computes with.
+DTYPES = frozenset("float32 float64 bool int8 int16 int32 int64 uint8 uint16 uint32".split())
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A tensor between steps: the shape of a frame, and the numpy dtype."""
+
+    shape: Shape
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Done:
+    """A step that host code does, with the tensors that it takes and gives."""
+
+    step: Step
+    taken: Tensor
+    given: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Head:
+    """From `start` to the codes of the input port.
+
+    `left`: steps in front of `start`, and why host code does not have them. `encode`: the quantizer at the end, if there
+    is one. `pairs`: two tensors of that type come in, as low and high byte of a code. None of it if not even the
+    codes are made: then `makes_codes` is False.
+    """
+
+    left: tuple[tuple[str, str], ...]
+    start: Tensor
+    steps: tuple[Done, ...]
+    encode: Quantizer | None
+    pairs: bool
+    makes_codes: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Tail:
+    """From the codes of the output port, decoded if `encoding` is not None, to `end`. `left`: steps behind it, and why."""
+
+    encoding: Encoding | None
+    decoded: Tensor
+    steps: tuple[Done, ...]
+    end: Tensor
+    left: tuple[tuple[str, str], ...]
+
+
+def plan_head(graph: Graph) -> Head:
+    """What host code does in front of the input port."""
+    model = graph.model
+    done = _typed(graph.head, Tensor(model.input_shape, model.input_dtype))
+    reasons = [why_left(d) for d in done]
+    first = max((n + 1 for n, reason in enumerate(reasons) if reason), default=0)
+    last = done[-1].given if done else Tensor(model.input_shape, model.input_dtype)
+    left = [(d.step.name, reason or "stands in front of one") for d, reason in zip(done[:first], reasons, strict=False)]
+    start = done[first].taken if first < len(done) else last
+    reason = _of_type(last.dtype) or (_of_op(graph.encode, last.dtype, "int64") if graph.encode is not None else "")
+    if reason:
+        left += [(d.step.name, "stands in front of one") for d in done[first:]]
+        name = "input quantizer" if graph.encode is not None else model.input_name
+        return Head((*left, (name, reason)), last, (), None, False, False)
+    return Head(tuple(left), start, tuple(done[first:]), graph.encode, bool(model.second_input), True)
+
+
+def plan_tail(graph: Graph) -> Tail:
+    """What host code does behind the output port."""
+    shape = graph.output.shape
+    encoding = None if graph.output_is_index else graph.output.encoding
+    dtype = "int64" if encoding is None else str(decode(encoding, np.zeros((1, *shape), np.int64)).dtype)
+    decoded = Tensor(shape, dtype)
+    if _of_type(dtype):
+        left = [("output codes", f"their type: {_of_type(dtype)}"), *((s.name, "follows one") for s in graph.tail)]
+        return Tail(None, Tensor(shape, "int64"), (), Tensor(shape, "int64"), tuple(left))
+    done = _typed(graph.tail, decoded)
+    stop = next((n for n, d in enumerate(done) if why_left(d)), len(done))
+    behind = [(d.step.name, why_left(d) or "follows one") for d in done[stop:]]
+    end = done[stop - 1].given if stop else decoded
+    output = Tensor(end.shape, graph.model.output_dtype)
+    if not behind and output.dtype != end.dtype:
+        reason = _of_op(Cast(output.dtype), end.dtype, output.dtype) or _of_type(output.dtype)
+        if reason:
+            behind.append((graph.model.output_name, reason))
+        else:
+            end = output
+    return Tail(encoding, decoded, tuple(done[:stop]), end, tuple(behind))
+
+
+def left_to_user(graph: Graph) -> dict[str, list[str]]:
+    """The names of the steps that host code does not have, in front of the head and behind the tail."""
+    head, tail = plan_head(graph), plan_tail(graph)
+    return {"head": [name for name, _ in head.left], "tail": [name for name, _ in tail.left]}
+
+
+def _typed(steps: tuple[Step, ...], tensor: Tensor) -> list[Done]:
+    """Steps with the types of their tensors, by running them on zeros."""
+    found, x = [], np.zeros((1, *tensor.shape), tensor.dtype)
+    for step in steps:
+        x = run_step(step, x)
+        given = Tensor(x.shape[1:], str(x.dtype))
+        found.append(Done(step, tensor, given))
+        tensor = given
+    return found
+
+
+def why_left(done: Done) -> str:
+    """Why host code does not have a step; empty if it does."""
+    return _of_op(done.step.op, done.taken.dtype, done.given.dtype)
+
+
+def _of_type(dtype: str) -> str:
+    return "" if dtype in DTYPES else f"computes in {dtype}"
+
+
+def _of_op(op: Op, taken: str, given: str) -> str:
+    """Why host code does not have an operation on these types; empty if it does."""
+    if isinstance(op, HostOp):
+        return f"{op.op_type} has no definition to the last bit"
+    if isinstance(op, Activation) and op.kind in activations.SMOOTH:
+        return f"{op.kind} is rounded differently by every library"
+    if isinstance(op, Pair | FixedAdd):
+        return "adds or multiplies two quantized inputs"
+    if isinstance(op, BinaryOf | Where):
+        return next(filter(None, (_of_way(way, taken) for way in op.ways)), "") or _of_type(given)
+    arrays = [value for value in (getattr(op, f.name) for f in fields(op)) if isinstance(value, np.ndarray)]
+    if sum(array.size for array in arrays) > MAX_CONSTANTS:
+        return f"has more than {MAX_CONSTANTS} constants"
+    problem = next(filter(None, map(_of_type, [taken, given, *(str(a.dtype) for a in arrays)])), "")
+    whole = np.dtype(taken).kind != "f"
+    if problem or isinstance(op, Reshape | Transpose | ArgMax):
+        return problem
+    if isinstance(op, Cast) and not whole and np.dtype(given).kind != "f":
+        return "converts numbers to integers"
+    literal = isinstance(op, Activation) and op.kind not in activations.OF_INTEGERS
+    if whole and (isinstance(op, Div | Fma | Slope) or literal):
+        return f"{type(op).__name__} of integers"
+    return "takes numbers that are no integers" if isinstance(op, Dequantize) and not whole else ""
+
+
+def _of_way(ops: tuple[Op, ...], taken: str) -> str:
+    """The same of operations one after the other."""
+    x = np.zeros((1,) * 8, taken)
+    for op in ops:
+        y = run_step(Step("", op, (), ()), x)
+        reason = _of_op(op, str(x.dtype), str(y.dtype))
+        if reason:
+            return reason
+        x = y
+    return ""

@@ -1,0 +1,255 @@
+"""The head and the tail as statements in Python, with numpy: `x` goes from step to step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.host.plan import Done, Head, Tail
+from hlsgen.host.text import plain
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    ArgMax,
+    Encoding,
+    Fixed,
+    FloatKey,
+    IntegerEncoding,
+    Reshape,
+    ThresholdCount,
+    Transpose,
+)
+from hlsgen.ir.evaluate import UNCLAMPED, decoding
+from hlsgen.ir.ops import (
+    QUANTIZERS,
+    Activation,
+    Add,
+    BinaryKind,
+    BinaryOf,
+    Bipolar,
+    Cast,
+    Compare,
+    Constant,
+    Dequantize,
+    Div,
+    Elementwise,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Lookup,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    QuantizeLinear,
+    Quantizer,
+    Relation,
+    Requantize,
+    SignedBit,
+    Slope,
+    Trunc,
+    Where,
+)
+from hlsgen.numerics.fixed import Array, IntType
+
+_RELATIONS = {
+    Relation.GREATER: ">", Relation.LESS: "<", Relation.NOT_LESS: ">=", Relation.NOT_GREATER: "<=", Relation.EQUAL: "==",
+}  # fmt: skip
+_JOINS = {
+    BinaryKind.ADD: "{} + {}", BinaryKind.SUB: "{} - {}", BinaryKind.MUL: "{} * {}",
+    BinaryKind.MAX: "np.maximum({}, {})", BinaryKind.MIN: "np.minimum({}, {})",
+}  # fmt: skip
+_ACTIVATIONS = {
+    "Abs": "np.abs(x)", "Sqrt": "np.sqrt(x)", "Ceil": "np.ceil(x)", "Floor": "np.floor(x)", "Round": "np.round(x)",
+    "Sign": "np.sign(x)",
+}  # fmt: skip
+_PER_LINE = 8
+
+
+def number(value: float) -> str:
+    """A number of any type, exactly."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "np.nan" if math.isnan(value) else "np.inf" if value > 0 else "-np.inf"
+    return repr(value)
+
+
+@dataclass
+class Arrays:
+    """Constants, declared once each."""
+
+    lines: list[str] = field(default_factory=list)
+    names: dict[tuple[str, tuple[int, ...], bytes], str] = field(default_factory=dict)
+
+    def __call__(self, values: Any, table: bool = False) -> str:
+        """The name of an array of at least one axis with these values and this dtype; single numbers get only one."""
+        array: Array = np.atleast_1d(np.asarray(values))
+        if array.size == 1 and not table:
+            array = array.reshape(1)
+        key = str(array.dtype), array.shape, array.tobytes()
+        if key not in self.names:
+            name = self.names[key] = f"_C{len(self.names)}"
+            texts = [number(v) for v in array.ravel().tolist()]
+            rows = [", ".join(texts[n : n + _PER_LINE]) for n in range(0, len(texts), _PER_LINE)]
+            inner = rows[0] if len(rows) == 1 else "\n    " + ",\n    ".join(rows) + "\n"
+            shape = "" if array.ndim == 1 else f".reshape({', '.join(map(str, array.shape))})"
+            self.lines.append(f'{name} = np.array([{inner}], "{array.dtype}"){shape}')
+        return self.names[key]
+
+
+def head_lines(head: Head, arrays: Arrays, encoding: Encoding, type_: IntType) -> list[str]:
+    """Statements from the model's input in `x` to codes in `x`."""
+    lines = _steps(head.steps, arrays)
+    if head.encode is not None:
+        lines += [f"# input quantizer: {type(head.encode).__name__}", f"x = {_quantized(head.encode, 'x', arrays)}"]
+        return lines
+    match encoding:
+        case FloatKey():
+            lines += [
+                "x = np.ascontiguousarray(x, np.float32)",
+                "x = np.where(np.isnan(x), np.uint32(0x7FC00000), x.view(np.uint32)).astype(np.int64)",
+            ]
+        case Fixed(fraction):
+            lines += [
+                f"x = np.ldexp(x.astype(np.float64), {fraction})", "near = np.rint(x) if round_input else x",
+                f"_check_input((near == np.round(near)) & (near >= {type_.lo}) & (near <= {type_.hi}))",
+                "x = near.astype(np.int64)",
+            ]  # fmt: skip
+        case _ if not head.pairs:
+            lines += ["x = x.astype(np.int64)", f"_check_input((x >= {type_.lo}) & (x <= {type_.hi}))"]
+    return lines
+
+
+def tail_lines(tail: Tail, arrays: Arrays) -> list[str]:
+    """Statements from codes in `x` to the model's output in `x`."""
+    lines = [] if tail.encoding is None else [f"x = {_decoded(tail.encoding, 'x', arrays)}"]
+    return [*lines, *_steps(tail.steps, arrays), f'x = x.astype("{tail.end.dtype}")']
+
+
+def _steps(steps: Sequence[Done], arrays: Arrays) -> list[str]:
+    lines = []
+    for done in steps:
+        op = done.step.op
+        lines.append(f"# {plain(done.step.name)}: {type(op).__name__}")
+        match op:
+            case Reshape():
+                lines.append(f"x = x.reshape(len(x), {', '.join(map(str, done.given.shape))})")
+            case Transpose(perm):
+                lines.append(f"x = x.transpose(0, {', '.join(str(axis + 1) for axis in perm)})")
+            case ArgMax():
+                shape = ", ".join(map(str, done.given.shape))
+                lines.append(f"x = np.argmax(x, axis=-1).reshape(len(x){f', {shape}' if shape else ''})")
+            case _:
+                lines.append(f"x = {_applied(op, 'x', arrays)}")  # type: ignore[arg-type]
+    return lines
+
+
+def _chain(ops: tuple[Elementwise, ...], x: str, arrays: Arrays) -> str:
+    for op in ops:
+        x = _applied(op, x, arrays)
+    return x
+
+
+def _applied(op: Elementwise, x: str, arrays: Arrays) -> str:
+    """An expression for an operation on the array that an expression gives."""
+    match op:
+        case Mul(value):
+            return f"({x} * {arrays(value)})"
+        case Add(value):
+            return f"({x} + {arrays(value)})"
+        case Fma(factor, value):
+            return f"_fma({x}, {arrays(factor)}, {arrays(value)})"
+        case Div(value):
+            return f"({x} / {arrays(value)})"
+        case Max(value):
+            return f"np.maximum({x}, {arrays(value)})"
+        case Min(value):
+            return f"np.minimum({x}, {arrays(value)})"
+        case Cast(dtype):
+            return f'{x}.astype("{dtype}")'
+        case Dequantize(scale, zero):
+            return f"(({x}.astype(np.int64) - {arrays(zero)}).astype(np.float32) * {arrays(scale)})"
+        case Activation():
+            return _activated(op, x)
+        case Slope(value):
+            return f"(lambda x: np.where(x >= 0, x, x * {arrays(value)}))({x})"
+        case Compare(kind, value):
+            return f"({x} {_RELATIONS[kind]} {arrays(value)})"
+        case Constant(value):
+            name = arrays(value)
+            return f"np.broadcast_to({name}, np.broadcast_shapes({name}.shape, ({x}).shape))"
+        case Lookup(values):
+            return f"_lookup({arrays(values, table=True)}, {x})"
+        case BinaryOf(kind, ways):
+            return f"(lambda x: {_JOINS[kind].format(*(_chain(way, 'x', arrays) for way in ways))})({x})"
+        case Where(ways):
+            return f"(lambda x: np.where({', '.join(_chain(way, 'x', arrays) for way in ways)}))({x})"
+        case _:
+            assert isinstance(op, QUANTIZERS)
+            return _decoded(decoding(op), _quantized(op, x, arrays), arrays)
+
+
+def _activated(op: Activation, x: str) -> str:
+    a, b = (f"x.dtype.type({number(float(v))})" for v in (op.alpha, op.beta))
+    match op.kind:
+        case "LeakyRelu":
+            text = f"np.where(x >= 0, x, {a} * x)"
+        case "HardSigmoid":
+            text = f"np.minimum(np.maximum({a} * x + {b}, x.dtype.type(0)), x.dtype.type(1))"
+        case "HardSwish":
+            inner = f"x * x.dtype.type({number(1 / 6)}) + x.dtype.type(0.5)"
+            text = f"x * np.minimum(np.maximum({inner}, x.dtype.type(0)), x.dtype.type(1))"
+        case _:
+            text = _ACTIVATIONS[op.kind]
+    return f"(lambda x: {text})({x})"
+
+
+def _quantized(op: Quantizer, x: str, arrays: Arrays) -> str:
+    match op:
+        case IntQuant(scale, zero, type_, mode):
+            return f'_to_codes({x} / {arrays(scale)} + {arrays(zero)}, {type_.lo}, {type_.hi}, "{mode.name}")'
+        case Bipolar(_, divisor):
+            return f"({x} / {arrays(divisor)} >= 0).astype(np.int64)"
+        case SignedBit(scale, zero):
+            return f"np.where({x} / {arrays(scale)} + {arrays(zero)} >= 0, 1, -1)"
+        case Trunc():
+            y = f"np.round({x} / {arrays(op.scale)} + {arrays(op.zero_point)}) / {arrays(op.divisor)}"
+            if op.type is None:
+                return f'_limited(_rounded({y}, "{op.mode.name}"), {UNCLAMPED.lo}, {UNCLAMPED.hi})'
+            return f'_to_codes({y}, {op.type.lo}, {op.type.hi}, "{op.mode.name}")'
+        case MultiThreshold(thresholds):
+            return f"_count({x}, {arrays(thresholds, table=True)})"
+        case QuantizeLinear(scale, zero, type_, _, mode):
+            whole = f'_limited(_rounded({x} / {arrays(scale)}, "{mode.name}"), -(1 << 62), 1 << 62)'
+            return f"np.clip({whole} + {arrays(zero)}, {type_.lo}, {type_.hi})"
+        case Requantize():
+            constants = ", ".join(map(arrays, (op.multiplier, op.add, op.shift)))
+            shifted = f'_shifted({x}, {constants}, "{op.convention.value}")'
+            return f"np.clip({shifted} + {arrays(op.zero_point)}, {op.type.lo}, {op.type.hi})"
+        case FloatQuant():
+            numbers = f"{op.mantissa}, {op.minimum_exponent}, {number(float(op.largest))}, {op.signed}"
+            return f'_minifloat({x} / {arrays(op.scale)}, {numbers}, "{op.mode.name}")'
+        case _:
+            raise AssertionError(f"{op}: left to the user")
+
+
+def _decoded(encoding: Encoding, x: str, arrays: Arrays) -> str:
+    match encoding:
+        case Affine(scale, zero):
+            return f"(({x}.astype(np.float32) - {arrays(zero)}) * {arrays(scale)}).astype(np.float32)"
+        case ThresholdCount(scale, bias):
+            return f"({x}.astype(np.float32) * {arrays(np.float32(scale))} + {arrays(np.float32(bias))})"
+        case Accumulator(factor, offset, scale):
+            return f"_product({x} * {factor} + {arrays(offset)}, {arrays(np.asarray(scale, np.float64))})"
+        case Fixed(fraction):
+            return f"np.ldexp({x}.astype(np.float64), {-fraction}).astype(np.float32)"
+        case FloatKey():
+            return f"_float_of_key({x})"
+        case IntegerEncoding(dtype, offset):
+            return f'({x} + {arrays(offset)}).astype("{dtype}")'
+        case _:
+            assert_never(encoding)

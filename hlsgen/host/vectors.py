@@ -1,0 +1,100 @@
+"""Frames with which host code tests itself: numbers of the model and bytes of the bus, computed by the interpreter."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hlsgen.dataflow.network import Network
+from hlsgen.host.plan import Head, Tail
+from hlsgen.interpreter.graph import run_step
+from hlsgen.ir import FloatKey, Graph
+from hlsgen.ir.evaluate import decode, decoding, float_to_key, quantize
+from hlsgen.numerics.fixed import Array
+from hlsgen.testbench.stream_codec import pack, to_bus, to_wire
+
+MAX_ELEMENTS = 1 << 16
+_SEED = 1
+#: Put in front of the numbers of the first frame, for quantizers of the host.
+_SPECIAL = (0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -1e30, 0.5, -0.5, 0.49999997, 1.5, -2.5)
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """`data`: frame after frame the head's numbers, bytes of the input, bytes of the output, the tail's numbers.
+
+    Numbers are little-endian and in the types of the tensors. Of two inputs both stand there; without a head none.
+    """
+
+    frames: int
+    data: bytes
+
+
+def self_test_vectors(network: Network, head: Head, tail: Tail, inputs: Array, outputs: Array) -> Vectors:
+    """inputs, outputs: codes (frames, *shape) at both ports."""
+    graph = network.graph
+    largest = max(
+        math.prod(shape) for shape in (head.start.shape, graph.input.shape, graph.output.shape, tail.end.shape)
+    )
+    frames = max(1, min(len(inputs), len(outputs), MAX_ELEMENTS // largest))
+    inputs, outputs = inputs[:frames], outputs[:frames]
+    numbers: list[Array] = []
+    if head.makes_codes:
+        numbers = _numbers(graph, head, inputs)
+        inputs = head_codes(graph, head, *numbers)
+    wire = pack(to_wire(inputs, graph.input.encoding), network.orders[0], network.input)
+    sent = pack(outputs, network.orders[-1], network.output)
+    parts = [
+        *(_little(x) for x in numbers),
+        *(to_bus(x, bus).reshape(frames, -1) for x, bus in zip((wire, sent), network.layouts, strict=True)),
+        _little(tail_numbers(tail, outputs)),
+    ]
+    return Vectors(frames, b"".join(part[n].tobytes() for n in range(frames) for part in parts))
+
+
+def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:
+    """Codes of the graph's input for numbers at the start of the head that it can hold."""
+    if second:
+        return (x.astype(np.int64) & 255) | ((second[0].astype(np.int64) & 255) << 8)
+    for done in head.steps:
+        x = run_step(done.step, x)
+    if head.encode is not None:
+        return quantize(head.encode, x)
+    if isinstance(graph.input.encoding, FloatKey):
+        return float_to_key(x)
+    fraction = getattr(graph.input.encoding, "fraction", 0)
+    return np.asarray(np.ldexp(x.astype(np.float64), fraction).astype(np.int64))
+
+
+def tail_numbers(tail: Tail, codes: Array) -> Array:
+    """What the tail gives for codes of the output."""
+    x = codes if tail.encoding is None else decode(tail.encoding, codes)
+    for done in tail.steps:
+        x = run_step(done.step, x)
+    return x.astype(tail.end.dtype)
+
+
+def _numbers(graph: Graph, head: Head, codes: Array) -> list[Array]:
+    """Numbers at the start of the head: those that codes mean, and behind a quantizer such that lie around them."""
+    rng, shape, dtype = np.random.default_rng(_SEED), (len(codes), *head.start.shape), np.dtype(head.start.dtype)
+    if head.pairs or ((head.encode is not None or head.steps) and dtype.kind != "f"):
+        lo, hi = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return [rng.integers(lo, hi, shape, np.int64, endpoint=True).astype(dtype) for _ in range(1 + head.pairs)]
+    if head.encode is None and head.steps:
+        return [rng.standard_normal(shape).astype(dtype)]
+    if head.encode is None:
+        return [decode(graph.input.encoding, codes).reshape(shape).astype(dtype)]
+    with np.errstate(all="ignore"):
+        means = decode(decoding(head.encode), codes).astype(np.float64).reshape(len(codes), -1)
+        spread = np.ptp(means) / max(1, int(np.ptp(codes)))
+        wide = np.resize(means, (len(codes), math.prod(head.start.shape)))
+        x = (wide + (rng.random(wide.shape) * 3 - 1.5) * spread).astype(dtype)
+        x[1::2] = (wide[1::2] + np.round(rng.random(wide[1::2].shape)) * spread / 2).astype(dtype)
+        x.flat[: min(len(_SPECIAL), x.shape[1] // 2)] = _SPECIAL[: x.shape[1] // 2]
+    return [x.reshape(shape)]
+
+
+def _little(x: Array) -> Array:
+    return np.ascontiguousarray(x.astype(x.dtype.newbyteorder("<")))

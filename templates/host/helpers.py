@@ -1,0 +1,114 @@
+"""Functions of host code in Python, each a block between empty lines, taken as they are needed (hlsgen/host/blocks.py)."""
+
+import numpy as np
+
+
+def _rounded(x, mode):
+    """To an integer in x's own dtype; the halves are added and taken off in it."""
+    if mode == "HALF_UP":
+        return np.sign(x) * np.floor(np.abs(x) + x.dtype.type(0.5))
+    if mode == "HALF_DOWN":
+        return np.sign(x) * np.ceil(np.abs(x) - x.dtype.type(0.5))
+    if mode == "UP":
+        return np.sign(x) * np.ceil(np.abs(x))
+    return {"ROUND": np.round, "CEIL": np.ceil, "FLOOR": np.floor, "DOWN": np.trunc}[mode](x)
+
+
+def _limited(whole, lo, hi):
+    """Whole numbers as int64 within lo and hi; NaN is lo."""
+    near = np.clip(np.where(np.isnan(whole), -np.inf, whole), -(2.0**62), 2.0**62)
+    return np.clip(near.astype(np.int64), lo, hi)
+
+
+def _to_codes(y, lo, hi, mode):
+    """Limited in y's dtype, rounded, and limited again; NaN is lo."""
+    low, high = y.dtype.type(lo), y.dtype.type(hi)
+    y = np.where(y > high, high, y)
+    y = np.where(y < low, low, y)
+    return _limited(_rounded(np.where(np.isnan(y), low, y), mode), lo, hi)
+
+
+def _count(x, thresholds):
+    """How many thresholds, along their first axis, x has reached."""
+    count = np.zeros(np.broadcast_shapes(x.shape, thresholds.shape[1:]), np.int64)
+    for threshold in thresholds:
+        count += x >= threshold
+    return count
+
+
+def _minifloat(y, mantissa, minimum, largest, signed, mode):
+    """Minifloats in steps of 2^(minimum - mantissa): to the step of the number's own binade, then limited."""
+    info = np.finfo(y.dtype)
+    y = np.clip(np.where(np.isnan(y), -info.max, y), -info.max, info.max)
+    part, power = np.frexp(np.abs(y) + info.tiny)
+    whole = power.astype(y.dtype)
+    gap = (whole - np.nextafter(whole, y.dtype.type(-np.inf))).astype(np.float64)
+    binade = np.maximum(power - 1 + (-np.log2(part.astype(np.float64)) < gap / 2), minimum)
+    step = np.ldexp(y.dtype.type(1), np.minimum(binade - mantissa, info.maxexp - 1))
+    most = y.dtype.type(largest)
+    near = np.clip(_rounded(y / step, mode) * step, -most if signed else y.dtype.type(0), most)
+    return np.ldexp(near.astype(np.float64), mantissa - minimum).astype(np.int64)
+
+
+def _lookup(values, x):
+    """values[x], each element in a table of its own; beyond the ends the nearest end, NaN is 0."""
+    place = np.clip(np.nan_to_num(x), 0, len(values) - 1).astype(np.int64)
+    own = values.shape[1:]
+    table = values.reshape(len(values), *(1,) * (x.ndim - len(own)), *own)
+    table = np.broadcast_to(table, (len(values), *x.shape))
+    return np.take_along_axis(table, place[None], axis=0)[0]
+
+
+def _fma(x, factor, value):
+    """x * factor + value in float32 with one rounding: rounded to odd in float64 first (TwoSum)."""
+    product, addend = np.broadcast_arrays(x.astype(np.float64) * factor.astype(np.float64), value.astype(np.float64))
+    total = product + addend
+    part = total - product
+    return _rounded_once(total, (product - (total - part)) + (addend - part))
+
+
+def _product(whole, scale):
+    """Integers below 2^53 times a float64 with at most 48 bits, as float32 with one rounding (Dekker)."""
+    a, b = np.broadcast_arrays(whole.astype(np.float64), scale)
+    product = a * b
+    ah, bh = _high_half(a), _high_half(b)
+    al, bl = a - ah, b - bh
+    return _rounded_once(product, ((ah * bh - product) + ah * bl + al * bh) + al * bl)
+
+
+def _high_half(x):
+    """The upper 26 bits of a float64 (Veltkamp)."""
+    scaled = x * 134217729.0
+    return scaled - (scaled - x)
+
+
+def _rounded_once(value, error):
+    """A float64 with a known error as float32, rounded to odd between."""
+    even = value.view(np.int64) % 2 == 0
+    odd = np.where((error != 0) & even, np.nextafter(value, np.where(error > 0, np.inf, -np.inf)), value)
+    return odd.astype(np.float32)
+
+
+def _float_of_key(key):
+    """The float32 whose place in the order of all of them this is."""
+    bits = np.where(key >= 0x80000000, key - 0x80000000, 0xFFFFFFFF - key)
+    return np.where(key < 0x007FFFFF, 0x7FC00000, bits).astype(np.uint32).view(np.float32)
+
+
+def _shifted(x, multiplier, add, shift, convention):
+    """x * multiplier, brought back by shift bits: rounded down, once, or twice as gemmlowp does."""
+    whole = np.floor(x)
+    part = np.floor((x - whole).astype(np.float64) * multiplier).astype(np.int64)
+    x = whole.astype(np.int64)
+    if convention == "floor":
+        return (x * multiplier + part + add) >> shift
+    if convention == "single":
+        half = np.where(shift > 0, np.int64(1) << np.maximum(shift - 1, 0), 0)
+        return (x * multiplier + add + half) >> shift
+    lo, hi = -(1 << 31), (1 << 31) - 1
+    product = np.clip((x + add) << np.maximum(31 - shift, 0), lo, hi) * multiplier
+    total = product + np.where(product >= 0, 1 << 30, 1 - (1 << 30))
+    high = np.clip(np.where(total >= 0, total >> 31, -(-total >> 31)), lo, hi)
+    right = np.maximum(shift - 31, 0)
+    limit = (((np.int64(1) << right) - 1) >> 1) + (high < 0)
+    return (high >> right) + ((high & ((np.int64(1) << right) - 1)) > limit)

@@ -1,0 +1,470 @@
+"""Host code in C and Python, both against the interpreter: every operation and quantizer, all types, many streams."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from host_code import Core, Given, bytes_of, bytes_out, core_of, module_of, run_in_c, self_tests
+from small_models import const
+
+from hlsgen.host.plan import plan_head, plan_tail
+from hlsgen.interpreter.graph import decode_output, encode_input
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    ArgMax,
+    Encoding,
+    Fixed,
+    FloatKey,
+    Graph,
+    IntegerEncoding,
+    Model,
+    Op,
+    Reshape,
+    Step,
+    ThresholdCount,
+    Transpose,
+    Value,
+)
+from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
+from hlsgen.ir.ops import (
+    Activation,
+    Add,
+    BinaryKind,
+    BinaryOf,
+    Bipolar,
+    Cast,
+    Compare,
+    Constant,
+    Convention,
+    Dequantize,
+    Div,
+    Elementwise,
+    FloatQuant,
+    Fma,
+    IntQuant,
+    Lookup,
+    Max,
+    Min,
+    Mul,
+    MultiThreshold,
+    QuantizeLinear,
+    Relation,
+    Requantize,
+    SignedBit,
+    Slope,
+    Trunc,
+    Where,
+)
+from hlsgen.numerics.fixed import IntType, Rounding, int_type
+
+Array = Any
+FRAMES = 40
+C = 6
+SHAPE = (1, 2, C)
+CHANNELS = np.array([0.5, 0.1, 3.0, 0.25, 1 / 3, 7.7])
+F32, F64 = np.float32, np.float64
+
+
+def each(values: Any, dtype: Any = F32) -> Array:
+    return const(values, 3, dtype)
+
+
+def graph_of(
+    head: list[tuple[Op, tuple[int, ...]]] = (), encode: Any = None, input_: Value | None = None,
+    output: Value | None = None, tail: list[tuple[Op, tuple[int, ...]]] = (), dtype: str = "float32",
+    out: str = "float32", shape: tuple[int, ...] = SHAPE, second: str | None = None, index: bool = False,
+) -> Graph:  # fmt: skip
+    """A graph with nothing between its ports, which only host code looks at."""
+    steps = [tuple(Step(f"s{n}", op, s, (n,)) for n, (op, s) in enumerate(part, 1)) for part in (head, tail)]
+    model = Model("m", "x", shape, dtype, False, None, (*steps[0], *steps[1]), "y", out, second)
+    if input_ is None:
+        input_ = Value(steps[0][-1].shape if steps[0] else shape, code_type(encode), decoding(encode))
+    output = output or Value(SHAPE, IntType(-100, 100), Affine(each(CHANNELS), each(0.0)))
+    return Graph(model, steps[0], encode, input_, (), output, steps[1], index)
+
+
+def tail_of(*ops: Op | tuple[Op, tuple[int, ...]], out: str = "float32", **more: Any) -> Graph:
+    shape, steps = SHAPE, []
+    for op in ops:
+        op, shape = op if isinstance(op, tuple) else (op, shape)
+        steps.append((op, shape))
+    return graph_of(encode=quant(), tail=steps, out=out, **more)
+
+
+def quant(
+    mode: Rounding = Rounding.ROUND, bits: int = 4, signed: bool = True, narrow: bool = False, zero: Any = 0.0,
+    scale: Any = CHANNELS, dtype: Any = F32,
+) -> IntQuant:  # fmt: skip
+    return IntQuant(each(scale, dtype), each(zero), int_type(bits, signed, narrow), mode)
+
+
+def affine(shape: tuple[int, ...], lo: int = -128, hi: int = 127) -> Value:
+    return Value(shape, IntType(lo, hi), Affine(const(0.25, len(shape)), const(0.0, len(shape))))
+
+
+def whole(dtype: str, lo: int, hi: int) -> Value:
+    return Value(SHAPE, IntType(lo, hi), IntegerEncoding(dtype, np.zeros((1, 1, 1), np.int64)))
+
+
+def elementwise() -> Iterator[tuple[str, Elementwise]]:
+    """Operations on float32, with constants of each channel."""
+    c = each(CHANNELS)
+    yield from [
+        ("mul", Mul(c)), ("add", Add(c)), ("div", Div(c)), ("max", Max(c)), ("min", Min(each(-CHANNELS))),
+        ("fma", Fma(c, each(CHANNELS[::-1]))), ("double", Cast("float64")), ("slope", Slope(c)),
+        ("constant", Constant(each(CHANNELS))),
+        ("lookup", Lookup(np.arange(5 * C, dtype=F32).reshape(5, 1, 1, C) * F32(0.3))),
+        ("table", Lookup(np.array([3.5, -1, 0.1], F32).reshape(3, 1, 1, 1))),
+        ("both", BinaryOf(BinaryKind.MUL, ((), (Activation("HardSigmoid", 0.2, 0.5),)))),
+        ("difference", BinaryOf(BinaryKind.SUB, ((Mul(c),), (Activation("Abs"),)))),
+        ("where", Where(((Compare(Relation.GREATER, c),), (Mul(c),), (Constant(each(-CHANNELS)),)))),
+    ]  # fmt: skip
+    for kind in ("Abs", "Sqrt", "HardSwish", "Ceil", "Floor", "Round", "Sign"):
+        yield kind.lower(), Activation(kind)
+    yield "leaky", Activation("LeakyRelu", 0.1)
+    for relation in Relation:
+        pair = ((Compare(relation, each(np.round(CHANNELS)))), (), (Constant(each(0.0)),))
+        yield f"is_{relation.value.replace(' ', '_')}", Where(((pair[0],), pair[1], pair[2]))
+
+
+def cases() -> Iterator[tuple[str, Core]]:
+    for mode in Rounding:
+        for bits, signed, narrow in [
+            (4, True, False),
+            (3, False, False),
+            (5, True, True),
+            (8, False, True),
+            (1, False, False),
+        ]:
+            name = f"q_{mode.name.lower()}_{bits}{'s' if signed else 'u'}{'n' if narrow else ''}"
+            zero = np.array([0, 1, -2, 0.5, 3, 0]) if bits == 4 else 0.0
+            yield name, core_of(graph_of(encode=quant(mode, bits, signed, narrow, zero)), lanes=3)
+        mini = FloatQuant(each(CHANNELS), 2, -3, 24.0, mode is not Rounding.CEIL, mode)
+        yield f"mini_{mode.name.lower()}", core_of(graph_of(encode=mini), lanes=5, group=6)
+        trunc = Trunc(
+            each(0.1), each(2.0), each(4.0), each(0.5), each(0.4), None if mode == 3 else IntType(-8, 7), mode
+        )
+        yield f"trunc_{mode.name.lower()}", core_of(graph_of(encode=trunc))
+    yield "wide", core_of(graph_of(encode=quant(bits=32, scale=1e-6)), lanes=2)
+    yield "q_double", core_of(graph_of(encode=quant(dtype=F64)), lanes=4, group=6)
+    yield "of_double", core_of(graph_of(encode=quant(), dtype="float64"), lanes=2)
+    yield "of_ints", core_of(graph_of(encode=quant(), dtype="int32"), lanes=12)
+    yield "bipolar", core_of(graph_of(encode=Bipolar(each(CHANNELS), each(1.0))), lanes=7)
+    yield "bit", core_of(graph_of(encode=SignedBit(each(CHANNELS), each(-0.25))))
+    steps = np.sort(np.random.default_rng(1).normal(0, 3, (15, 1, 1, C)), axis=0).astype(F32)
+    yield "thresholds", core_of(graph_of(encode=MultiThreshold(steps, 1.0, 0.0)), lanes=2)
+    yield "one_row", core_of(graph_of(encode=MultiThreshold(steps[:, :, :, :1], 0.3, -0.1)), lanes=2)
+    for dtype, lo, hi in [
+        ("int8", -128, 127),
+        ("uint8", 0, 255),
+        ("int16", -(1 << 15), (1 << 15) - 1),
+        ("int32", -(1 << 31), (1 << 31) - 1),
+    ]:
+        zero = np.int64((lo + hi) // 3).reshape(1, 1, 1)
+        op = QuantizeLinear(each(CHANNELS if dtype != "int32" else CHANNELS * 1e-8), zero, IntType(lo, hi), dtype)
+        yield f"ql_{dtype}", core_of(graph_of(encode=op), lanes=3, axes=(0, 2, 1))
+    down = QuantizeLinear(each(1.0), np.zeros((1, 1, 1), np.int64), IntType(-128, 127), "int8", Rounding.DOWN)
+    yield "to_int", core_of(graph_of(encode=down))
+    for convention in Convention:
+        shift = np.array([7, 3, 20, 33, 40, 31]) if convention == Convention.DOUBLE else np.array([0, 3, 5, 9, 12, 20])
+        multiplier = np.array([77, -5, 1000, 1 << 20, 3, 255])
+        add = np.array([0, 3, -7, 100, 1, 0])
+        op = Requantize(
+            convention, *(each(a, np.int64) for a in (multiplier, add, shift, add)), IntType(-50, 77), "int8"
+        )
+        yield f"requant_{convention.value}", core_of(graph_of(encode=op, dtype="int16"), lanes=2)
+        yield f"requant_{convention.value}_f", core_of(graph_of(encode=op), lanes=2)
+    moved = [
+        (Mul(each(CHANNELS)), SHAPE),
+        (Transpose((2, 0, 1)), (C, 1, 2)),
+        (Add(const([1, -2], 3)), (C, 1, 2)),
+        (Reshape(), (3, 4)),
+    ]
+    yield (
+        "moves",
+        core_of(
+            graph_of(moved, IntQuant(const([0.5, 1, 2, 0.3], 2), const(0.0, 2), int_type(6, True), Rounding.ROUND)),
+            lanes=3,
+            group=4,
+            axes=(1, 0),
+        ),
+    )
+    full = [(Add((np.arange(12) / 7).astype(F32).reshape(SHAPE)), SHAPE)]
+    yield "every_element", core_of(graph_of(full, quant()), lanes=12)
+    largest = [(Mul(each(CHANNELS)), SHAPE), (ArgMax(True), (1, 2, 1)), (Cast("float32"), (1, 2, 1))]
+    yield "arg_max_first", core_of(graph_of(largest, input_=Value((1, 2, 1), IntType(0, 7), Fixed(0))), lanes=2)
+    pixels = [(Cast("float32"), SHAPE), (Add(each(-127.5)), SHAPE), (Div(each(CHANNELS * 50)), SHAPE)]
+    yield "pixels", core_of(graph_of(pixels, quant(), dtype="uint8"), lanes=3)
+    decoded = [(Dequantize(each(CHANNELS), np.int64(3).reshape(1, 1, 1)), SHAPE)]
+    yield "codes_in", core_of(graph_of(decoded, quant(), dtype="int8"), lanes=3)
+    # Ports without a quantizer.
+    yield "port_float32", core_of(graph_of(input_=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())), lanes=3)
+    yield "port_fixed", core_of(graph_of(input_=Value(SHAPE, IntType(-64, 63), Fixed(3))), lanes=5, group=6)
+    yield "port_ufixed", core_of(graph_of(input_=Value(SHAPE, IntType(0, 255), Fixed(9)), dtype="float64"), lanes=3)
+    yield "port_int8", core_of(graph_of(input_=whole("int8", -100, 100), dtype="int8"), lanes=3)
+    yield "port_int32", core_of(graph_of(input_=whole("int32", -(1 << 31), (1 << 31) - 1), dtype="int32"))
+    pairs = Value(SHAPE, IntType(0, 65535), IntegerEncoding("uint16", np.zeros((1, 1, 1), np.int64)))
+    yield "pairs_i", core_of(graph_of(input_=pairs, dtype="int8", second="b"), lanes=2)
+    yield "pairs_u", core_of(graph_of(input_=pairs, dtype="uint8", second="b"), lanes=2)
+    # Words of the bus that hold several beats, the last one not all of them, and beats of several words.
+    yield "bus_of_slots", core_of(graph_of(encode=quant(bits=5)), lanes=5, width=64)
+    yield "bus_of_bytes", core_of(graph_of(encode=quant(bits=8)), lanes=1, width=32)
+    yield "bus_of_parts", core_of(graph_of(encode=quant(bits=7)), lanes=12, width=32)
+    yield (
+        "bus_of_floats",
+        core_of(graph_of(input_=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())), lanes=3, width=64),
+    )
+    # Tails.
+    for name, op in elementwise():
+        yield f"t_{name}", core_of(tail_of(op, out="float64" if name == "double" else "float32"), lanes=2)
+    yield (
+        "t_double_ops",
+        core_of(
+            tail_of(
+                Cast("float64"),
+                Mul(each(CHANNELS, F64)),
+                Add(each(CHANNELS, F64)),
+                Activation("Floor"),
+                Div(each(3.1, F64)),
+                out="float64",
+            )
+        ),
+    )
+    yield "t_relation", core_of(tail_of(Compare(Relation.NOT_LESS, each(CHANNELS)), out="bool"))
+    yield "t_quant", core_of(tail_of(quant(), quant(bits=3, signed=False), Mul(each(3.3))))
+    yield (
+        "t_transpose",
+        core_of(
+            tail_of(
+                (Transpose((0, 2, 1)), (1, C, 2)),
+                (Add(const([0.5, 2], 3)), (1, C, 2)),
+                (Transpose((2, 1, 0)), (2, C, 1)),
+            ),
+            axes=(0, 2, 1),
+        ),
+    )
+    yield "t_arg_max", core_of(tail_of(Mul(each(-CHANNELS)), (ArgMax(False), (1, 2)), out="int64"))
+    yield (
+        "t_arg_max_of_ints",
+        core_of(
+            tail_of(
+                (ArgMax(True), (1, 2, 1)),
+                out="int64",
+                output=Value(SHAPE, IntType(0, 3), IntegerEncoding("int64", each(CHANNELS, np.int64))),
+            )
+        ),
+    )
+    yield "t_then_more", core_of(tail_of((ArgMax(False), (1, 2)), Cast("float32"), Mul(const(0.3, 2)), out="float32"))
+    yield (
+        "t_index",
+        core_of(
+            tail_of(
+                out="int64",
+                index=True,
+                output=Value((1, 2), IntType(0, 9), IntegerEncoding("int64", np.zeros((1, 1), np.int64))),
+            )
+        ),
+    )
+    for n, (dtype, hi) in enumerate([("int8", 127), ("uint8", 255), ("int16", 32767), ("int32", (1 << 31) - 1)]):
+        value = Value(
+            SHAPE,
+            IntType(-hi - 1 if dtype[0] == "i" else 0, hi),
+            IntegerEncoding(dtype, each([0, 1, -1, 100, 7, 3], np.int64)),
+        )
+        ops = (
+            [Add(each(100, dtype)), Mul(each(3, dtype)), Activation("Abs"), Activation("Sign")]
+            if dtype[0] == "i"
+            else [Add(each(200, dtype)), Max(each(9, dtype))]
+        )
+        yield f"t_{dtype}", core_of(tail_of(*ops[: 3 + n % 2], out=dtype, output=value), lanes=3)
+    for factor, lo, hi in [(1, -3000, 3000), (2, -(1 << 20), 1 << 20), (1, -(1 << 40), 1 << 40), (1, 0, 1 << 22)]:
+        meaning: Encoding = Accumulator(
+            factor, each([0, 5, -3, 0, 1, 2], np.int64), each(CHANNELS.astype(F32).astype(F64) * F64(F32(0.3)))
+        )
+        yield (
+            f"t_sum_{factor}_{hi}",
+            core_of(tail_of(Add(each(CHANNELS)), output=Value(SHAPE, IntType(lo, hi), meaning)), lanes=5, group=6),
+        )
+    tiny = Accumulator(1, each(0, np.int64), each(1e-41, F64))
+    yield "t_subnormal", core_of(tail_of(output=Value(SHAPE, IntType(-5000, 5000), tiny)))
+    yield "t_count", core_of(tail_of(output=Value(SHAPE, IntType(0, 15), ThresholdCount(0.3, -1.7))))
+    yield "t_fixed", core_of(tail_of(output=Value(SHAPE, IntType(-(1 << 31), (1 << 31) - 1), Fixed(9))))
+    yield "t_key", core_of(tail_of(Mul(each(CHANNELS)), output=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())))
+
+
+ALL = dict(cases())
+SPECIAL = [
+    0.0,
+    -0.0,
+    np.nan,
+    np.inf,
+    -np.inf,
+    1e-45,
+    -1e-45,
+    3.4e38,
+    -3.4e38,
+    0.49999997,
+    -0.49999997,
+    0.5,
+    -0.5,
+    1.5,
+    2.5,
+    8388609.0,
+]
+
+
+def numbers_for(name: str, core: Core) -> list[Array]:
+    """Frames for the head: ties and both sides of them, special values; what a port without quantizer holds, and not."""
+    head, rng = plan_head(core.graph), np.random.default_rng(zlib.crc32(name.encode()))
+    dtype, shape = np.dtype(head.start.dtype), (FRAMES, *head.start.shape)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return [
+            rng.integers(info.min, info.max, shape, np.int64, endpoint=True).astype(dtype)
+            for _ in range(1 + head.pairs)
+        ]
+    if isinstance(core.graph.input.encoding, Fixed) and core.graph.encode is None and not head.steps:
+        step = 2.0 ** -(core.graph.input.encoding.fraction + 1)
+        x = rng.integers(2 * core.graph.input.type.lo - 9, 2 * core.graph.input.type.hi + 9, shape) * step
+        x[: FRAMES // 2] = (
+            np.clip(np.floor(x[: FRAMES // 2] / step / 2), core.graph.input.type.lo, core.graph.input.type.hi)
+            * step
+            * 2
+        )
+        return [x.astype(dtype)]
+    if isinstance(core.graph.input.encoding, FloatKey):
+        x = rng.integers(0, 1 << 32, shape, np.uint32).view(F32)
+        x[0].flat[:] = SPECIAL[:12]
+        return [x]
+    scale = np.resize(CHANNELS, shape)
+    ties = np.round(rng.normal(0, 9, shape) * 2) / 2 * scale
+    x = np.where(rng.random(shape) < 0.5, ties, rng.normal(0, 5, shape)).astype(dtype)
+    near = rng.random(shape) < 0.3
+    x = np.where(near, np.nextafter(x, dtype.type(np.inf) * rng.choice([-1, 1], shape).astype(dtype)), x)
+    x = np.where(rng.random(shape) < 0.1, rng.choice(np.array(SPECIAL, dtype), shape), x)
+    if isinstance(core.graph.encode, Requantize):
+        x = np.clip(np.nan_to_num(x), -(2.0**30), 2.0**30)  # beyond, numpy's integers depend on the processor
+    return [x.astype(dtype)]
+
+
+def codes_for(name: str, core: Core) -> Array:
+    value, rng = core.graph.output, np.random.default_rng(zlib.crc32(name.encode()) + 1)
+    codes = rng.integers(value.type.lo, value.type.hi + 1, (FRAMES, *value.shape))
+    codes[0], codes[1] = value.type.lo, value.type.hi
+    return codes
+
+
+@dataclass
+class Ran:
+    folder: Path
+    frames: dict[str, tuple[list[Array], Array]]
+    given: dict[str, Given]
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
+    folder = tmp_path_factory.mktemp("host")
+    frames = {name: (numbers_for(name, core), codes_for(name, core)) for name, core in ALL.items()}
+    return Ran(folder, frames, run_in_c(ALL, frames, folder))
+
+
+def same(got: Array, wanted: Array) -> None:
+    assert got.shape == wanted.shape
+    assert got.dtype == wanted.dtype
+    np.testing.assert_array_equal(got, wanted)
+
+
+def wanted_codes(core: Core, numbers: list[Array], rounded: bool = False) -> Array:
+    """By the interpreter, for each frame that the input holds; in C and Python float32 bits stand for keys."""
+    graph = core.graph
+    x = (
+        numbers[0]
+        if len(numbers) == 1
+        else (numbers[0].astype(np.int64) & 255) | ((numbers[1].astype(np.int64) & 255) << 8)
+    )
+    codes = encode_input(graph, x, rounded)
+    if isinstance(graph.input.encoding, FloatKey):
+        bits = numbers[0].view(np.uint32).astype(np.int64)
+        return np.where(np.isnan(numbers[0]), 0x7FC00000, bits)
+    return codes
+
+
+def holds(core: Core, numbers: list[Array]) -> Array:
+    """Which frames a port without quantizer holds exactly."""
+    graph, kind = core.graph, core.graph.input.encoding
+    if graph.encode is not None or isinstance(kind, FloatKey) or len(numbers) == 2 or graph.head:
+        return np.ones(FRAMES, bool)
+    scaled = numbers[0] * 2.0 ** getattr(kind, "fraction", 0)
+    fits = (scaled == np.round(scaled)) & (scaled >= graph.input.type.lo) & (scaled <= graph.input.type.hi)
+    return fits.reshape(FRAMES, -1).all(axis=1)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_c_and_python_equal_the_interpreter(name: str, ran: Ran) -> None:
+    core, given, (numbers, codes) = ALL[name], ran.given[name], ran.frames[name]
+    host = module_of(ran.folder, name)
+    fit = holds(core, numbers)
+    assert fit.any()
+    wanted = wanted_codes(core, [x[fit] for x in numbers])
+    keyed = encode_input(core.graph, numbers[0]) if isinstance(core.graph.input.encoding, FloatKey) else wanted
+    same(given.codes[fit], wanted)
+    same(given.data[fit], bytes_of(core, keyed))
+    assert ((given.wrong.ravel() == 0) == fit).all()
+    same(host.head(*(x[fit] for x in numbers)), wanted)
+    assert host.pack(wanted) == given.data[fit].tobytes()
+    if not fit.all():
+        with pytest.raises(ValueError, match="no codes of the input"):
+            host.head(numbers[0])
+    same(given.read, codes)
+    sent = bytes_out(core, codes).tobytes()
+    same(host.unpack(sent), codes)
+    results = decode_output(core.graph, codes)
+    same(given.numbers, results)
+    same(host.tail(codes), results)
+    same(host.decode(sent), results)
+    assert not plan_head(core.graph).left
+    assert not plan_tail(core.graph).left
+
+
+def test_rounded_inputs(ran: Ran) -> None:
+    """C gives the nearest code and counts; Python does so if asked."""
+    core, given, (numbers, _) = ALL["port_fixed"], ran.given["port_fixed"], ran.frames["port_fixed"]
+    scaled = numbers[0] * 8.0
+    inside = ((np.rint(scaled) >= -64) & (np.rint(scaled) <= 63)).reshape(FRAMES, -1).all(axis=1)
+    assert inside.any()
+    wanted = wanted_codes(core, [numbers[0][inside]], rounded=True)
+    same(given.codes[inside], wanted)
+    same(module_of(ran.folder, "port_fixed").head(numbers[0][inside], round_input=True), wanted)
+    assert (given.codes >= -64).all()
+    assert (given.codes <= 63).all()
+    wrong = (scaled != np.round(scaled)) | (scaled < -64) | (scaled > 63)
+    same(given.wrong.ravel(), wrong.reshape(FRAMES, -1).sum(axis=1).astype(np.uint64))
+
+
+@pytest.mark.parametrize(
+    "name", ["q_half_up_4s", "moves", "port_float32", "pairs_i", "t_arg_max", "t_sum_1_1099511627776"]
+)
+def test_self_tests(name: str, ran: Ran) -> None:
+    c, python = self_tests(ran.folder, name)
+    assert c == python == f"{name}: 3 frames, 0 differences\n"
+
+
+def test_self_test_sees_a_changed_byte(ran: Ran) -> None:
+    name = "q_half_up_4s"
+    host = module_of(ran.folder, name)
+    data = bytearray((ran.folder / "host" / f"{name}_vectors.bin").read_bytes())
+    places = range(0, len(data), 97)
+    for place in places:
+        changed = bytearray(data)
+        changed[place] ^= 0x40
+        (ran.folder / "changed.bin").write_bytes(changed)
+        head = place % (len(data) // 3) < 12 * 4
+        assert head or host.self_test(ran.folder / "changed.bin"), place
+    assert host.self_test() == 0
