@@ -134,7 +134,7 @@ def build_of(case: Case, folder: Path) -> Build | None:
         model = folder / "model.onnx"
     if not model.exists():
         return None
-    return hlsgen.build(model, folder / "core", hlsgen.Options(target_cycles=case.cycles))
+    return hlsgen.build(model, folder / "core", hlsgen.Options(target_cycles=case.cycles, top="top"))
 
 
 def measured(case: Case) -> dict[str, int] | None:

@@ -109,7 +109,7 @@ def measure(workload: Workload, route: bool) -> dict[str, float | int] | None:
             model = folder / "model.onnx"
         if not model.exists():
             return None
-        build = hlsgen.build(model, folder / "core", hlsgen.Options(target_cycles=workload.cycles))
+        build = hlsgen.build(model, folder / "core", hlsgen.Options(target_cycles=workload.cycles, top="top"))
         files = sorted((folder / "core" / "rtl").glob("*.v"))
         netlist = synthesize(files, folder, units=True)
         size, path = netlist.size(), longest_path(netlist.flat)

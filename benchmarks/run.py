@@ -149,12 +149,12 @@ def size() -> None:
     with tempfile.TemporaryDirectory() as temporary:
         onnx.save(g.model(), f"{temporary}/quant.onnx")
         onnx.save(requantizer(), f"{temporary}/requant.onnx")
-        hlsgen.build(model_path("digits"), f"{temporary}/digits", hlsgen.Options(target_cycles=64))
+        hlsgen.build(model_path("digits"), f"{temporary}/digits", hlsgen.Options(target_cycles=64, top="top"))
         rows = [("digits, 64 cycles", "digits")]
         for label, name, port in (("IntQuant 16 -> 4", "quant", "fixed:16,16"), ("int32 -> int8", "requant", None)):
             for kind in (None, "float-scale", "correct", "compare", "thresholds", "rank"):
                 folder = f"{name}-{kind}"
-                options = hlsgen.Options(input=port, lanes=16, realize={"": kind} if kind else {})
+                options = hlsgen.Options(input=port, lanes=16, realize={"": kind} if kind else {}, top="top")
                 try:
                     hlsgen.build(f"{temporary}/{name}.onnx", f"{temporary}/{folder}", options)
                 except hlsgen.HlsgenError:

@@ -39,7 +39,7 @@ def test_headers(path: object) -> None:
 def test_cores(options: dict[str, object]) -> None:
     model = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
     build = hlsgen.check(model, hlsgen.Options(target="hls", **options))
-    for name in ("hls/top.cpp", "hls/top.hpp"):
+    for name in ("hls/digits_cnn.cpp", "hls/digits_cnn.hpp"):
         assert complaints(build.files[name].decode()) == []
 
 

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -290,25 +289,30 @@ print("DONE")
 """
 
 
-def memories(module: str, parameters: Mapping[str, object], folder: Path) -> None:
-    """Files for the $readmemh of the module, with more words than any of the sets needs."""
-    text = (RTL / f"{module}.v").read_text()
-    for name in re.findall(r'FILE\s*= "([\w.]+)"', text):
-        stems = [f"{name}.mem", *(f"{name}_{g:04d}.mem" for g in range(4))]
-        names = [name] if "." in name else [f"{name}_{g:04d}_{k:02d}.mem" for g in range(4) for k in range(6)]
-        names += [] if "." in name else stems
-        for file in names:
-            (folder / file).write_text("0\n1\n")
+def memories(folder: Path) -> None:
+    """Files for the $readmemh of any module, with more words than any of the sets needs."""
+    stems = ["memory", *(f"memory_{g:04d}" for g in range(4)), *(f"memory_{k:02d}" for k in range(6))]
+    stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
+    for name in ("memory", *(f"{stem}.mem" for stem in stems)):
+        (folder / name).write_text("0\n1\n")
+
+
+def reading(text: str) -> str:
+    """Modules that read the files of `memories` by default, in place of none."""
+    return re.sub(r'(parameter\s+FILE\s*= )""', r'\1"memory"', text)
 
 
 def test_synthesis(tmp_path: Path) -> None:
     """Yosys takes every module at a small parameter set, and finds neither latches nor conflicts."""
     pytest.importorskip("pyosys")
     sets = {module: SETS[module][1] for module in MODULES}
-    for module, parameters in sets.items():
-        memories(module, parameters, tmp_path)
+    memories(tmp_path)
+    texts = {module: reading((RTL / f"{module}.v").read_text()) for module in MODULES}
+    assert all('"memory"' in text for text in texts.values() if re.search(r"parameter\s+FILE\b", text))
+    for module, text in texts.items():
+        (tmp_path / f"{module}.v").write_text(text)
     done = subprocess.run(
-        [sys.executable, "-c", SYNTHESIZE, str(RTL), json.dumps(sets)],
+        [sys.executable, "-c", SYNTHESIZE, ".", json.dumps(sets)],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -514,7 +514,7 @@ def test_names_with_control_characters(tmp_path: Path) -> None:
     model.graph.name = HOSTILE
     path = save(model, folder / "mo*\n`del$\\.onnx")
     built = hlsgen.build(path, tmp_path / "out")
-    text = (tmp_path / "out/rtl/top.v").read_text(encoding="utf-8")
+    text = (tmp_path / "out" / "rtl" / f"{built.design.top}.v").read_text(encoding="utf-8")
     assert all(c.isprintable() for line in text.split("\n") for c in line)
     names = [layer.name for layer in built.graph.layers]
     assert len(set(names)) == len(names)
@@ -775,12 +775,12 @@ def test_build_without_model(build_dir: Path, tmp_path: Path) -> None:
 
 def test_changed_file(build_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(build_dir, tmp_path / "copy")
-    (tmp_path / "copy" / "rtl" / "top.v").write_text("// nothing\n")
-    assert hlsgen.verify(tmp_path / "copy", []).changed == ["rtl/top.v"]
+    (tmp_path / "copy" / "rtl" / "m.v").write_text("// nothing\n")
+    assert hlsgen.verify(tmp_path / "copy", []).changed == ["rtl/m.v"]
     monkeypatch.setattr(hlsgen, "simulators_of", lambda build: [])
     result = CliRunner().invoke(cli.app, ["verify", str(tmp_path / "copy")])
     assert result.exit_code == 1
-    assert "HG051 rtl/top.v" in result.stderr
+    assert "HG051 rtl/m.v" in result.stderr
 
 
 def test_no_simulator(build_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -794,7 +794,7 @@ def test_no_simulator(build_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @needs_icarus
 def test_broken_core(build_dir: Path, tmp_path: Path) -> None:
     shutil.copytree(build_dir, tmp_path / "copy")
-    (tmp_path / "copy" / "rtl" / "top.v").write_text("this is no Verilog\n")
+    (tmp_path / "copy" / "rtl" / "m.v").write_text("this is no Verilog\n")
     result = CliRunner().invoke(cli.app, ["verify", str(tmp_path / "copy"), "--sim", "icarus", "--allow-changed"])
     assert result.exit_code == 1
     assert "HG053" in result.stderr

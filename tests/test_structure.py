@@ -125,7 +125,7 @@ def test_modules_can_be_read_in_one_sitting() -> None:
 @pytest.mark.parametrize("name", ["floor_ceil", "bin_tern"])
 def test_top_level_holds_only_wiring(name: str) -> None:
     build = hlsgen.check(DATA / f"{name}.onnx", hlsgen.Options(input="float32"))
-    text = re.sub(r"//.*|\(\* X_INTERFACE_\w+ = \"[\w :.,]*\" \*\)", "", build.files["rtl/top.v"].decode())
+    text = re.sub(r"//.*|\(\* X_INTERFACE_\w+ = \"[\w :.,]*\" \*\)", "", build.files[f"rtl/{name}.v"].decode())
     assert not re.search(r"\b(always|assign|reg|initial|case|if)\b", text)
     assert not re.search(r"[-+*/?&|^~]", re.sub(r"\(-\d+\)", "()", text))
 
@@ -175,7 +175,8 @@ def test_installed_wheel_builds(wheel: Path, tmp_path: Path) -> None:
     )
     arguments = [str(tmp_path / "site"), str(DATA / "bin_tern.onnx"), str(tmp_path / "out")]
     subprocess.run([sys.executable, "-I", "-c", code, *arguments], check=True, cwd=tmp_path)
-    assert (tmp_path / "out" / "rtl" / "hg_mvu.v").read_text() == (ROOT / "templates" / "rtl" / "hg_mvu.v").read_text()
+    emitted = (tmp_path / "out" / "rtl" / "bin_tern_hg_mvu.v").read_text()
+    assert emitted.replace("bin_tern_hg_", "hg_") == (ROOT / "templates" / "rtl" / "hg_mvu.v").read_text()
     assert (tmp_path / "out" / "tb" / "run.py").exists()
 
 

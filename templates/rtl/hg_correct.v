@@ -94,7 +94,7 @@ module hg_correct #(
                 .BUCKET({24'd0, SHAPES[32*g +: 8]}), .CELL({24'd0, SHAPES[32*g+8 +: 8]}),
                 .COARSE({24'd0, SHAPES[32*g+16 +: 8]}), .FINE({24'd0, SHAPES[32*g+24 +: 8]}),
                 .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]), .ABOVE(ABOVE[COUNT*g +: COUNT]),
-                .FILE({FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0]})
+                .FILE(FILE == "" ? "" : {FILE, "_", D3[7:0], D2[7:0], D1[7:0], D0[7:0]})
             ) lane (
                 .clk(clk), .en(en), .folds(folds), .x(s_data[g*IN_W +: IN_W]), .code(m_data[g*OUT_W +: OUT_W])
             );

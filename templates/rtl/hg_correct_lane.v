@@ -113,12 +113,13 @@ module hg_correct_lane #(
             // The start of an input beyond FIRST and LAST does not matter.
             reg  [BUCKET-1:0] bucket3_reg, bucket4_reg;
             wire [A_W-1:0]    a0, a3;
-            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE({FILE, "_00.mem"})) start_table (
-                .address(raw0), .word(a0));
-            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE({FILE, "_00.mem"})) code_table (
+            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W),
+                .FILE(FILE == "" ? "" : {FILE, "_00.mem"})) start_table (.address(raw0), .word(a0));
+            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W),
+                .FILE(FILE == "" ? "" : {FILE, "_00.mem"})) code_table (
                 .address((REST > 0) ? bucket3_reg : bucket4_reg), .word(a3));
-            hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE({FILE, "_01.mem"})) cell_table (
-                .address(cell2), .word(b3));
+            hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W),
+                .FILE(FILE == "" ? "" : {FILE, "_01.mem"})) cell_table (.address(cell2), .word(b3));
             always @(posedge clk) if (en) {bucket4_reg, bucket3_reg} <= {bucket3_reg, bucket0};
             assign {start1, x1, side1} = {a0[Y_W-1:0], wide[X_W-1:0], side0};
             assign {y3, side3, code3} = {y2_reg[T_W-1:0], side2_reg, a3[A_W-1 -: OUT_W]};
@@ -163,9 +164,10 @@ module hg_correct_lane #(
                 end
                 assign {rest4, b4} = {rest4_reg, b4_reg};
             end else begin : tables
-                hg_correct_table #(.ADDR_W(OUT_W), .WIDTH(REST), .FILE({FILE, "_02.mem"})) rest_table (
-                    .address(sum4_reg), .word(rest4));
-                hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE({FILE, "_01.mem"})) cell_table (
+                hg_correct_table #(.ADDR_W(OUT_W), .WIDTH(REST),
+                    .FILE(FILE == "" ? "" : {FILE, "_02.mem"})) rest_table (.address(sum4_reg), .word(rest4));
+                hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W),
+                    .FILE(FILE == "" ? "" : {FILE, "_01.mem"})) cell_table (
                     .address(y4_reg[T_W +: CELL]), .word(b4));
             end
             wire unused_finer = &{1'b0, b4, fine4, y4_reg};

@@ -23,7 +23,7 @@ def core(built: Path, tmp_path: Path) -> Path:
 
 
 def written(core: Path) -> Path:
-    return sorted((core / "rtl").glob("top_mv*.v"))[0]
+    return sorted((core / "rtl").glob("top_mv*_adders.v"))[0]
 
 
 def problems(core: Path, path: Path, text: str) -> str:
@@ -62,6 +62,9 @@ def test_every_constant(core: Path) -> None:
         (r"endmodule", "wire z; endmodule", "top_mv"),
         (r"// Purpose", "// Purpos", "its head"),
         (r"STAGES\(\d", "STAGES(9", "top_mv"),
+        (r"    top_hg_stages", "    hg_stages", "top_mv"),
+        (r"    top_hg_stages", "    other_hg_stages", "top_mv"),
+        (r"\nmodule top_", "\nmodule other_", "top_mv"),
     ],
 )
 def test_other_text(core: Path, old: str, new: str, said: str) -> None:
@@ -83,7 +86,7 @@ def test_a_narrower_sum(core: Path) -> None:
 
 def test_a_module_of_another_instance(core: Path) -> None:
     """Swapped, with hashes that agree."""
-    first, second = sorted((core / "rtl").glob("top_mv*.v"))[:2]
+    first, second = sorted((core / "rtl").glob("top_mv*_adders.v"))[:2]
     a, b = first.read_text(), second.read_text()
     second.write_text(a.replace(first.stem, second.stem))
     sign(core, f"rtl/{second.name}")
@@ -91,5 +94,5 @@ def test_a_module_of_another_instance(core: Path) -> None:
 
 
 def test_none_too_many(core: Path) -> None:
-    (core / "rtl" / "top_mv9.v").write_text("module top_mv9; endmodule\n")
+    (core / "rtl" / "top_mv9_adders.v").write_text("module top_mv9_adders; endmodule\n")
     assert any("is not in certificate.json" in text for text in messages(core))

@@ -73,7 +73,7 @@ def test_command(built: dict[str, Path], tmp_path: Path) -> None:
         row["functions"] and row["evaluated"] <= row["inputs"] for row in data["layers"] if row["kind"] == "quantizer"
     )
     shutil.copytree(built["network"], tmp_path / "core")
-    memory = tmp_path / "core" / "rtl" / "mv0.mem"
+    memory = tmp_path / "core" / "rtl" / "top_mv0.mem"
     memory.write_text(memory.read_text()[::-1].lstrip())
     found = CliRunner().invoke(app, ["certify", str(tmp_path / "core")])
     assert found.exit_code == 1

@@ -43,16 +43,16 @@ def agree(core: Path, *, listing: bool = True) -> None:
 
 def inverted(core: Path, name: str) -> str:
     """The input port, with all data inverted."""
-    text = (core / "rtl" / "hg_axis_in.v").read_text()
+    text = (core / "rtl" / "top_hg_axis_in.v").read_text()
     assert "s_axis_tdata" in text
-    (core / "rtl" / "hg_axis_in.v").unlink()
+    (core / "rtl" / "top_hg_axis_in.v").unlink()
     (core / "rtl" / name).parent.mkdir(exist_ok=True)
     (core / "rtl" / name).write_text(text.replace("= s_axis_tdata", "= ~s_axis_tdata"))
     return name
 
 
 def linked(core: Path) -> None:
-    path = core / "rtl" / "hg_axis_in.v"
+    path = core / "rtl" / "top_hg_axis_in.v"
     path.rename(core / "elsewhere.v")
     path.symlink_to(core / "elsewhere.v")
 
@@ -66,15 +66,41 @@ def written(name: str, text: str) -> Callable[[Path], object]:
     return lambda core: (core / "rtl" / name).write_text(text)
 
 
+def of_core(module: str, prefix: str) -> str:
+    """A module of the library with that prefix in front of its name, and of those of the modules in it."""
+    return re.sub(r"\bhg_(?!parameter_error)", f"{prefix}hg_", library_text("rtl", f"{module}.v"))
+
+
+def renamed(name: str, old: str, new: str) -> Callable[[Path], object]:
+    """A file of rtl/ with another name of a module, wherever that is; of the other module there is a file as well."""
+
+    def change(core: Path) -> None:
+        path = core / "rtl" / f"{name}.v"
+        text = path.read_text()
+        changed = re.sub(rf"^( *(?:module )?){old}(?= #?\()", rf"\g<1>{new}", text, count=1, flags=re.MULTILINE)
+        assert changed != text
+        path.write_text(changed)
+        (core / "rtl" / f"{new}.v").write_text(of_core("hg_weights", new.removesuffix("hg_weights")))
+
+    return change
+
+
 ATTACKS: dict[str, Callable[[Path], object]] = {
     "module with another name": lambda core: inverted(core, "axis_in.v"),
-    "module in a folder": lambda core: inverted(core, "sub/hg_axis_in.v"),
+    "module in a folder": lambda core: inverted(core, "sub/top_hg_axis_in.v"),
     "module with another suffix": lambda core: inverted(core, "axis_in.sv"),
     "bind": written("aaa.v", "bind top other u (.*);\n"),
-    "module of the library that is not used": lambda core: (core / "rtl" / "hg_argmax.v").write_text(
-        library_text("rtl", "hg_argmax.v")
-    ),
-    "unknown module of the library's name": written("hg_aaa.v", "module hg_aaa; endmodule\n"),
+    "module of the library that is not used": written("top_hg_argmax.v", of_core("hg_argmax", "top_")),
+    "unknown module of the library's name": written("top_hg_aaa.v", "module top_hg_aaa; endmodule\n"),
+    "module of another core": written("other_hg_mvu.v", of_core("hg_mvu", "other_")),
+    "module of no core": written("hg_mvu.v", of_core("hg_mvu", "")),
+    "adders of another core": written("other_mv0_adders.v", "module other_mv0_adders; endmodule\n"),
+    "top level of another core": written("other.v", "module other; endmodule\n"),
+    "name without a prefix in a module": renamed("top_hg_mvu", "top_hg_weights", "hg_weights"),
+    "name of another core in a module": renamed("top_hg_mvu", "top_hg_weights", "other_hg_weights"),
+    "name without a prefix in the top level": renamed("top", "top_hg_mvu", "hg_mvu"),
+    "name of another core in the top level": renamed("top", "top_hg_mvu", "other_hg_mvu"),
+    "module that has no prefix": renamed("top_hg_weights", "top_hg_weights", "hg_weights"),
     "header": written("top.vh", "`define x\n"),
     "memory": written("mv9.mem", "0\n"),
     "empty folder": lambda core: (core / "rtl" / "sub").mkdir(),
@@ -94,7 +120,32 @@ def test_rtl_holds_what_the_design_needs(core: Path, name: str) -> None:
     assert messages(core)
 
 
-@pytest.mark.parametrize("name", ["mv0.mem", "tb/mv0.mem", "hg_mvu.v", "tb/top.v"])
+@pytest.mark.parametrize("prefix", ["", "other_", "top_top_"])
+def test_names_of_modules(core: Path, prefix: str) -> None:
+    """Those of the core, with the name of the core in front, once."""
+    for module, where in (("hg_mvu", "top_hg_mvu"), ("hg_weights", "top_hg_mvu"), ("hg_mvu", "top")):
+        path = core / "rtl" / f"{where}.v"
+        text = path.read_text()
+        path.write_text(
+            re.sub(rf"^( *(?:module )?)top_{module}\b", rf"\g<1>{prefix}{module}", text, flags=re.MULTILINE)
+        )
+        assert path.read_text() != text
+        agree(core)
+        found = messages(core)
+        assert found
+        assert where == "top" or any(f"rtl/{where}.v: is not the module of this version" in line for line in found)
+        path.write_text(text)
+    agree(core)
+    assert messages(core) == []
+
+
+def test_modules_of_another_core_in_the_list(core: Path) -> None:
+    """Of one that lies beside this one, too."""
+    (core / "files.f").write_text((core / "files.f").read_text() + "rtl/other_hg_mvu.v\n")
+    assert any("files.f" in text and "other_hg_mvu" in text for text in messages(core))
+
+
+@pytest.mark.parametrize("name", ["top_mv0.mem", "tb/top_mv0.mem", "top_hg_mvu.v", "tb/top.v"])
 def test_files_that_a_tool_may_find_first(core: Path, name: str) -> None:
     """$readmemh takes a bare name: which file that is depends on where a tool is started."""
     (core / name).write_bytes((core / "rtl" / Path(name).name).read_bytes())
@@ -206,12 +257,12 @@ def test_titles_and_names_of_any_language(tmp_path: Path, core: Path) -> None:
     ],
 )
 def test_memories_are_what_is_emitted(core: Path, change: Callable[[str], str]) -> None:
-    path = core / "rtl" / "mv0.mem"
+    path = core / "rtl" / "top_mv0.mem"
     before = path.read_text()
     assert change(before) != before
     path.write_bytes(change(before).encode())
     agree(core)
-    assert any("rtl/mv0.mem" in text for text in messages(core))
+    assert any("rtl/top_mv0.mem" in text for text in messages(core))
 
 
 @pytest.mark.parametrize("name", ["../top", "sub/top", "hg_top", "top.v", "", 7])

@@ -68,7 +68,7 @@ def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
     """What is proven is the core with the weights of its files; the port for others is as it should be."""
     onnx.save(image_nets.network("grouped", 3), tmp_path / "model.onnx")
     core = tmp_path / "core"
-    hlsgen.build(tmp_path / "model.onnx", core, hlsgen.Options(loadable=True))
+    hlsgen.build(tmp_path / "model.onnx", core, hlsgen.Options(loadable=True, top="top"))
     assert hlsgen.certify(core).ok
     top = (core / "rtl" / "top.v").read_text()
     for before, after in [
@@ -84,8 +84,10 @@ def test_weights_that_can_be_loaded(tmp_path: Path) -> None:
 
 @pytest.mark.sweep
 def test_the_cases_have_every_module_of_images(built: dict[str, Path]) -> None:
-    modules = {path.stem for core in built.values() for path in (core / "rtl").glob("hg_*.v")}
-    assert modules >= {f"hg_{n}" for n in "conv dwconv pool mvu width fork fifo join concat take pad gather".split()}
+    modules = {path.stem for core in built.values() for path in (core / "rtl").glob("top_hg_*.v")}
+    assert modules >= {
+        f"top_hg_{n}" for n in "conv dwconv pool mvu width fork fifo join concat take pad gather".split()
+    }
 
 
 # --------------------------------------------------------------------------- changes of one kind

@@ -146,7 +146,7 @@ def test_options(built: dict[str, Path], option: str, value: object, tmp_path: P
 @pytest.mark.parametrize(
     ("change", "name"),
     [
-        (lambda files: files.update({"rtl/top.v": files["rtl/mv0.mem"]}), "rtl/top.v"),
+        (lambda files: files.update({"rtl/top.v": files["rtl/top_mv0.mem"]}), "rtl/top.v"),
         (lambda files: files.pop("certificate.json"), "certificate.json"),
         (lambda files: files.pop("report.md"), "report.md"),
         (lambda files: files.update({"README": "0" * 64}), "README"),

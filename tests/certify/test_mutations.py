@@ -74,7 +74,7 @@ def void(_: object) -> None:
 
 def files(directory: Path, suffix: str, library: bool = False) -> list[Path]:
     found = sorted((directory / "rtl").glob(f"*{suffix}"))
-    return [path for path in found if suffix == ".mem" or path.name.startswith("hg_") == library]
+    return [path for path in found if suffix == ".mem" or ("_hg_" in path.name) == library]
 
 
 @pytest.mark.cases(8)
@@ -228,7 +228,7 @@ def test_words_of_memories(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     signed = (core / "certificate.json").read_text()
     memories = files(core, ".mem")
     for kind, count in (("mv", 5), ("q", 20)):
-        chosen = [p for p in memories if re.sub(r"^core_", "", p.name).startswith(kind)]
+        chosen = [p for p in memories if p.name.partition("_")[2].startswith(kind)]
         passed = 0
         for _ in range(count if chosen else 0):
             path = chosen[int(rng.integers(len(chosen)))]
@@ -301,11 +301,11 @@ def test_a_consistent_cheat(core: Path, step: int) -> None:
 @each("folded")
 def test_a_cheat_with_a_weight(core: Path) -> None:
     """A weight and the intervals that it gives."""
-    path = core / "rtl" / "mv0.mem"
+    path = core / "rtl" / "top_mv0.mem"
     lines = path.read_text().splitlines()
     lines[0] = lines[0][:-1] + f"{int(lines[0][-1], 16) ^ 1:x}"
     path.write_text("\n".join(lines) + "\n")
-    sign(core, "rtl/mv0.mem")
+    sign(core, "rtl/top_mv0.mem")
     found = messages(core)
     assert re.search(r"row \(channel\) 0, column 0: the model's weight is -?\d+, that of mv0 -?\d+", found[0]), found
 
@@ -341,7 +341,7 @@ def test_anything_but_wires(core: Path) -> None:
     """A top level with logic, a second driver, swapped streams, or an instance aside."""
     top = core / "rtl" / "top.v"
     text = top.read_text()
-    aside = "    hg_slice #(\n        .WIDTH(1)\n    ) aside (\n        .clk(clk)\n    );\nendmodule"
+    aside = "    top_hg_slice #(\n        .WIDTH(1)\n    ) aside (\n        .clk(clk)\n    );\nendmodule"
     for old, new in (
         ("endmodule", "    assign frame_error = rst;\nendmodule"),
         ("endmodule", aside),

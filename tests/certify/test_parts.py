@@ -188,13 +188,13 @@ module top (
     output wire m_axis_tlast, output wire frame_error
 );
     wire rst_core;
-    hg_reset #(.ACTIVE_LOW(0)) reset (.clk(clk), .reset_in(rst), .rst(rst_core));
-    hg_axis_in #(.WIDTH(8), .TDATA_W(8), .BEATS(1)) port_in (
+    top_hg_reset #(.ACTIVE_LOW(0)) reset (.clk(clk), .reset_in(rst), .rst(rst_core));
+    top_hg_axis_in #(.WIDTH(8), .TDATA_W(8), .BEATS(1)) port_in (
         .clk(clk), .rst(rst_core), .s_axis_tdata(s_axis_tdata), .s_axis_tvalid(s_axis_tvalid),
         .s_axis_tready(s_axis_tready), .s_axis_tlast(s_axis_tlast), .m_data(a_data), .m_valid(a_valid), .m_ready(a_ready),
         .frame_error(frame_error)
     );
-    hg_axis_out #(.WIDTH(8), .TDATA_W(8), .BEATS(1)) port_out (
+    top_hg_axis_out #(.WIDTH(8), .TDATA_W(8), .BEATS(1)) port_out (
         .clk(clk), .rst(rst_core), .s_data(LAST_data), .s_valid(LAST_valid), .s_ready(LAST_ready),
         .m_axis_tdata(m_axis_tdata), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
         .m_axis_tlast(m_axis_tlast)
@@ -210,13 +210,13 @@ def streams_of(last: str, names: str, *cells: str) -> Any:
 
 def fifo(name: str, source: str) -> str:
     ends = "".join(f", .s_{k}({source}_{k}), .m_{k}({name}_{k})" for k in ("data", "valid", "ready"))
-    return f"hg_fifo #(.WIDTH(8), .DEPTH(2)) {name} (.clk(clk), .rst(rst_core){ends});"
+    return f"top_hg_fifo #(.WIDTH(8), .DEPTH(2)) {name} (.clk(clk), .rst(rst_core){ends});"
 
 
 def fork(name: str, source: str, valid: str, ready: str) -> str:
     ends = "".join(f", .s_{k}({source}_{k})" for k in ("data", "valid", "ready"))
     sends = f", .m_data({name}_data), .m_valid({{{valid}}}), .m_ready({{{ready}}})"
-    return f"hg_fork #(.WIDTH(8), .COUNT(2)) {name} (.clk(clk), .rst(rst_core){ends}{sends});"
+    return f"top_hg_fork #(.WIDTH(8), .COUNT(2)) {name} (.clk(clk), .rst(rst_core){ends}{sends});"
 
 
 def test_wiring() -> None:
@@ -225,7 +225,7 @@ def test_wiring() -> None:
     ends = "".join(
         f".{p}_data(f_data), .{p}_valid({n}_valid), .{p}_ready({n}_ready), " for p, n in (("a", "x"), ("b", "y"))
     )
-    joined = f"hg_join #(.LANES(1)) j ({ends}.clk(clk), .rst(rst_core), .m_data(j_data), .m_valid(j_valid), .m_ready(j_ready));"
+    joined = f"top_hg_join #(.LANES(1)) j ({ends}.clk(clk), .rst(rst_core), .m_data(j_data), .m_valid(j_valid), .m_ready(j_ready));"
     found = streams_of("j", "a j", wires, fork("f", "a", "y_valid, x_valid", "y_ready, x_ready"), joined)
     assert found.sends == {"f": ("x_valid", "y_valid"), "j": ("j_valid",)}
     assert found.takes["j"] == ("x_valid", "y_valid")

@@ -83,7 +83,7 @@ def test_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rtl_files, "library_text", wrong)
     monkeypatch.setattr(emit, "library_text", wrong)
     directory = CASES["network"].build(tmp_path / "core")
-    assert "~s_axis_tdata" in (directory / "rtl" / "hg_axis_in.v").read_text()
+    assert "~s_axis_tdata" in (directory / "rtl" / "top_hg_axis_in.v").read_text()
     assert "library" in named(hlsgen.certify(directory))
     assert messages(directory) == []
 

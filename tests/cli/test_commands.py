@@ -65,7 +65,7 @@ def test_builds_are_reproducible(tmp_path: Path) -> None:
     call("build", DIGITS, "-o", tmp_path / "b")
     call("build", DIGITS, "-o", tmp_path / "b")
     assert files(tmp_path / "a") == files(tmp_path / "b")
-    assert {"rtl/top.v", "files.f", "manifest.json", "folding.yaml", "tb/test_top.py", "tb/run.py", "tb/Makefile",
+    assert {"rtl/digits_mlp.v", "files.f", "manifest.json", "folding.yaml", "tb/test_top.py", "tb/run.py", "tb/Makefile",
             "tb/input.hex", "tb/expected.hex", "model.onnx"} <= set(files(tmp_path / "a"))  # fmt: skip
     assert (tmp_path / "a" / "model.onnx").read_bytes() == DIGITS.read_bytes()
 
@@ -121,12 +121,12 @@ def test_reset_polarity_top_and_verify(tmp_path: Path) -> None:
 @needs_icarus
 def test_verify_fails_with_exit_code_1(tmp_path: Path) -> None:
     call("build", MODEL, "-o", tmp_path / "out", "--target-cycles", 30)
-    memory = tmp_path / "out" / "rtl" / "mv0.mem"
+    memory = tmp_path / "out" / "rtl" / f"{MODEL.stem}_mv0.mem"
     memory.write_text(memory.read_text()[::-1].strip() + "\n")
     command = ["verify", tmp_path / "out", "--sim", "icarus", "--frames", 8, "--allow-changed"]
     data = call_json(*command, code=1)
     assert not data["ok"]
-    assert data["changed_files"] == ["rtl/mv0.mem"]
+    assert data["changed_files"] == [f"rtl/{MODEL.stem}_mv0.mem"]
     where = data["first_divergence"]
     assert {"layer", "channel", "frame", "cycle", "expected", "actual"} <= set(where)
     text = CliRunner().invoke(app, list(map(str, command))).output

@@ -412,15 +412,15 @@ def test_special_files_are_not_read(tmp_path: Path) -> None:
     out = tmp_path / "out"
     path = save(mlp().model(), tmp_path / "m.onnx")
     build = hlsgen.build(path, out)
-    for name in ("rtl/top.v", "files.f", "tb/run.py", "certificate.json"):
+    for name in ("rtl/m.v", "files.f", "tb/run.py", "certificate.json"):
         (out / name).unlink()
-    os.mkfifo(out / "rtl" / "top.v")
+    os.mkfifo(out / "rtl" / "m.v")
     (out / "files.f").symlink_to("/dev/zero")
     os.mkfifo(out / "tb" / "run.py")
     os.mkfifo(out / "certificate.json")
     with open(out / "report.md", "r+b") as stream:
         stream.truncate(1 << 40)
-    expected = ["certificate.json", "files.f", "report.md", "rtl/top.v", "tb/run.py"]
+    expected = ["certificate.json", "files.f", "report.md", "rtl/m.v", "tb/run.py"]
     assert build_directory.changed_files(build, out) == expected
     with pytest.raises(HlsgenError, match=r"HG050.*certificate\.json"):
         hlsgen.certify(out)

@@ -113,7 +113,7 @@ def test_verify_loads_other_weights(tmp_path: Path) -> None:
     tests = prepare_weights(build, codes, bench)
     assert tests == ["other_weights"]
     assert (bench / "other_expected.hex").read_text() != (bench / "expected.hex").read_text()
-    top = tmp_path / "out" / "rtl" / "top.v"
+    top = tmp_path / "out" / "rtl" / "plain.v"
     text = top.read_text()
     for change in (("", ""), (".UNIT(0)", ".UNIT(1)"), (".UNITS(", ".UNITS(1")):
         top.write_text(text.replace(*change, 1))
@@ -174,15 +174,15 @@ def test_weights_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     with pytest.raises(hlsgen.HlsgenError, match=r"HG040.*constant"):
         load_sequence(constant, own)
     assert "weights" not in json.loads(constant.files["manifest.json"])
-    assert b"s_axil" not in constant.files["rtl/top.v"]
-    assert b"LOADABLE" not in constant.files["rtl/top.v"]
+    assert b"s_axil" not in constant.files["rtl/plain.v"]
+    assert b"LOADABLE" not in constant.files["rtl/plain.v"]
 
 
 @pytest.mark.sim
 @pytest.mark.parametrize("loadable", [False, True])
 def test_no_pin_is_left_open(loadable: bool, tmp_path: Path) -> None:
     built(tmp_path, "grouped", 3, loadable=loadable)
-    command = ["verilator", "--lint-only", "-Wall", "--quiet", "-f", "files.f", "--top-module", "top"]
+    command = ["verilator", "--lint-only", "-Wall", "--quiet", "-f", "files.f", "--top-module", "grouped"]
     done = subprocess.run(command, cwd=tmp_path / "out", env=tool_environment(), capture_output=True, text=True)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 

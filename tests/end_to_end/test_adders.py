@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +33,7 @@ def windows() -> onnx.ModelProto:
 
 def modules(folder: Path) -> list[str]:
     """Those that are written for a layer."""
-    return sorted(path.stem for path in (folder / "rtl").glob("*_*.v") if not path.stem.startswith("hg_"))
+    return sorted(path.stem for path in (folder / "rtl").glob("*_adders.v"))
 
 
 @pytest.mark.sim
@@ -43,7 +44,7 @@ def test_dense_layers(simulator: str, signed: int, tmp_path: Path) -> None:
     onnx.save(dense(signed=signed), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=1, top="net"))
     assert build.timing.interval == 1
-    assert modules(tmp_path / "out") == ["net_mv0", "net_mv2"]
+    assert modules(tmp_path / "out") == ["net_mv0_adders", "net_mv2_adders"]
     assert_verified(tmp_path / "out", simulator, 40)
     assert hlsgen.certify(tmp_path / "out").problems == []
 
@@ -70,7 +71,7 @@ def test_when_there_are_adders(tmp_path: Path) -> None:
         out = tmp_path / f"out{n}"
         hlsgen.build(tmp_path / "model.onnx", out, options)
         if n == 3:
-            assert "top_mv0" not in modules(out)
+            assert "model_mv0_adders" not in modules(out)
         else:
             assert len(modules(out)) == wanted
         assert hlsgen.certify(out).ok
@@ -79,5 +80,5 @@ def test_when_there_are_adders(tmp_path: Path) -> None:
 def test_the_same_bytes(tmp_path: Path) -> None:
     options = hlsgen.Options(target_cycles=1)
     first, second = (hlsgen.check(DATA / "floor_ceil.onnx", options).files for _ in range(2))
-    assert any(name.startswith("rtl/top_mv") for name in first)
+    assert any(re.fullmatch(r"rtl/floor_ceil_mv\d_adders\.v", name) for name in first)
     assert first == second

@@ -84,7 +84,7 @@ def test_argmax_in_hardware(op: str, attributes: dict[str, int], tmp_path: Path)
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.INT64
     onnx.save(model, tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=9))
-    assert b"hg_argmax" in build.files["rtl/top.v"]
+    assert b"model_hg_argmax #(" in build.files["rtl/model.v"]
     x = (rng.integers(-8, 8, (300, 10)) / 2).astype(np.float32)
     y = hlsgen.run(tmp_path / "out", x, "verilator")
     logits = x @ onnx.numpy_helper.to_array(g.constants[3])

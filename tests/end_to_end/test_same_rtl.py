@@ -23,9 +23,9 @@ def rtl(build: hlsgen.Build) -> dict[str, bytes]:
     """All hardware files, without the names of ONNX nodes."""
     files = {name: data for name, data in build.files.items() if name.startswith("rtl/")}
     assert any(name.endswith(".mem") for name in files)
-    plain = re.sub(rb"// layer .*?: ", b"// layer: ", files["rtl/top.v"])
-    assert plain != files["rtl/top.v"]
-    return files | {"rtl/top.v": plain}
+    plain = re.sub(rb"// layer .*?: ", b"// layer: ", files["rtl/model.v"])
+    assert plain != files["rtl/model.v"]
+    return files | {"rtl/model.v": plain}
 
 
 def inputs(net: Network, samples: int) -> NDArray[np.int64]:

@@ -71,7 +71,7 @@ def design(seed: int, folder: Path) -> hlsgen.Build | None:
         loadable = bool(works_of(found.graph)) and bool(rng.random() < 0.5)
         options = hlsgen.Options(
             target_cycles=None if folding else cycles, folding=folding or {}, reset_active_low=low,
-            loadable=loadable, lanes=None if works_of(found.graph) else lanes,
+            loadable=loadable, top="soak", lanes=None if works_of(found.graph) else lanes,
         )  # fmt: skip
         return hlsgen.build(folder / "model.onnx", folder / "core", options)
     except HlsgenError:

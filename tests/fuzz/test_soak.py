@@ -30,13 +30,13 @@ def test_weights_are_loaded(tmp_path: Path) -> None:
     assert build is not None
     assert soak.run(build, tmp_path / "core", tmp_path / "sim", LOADS, 0, total, 3) == ""
     assert total["writes"] > 10
-    port = tmp_path / "core" / "rtl" / "hg_axil_weights.v"
+    port = tmp_path / "core" / "rtl" / "soak_hg_axil_weights.v"
     text = port.read_text()
     port.write_text(text.replace("bvalid_reg ? !s_axil_bready : write", "write"))
     assert port.read_text() != text
     with pytest.raises(HlsgenError, match="writes"):
         soak.run(build, tmp_path / "core", tmp_path / "spoilt", LOADS, 0, total, 3)
-    load = tmp_path / "core" / "rtl" / "hg_load.v"
+    load = tmp_path / "core" / "rtl" / "soak_hg_load.v"
     port.write_text(text)
     load.write_text(load.read_text().replace("next_reg + 1'b1", "next_reg"))
     assert "chunk 1: an output beat differs" in soak.run(
@@ -51,7 +51,7 @@ def test_a_finding_can_be_repeated(
 
     def spoilt(seed: int, folder: Path) -> object:
         build = right(seed, folder)
-        module = folder / "core" / "rtl" / "hg_slice.v"
+        module = folder / "core" / "rtl" / "soak_hg_slice.v"
         text = module.read_text()
         module.write_text(text.replace("s_ready = !full_reg;", "s_ready = 1'b1;"))
         assert module.read_text() != text

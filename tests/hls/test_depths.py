@@ -112,6 +112,6 @@ def test_a_core_has_them(tmp_path: Path) -> None:
     hlsgen.build(
         save(mlp().model(), tmp_path / "mlp.onnx"), tmp_path / "out", hlsgen.Options(target="hls", target_cycles=12)
     )
-    text = (tmp_path / "out/hls/top.cpp").read_text()
+    text = (tmp_path / "out/hls/mlp.cpp").read_text()
     depths = {name: int(depth) for name, depth in re.findall(r"variable=(\w+) depth=(\d+)", text)}
     assert {name: depth - 2 for name, depth in depths.items() if depth > 2} == {"port_out": 4, "q1_out": 3}

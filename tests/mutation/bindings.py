@@ -132,7 +132,7 @@ class Mutant:
 
 # --------------------------------------------------------------------------- mutants
 
-_INSTANCE = re.compile(r"^    (hg_\w+) #\(\n(.*?)\n    \) (\w+) \(\n(.*?)\n    \);", re.MULTILINE | re.DOTALL)
+_INSTANCE = re.compile(r"^    \w+?_(hg_\w+) #\(\n(.*?)\n    \) (\w+) \(\n(.*?)\n    \);", re.MULTILINE | re.DOTALL)
 _PAIR = re.compile(r"\.(\w+)\((\{[^}]*\}|[^()]*)\)")
 
 

@@ -89,17 +89,17 @@ def equivalent(module: str, changed: str, seconds: int = 60) -> str | None:
     Data beside a valid of the same name that is 0 is compared, too: a mutant that changes only such data is found
     to differ, and needs a reason.
     """
-    from test_library import memories
+    from test_library import memories, reading
 
     for parameters in sets(module):
         with tempfile.TemporaryDirectory() as scratch:
             folder = Path(scratch)
-            gold, gate = closure(module, (RTL / f"{module}.v").read_text()), closure(module, changed)
+            gold, gate = (reading(closure(module, text)) for text in ((RTL / f"{module}.v").read_text(), changed))
             if _same(module, (gold, gate), parameters, folder):
                 continue
             (folder / "gold.v").write_text(gold)
             (folder / "gate.v").write_text(gate)
-            memories(module, parameters, folder)
+            memories(folder)
             values = " ".join(f"-chparam {name} {_written(value)}" for name, value in parameters.items())
             stands = _decide(folder, module, values, [folder / "gold.v"], [folder / "gate.v"], seconds)
             if stands:

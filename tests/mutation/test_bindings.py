@@ -26,7 +26,9 @@ def test_mutants(tmp_path: Path) -> None:
     assert all((judged.own / m.file).read_bytes() != m.data for m in made)
     items = Counter(m.item for m in made)
     text = (judged.own / "rtl" / "top.v").read_text()
-    for module, body in re.findall(r"^    (hg_\w+) #\((.*?)\n    \);", text, re.MULTILINE | re.DOTALL):
+    found = re.findall(r"^    top_(hg_\w+) #\((.*?)\n    \);", text, re.MULTILINE | re.DOTALL)
+    assert len(found) > len(judged.build.design.instances)
+    for module, body in found:
         for name in re.findall(r"\.(\w+)\(", body):
             assert items[f"{module}.{name}"], (module, name)
     assert {m.file for m in made if "memory" in m.item} == {f"rtl/{p.name}" for p in judged.own.glob("rtl/*.mem")}

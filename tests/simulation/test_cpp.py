@@ -183,7 +183,7 @@ def test_tlast(core: Path) -> None:
         ("thresholds.hpp", r"m\.write\(y\);", "m.write(y); m.write(y);", r"_out: \d+ values are left"),
         ("thresholds.hpp", r"m\.write\(y\);", "*(volatile int *)0 = 0;", "the core ended by signal 11"),
         ("ports.hpp", r"m\.write\(y\);", "if (beat) m.write(y);", "m_axis: read while it is empty"),
-        ("../top.cpp", r"#include", "not C++", "could not be compiled: .*error"),
+        ("../floor_ceil.cpp", r"#include", "not C++", "could not be compiled: .*error"),
     ],
 )  # fmt: skip
 def test_what_breaks_is_said(file: str, pattern: str, replacement: str, message: str, core: Path) -> None:
@@ -214,12 +214,12 @@ def test_nothing_runs_for_ever(loop: str, message: str, core: Path, monkeypatch:
 @pytest.mark.sim
 def test_changed_files_are_not_executed(core: Path) -> None:
     proof = core.parent / "executed"
-    with open(core / "hls" / "top.cpp", "a") as top:
+    with open(core / "hls" / "floor_ceil.cpp", "a") as top:
         top.write(f'#include <cstdio>\nstatic std::FILE *opened = std::fopen("{proof}", "w");\n')
     verdict = hlsgen.verify(core)
-    assert (verdict.ok, verdict.changed, verdict.simulators) == (False, ["hls/top.cpp"], {})
+    assert (verdict.ok, verdict.changed, verdict.simulators) == (False, ["hls/floor_ceil.cpp"], {})
     for action in (hlsgen.run, hlsgen.layers):
-        with pytest.raises(HlsgenError, match=r"HG051 hls/top\.cpp.*--allow-changed"):
+        with pytest.raises(HlsgenError, match=r"HG051 hls/floor_ceil\.cpp.*--allow-changed"):
             action(core, samples(core, 1), "cpp")
     assert not proof.exists()
     hlsgen.run(core, samples(core, 1), "cpp", allow_changed=True)

@@ -40,11 +40,12 @@ def bench(build: hlsgen.Build, folder: Path, *tests: str) -> tuple[bool, dict[st
 
 def written(build: hlsgen.Build, folder: Path, module: str = "", before: str = "", after: str = "") -> Path:
     """The files of the build, one line of a module replaced."""
-    assert not module or f"rtl/{module}.v" in build.files
+    spoilt = f"rtl/{build.design.top}_{module}.v"
+    assert not module or spoilt in build.files
     for name, data in build.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        if name == f"rtl/{module}.v":
+        if name == spoilt:
             assert data.count(before.encode()) == 1
             data = data.replace(before.encode(), after.encode())
         path.write_bytes(data)

@@ -41,7 +41,7 @@ def core(made: Path, tmp_path: Path) -> Path:
 
 def insert(core: Path, statement: str) -> None:
     """Puts a statement into the top module."""
-    top = core / "rtl" / "top.v"
+    top = core / "rtl" / "m.v"
     top.write_text(top.read_text().replace("endmodule", f"{statement}\nendmodule"))
 
 
@@ -57,10 +57,10 @@ def evil(core: Path) -> Path:
 def test_changed_files_are_not_executed(core: Path) -> None:
     proof = evil(core)
     verdict = hlsgen.verify(core)
-    assert (verdict.ok, verdict.changed, verdict.simulators) == (False, ["rtl/top.v"], {})
+    assert (verdict.ok, verdict.changed, verdict.simulators) == (False, ["rtl/m.v"], {})
     for backend in ("icarus", "verilator"):
         for action in (hlsgen.run, hlsgen.layers):
-            with pytest.raises(HlsgenError, match=r"HG051 rtl/top\.v.*--allow-changed"):
+            with pytest.raises(HlsgenError, match=r"HG051 rtl/m\.v.*--allow-changed"):
                 action(core, X, backend)
     assert not proof.exists()
     hlsgen.run(core, X, "icarus", allow_changed=True)
@@ -89,13 +89,13 @@ def test_a_file_changed_after_the_comparison(core: Path, monkeypatch: pytest.Mon
         found = compare(build, directory)
         if not found:
             evil(core)
-        return found if "executed" not in (core / "rtl" / "top.v").read_text() else []
+        return found if "executed" not in (core / "rtl" / "m.v").read_text() else []
 
     monkeypatch.setattr(core_copy, "changed_files", then_change)
     monkeypatch.setattr(verify, "changed_files", then_change)
     assert hlsgen.verify(core, ["icarus"], frames=4).simulators["icarus"].ok
     hlsgen.run(core, X, "icarus")
-    assert "executed" in (core / "rtl" / "top.v").read_text()
+    assert "executed" in (core / "rtl" / "m.v").read_text()
     assert not proof.exists()
 
 

@@ -38,11 +38,11 @@ def test_untouched_build_is_verified(core: Path) -> None:
 
 @pytest.mark.sim
 def test_one_weight(core: Path) -> None:
-    memory = core / "rtl" / "mv0.mem"
+    memory = core / "rtl" / "floor_ceil_mv0.mem"
     flip(memory, 0, 1)
     verdict = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True)
     assert not verdict.ok
-    assert verdict.changed == ["rtl/mv0.mem"]
+    assert verdict.changed == ["rtl/floor_ceil_mv0.mem"]
     found = verdict.simulators["icarus"]
     assert found.mismatches > 0 or found.failures
     where = verdict.first_divergence
@@ -54,7 +54,7 @@ def test_one_weight(core: Path) -> None:
 
 @pytest.mark.sim
 def test_one_threshold(core: Path) -> None:
-    memory = next(iter(sorted((core / "rtl").glob("q1_*_00.mem"))))
+    memory = next(iter(sorted((core / "rtl").glob("floor_ceil_q1_*_00.mem"))))
     flip(memory, 0, 4 * len(memory.read_text().splitlines()[0]) - 5)
     verdict = hlsgen.verify(core, ["icarus"], frames=30, allow_changed=True)
     assert verdict.changed == [f"rtl/{memory.name}"]
@@ -93,17 +93,17 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
 @pytest.mark.parametrize(
     "file,pattern,replacement",
     [
-        ("rtl/hg_threshold.v", r">= \$signed\(word_reg", r"> $signed(word_reg"),
-        ("rtl/hg_replay.v", r"assign s_ready = ready_reg;", r"assign s_ready = 1'b1;"),
-        ("rtl/hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
-        ("rtl/hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
-        ("rtl/hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
+        ("rtl/floor_ceil_hg_threshold.v", r">= \$signed\(word_reg", r"> $signed(word_reg"),
+        ("rtl/floor_ceil_hg_replay.v", r"assign s_ready = ready_reg;", r"assign s_ready = 1'b1;"),
+        ("rtl/floor_ceil_hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
+        ("rtl/floor_ceil_hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
+        ("rtl/floor_ceil_hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
         # Resets that leave something of the frame before.
-        ("rtl/hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
-        ("rtl/hg_threshold.v", r"fold_reg  <= \{FW\{1'b0\}\};", r"if (^fold_reg === 1'bx) fold_reg <= 0;"),
-        ("rtl/hg_replay.v", r"beat_reg  <= \{LW\{1'b0\}\};", r"if (^beat_reg === 1'bx) beat_reg <= 0;"),
-        ("rtl/hg_width_widen.v", r"begun_reg <= 1'b0;", r"if (^begun_reg === 1'bx) begun_reg <= 0;"),
-        ("rtl/hg_mvu.v", r"if \(rst\) word_reg", r"if (rst && ^word_reg === 1'bx) word_reg"),
+        ("rtl/floor_ceil_hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
+        ("rtl/floor_ceil_hg_threshold.v", r"fold_reg  <= \{FW\{1'b0\}\};", r"if (^fold_reg === 1'bx) fold_reg <= 0;"),
+        ("rtl/floor_ceil_hg_replay.v", r"beat_reg  <= \{LW\{1'b0\}\};", r"if (^beat_reg === 1'bx) beat_reg <= 0;"),
+        ("rtl/floor_ceil_hg_width_widen.v", r"begun_reg <= 1'b0;", r"if (^begun_reg === 1'bx) begun_reg <= 0;"),
+        ("rtl/floor_ceil_hg_mvu.v", r"if \(rst\) word_reg", r"if (rst && ^word_reg === 1'bx) word_reg"),
     ],
 )
 def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, replacement: str) -> None:
@@ -118,7 +118,7 @@ def test_broken_rtl_fails_in_simulation(core: Path, file: str, pattern: str, rep
 
 @pytest.mark.sim
 def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
-    (core / "rtl" / "top.v").write_text("module top(;\n")
+    (core / "rtl" / "floor_ceil.v").write_text("module floor_ceil(;\n")
     with pytest.raises(hlsgen.HlsgenError, match="HG053"):
         hlsgen.verify(core, ["icarus"], frames=2, allow_changed=True)
 
@@ -126,7 +126,7 @@ def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
 @pytest.mark.sim
 def test_wrong_prediction_is_noticed(core: Path) -> None:
     """A vector buffer that reads in every other cycle still gives right values; the cycles tell."""
-    path = core / "rtl" / "hg_replay.v"
+    path = core / "rtl" / "floor_ceil_hg_replay.v"
     slow = "reg slow_reg;\n    always @(posedge clk) slow_reg <= !rst && !slow_reg;\n    wire able = slow_reg && "
     text = path.read_text()
     assert "wire able     =" in text
@@ -145,7 +145,7 @@ def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
     assert (build.network.orders[number + 1] != np.arange(64)).any()
     name = next(node.name for node in build.network.nodes if node.position == number)
     for line in range(3, 16):
-        flip(sorted((core / "rtl").glob(f"{name}_*.mem"))[0], line, 12)
+        flip(sorted((core / "rtl").glob(f"digits_cnn_{name}_*.mem"))[0], line, 12)
     where = hlsgen.verify(core, ["icarus"], frames=4, allow_changed=True).first_divergence
     assert where is not None
     assert where["layer"] == layer.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from hlsgen.numerics.quantized_add import Parameters
 
 @dataclass(frozen=True)
 class Case:
-    """A model and options, and modules that its build must have."""
+    """A model and options, and modules that its build must have. The core is `top`, whatever its model is called."""
 
     model: str | Callable[[], onnx.ModelProto]
     options: hlsgen.Options = field(default_factory=hlsgen.Options)
@@ -35,7 +35,7 @@ class Case:
         if not isinstance(self.model, str):
             path = directory.with_suffix(".onnx")
             onnx.save(self.model(), path)
-        hlsgen.build(path, directory, self.options)
+        hlsgen.build(path, directory, replace(self.options, top=self.options.top or "top"))
         return directory
 
 
