@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from xml.sax.saxutils import escape
 
 from hlsgen.diagnostics import printable
-from hlsgen.explore.points import KINDS, SHARE, Place, Point
+from hlsgen.driver.fit import SHARE
+from hlsgen.explore.points import KINDS, Place, Point
 from hlsgen.explore.records import MADE
 
 INK, FAINT, GREY, RED = "#222", "#c8c8c8", "#777", "#b8402f"
@@ -16,7 +18,7 @@ LEFT, TOP, HEIGHT = 64, 58, 250
 #: Width and distance of the panels of resources; width of the one of a device.
 PANEL, GAP, WIDE = 196, 44, 640
 #: Room for the text at the first point.
-LABEL = 150
+LABEL = 176
 #: Larger shares of a device are not drawn.
 MOST_SHARE = 1.5
 
@@ -87,7 +89,9 @@ def _resources(points: Sequence[Point], place: Place) -> Iterator[str]:
         yield from _dots(points, rates, {id(p): axis(getattr(p, kind)) for p in points})
         for point in points:
             if point.front and point.measured and axis.low <= point.measured[kind] <= axis.high:
-                yield from _measured(point, point.measured, axis(getattr(point, kind)), axis(point.measured[kind]), rates)
+                yield from _measured(
+                    point, point.measured, axis(getattr(point, kind)), axis(point.measured[kind]), rates
+                )
 
 
 def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
@@ -104,8 +108,8 @@ def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
     yield _text(limit, TOP - 6, f"{SHARE:.0%}", "middle", GREY)
     front = sorted((p for p in shown if p.front), key=lambda p: -p.interval)
     places = [(axis(percent[id(p)]), rates(p.frames_per_second)) for p in front]
-    steps = [corner for (_, y), (x, _) in zip(places, places[1:], strict=False) for corner in ((x, y),)]
-    yield _line([spot for pair in zip(places, [*steps, places[-1]], strict=True) for spot in pair] if places else [], GREY, 1)
+    steps = places[:1] + [spot for (_, y), (u, v) in pairwise(places) for spot in ((u, y), (u, v))]
+    yield _line(steps, GREY, 1)
     yield from _dots(shown, rates, {id(p): axis(percent[id(p)]) for p in shown})
     lowest = math.inf
     for point, (x, y) in zip(front, places, strict=True):

@@ -9,6 +9,7 @@ from typing import Any
 from hlsgen.dataflow.resources import Cost
 from hlsgen.devices import CLOCK_MHZ, Device
 from hlsgen.driver.declaration import declared
+from hlsgen.driver.fit import SHARE, in_kinds
 from hlsgen.driver.options import Options
 
 #: Options that an exploration varies, by the names of their fields, in the order in which they are written.
@@ -17,9 +18,6 @@ VARIED = ("target_cycles", "lanes", "prefer", "weights")
 ANSWERED = ("max_lut", "max_dsp", "max_bram")
 #: Kinds of resources, and what they are where no device is named.
 KINDS = {"lut": "LUT6", "bram": "BRAM18", "dsp": "DSP48"}
-#: Part of a device that a network may take: fuller ones are hard to route, and estimates are rough.
-SHARE = 0.8
-_BLOCK_BITS = 18 * 1024
 
 
 @dataclass(frozen=True)
@@ -41,9 +39,7 @@ class Place:
         """An estimate in these kinds."""
         if self.device is None:
             return {"lut": round(cost.lut), "bram": cost.bram, "dsp": cost.dsp}
-        family = self.device.family
-        blocks = -(-cost.bram * _BLOCK_BITS // family.bram_bits)
-        return {"lut": round(cost.lut * family.lut_per_lut6), "bram": blocks, "dsp": cost.dsp}
+        return in_kinds(cost, self.device)
 
     def shares(self, counts: Mapping[str, int]) -> dict[str, float]:
         """Of each kind, the part of the device: 1 is all of it. Without a device there is none."""
@@ -126,4 +122,6 @@ def order(point: Point) -> tuple[Any, ...]:
 
 def said(options: Options) -> dict[str, Any]:
     """The options that are not as by default."""
-    return {one.name: getattr(options, one.name) for one in declared(Options) if getattr(options, one.name) != one.default}
+    return {
+        one.name: getattr(options, one.name) for one in declared(Options) if getattr(options, one.name) != one.default
+    }

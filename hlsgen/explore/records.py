@@ -61,8 +61,8 @@ class Records:
         with os.fdopen(os.dup(file), "rb") as stream:
             stream.seek(0)
             *lines, cut = stream.read(MAX_BYTES).split(b"\n")
-        ours = any([self._keep(line) for line in lines]) if lines else _START.startswith(cut[: len(_START)])
-        if not ours:
+        kept = [self._keep(line) for line in lines]
+        if not (any(kept) if lines else _START.startswith(cut[: len(_START)])):
             raise fail("HG060", str(path), "is no file of results.", "Choose another -o, or move it.")
         if cut:  # the line that a killed sweep was writing
             os.write(file, b"\n")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -11,18 +11,21 @@ from pathlib import Path
 from hlsgen.devices import CLOCK_MHZ, device
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.declaration import declared
+from hlsgen.driver.fit import SHARE
 from hlsgen.driver.options import Options
 from hlsgen.explore import drawing, workers
 from hlsgen.explore.front import marked
 from hlsgen.explore.points import ANSWERED, VARIED, Place, Point, said
 from hlsgen.explore.records import Records, write_picture
 from hlsgen.explore.settings import settings, split
-from hlsgen.explore.work import Outcome, Source, graph_of, key_of, price, source_of
+from hlsgen.explore.work import Outcome, Source, graph_of, key_of, measure, price, source_of
 from hlsgen.frontend import self_contained
 from hlsgen.library import tool_version
 
 #: Networks that are tried by default.
 NETWORKS = 24
+#: Problems that every network has: what an option asks for, and tools that are not there.
+_HOPELESS = ("HG040", "HG052")
 #: Called with the pieces of work that are done, with all of them, and what they are.
 Progress = Callable[[int, int, str], None]
 
@@ -31,7 +34,7 @@ Progress = Callable[[int, int, str], None]
 class Order:
     """What is to be explored: where networks are to fit, how many are tried, whether the front is synthesized.
 
-    output: the folder for results, None: none is written. jobs: processes, None: one for each processor.
+    output: the folder for results, None: none is written. seconds: that each tool of a synthesis may take. jobs: processes, None: one for each processor.
     cluster: address of a scheduler of dask.distributed, instead of processes.
     """
 
@@ -39,6 +42,7 @@ class Order:
     networks: int = NETWORKS
     synth: bool = False
     output: Path | None = None
+    seconds: float = 3600.0
     jobs: int | None = None
     cluster: str | None = None
 
@@ -84,7 +88,10 @@ def run(
         stack.callback(records.close)
         found.networks, found.known = len(networks), sum(key in records.found for key in points)
         try:
-            _sweep(source, networks, order, executor, progress, records, found)
+            sweep = _Sweep(source, order, executor, progress, records, found.warnings)
+            sweep.price(networks)
+            if order.synth:
+                sweep.measure([p.options for p in _points(points, order.place, records) if p.front])
         finally:
             found.points[:] = _points(points, order.place, records)
             if order.output is not None and found.points:
@@ -112,47 +119,81 @@ def _check(base: Options, order: Order) -> None:
     problems.finish()
 
 
-def _sweep(
-    source: Source, networks: list[Options], order: Order, executor: Executor | None, progress: Progress,
-    records: Records, found: Exploration,
-) -> None:  # fmt: skip
-    """Prices the networks of which not all points are known."""
-    open_ = [n for n in networks if any(key_of(source, p, order.place) not in records.found for p in split(n))]
-    done = len(networks) - len(open_)
-    with ExitStack() as stack:
-        if open_ and executor is None:
-            source, executor = _workers(stack, source, order, len(open_))
-        progress(done, len(networks), "networks")
-        for n, outcome in workers.results(executor, price, [(source, network, order.place) for network in open_]):
-            _refuse_other_version(outcome)
-            found.warnings += [replace(p, severity="warning") for p in outcome.problems if p not in found.warnings]
-            for point, record in zip(split(open_[n]), outcome.records, strict=bool(outcome.records)):
-                records.add(key_of(source, point, order.place), _about(source, point, order.place), record)
-            done += 1
-            progress(done, len(networks), "networks")
+@dataclass
+class _Sweep:
+    """What an exploration has to be done, and where the results go."""
 
+    source: Source
+    order: Order
+    executor: Executor | None
+    progress: Progress
+    records: Records
+    warnings: list[Diagnostic]
 
-def _workers(stack: ExitStack, source: Source, order: Order, pieces: int) -> tuple[Source, Executor | None]:
-    """Those who do so many pieces of work, and the model as they are told it; None: this process."""
-    if order.cluster is not None:
-        return source, stack.enter_context(workers.cluster(order.cluster))
-    jobs = min(order.jobs or workers.processors(), pieces)
-    if jobs == 1:
-        return source, None
-    assert source.data is not None
-    return replace(source, data=None), stack.enter_context(workers.processes(jobs, source.data))
+    def price(self, networks: Sequence[Options]) -> None:
+        """Prices the networks of which not all points are known."""
+        open_ = [n for n in networks if any(self._key(point) not in self.records.found for point in split(n))]
+        calls = [(network, self.order.place) for network in open_]
+        self._work("networks", price, calls, [split(network) for network in open_], len(networks))
 
+    def measure(self, points: Sequence[Options]) -> None:
+        """Synthesizes the points that are not measured yet."""
+        open_ = [point for point in points if self._key(point) not in self.records.measured]
+        calls = [(point, self.order.place, self.order.seconds) for point in open_]
+        self._work("syntheses", measure, calls, [[point] for point in open_], len(points))
 
-def _refuse_other_version(outcome: Outcome) -> None:
-    if outcome.version != tool_version():
-        text = f"a worker has hlsgen {outcome.version}, this is {tool_version()}."
-        raise fail("HG075", "worker", text, "Install the same version on all machines.")
+    def _work(
+        self, name: str, function: Callable[..., Outcome], calls: Sequence[tuple[object, ...]],
+        points: Sequence[Sequence[Options]], total: int,
+    ) -> None:  # fmt: skip
+        """Makes the calls, each of which gives a record for each of its points. Raises HG040, HG052, HG075."""
+        done = total - len(calls)
+        self.progress(done, total, name)
+        with ExitStack() as stack:
+            source, executor = self._workers(stack, len(calls))
+            for n, outcome in workers.results(executor, function, [(source, *call) for call in calls]):
+                self._take(points[n], outcome)
+                done += 1
+                self.progress(done, total, name)
+
+    def _workers(self, stack: ExitStack, pieces: int) -> tuple[Source, Executor | None]:
+        """Who does so many pieces of work, and the model as they are told it. None: this process."""
+        if self.executor is not None or not pieces:
+            return self.source, self.executor
+        if self.order.cluster is not None:
+            return self.source, stack.enter_context(workers.cluster(self.order.cluster))
+        jobs = min(self.order.jobs or workers.processors(), pieces)
+        if jobs == 1:
+            return self.source, None
+        assert self.source.data is not None
+        return replace(self.source, data=None), stack.enter_context(workers.processes(jobs, self.source.data))
+
+    def _take(self, points: Sequence[Options], outcome: Outcome) -> None:
+        """Keeps what came of a piece of work."""
+        if outcome.version != tool_version():
+            text = f"a worker has hlsgen {outcome.version}, this is {tool_version()}."
+            raise fail("HG075", "worker", text, "Install the same version on all machines.")
+        if any(problem.code in _HOPELESS for problem in outcome.problems):
+            raise HlsgenError(list(outcome.problems))
+        new = [replace(problem, severity="warning") for problem in outcome.problems]
+        self.warnings += [problem for problem in new if problem not in self.warnings]
+        for point, record in zip(points, outcome.records, strict=bool(outcome.records)):
+            self.records.add(self._key(point), _about(self.source, point, self.order.place), record)
+
+    def _key(self, point: Options) -> str:
+        return key_of(self.source, point, self.order.place)
 
 
 def _about(source: Source, point: Options, place: Place) -> dict[str, object]:
     """What a line says for those who read it."""
     device = None if place.device is None else place.device.name
-    return {"model": source.stem, "sha256": source.sha256, "version": tool_version(), "device": device, "options": said(point)}
+    return {
+        "model": source.stem,
+        "sha256": source.sha256,
+        "version": tool_version(),
+        "device": device,
+        "options": said(point),
+    }
 
 
 def _points(points: dict[str, Options], place: Place, records: Records) -> list[Point]:
@@ -164,3 +205,18 @@ def _points(points: dict[str, Options], place: Place, records: Records) -> list[
             if key in records.found
         ]
     )
+
+
+def none_fits(points: Sequence[Point]) -> None:
+    """Raises HG070 if there is a device and no point fits it."""
+    if points and not any(point.fits for point in points):
+        least = min(points, key=lambda point: point.share or 0.0)
+        device, kind = least.place.device, least.scarcest
+        assert device is not None
+        raise fail(
+            "HG070",
+            device.name,
+            f"none of {len(points)} networks takes at most {SHARE:.0%} of it; the one that takes the least has about "
+            f"{least.counts[kind]} of {getattr(device, kind)} {least.place.kinds[kind]}, with {least.flags}.",
+            "Choose a larger device.",
+        )

@@ -17,10 +17,10 @@ from hlsgen.ir import Graph
 
 #: What multiplications take.
 PREFERENCES = ("lut", "dsp")
-#: Networks whose first, rough estimate is so many times a device are not tried: it is that far off at most.
-ROUGHLY = 6.0
+#: Networks whose first, rough estimate is so many times a device are not tried.
+ROUGHLY = 2.0
 #: The same without a device: tables of six inputs that no FPGA has.
-MOST_LUT = 4e6
+MOST_LUT = 2e6
 #: Most elements a beat.
 MOST_LANES = 9999
 
@@ -84,7 +84,9 @@ def _reached(graph: Graph, base: Options, backend: Backend) -> Callable[[int], i
 
     def reached(target: int) -> int:
         folding = choose_folding(graph, replace(targets_of(base), cycles=target), backend.folding_price)
-        return max(least_cycles(graph, targets_of(base)), *(work.cycles(*folding[name]) for name, work in works.items()))
+        return max(
+            least_cycles(graph, targets_of(base)), *(work.cycles(*folding[name]) for name, work in works.items())
+        )
 
     return reached
 

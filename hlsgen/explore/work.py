@@ -10,13 +10,15 @@ import signal
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError
+from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.compile import targets_of
+from hlsgen.driver.compile import compile_model, targets_of
 from hlsgen.driver.options import Options, check_options, check_options_for, parse_input
 from hlsgen.driver.schedule import plan
 from hlsgen.explore.points import Place
@@ -25,6 +27,7 @@ from hlsgen.frontend import import_model
 from hlsgen.ir import Graph
 from hlsgen.library import tool_version
 from hlsgen.passes import lower
+from hlsgen.synthesis.synthesize import Order, synthesize
 
 
 @dataclass(frozen=True)
@@ -82,9 +85,7 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     problems = Collector()
     with problems.catching():
         check_options(options)
-    with tempfile.TemporaryDirectory(prefix="hlsgen-") as folder:
-        path = Path(folder) / f"{source.stem}.onnx"
-        path.write_bytes(source.data or _data or b"")
+    with _file(source) as path:
         model = import_model(path, problems, options.add == "fixed-point")
     if model is None:
         problems.finish()
@@ -94,6 +95,18 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     problems.finish()
     check_options_for(options, graph)
     return graph, problems.warnings
+
+
+@contextmanager
+def _file(source: Source) -> Iterator[Path]:
+    """The model as a file of its name, for a while. Raises HG001."""
+    try:
+        with tempfile.TemporaryDirectory(prefix="hlsgen-") as folder:
+            path = Path(folder) / f"{source.stem}.onnx"
+            path.write_bytes(source.data or _data or b"")
+            yield path
+    except OSError as error:
+        raise fail("HG001", "temporary files", f"cannot be written: {error.strerror}.", "Set TMPDIR.") from None
 
 
 def _graph(source: Source, options: Options) -> Graph:
@@ -119,6 +132,18 @@ def price(source: Source, network: Options, place: Place) -> Outcome:
         cost = backend.network_cost(planned.nodes, planned.choices, targets_of(options))
         records.append({"interval": timing.interval, "latency": timing.latency, **place.counts(cost)})
     return Outcome(tuple(records), (), tool_version())
+
+
+def measure(source: Source, options: Options, place: Place, seconds: float) -> Outcome:
+    """What tools make of a point, each in at most so many seconds: a record with what `hlsgen synth --json` prints."""
+    assert place.device is not None
+    try:
+        with _file(source) as path:
+            build = compile_model(path, options)
+        found, _ = synthesize(build, build.files, place.device, Order(seconds), lambda text: None)
+    except HlsgenError as error:
+        return Outcome((), tuple(error.diagnostics), tool_version())
+    return Outcome(({"synthesis": found.as_dict()},), (), tool_version())
 
 
 def key_of(source: Source, options: Options, place: Place) -> str:

@@ -8,7 +8,8 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from typing import TypeVar
+from importlib import import_module
+from typing import Any, TypeVar
 
 from hlsgen.diagnostics import fail
 from hlsgen.explore.work import begin
@@ -26,7 +27,9 @@ def processors() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def results(executor: Executor | None, function: Callable[..., T], calls: Sequence[tuple[object, ...]]) -> Iterator[tuple[int, T]]:
+def results(
+    executor: Executor | None, function: Callable[..., T], calls: Sequence[tuple[object, ...]]
+) -> Iterator[tuple[int, T]]:
     """The number and the result of each call, as they come. executor None: here, one after the other. Raises HG075."""
     if executor is None:
         for n, arguments in enumerate(calls):
@@ -74,12 +77,12 @@ def processes(count: int, data: bytes) -> Iterator[Executor]:
 def cluster(address: str) -> Iterator[Executor]:
     """The workers of a scheduler of dask.distributed. Raises HG052 if that is not installed, HG075 if it does not answer."""
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError:
         hint = "pip install 'hlsgen[cluster]'."
         raise fail("HG052", "--cluster", "needs dask.distributed, which is not installed.", hint) from None
     try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
     except (OSError, TimeoutError, ValueError) as error:
         text = f"{address}: {' '.join(str(error).split()) or type(error).__name__}."
         hint = "Start `dask scheduler` and `dask worker`, and give tcp://HOST:PORT."
