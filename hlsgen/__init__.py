@@ -25,10 +25,13 @@ from typing import TYPE_CHECKING, Any
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from hlsgen.certify import Certified
     from hlsgen.driver.compile import Build
     from hlsgen.driver.options import Options
     from hlsgen.driver.schedule import Progress
+    from hlsgen.explore.points import Point
     from hlsgen.numerics.fixed import Array
     from hlsgen.simulation.verdict import Verdict
     from hlsgen.synthesis.result import Synthesis
@@ -39,10 +42,12 @@ __all__ = [
     "Diagnostic",
     "HlsgenError",
     "Options",
+    "Point",
     "Verdict",
     "build",
     "certify",
     "check",
+    "explore",
     "layers",
     "pack",
     "run",
@@ -55,6 +60,7 @@ _CLASSES = {
     "Build": "hlsgen.driver.compile",
     "Certified": "hlsgen.certify",
     "Options": "hlsgen.driver.options",
+    "Point": "hlsgen.explore.points",
     "Verdict": "hlsgen.simulation.verdict",
 }
 
@@ -269,6 +275,33 @@ def synth(
 
     order = Order(timeout, seed, bitstream, place)
     return synth_directory(Path(directory), device, order, None if output is None else Path(output), progress)
+
+
+def explore(
+    model: str | PathLike[str], executor: Executor | None = None, *, options: Options | None = None,
+    device: str | None = None, clock_mhz: float | None = None, points: int = 24, synth: bool = False,
+    timeout: float = 3600.0, output: str | PathLike[str] | None = None, jobs: int | None = None,
+    cluster: str | None = None, progress: Progress = lambda done, total, text: None,
+) -> list[Point]:  # fmt: skip
+    """Many networks of a model: foldings, kinds of weight memories, and DSP or not. Nothing is built.
+
+    Gives all points, the fastest first; `front` of a point says that no other one is as fast and takes no more. On a
+    `device` that is the largest share of it, of which a point of the front takes at most 80 %. Counts are estimates,
+    and so are rates: at `clock_mhz`, by default that of the device, or 200.
+
+    options: what all networks have in common; what is tried must be as by default. points: at most so many networks, each
+    a point for every kind of weight memory. synth: synthesizes the front, each tool in at most `timeout` seconds.
+    output: a folder for points.jsonl, a line for each result as it comes, from which a later call goes on; and front.svg.
+    executor: does the work; its pieces are functions and data that can be pickled. Else `jobs` processes, 1: none but this
+    one, None: as many as there are processors; or the workers of a scheduler of dask.distributed at `cluster`. Scripts that
+    start processes need `if __name__ == "__main__":`.
+    """
+    from hlsgen.driver.options import Options
+    from hlsgen.explore.running import Order, place_of, run
+
+    folder = None if output is None else Path(output)
+    order = Order(place_of(device, clock_mhz), points, synth, folder, timeout, jobs, cluster)
+    return run(Path(model), options or Options(), order, executor, progress).points
 
 
 sys.modules[__name__].__class__ = _Face

@@ -51,6 +51,7 @@ CODES: dict[str, str] = {
     "HG061": "input is not known",
     "HG063": "file of the user overtaken",
     "HG070": "network does not fit",
+    "HG075": "workers not available",
     "HG090": "assumption made",
     "HG098": "internal form not legal",
     "HG099": "internal error",

@@ -31,6 +31,7 @@ ORDER = (
     ("driver",),
     ("simulation",),
     ("certify", "synthesis"),
+    ("explore",),
     ("",),
     ("cli",),
 )

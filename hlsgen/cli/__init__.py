@@ -32,6 +32,7 @@ COMMANDS = {
     "verify": "Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation.",
     "certify": "Prove from the files alone, without simulation, that a build computes what its model does.",
     "synth": "Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches.",
+    "explore": "Try many foldings, weight memories, and DSP or not: which networks no other one beats in rate and size.",
     "devices": "List the FPGAs that --device knows.",
 }
 _HOW: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -94,10 +94,12 @@ class BuildFlags:
         return options
 
 
-def takes_build_flags(command: Callable[..., None]) -> Callable[..., None]:
-    """Makes the parameter `flags: BuildFlags` of a command the flags of all options of a build."""
-    flags = list(_flags())
+def takes_build_flags(command: Callable[..., None], without: Collection[str] = ()) -> Callable[..., None]:
+    """Makes the parameter `flags: BuildFlags` of a command the flags of all options of a build but for those `without`,
+    which are as by default."""
+    flags = [one for one in _flags() if one.name not in without]
     names = [one.name for one in flags]
+    others = {one.name: _default(one) for one in _flags() if one.name in without}
     parameters = []
     for parameter in inspect.signature(command, eval_str=True).parameters.values():
         if parameter.annotation is BuildFlags:
@@ -109,7 +111,7 @@ def takes_build_flags(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def called(**arguments: Any) -> None:
         written = {name: arguments.pop(name) for name in names}
-        command(**arguments, **{place: BuildFlags(written)})
+        command(**arguments, **{place: BuildFlags({**others, **written})})
 
     # typer reads the one or the other.
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -130,8 +132,14 @@ def _flags() -> Iterator[Declared]:
 
 def _parameter(one: Declared) -> inspect.Parameter:
     how, spelling = one.declaration, one.declaration.spelling
-    kind, default = (one.type, one.default) if spelling is None else (spelling.type, spelling.default)
+    kind, default = one.type if spelling is None else spelling.type, _default(one)
     shown = typer.Option(how.flag, metavar=how.metavar, help=how.help, show_default=default is not None)
     return inspect.Parameter(
         one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, shown]
     )
+
+
+def _default(one: Declared) -> Any:
+    """What stands for an option that was not written."""
+    spelling = one.declaration.spelling
+    return one.default if spelling is None else spelling.default

@@ -1,0 +1,85 @@
+"""`hlsgen explore`."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hlsgen.cli.console import emit, err, out, plain, say, stop
+from hlsgen.cli.exploration_text import print_exploration
+from hlsgen.cli.options import BuildFlags, Json, ModelArg, takes_build_flags
+from hlsgen.cli.progress import Bar
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.explore.points import ANSWERED, VARIED
+from hlsgen.explore.records import PICTURE, POINTS
+from hlsgen.explore.running import NETWORKS, Exploration, Order, none_fits, place_of, run
+
+#: Flags of a build that an exploration answers, has itself, or has no use for.
+WITHOUT = (*VARIED, *ANSWERED, "fps", "clock_mhz", "device", "reset_active_low", "top")
+
+
+@partial(takes_build_flags, without=WITHOUT)
+def explore(
+    model: ModelArg,
+    flags: BuildFlags,
+    device: Annotated[
+        str | None,
+        typer.Option(help="FPGA, as `hlsgen devices` lists them: what is to fit, to 80 %.", show_default=False),
+    ] = None,
+    clock_mhz: Annotated[
+        float | None,
+        typer.Option("--clock-mhz", help="Clock of rates. Default: that of the device, else 200.", show_default=False),
+    ] = None,
+    points: Annotated[
+        int, typer.Option(help="At most so many networks; each is a point for every kind of weight memory.")
+    ] = NETWORKS,
+    synth: Annotated[bool, typer.Option("--synth", help="Synthesize the front, as `hlsgen synth` does.")] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds that each tool of --synth may take.")] = 3600,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help=f"Takes {POINTS} and {PICTURE}.", show_default=False),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes. Default: one for each processor.", show_default=False)
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Scheduler of dask.distributed whose workers do it.", show_default=False),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    found, code = Exploration(), 0
+    try:
+        place = place_of(device, clock_mhz)
+        order = Order(place, points, synth, output, timeout, jobs, cluster)
+        with Bar(as_json) as bar:
+            run(model, flags.options(), order, None, bar.count, found)
+        none_fits(found.points)
+    except HlsgenError as error:
+        raise stop(error, as_json) from None
+    except KeyboardInterrupt:
+        code = 130
+        err.print("interrupted: what follows was found until then")
+    if as_json:
+        emit(
+            {
+                "ok": not code,
+                "model": str(model),
+                "networks": found.networks,
+                "known": found.known,
+                "output": None if output is None else str(output),
+                "points": [point.as_dict() for point in found.points],
+                "diagnostics": [d.as_dict() for d in found.warnings],
+            }
+        )
+    else:
+        for warning in found.warnings:
+            say(warning)
+        print_exploration(found, place)
+        if output is not None and found.points:
+            out.print(f"wrote {plain(str(output))}: {POINTS}, {PICTURE}", soft_wrap=True)
+    if code:
+        raise typer.Exit(code)

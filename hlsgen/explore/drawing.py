@@ -1,0 +1,189 @@
+"""The points as a drawing: rate against each resource, or against the share of a device. SVG, made here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from xml.sax.saxutils import escape
+
+from hlsgen.diagnostics import printable
+from hlsgen.driver.fit import SHARE
+from hlsgen.explore.points import KINDS, Place, Point
+from hlsgen.explore.records import MADE
+
+INK, FAINT, GREY, RED = "#222", "#c8c8c8", "#777", "#b8402f"
+LEFT, TOP, HEIGHT = 64, 58, 250
+#: Width and distance of the panels of resources; width of the one of a device.
+PANEL, GAP, WIDE = 196, 44, 640
+#: Room for the text at the first point.
+LABEL = 176
+#: Larger shares of a device are not drawn.
+MOST_SHARE = 1.5
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Values from low to high on a line from `start` to `end`, by logarithms: of the value, or with `zero` of 1 + value."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    zero: bool = False
+
+    def __call__(self, value: float) -> float:
+        a, b, x = (math.log1p(v) if self.zero else math.log(v) for v in (self.low, self.high, value))
+        return self.start + (self.end - self.start) * ((x - a) / (b - a) if b > a else 0.5)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Both ends of what there is, and between, where there is room, powers of ten, and 2 and 5 times these."""
+        found = [self.low, self.high] if self.high > self.low else [self.low]
+        for factor in (1, 2, 5):
+            for value in (factor * 10.0**n for n in range(-6, 15)):
+                if self.low < value < self.high and all(abs(self(value) - self(other)) > 34 for other in found):
+                    found.append(value)
+        return found
+
+
+def picture(points: Sequence[Point], title: str) -> str:
+    """The SVG: points of the front are dark; on a device they are joined, and the text at each says what makes it."""
+    place = points[0].place
+    fit = f"{sum(p.fits for p in points)} of {len(points)} points take at most {SHARE:.0%}" if place.device else ""
+    black = f"black: the {sum(p.front for p in points)} that no other one beats"
+    rings = "open: with DSP blocks" if any(p.options.prefer == "dsp" for p in points) else ""
+    red = "red: measured" if any(p.measured for p in points) else ""
+    where = f" on {place.device.name}" if place.device else ""
+    head = f"{title[:60]}{where}: frames a second at {place.clock_mhz:g} MHz, estimated"
+    width, parts = (WIDE, _device(points, place)) if place.device else (3 * PANEL + 2 * GAP, _resources(points, place))
+    body = [
+        _text(LEFT - 50, 20, head, size=14),
+        _text(LEFT - 50, 38, "; ".join(filter(None, (fit, black, rings, red))), colour=GREY),
+        *parts,
+    ]
+    size = (LEFT + width + 24, TOP + HEIGHT + 52)
+    return "\n".join(
+        [
+            MADE,
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}" '
+            f'height="{size[1]}" font-family="sans-serif">',
+            f'<rect width="{size[0]}" height="{size[1]}" fill="#fff"/>',
+            *body,
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _resources(points: Sequence[Point], place: Place) -> Iterator[str]:
+    """Three panels of one height: a resource each."""
+    rates = _rates(points)
+    yield from _up(rates)
+    for n, kind in enumerate(KINDS):
+        left = LEFT + n * (PANEL + GAP)
+        values = [float(getattr(point, kind)) for point in points]
+        axis = Axis(min(values), max(values), left, left + PANEL, zero=min(values) < 1)
+        yield from _across(axis, place.kinds[kind])
+        yield from _dots(points, rates, {id(p): axis(getattr(p, kind)) for p in points})
+        for point in points:
+            if point.front and point.measured and axis.low <= point.measured[kind] <= axis.high:
+                yield from _measured(
+                    point, point.measured, axis(getattr(point, kind)), axis(point.measured[kind]), rates
+                )
+
+
+def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
+    """One panel: the largest share of the device, with the limit, and what makes the points of the front."""
+    assert place.device is not None
+    shown = [p for p in points if (p.share or 0) <= MOST_SHARE] or list(points)
+    percent = {id(p): max(100 * (p.share or 0), 0.01) for p in shown}
+    rates = _rates(shown)
+    axis = Axis(min(percent.values()), max(100 * SHARE, *percent.values()), LEFT + LABEL, LEFT + WIDE)
+    yield from _up(rates)
+    yield from _across(axis, f"% of {place.device.name}, of the kind of which most is taken")
+    limit = axis(100 * SHARE)
+    yield _line([(limit, TOP), (limit, TOP + HEIGHT)], FAINT, 1, "3 3")
+    yield _text(limit, TOP - 6, f"{SHARE:.0%}", "middle", GREY)
+    front = sorted((p for p in shown if p.front), key=lambda p: -p.interval)
+    places = [(axis(percent[id(p)]), rates(p.frames_per_second)) for p in front]
+    steps = places[:1] + [spot for (_, y), (u, v) in pairwise(places) for spot in ((u, y), (u, v))]
+    yield _line(steps, GREY, 1)
+    yield from _dots(shown, rates, {id(p): axis(percent[id(p)]) for p in shown})
+    lowest = math.inf
+    for point, (x, y) in zip(front, places, strict=True):
+        if lowest - y > 11:
+            yield _text(x - 6, y - 4, _made_by(point), "end", size=10)
+            lowest = y
+        if point.measured:
+            share = 100 * max(place.shares(point.measured).values())
+            if axis.low <= share <= axis.high:
+                yield from _measured(point, point.measured, x, axis(share), rates)
+
+
+def _made_by(point: Point) -> str:
+    """What makes a point, in few words."""
+    options = point.options
+    rate = f"{options.lanes} lanes" if options.lanes else f"{options.target_cycles} cycles"
+    more = [one for one in (options.prefer, options.weights) if one not in ("lut", "auto")]
+    return f"{', '.join([rate, *more])}: {100 * (point.share or 0):.0f} % of {point.place.kinds[point.scarcest]}"
+
+
+def _measured(point: Point, found: Mapping[str, float], x: float, there: float, rates: Axis) -> Iterator[str]:
+    """From the estimate of a point to what was measured: its size, and its rate if it was placed."""
+    clock = found.get("fmax_mhz")
+    y, down = rates(point.frames_per_second), rates(clock * 1e6 / point.interval if clock else point.frames_per_second)
+    yield _line([(x, y), (there, down)], RED, 0.8)
+    yield f'<circle cx="{there:.1f}" cy="{down:.1f}" r="3" fill="{RED}"/>'
+
+
+def _rates(points: Sequence[Point]) -> Axis:
+    rates = [p.frames_per_second for p in points]
+    return Axis(min(rates), max(rates), TOP + HEIGHT, TOP)
+
+
+def _dots(points: Sequence[Point], rates: Axis, across: Mapping[int, float]) -> Iterator[str]:
+    """All points, those of the front on top."""
+    for point in sorted(points, key=lambda p: p.front):
+        x, y, colour = across[id(point)], rates(point.frames_per_second), INK if point.front else FAINT
+        fill = "#fff" if point.options.prefer == "dsp" else colour
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{3 if point.front else 2.5}" fill="{fill}" stroke="{colour}"/>'
+
+
+def _up(axis: Axis) -> Iterator[str]:
+    """The axis of rates: a line as long as what there is, with its ends."""
+    x = LEFT - 12
+    yield _line([(x, axis.start), (x, axis.end)], GREY, 0.8)
+    for value in axis.ticks:
+        yield _line([(x - 4, axis(value)), (x, axis(value))], GREY, 0.8)
+        yield _text(x - 7, axis(value) + 4, short(value), "end", GREY)
+
+
+def _across(axis: Axis, name: str) -> Iterator[str]:
+    """An axis of resources below its panel."""
+    y = TOP + HEIGHT + 12
+    yield _line([(axis.start, y), (axis.end, y)], GREY, 0.8)
+    for value in axis.ticks:
+        yield _line([(axis(value), y), (axis(value), y + 4)], GREY, 0.8)
+        yield _text(axis(value), y + 16, short(value), "middle", GREY)
+    yield _text((axis.start + axis.end) / 2, y + 34, name, "middle", INK)
+
+
+def _line(places: Sequence[tuple[float, float]], colour: str, width: float, dashes: str = "") -> str:
+    listed = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
+    return f'<polyline points="{listed}" fill="none" stroke="{colour}" stroke-width="{width:g}"{dashed}/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", colour: str = INK, size: int = 11) -> str:
+    plain = escape(printable(text))
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="{size}" fill="{colour}">{plain}</text>'
+
+
+def short(value: float) -> str:
+    """Three digits: 0.25, 64, 1.95k, 25M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= 0.9995 * size:
+            return f"{float(f'{value / size:.3g}'):g}{letter}"
+    return f"{float(f'{value:.3g}'):g}"

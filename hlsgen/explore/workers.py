@@ -1,0 +1,92 @@
+"""Who does the work: this process, processes of ours, an executor that was given, or a cluster of dask.distributed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, TypeVar
+
+from hlsgen.diagnostics import fail
+from hlsgen.explore.work import begin
+
+T = TypeVar("T")
+#: Seconds that a cluster may take to answer.
+PATIENCE = 30
+#: Exceptions, by name, of work that nobody can do any more: those of concurrent.futures and dask.distributed.
+_LOST = ("BrokenProcessPool", "BrokenThreadPool", "CancelledError", "KilledWorker", "FutureCancelledError")
+
+
+def processors() -> int:
+    """Those that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def results(
+    executor: Executor | None, function: Callable[..., T], calls: Sequence[tuple[object, ...]]
+) -> Iterator[tuple[int, T]]:
+    """The number and the result of each call, as they come. executor None: here, one after the other. Raises HG075."""
+    if executor is None:
+        for n, arguments in enumerate(calls):
+            yield n, function(*arguments)
+        return
+    futures = {}
+    try:
+        try:
+            futures = {executor.submit(function, *arguments): n for n, arguments in enumerate(calls)}
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except Exception as error:
+            if type(error).__name__ not in _LOST:
+                raise
+            text = "the process that did the work has ended: killed, or out of memory."
+            hint = "With fewer --jobs each has more memory. What was found is kept with -o: the next run does the rest."
+            raise fail("HG075", "worker", text, hint) from None
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+@contextmanager
+def processes(count: int, data: bytes) -> Iterator[Executor]:
+    """So many processes, which have the model. They end with this one; with an exception at once, whatever they do."""
+    before = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), begin, (data,))
+    done = False
+    try:
+        yield pool
+        done = True
+    finally:
+        if not done:
+            children = set(multiprocessing.active_children()) - before
+            pool.shutdown(wait=False, cancel_futures=True)
+            for child in children:
+                child.terminate()
+            for child in children:
+                child.join(5)
+                child.kill()
+        pool.shutdown()
+
+
+@contextmanager
+def cluster(address: str) -> Iterator[Executor]:
+    """The workers of a scheduler of dask.distributed. Raises HG052 if that is not installed, HG075 if it does not answer."""
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        hint = "pip install 'hlsgen[cluster]'."
+        raise fail("HG052", "--cluster", "needs dask.distributed, which is not installed.", hint) from None
+    try:
+        client = distributed.Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        text = f"{address}: {' '.join(str(error).split()) or type(error).__name__}."
+        hint = "Start `dask scheduler` and `dask worker`, and give tcp://HOST:PORT."
+        raise fail("HG075", "--cluster", text, hint) from None
+    with client, warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sending large graph")  # every piece of work has the model with it
+        yield client.get_executor(pure=False)
