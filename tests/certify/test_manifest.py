@@ -30,7 +30,8 @@ from hlsgen.rescale import KINDS
 #: Statements that nothing but the compiler gives; docs/certificate.md names them.
 NOT_PROVEN = re.compile(
     r"files\.(report\.md|folding\.yaml|(tb|host)/.*)|host\.left\.(head|tail).*|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical"
-    r"|options\.(target|prefer|folding.*|realize.*|lanes|target_cycles|max_\w+|add|input|name|top|loadable|reset_active_low)"
+    r"|options\.(target|prefer|folding.*|realize.*|lanes|target_cycles|max_\w+|add|input|name|top|loadable|reset_active_low"
+    r"|bus_width|tkeep|control|clock_name|reset_name)"
 )
 
 
@@ -63,6 +64,12 @@ def lie(value: Any) -> Any:
 
 BUILDS: dict[str, Case] = {
     **{name: CASES[name] for name in ("network", "binary", "argmax", "float", "keys", "sum", "every input", "integer")},
+    "bus": Case(
+        "floor_ceil",
+        hlsgen.Options(
+            bus_width="32", tkeep=True, control=True, clock_name="aclk", reset_name="aresetn", reset_active_low=True
+        ),
+    ),
     "loadable": Case("floor_ceil", hlsgen.Options(loadable=True, target_cycles=20, weights="lutram")),
 }
 
@@ -130,7 +137,9 @@ def test_entries_too_many_or_missing(built: dict[str, Path], place: str, tmp_pat
     [
         ("top", "other"), ("reset_active_low", True), ("reset_active_low", 0), ("loadable", True), ("name", "other"),
         ("name", None), ("input", "float32"), ("input", 3), ("add", "other"), ("weights", "bram"), ("weights", "x"),
-        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None),
+        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None), ("bus_width", "64"), ("bus_width", "7"),
+        ("bus_width", "auto"), ("bus_width", []), ("tkeep", True), ("control", True), ("clock_name", "aclk"), ("clock_name", None),
+        ("reset_name", "aresetn"), ("reset_name", ""),
     ],
 )  # fmt: skip
 def test_options(built: dict[str, Path], option: str, value: object, tmp_path: Path) -> None:
@@ -169,6 +178,7 @@ def test_the_list_of_files(built: dict[str, Path], change: Callable[[Any], objec
 def test_every_option_and_realization_is_known() -> None:
     """A new one has to be held, or named as not proven."""
     known = {"input", "add", "reset_active_low", "loadable", "top", "name", "weights", "target", "prefer", "folding"}
+    known |= {"bus_width", "tkeep", "control", "clock_name", "reset_name"}
     known |= {"realize", "lanes", "target_cycles", "max_lut", "max_dsp", "max_bram"}
     assert {field.name for field in fields(hlsgen.Options)} == known
     assert set(REALIZATIONS) == set(KINDS)

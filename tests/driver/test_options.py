@@ -29,6 +29,11 @@ WRITTEN: dict[str, tuple[list[str], Any]] = {
     "target_cycles": (["--target-cycles", "77"], 77),
     "folding": (["--folding", "FILE"], FOLDING),
     "reset_active_low": (["--reset", "low"], True),
+    "clock_name": (["--clock-name", "aclk"], "aclk"),
+    "reset_name": (["--reset-name", "aresetn"], "aresetn"),
+    "bus_width": (["--bus-width", "64"], "64"),
+    "tkeep": (["--tkeep"], True),
+    "control": (["--control"], True),
     "top": (["--top", "core"], "core"),
     "prefer": (["--prefer", "dsp"], "dsp"),
     "realize": (["--realize", "rank", "--realize", "a=b=table"], {"": "rank", "a=b": "table"}),
@@ -46,6 +51,9 @@ ILLEGAL: dict[str, Any] = {
     "lanes": 10000,
     "target_cycles": 0,
     "folding": {"fc": {"pe": 2}},
+    "clock_name": "always",
+    "reset_name": "a b",
+    "bus_width": "24",
     "top": "module",
     "prefer": "bram",
     "realize": {"fc": "magic"},
@@ -103,7 +111,7 @@ def test_a_build_is_opened_with_its_options(tmp_path: Path) -> None:
     options = Options(
         input="fixed:8,4", folding={"fc0": {"pe": 1, "simd": 2}}, reset_active_low=True, top="core", name="title",
         prefer="dsp", realize={"": "compare"}, add="fixed-point", weights="lutram", max_lut=90000, max_dsp=50, max_bram=9,
-        loadable=True,
+        loadable=True, clock_name="aclk", reset_name="aresetn", bus_width="auto", tkeep=True, control=True,
     )  # fmt: skip
     path = save(mlp().model(), tmp_path / "m.onnx")
     build = hlsgen.build(path, tmp_path / "out", options)

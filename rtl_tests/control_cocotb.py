@@ -1,0 +1,107 @@
+"""Checks of hg_control, run by cocotb; the environment variable AXI_JOB names a JSON file."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from axi_bus import LIMIT, OKAY, READY, SLVERR, Lite, drive, reset, reset_with_offers
+from cocotb.clock import Clock
+from cocotb.triggers import RisingEdge
+
+JOB: dict[str, Any] = json.loads(Path(os.environ["AXI_JOB"]).read_text())
+QUIET = {f"{side}_{name}": 0 for side in ("in", "out") for name in ("valid", "ready", "last")}
+
+
+class Watched:
+    """Both ports: random words; counts frames, and frames with a wrong tlast."""
+
+    def __init__(self, dut: Any, rng: random.Random) -> None:
+        self.dut, self.rng = dut, rng
+        self.word = self.frames = self.errors = 0
+        self.bad = False
+
+    async def run(self, cycles: int) -> None:
+        rng = self.rng
+        for _ in range(cycles):
+            row = {name: rng.getrandbits(1) for name in QUIET}
+            end = self.word == JOB["words"] - 1
+            if rng.random() < 0.9:
+                row["in_last"] = int(end)
+            drive(self.dut, row)
+            await RisingEdge(self.dut.clk)
+            if row["in_valid"] and row["in_ready"]:
+                self.bad |= row["in_last"] != end
+                self.errors += end and self.bad
+                self.bad = self.bad and not end
+                self.word = 0 if end else self.word + 1
+            self.frames += row["out_valid"] and row["out_ready"] and row["out_last"]
+        drive(self.dut, QUIET)
+        await RisingEdge(self.dut.clk)
+        await RisingEdge(self.dut.clk)
+
+
+async def counters(lite: Lite) -> list[int]:
+    found = [await lite.read(address) for address in (12, 16)]
+    assert all(response == OKAY for _, response in found)
+    return [data for data, _ in found]
+
+
+@cocotb.test(**LIMIT)
+async def counts(dut: Any) -> None:
+    """Frames and errors; nothing while CONTROL is 1; a reset in mid-frame begins a frame."""
+    Clock(dut.clk, 10, unit="ns").start()
+    drive(dut, QUIET)
+    for seed, pause in enumerate((0.0, 0.5)):
+        rng = random.Random(seed)
+        lite = Lite(dut, rng, pause)
+        lite.quiet()
+        await reset(dut)
+        assert await counters(lite) == [0, 0]
+        watched = Watched(dut, rng)
+        for _ in range(6):
+            await watched.run(rng.randrange(100))
+            assert await counters(lite) == [watched.frames, watched.errors]
+        assert watched.frames
+        assert watched.errors
+        assert await lite.write(0, rng.getrandbits(32) | 1) == OKAY
+        assert await lite.read(0) == (1, OKAY)
+        watched.frames = watched.errors = 0
+        assert await counters(lite) == [0, 0]
+        await watched.run(50)
+        assert await counters(lite) == [0, 0]
+        assert await lite.write(0, 0) == OKAY
+        watched.frames = watched.errors = 0
+        await watched.run(80)
+        assert await counters(lite) == [watched.frames, watched.errors]
+
+
+@cocotb.test(**LIMIT)
+async def what_can_only_be_read(dut: Any) -> None:
+    Clock(dut.clk, 10, unit="ns").start()
+    drive(dut, QUIET)
+    lite = Lite(dut, random.Random(3), 0.2)
+    lite.quiet()
+    await reset(dut)
+    for address in (4, 8, 12, 16, 20, 28):
+        assert await lite.write(address, 1) == SLVERR
+    assert await lite.read(4) == (JOB["version"], OKAY)
+    assert await lite.read(8) == (JOB["model"], OKAY)
+    assert await lite.read(20) == (0, SLVERR)
+    assert await lite.read(0) == (0, OKAY)
+
+
+@cocotb.test(**LIMIT)
+async def offered_in_reset(dut: Any) -> None:
+    """An access that is offered in a reset waits."""
+    Clock(dut.clk, 10, unit="ns").start()
+    drive(dut, QUIET)
+    lite = Lite(dut, random.Random(4), 0.0)
+    lite.quiet()
+    await reset(dut)
+    found = await reset_with_offers(dut, READY, 2, lite.write(0, 1), lite.read(4))
+    assert found == [OKAY, (JOB["version"], OKAY)]
