@@ -123,13 +123,14 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     text = NotProven("options", lambda value: isinstance(value, str))
     count, table = NotProven("wishes", _maybe_count), NotProven("wishes", lambda value: isinstance(value, dict))
     wish = NotProven("wishes", lambda value: isinstance(value, str))
+    name = NotProven("wishes", lambda value: value is None or isinstance(value, str))
     return {
         "input": NotProven("options", lambda value: value is None or isinstance(value, str)),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "reset_active_low": switch, "loadable": switch, "top": text, "name": text,
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),
         "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
-        "max_lut": count, "max_dsp": count, "max_bram": count,
+        "device": name, "max_lut": count, "max_dsp": count, "max_bram": count,
     }  # fmt: skip
 
 

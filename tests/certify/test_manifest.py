@@ -130,7 +130,7 @@ def test_entries_too_many_or_missing(built: dict[str, Path], place: str, tmp_pat
     [
         ("top", "other"), ("reset_active_low", True), ("reset_active_low", 0), ("loadable", True), ("name", "other"),
         ("name", None), ("input", "float32"), ("input", 3), ("add", "other"), ("weights", "bram"), ("weights", "x"),
-        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None),
+        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None), ("device", 3),
     ],
 )  # fmt: skip
 def test_options(built: dict[str, Path], option: str, value: object, tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_the_list_of_files(built: dict[str, Path], change: Callable[[Any], objec
 def test_every_option_and_realization_is_known() -> None:
     """A new one has to be held, or named as not proven."""
     known = {"input", "add", "reset_active_low", "loadable", "top", "name", "weights", "target", "prefer", "folding"}
-    known |= {"realize", "lanes", "target_cycles", "max_lut", "max_dsp", "max_bram"}
+    known |= {"realize", "lanes", "target_cycles", "device", "max_lut", "max_dsp", "max_bram"}
     assert {field.name for field in fields(hlsgen.Options)} == known
     assert set(REALIZATIONS) == set(KINDS)
 
