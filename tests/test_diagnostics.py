@@ -293,7 +293,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "folding of more than there is": ("HG041", "fc0", lambda: mlp().model(), {"folding": {"fc0": {"pe": 999, "simd": 1}}}),
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "input of a layer": ("HG061", "x: fc multiplies", lambda: Net().linear().model()),
-    "budget that cannot be met": ("HG090", "--max-lut", lambda: mlp().model(), {"max_lut": 1}),
+    "budget that cannot be met": ("HG070", "--max-lut", lambda: mlp().model(), {"max_lut": 1}),
+    "unknown device": ("HG040", "--device", lambda: mlp().model(), {"device": "ecp6"}),
+    "multipliers that are not taken": ("HG090", "--max-dsp", lambda: mlp().model(), {"max_dsp": 4}),
 }  # fmt: skip
 
 

@@ -146,6 +146,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     text = NotProven("options", lambda value: isinstance(value, str))
     count, table = NotProven("wishes", _maybe_count), NotProven("wishes", lambda value: isinstance(value, dict))
     wish = NotProven("wishes", lambda value: isinstance(value, str))
+    name = NotProven("wishes", lambda value: value is None or isinstance(value, str))
     return {
         "input": NotProven("options", _maybe_text),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
@@ -153,7 +154,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),
         "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
-        "max_lut": count, "max_dsp": count, "max_bram": count,
+        "device": name, "max_lut": count, "max_dsp": count, "max_bram": count,
     }  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from hlsgen.cli.array_files import read_one_array
+from hlsgen.devices import CLOCK_MHZ, devices
 from hlsgen.diagnostics import Collector, fail
 from hlsgen.driver.calibration import input_type_of
 from hlsgen.driver.declaration import Declared, check_values, declared, option
@@ -38,7 +39,12 @@ class Rate:
     fps: float | None = option(
         None, "--fps", "Frames a second at --clock-mhz, instead of --target-cycles.", check=_positive
     )
-    clock_mhz: float = option(200.0, "--clock-mhz", "Clock for --fps and for rates that are printed.", check=_positive)
+    clock_mhz: float | None = option(
+        None,
+        "--clock-mhz",
+        "Clock for --fps and for rates that are printed. Default: what designs reach on --device; without one, 200.",
+        check=_positive,
+    )
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ class BuildFlags:
 
     @property
     def clock_mhz(self) -> float:
-        return float(self.values["clock_mhz"])
+        written, named = self.values["clock_mhz"], devices().get(self.values["device"] or "")
+        return float(written if written is not None else named.clock_mhz if named else CLOCK_MHZ)
 
     def options(self) -> Options:
         """What a build is told. Raises HG040 and HG041, every problem that is there without a model."""
@@ -77,9 +84,9 @@ class BuildFlags:
         if rate.fps is not None and found["target_cycles"] is not None:
             problems.error("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")
         elif rate.fps is not None and not problems.errors:
-            found["target_cycles"] = cycles = int(rate.clock_mhz * 1e6 / rate.fps)
+            found["target_cycles"] = cycles = int(self.clock_mhz * 1e6 / rate.fps)
             if cycles < 1:
-                few = f"{rate.fps:g} frames a second at {rate.clock_mhz:g} MHz is less than a cycle a frame."
+                few = f"{rate.fps:g} frames a second at {self.clock_mhz:g} MHz is less than a cycle a frame."
                 problems.error("HG040", "--fps", few)
         if (sample := self.values["calibrate"]) is not None:
             with problems.catching():

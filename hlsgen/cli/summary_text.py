@@ -40,6 +40,11 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
         f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )
+    device = summary["device"]
+    if device is not None:
+        guess = device["estimate"]
+        parts = (f"{guess[k]} of {device[k]['count']} {device[k]['kind']}" for k in ("lut", "dsp", "bram"))
+        out.print(f"estimate for {device['device']}: about {', '.join(parts)}; clock {device['clock']}")
     out.print(
         f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "

@@ -15,6 +15,7 @@ from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
+from hlsgen.driver.fit import too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_input
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
@@ -101,6 +102,9 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
             f"{options.target_cycles} cycles cannot be met; taken: {timing.interval}, "
             f"what {slowest.layer or slowest.name} needs.",
         )
+    cost = planning.network_cost(network.nodes, network.choices, targets)
+    problems.items += _judged(options, cost)
+    problems.finish()
     data = self_contained(path)
     top = options.top or default_top(path.stem, options.target)
     options = replace(options, name=_title(options.name or path.stem), top=top)
@@ -119,14 +123,6 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         model=about,
     )
     emitted = {name: backend.emit(network, timing, request) for name, backend in backends.items()}
-    if targets.budget.given:
-        cost = planning.network_cost(network.nodes, network.choices, targets)
-        if targets.budget.excess(cost) > 1:
-            problems.warn(
-                "HG090",
-                "--max-lut, --max-dsp, --max-bram",
-                f"the smallest network found takes about {cost.lut:.0f} LUT, {cost.dsp} DSP, {cost.bram} BRAM.",
-            )
     others = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
     files = project_files.emit(
         network, timing, _together(emitted), options.name or top, asdict(options), about, tool_version(),
@@ -135,6 +131,17 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     designs = {name: part.design for name, part in emitted.items()}
     notes = tuple(part.note for part in emitted.values() if part.note)
     return Build(options, model, network, timing, files, problems.warnings, designs, notes)
+
+
+def _judged(options: Options, cost: Cost) -> list[Diagnostic]:
+    """What is to be said of the size of a network: HG070 if it does not fit, HG090."""
+    device, search = options.chosen_device, options.searches
+    what = "the smallest network found" if search else "the network that was asked for"
+    found = too_large(cost, options.asked_budget, device, searched_for=search, smallest=what)
+    if options.max_dsp and options.prefer != "dsp" and not cost.dsp:
+        text = "no multiplier blocks are taken, whatever the budget: multiplications take LUT."
+        found.append(Diagnostic("HG090", "--max-dsp", text, "--prefer dsp takes them.", "warning"))
+    return found
 
 
 def targets_of(options: Options) -> Targets:

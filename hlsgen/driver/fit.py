@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.devices import Device
+from hlsgen.diagnostics import Diagnostic
 
+#: What is said of a network that is too large.
+_HINT = "Choose a larger device or budget, a lower rate, or --weights and --prefer otherwise."
 #: Bits of a block memory of the estimate.
 _BLOCK_BITS = 18 * 1024
 #: Part of a device that the search for the fastest network fills: fuller ones are hard to route, and estimates are rough.
@@ -18,8 +21,62 @@ def in_kinds(cost: Cost, device: Device) -> dict[str, int]:
     return {"lut": round(cost.lut * family.lut_per_lut6), "dsp": cost.dsp, "bram": blocks}
 
 
-def budget_of(device: Device, share: float = SHARE) -> Budget:
-    """What of a device a network may take, in the kinds of a cost."""
+def budget_of(device: Device, share: float) -> Budget:
+    """That share of a device, in the kinds of a cost."""
+    return _in_cost(Budget(int(device.lut * share), int(device.dsp * share), int(device.bram * share)), device)
+
+
+def searched(asked: Budget, device: Device | None) -> Budget:
+    """What the fastest network may take: what is asked for, in a device's kinds if one is named, and SHARE of it."""
+    if device is None:
+        return asked
+    mine, all_ = _in_cost(asked, device), budget_of(device, SHARE)
+    parts = zip((mine.lut, mine.dsp, mine.bram), (all_.lut, all_.dsp, all_.bram), strict=True)
+    lut, dsp, bram = (min(number for number in pair if number is not None) for pair in parts)
+    return Budget(lut, dsp, bram)
+
+
+def too_large(
+    cost: Cost, asked: Budget, device: Device | None, *, searched_for: bool, smallest: str
+) -> list[Diagnostic]:
+    """HG070 if the network is more than was asked for, or than a device has; of one that was searched for, than SHARE of it.
+
+    A warning HG090 if one that was not searched for is more than SHARE of its device. `smallest`: what the network is.
+    """
+    counts = {"lut": round(cost.lut), "dsp": cost.dsp, "bram": cost.bram} if device is None else in_kinds(cost, device)
+    names = _names(device)
+    takes = ", ".join(f"{counts[kind]} {names[kind]}" for kind in names)
+    limits = {"lut": asked.lut, "dsp": asked.dsp, "bram": asked.bram}
+    over = [f"{limits[k]} {names[k]}" for k in names if limits[k] is not None and counts[k] > (limits[k] or 0)]
+    found = []
+    if over:
+        text = f"{smallest} takes about {takes}; it may have {', '.join(over)}."
+        found.append(Diagnostic("HG070", "--max-lut, --max-dsp, --max-bram", text, _HINT))
+    if device is not None:
+        there = {"lut": device.lut, "dsp": device.dsp, "bram": device.bram}
+        share = SHARE if searched_for else 1.0
+        over = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * share]
+        full = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * SHARE]
+        most = f"{100 * SHARE:.0f} % of " if searched_for else ""
+        if over:
+            text = f"{smallest} takes about {takes}; {device.name} has {most}{', '.join(over)}."
+            found.append(Diagnostic("HG070", "--device", text, _HINT))
+        elif full:
+            text = f"the network takes about {takes}, of {', '.join(full)}: such a full device is hard to route."
+            found.append(Diagnostic("HG090", "--device", text, "hlsgen synth shows whether it can be.", "warning"))
+    return found
+
+
+def _names(device: Device | None) -> dict[str, str]:
+    """What tables, multiplier blocks and block memories are called."""
+    if device is None:
+        return {"lut": "LUT", "dsp": "DSP", "bram": "BRAM18"}
+    return {"lut": device.family.lut, "dsp": device.family.dsp, "bram": device.family.bram}
+
+
+def _in_cost(budget: Budget, device: Device) -> Budget:
+    """A budget in a device's kinds, in those of a cost."""
     family = device.family
-    blocks = int(device.bram * share) * family.bram_bits // _BLOCK_BITS
-    return Budget(int(device.lut * share / family.lut_per_lut6), int(device.dsp * share), blocks)
+    lut = None if budget.lut is None else int(budget.lut / family.lut_per_lut6)
+    bram = None if budget.bram is None else budget.bram * family.bram_bits // _BLOCK_BITS
+    return Budget(lut, budget.dsp, bram)

@@ -14,9 +14,11 @@ from hlsgen.dataflow.bus import WIDTHS
 from hlsgen.dataflow.folding import check_folding
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import works_of
+from hlsgen.devices import Device, devices
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import BACKENDS, backends_of
 from hlsgen.driver.declaration import Spelling, at_least, check_types, check_values, conforms, declared, one_of, option
+from hlsgen.driver.fit import searched
 from hlsgen.frontend import parse_datatype
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
@@ -57,6 +59,11 @@ def _input_type(text: str) -> Iterator[tuple[str, str]]:
 def _bus_width(text: str) -> Iterator[tuple[str, str]]:
     if text not in ("auto", *map(str, WIDTHS)):
         yield f"{text!r} is no width of a bus.", f"Supported: {', '.join(map(str, WIDTHS))}, auto."
+
+
+def _device(name: str) -> Iterator[tuple[str, str]]:
+    if name not in devices():
+        yield f"{name!r} is not known.", f"Supported: {', '.join(devices())}."
 
 
 def _module_name(name: str) -> Iterator[tuple[str, str]]:
@@ -216,6 +223,13 @@ class Options:
         "--weights",
         "Where weights are held: auto (the synthesis tool chooses), lutram or bram.",
     )
+    device: str | None = option(
+        None,
+        "--device",
+        "FPGA, as `hlsgen devices` lists them: without a target rate the fastest network that fits in 80 % of it; "
+        "whatever does not fit is refused. Estimates and rates are those of the device.",
+        check=_device,
+    )
     max_lut: int | None = option(
         None, "--max-lut", "The fastest network of at most about so many LUT.", check=at_least(0)
     )
@@ -229,9 +243,24 @@ class Options:
         check_types(self)
 
     @property
-    def budget(self) -> Budget:
-        """What the network may cost at most."""
+    def chosen_device(self) -> Device | None:
+        """The device that was named."""
+        return None if self.device is None else devices()[self.device]
+
+    @property
+    def asked_budget(self) -> Budget:
+        """What was asked for, in the kinds of the device if one is named."""
         return Budget(self.max_lut, self.max_dsp, self.max_bram)
+
+    @property
+    def searches(self) -> bool:
+        """Whether the fastest network is wanted that a budget or a device allows."""
+        return self.asked_budget.given or (self.device is not None and self.target_cycles is None and not self.folding)
+
+    @property
+    def budget(self) -> Budget:
+        """What the search for the fastest network may spend, in the kinds of the estimate; nothing given: there is none."""
+        return searched(self.asked_budget, self.chosen_device) if self.searches else Budget()
 
 
 def from_manifest(values: object) -> Options | None:
@@ -263,7 +292,7 @@ def check_options(options: Options) -> None:
             if one.name in backend.without and getattr(options, one.name) != one.default:
                 text = f"target {name} does not have it: {backend.without[one.name]}."
                 problems.error("HG040", one.declaration.flag or one.name, text, "Leave the option out.")
-    if options.budget.given and options.target_cycles is not None:
+    if options.asked_budget.given and options.target_cycles is not None:
         problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
     problems.finish()
 

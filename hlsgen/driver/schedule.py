@@ -70,6 +70,10 @@ def _planned(
         if excess <= 1:
             break
         scale *= excess * 1.05
+    else:
+        slowest = max((work.cycles(1, 1) for work in works.values()), default=1)
+        folding = choose_folding(graph, replace(targets, cycles=slowest), backend.folding_price)
+        builder = _laid(graph, layout, folding, replace(targets, cycles=None), backend, progress)
     return builder, folding
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 from hlsgen.artifacts.layer_table import layer_table
 from hlsgen.artifacts.manifest import host_steps
+from hlsgen.dataflow.folding import DEFAULT_PARALLELISM
+from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import Device
 from hlsgen.driver.compile import Build, network_cost
 from hlsgen.driver.fit import in_kinds
@@ -14,6 +16,7 @@ from hlsgen.driver.fit import in_kinds
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     """Layers, host parts, cycles, rates at a clock, the estimate, and what targets say of these."""
     timing = build.timing
+    device = build.options.chosen_device
     return {
         "layers": layer_table(build.network, timing),
         "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
@@ -24,8 +27,20 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
             "frames_per_second": clock_mhz * 1e6 / timing.interval,
         },
         "estimate": estimate(build),
-        "notes": list(build.notes),
+        "device": None if device is None else {**device.as_dict(), "estimate": device_estimate(build, device)},
+        "notes": [*_taken(build), *build.notes],
     }
+
+
+def _taken(build: Build) -> list[str]:
+    """What was taken where neither device, budget nor rate says how fast the network is to be."""
+    options = build.options
+    if options.searches or options.target_cycles or options.folding or not works_of(build.graph):
+        return []
+    return [
+        f"no device or rate given: taken is about {DEFAULT_PARALLELISM} multiplications a cycle. "
+        "--device, --fps or --target-cycles says what is wanted."
+    ]
 
 
 def estimate(build: Build) -> dict[str, int]:

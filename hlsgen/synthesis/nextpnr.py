@@ -108,7 +108,9 @@ def _segments(path: list[Mapping[str, Any]]) -> tuple[Segment, ...]:
     found: list[Segment] = []
     for step in path:
         routing = step["type"] == "routing"
-        instance, delay = instance_of(str(step["from"]["cell"])), float(step["delay"])
+        cell, delay = str(step["from"]["cell"]), float(step["delay"])
+        # Cells that the placer made stand between those of an instance.
+        instance = found[-1].instance if found and cell.startswith("$") else instance_of(cell)
         if not math.isfinite(delay):
             raise ValueError("a delay that is no number")
         if not found or found[-1].instance != instance:
@@ -121,4 +123,4 @@ def _segments(path: list[Mapping[str, Any]]) -> tuple[Segment, ...]:
 def instance_of(cell: str) -> str:
     """The instance of the core's top level that a cell is in, "" for none: the first part of its path in the core."""
     path = cell.removeprefix("core.")
-    return path.split(".")[0] if "." in path and not path.startswith("$") else ""
+    return path.split(".")[0] if "." in path else ""

@@ -137,7 +137,7 @@ def test_entries_too_many_or_missing(built: dict[str, Path], place: str, tmp_pat
     [
         ("top", "other"), ("reset_active_low", True), ("reset_active_low", 0), ("loadable", True), ("name", "other"),
         ("name", None), ("input", "float32"), ("input", 3), ("add", "other"), ("weights", "bram"), ("weights", "x"),
-        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None), ("bus_width", "64"), ("bus_width", "7"),
+        ("lanes", "2"), ("folding", []), ("max_lut", -1), ("target", None), ("device", 3), ("bus_width", "64"), ("bus_width", "7"),
         ("bus_width", "auto"), ("bus_width", []), ("tkeep", True), ("control", True), ("clock_name", "aclk"), ("clock_name", None),
         ("reset_name", "aresetn"), ("reset_name", ""),
     ],
@@ -179,7 +179,7 @@ def test_every_option_and_realization_is_known() -> None:
     """A new one has to be held, or named as not proven."""
     known = {"input", "add", "reset_active_low", "loadable", "top", "name", "weights", "target", "prefer", "folding"}
     known |= {"bus_width", "tkeep", "control", "clock_name", "reset_name"}
-    known |= {"realize", "lanes", "target_cycles", "max_lut", "max_dsp", "max_bram"}
+    known |= {"realize", "lanes", "target_cycles", "device", "max_lut", "max_dsp", "max_bram"}
     assert {field.name for field in fields(hlsgen.Options)} == known
     assert set(REALIZATIONS) == set(KINDS)
 
