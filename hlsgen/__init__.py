@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from hlsgen.certify import Certified
     from hlsgen.driver.compile import Build
     from hlsgen.driver.options import Options
+    from hlsgen.driver.results import Report
     from hlsgen.driver.schedule import Progress
     from hlsgen.numerics.fixed import Array
     from hlsgen.simulation.verdict import Verdict
@@ -39,12 +40,14 @@ __all__ = [
     "Diagnostic",
     "HlsgenError",
     "Options",
+    "Report",
     "Verdict",
     "build",
     "certify",
     "check",
     "layers",
     "pack",
+    "report",
     "run",
     "synth",
     "unpack",
@@ -55,6 +58,7 @@ _CLASSES = {
     "Build": "hlsgen.driver.compile",
     "Certified": "hlsgen.certify",
     "Options": "hlsgen.driver.options",
+    "Report": "hlsgen.driver.results",
     "Verdict": "hlsgen.simulation.verdict",
 }
 
@@ -269,6 +273,16 @@ def synth(
 
     order = Order(timeout, seed, bitstream, place)
     return synth_directory(Path(directory), device, order, None if output is None else Path(output), progress)
+
+
+def report(directory: str | PathLike[str]) -> Report:
+    """The report of a build directory as HTML, with the results of `verify` and `synth` in its folder results/.
+
+    Of results about other files than those of this build it names the files, and no more. Raises HG050.
+    """
+    from hlsgen.driver.results import report_of
+
+    return report_of(Path(directory))
 
 
 sys.modules[__name__].__class__ = _Face

@@ -33,6 +33,7 @@ COMMANDS = {
     "certify": "Prove from the files alone, without simulation, that a build computes what its model does.",
     "synth": "Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches.",
     "devices": "List the FPGAs that --device knows.",
+    "report": "Write report.html once more, with what `verify` and `synth` have found.",
 }
 _HOW: dict[str, Any] = {
     "pretty_exceptions_enable": False,

@@ -23,7 +23,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 #: Packages of others, and the parts of a manifest.
 OTHERS = {"onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Files of a build and of a user, which no page takes for those of the repository.
-DATA = r"\.(json|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
+DATA = r"\.(json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
 BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
     f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
 }
