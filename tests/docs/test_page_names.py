@@ -78,7 +78,7 @@ def missing(text: str) -> str:
             return "" if name in BUILT or any(f"/{folder}/" in path for path in tracked()) or not folder else "folder"
         return "" if any(path.endswith(f"/{name}") for path in tracked()) else "file"
     if re.fullmatch(r"[\w/]+/", name) and name.islower():
-        known = any(f"/{name}" in path for path in tracked()) or name in ("rtl/", "tb/", "hls/", "digits/")
+        known = any(f"/{name}" in path for path in tracked()) or name in ("rtl/", "tb/", "hls/", "results/", "digits/")
         return "" if known else "folder"
     if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", name):
         if name.split(".")[0] in OTHERS or re.search(DATA + "$", name) or "NAME" in name:
