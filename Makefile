@@ -22,6 +22,8 @@ setup: $(VENV)/.stamp-demo
 setup-test: $(VENV)/.stamp-dev
 	@command -v iverilog >/dev/null || { echo "Icarus Verilog is missing: installing iverilog (apt)"; \
 		$(APT) update -qq && $(APT) install -y -qq iverilog; }
+	@command -v chromium >/dev/null || { echo "Installing chromium (apt): tests look at report.html in it"; \
+		$(APT) update -qq && $(APT) install -y -qq --no-install-recommends chromium; } || true
 	@command -v ccache >/dev/null || { echo "Installing ccache (apt) to speed up Verilator builds"; \
 		$(APT) update -qq && $(APT) install -y -qq ccache; } || true
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from hlsgen.certify import Certified
     from hlsgen.driver.compile import Build
     from hlsgen.driver.options import Options
+    from hlsgen.driver.results import Report
     from hlsgen.driver.schedule import Progress
     from hlsgen.explore.points import Point
     from hlsgen.numerics.fixed import Array
@@ -43,6 +44,7 @@ __all__ = [
     "HlsgenError",
     "Options",
     "Point",
+    "Report",
     "Verdict",
     "build",
     "certify",
@@ -50,6 +52,7 @@ __all__ = [
     "explore",
     "layers",
     "pack",
+    "report",
     "run",
     "synth",
     "unpack",
@@ -61,6 +64,7 @@ _CLASSES = {
     "Certified": "hlsgen.certify",
     "Options": "hlsgen.driver.options",
     "Point": "hlsgen.explore.points",
+    "Report": "hlsgen.driver.results",
     "Verdict": "hlsgen.simulation.verdict",
 }
 
@@ -302,6 +306,16 @@ def explore(
     folder = None if output is None else Path(output)
     order = Order(place_of(device, clock_mhz), points, synth, folder, timeout, jobs, cluster)
     return run(Path(model), options or Options(), order, executor, progress).points
+
+
+def report(directory: str | PathLike[str]) -> Report:
+    """The report of a build directory as HTML, with the results of `verify` and `synth` in its folder results/.
+
+    Of results about other files than those of this build it names the files, and no more. Raises HG050.
+    """
+    from hlsgen.driver.results import report_of
+
+    return report_of(Path(directory))
 
 
 sys.modules[__name__].__class__ = _Face

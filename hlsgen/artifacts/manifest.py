@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.artifacts.layer_table import fifo_table, layer_table
+from hlsgen.artifacts.unit_table import CostOf, estimate, unit_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Port
@@ -29,9 +30,9 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 def manifest(
     network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str,
-    files: dict[str, str],
+    cost: CostOf,
 ) -> dict[str, Any]:  # fmt: skip
-    """The content of manifest.json: values that `json` can write. `files`: SHA-256 of all others, by relative path."""
+    """The content of manifest.json but for `files`: values that `json` can write. `cost`: the estimate of a target."""
     graph = network.graph
     return {
         "hlsgen": version,
@@ -58,7 +59,10 @@ def manifest(
             **_stream(network, -1, options.get("tkeep") is True),
         },
         "cycles": {"latency": timing.latency, "interval": timing.interval},
+        "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
+        "estimate": estimate(network, cost),
         "layers": layer_table(network, timing),
+        "units": unit_table(network, cost),
         "fifos": fifo_table(network, timing),
         **({"weights": emitted.weights} if emitted.weights else {}),
         "host": {
@@ -67,7 +71,6 @@ def manifest(
             "left": left_to_user(graph),
         },
         "warnings": list(graph.notes),
-        "files": files,
     }
 
 

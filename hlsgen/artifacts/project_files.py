@@ -1,4 +1,4 @@
-"""Puts together the files that every target has: manifest.json, report.md, folding.yaml and tb/."""
+"""Puts together the files that every target has: manifest.json, report.html, report.md, folding.yaml and tb/."""
 
 from __future__ import annotations
 
@@ -11,11 +11,16 @@ import yaml
 
 from hlsgen.artifacts.layer_table import layer_table
 from hlsgen.artifacts.manifest import host_steps, manifest
+from hlsgen.artifacts.report_html import page
 from hlsgen.artifacts.report_md import report
+from hlsgen.artifacts.unit_table import CostOf
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.host.emit import host_files
 from hlsgen.testbench.sample_vectors import sample_codes, sample_vectors
+
+#: What says the functions of quantizers: of Verilog, else of C++.
+CERTIFICATES = ("certificate.json", "hls/certificate.json")
 
 
 def emit(
@@ -27,12 +32,16 @@ def emit(
     model: dict[str, str],
     version: str,
     others: Mapping[str, bytes],
+    cost: CostOf,
 ) -> dict[str, bytes]:
-    """Relative path -> content of all files of a build. `others`: those of its targets, and the model."""
+    """Relative path -> content of all files of a build. `others`: those of its targets, and the model. `cost`: the estimate."""
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
+    described = manifest(network, timing, emitted, options, model, version, cost)
+    certificate = next((others[name] for name in CERTIFICATES if name in others), b"{}")
     texts = {
+        "report.html": page(described, json.loads(certificate)),
         "report.md": report(title, layer_table(network, timing), timing, host, emitted.note),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
         **{f"tb/{name}": text for name, text in sample_vectors(network, *samples).items()},
@@ -40,6 +49,6 @@ def emit(
     files = {place: text.encode() for place, text in texts.items()}
     files |= {**host_files(network, name, title, *samples), **others}
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
-    described = manifest(network, timing, emitted, options, model, version, hashes)
+    described["files"] = hashes
     files["manifest.json"] = (json.dumps(described, indent=2) + "\n").encode()
     return dict(sorted(files.items()))

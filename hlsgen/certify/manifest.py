@@ -16,7 +16,7 @@ import numpy as np
 
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
-from hlsgen.certify.manifest_layers import fifos, rows, weight_units
+from hlsgen.certify.manifest_layers import fifos, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Value
@@ -92,7 +92,12 @@ def check(
             **_port(checker, 1, graph.output, checker.layout.orders[-1]),
         },
         "cycles": {key: NotProven("cycles", _count) for key in ("latency", "interval")},
+        "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
+        if _count(interval)
+        else NotProven("cycles", _number_given),
+        "estimate": {key: NotProven("estimates", _size) for key in ("lut", "dsp", "bram18")},
         "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
+        "units": units(checker.network),
         "fifos": fifos(cells),
         **({"weights": loads} if loads else {}),
         "host": {
@@ -109,7 +114,7 @@ def check(
 
 def _other_files(listed: Any, targets: list[str]) -> dict[str, NotProven]:
     """Files that are not certified here, of which a build lists the hashes. Those of C++ are held by its own checker."""
-    found = dict.fromkeys(("report.md", "folding.yaml"), NotProven("other-files", _is_hash))
+    found = dict.fromkeys(("report.html", "report.md", "folding.yaml"), NotProven("other-files", _is_hash))
     for name in listed if isinstance(listed, dict) else ():
         if name.startswith(("tb/", "host/")):
             found[name] = NotProven("other-files", _is_hash)
@@ -132,6 +137,14 @@ def _count(value: Any) -> bool:
 
 def _maybe_text(value: Any) -> bool:
     return value is None or isinstance(value, str)
+
+
+def _size(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _number_given(value: Any) -> bool:
+    return isinstance(value, float)
 
 
 def _maybe_count(value: Any) -> bool:

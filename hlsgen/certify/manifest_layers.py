@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hlsgen.certify.checker import Checker
+from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.json_compare import NotProven, OneOf
 from hlsgen.certify.models.routing import ROUTING
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
@@ -176,6 +177,28 @@ def _kept(cell: Cell, beat: int) -> int:
             return own["FOLDS"] * places * own["LANES"] * own["ACC_W"]
         case _:
             return 0
+
+
+def units(network: Netlist) -> list[dict[str, Any]]:
+    """One row for each instance between the ports, in the order of the top level."""
+    senders = {stream: name for name, streams in network.sends.items() for stream in streams} | {
+        network.first: "s_axis"
+    }
+    count, size = _whole("cycles"), _whole("estimates")
+    text = NotProven("estimates", lambda value: isinstance(value, str))
+    return [
+        {
+            "instance": name, "unit": text, "layer": text,
+            "inputs": [senders[stream] for stream in network.takes[name]],
+            "bits": network.widths[network.sends[name][0]], "lanes": size, "beats": count, "cycles": count,
+            "lut": size, "dsp": size, "bram18": size,
+        }
+        for name in network.cells
+    ]  # fmt: skip
+
+
+def _whole(assumption: str) -> NotProven:
+    return NotProven(assumption, lambda value: type(value) is int and value >= 0)
 
 
 def fifos(cells: Iterable[Cell]) -> list[dict[str, Any]]:

@@ -57,17 +57,18 @@ _ASSUMED = (
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",
                "options.weights", "options.max_lut", "options.max_dsp", "options.max_bram")),
-    Statement("estimates", "What the compiler says of other realizations, and the number of steps where they are not listed, is information.",
-              ("layers[].tried", "layers[].realization")),
+    Statement("estimates", "What the compiler says of other realizations, of kinds and sizes of units, and the number of steps where they are not listed, is information.",
+              ("layers[].tried", "layers[].realization", "estimate", "units[].unit", "units[].layer", "units[].lanes", "units[].lut", "units[].dsp",
+               "units[].bram18")),
     Statement("other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
-              ("report.md", "folding.yaml", "tb/", "files.report.md", "files.folding.yaml", "files.tb/")),
+              ("report.html", "report.md", "folding.yaml", "tb/", "files.report.html", "files.report.md", "files.folding.yaml", "files.tb/")),
 )  # fmt: skip
 #: Of its Verilog, behind those.
 _OF_VERILOG = (
     Statement("library", "Modules of the library compute what their heads say; rtl_tests/ shows that in two simulators."),
     Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says, and find the memories of rtl/ by their names."),
     Statement("cycles", "Handshakes, cycles and depths of FIFOs are what the manifest says; `hlsgen verify` measures them.",
-              ("cycles.latency", "cycles.interval", "layers[].cycles", "fifos[].critical")),
+              ("cycles.latency", "cycles.interval", "layers[].cycles", "fifos[].critical", "units[].beats", "units[].cycles")),
 )  # fmt: skip
 #: Of its C++.
 _OF_CPP = (

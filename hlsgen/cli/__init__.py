@@ -34,6 +34,7 @@ COMMANDS = {
     "synth": "Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches.",
     "explore": "Try many foldings, weight memories, and DSP or not: which networks no other one beats in rate and size.",
     "devices": "List the FPGAs that --device knows.",
+    "report": "Write report.html once more, with what `verify` and `synth` have found.",
 }
 _HOW: dict[str, Any] = {
     "pretty_exceptions_enable": False,

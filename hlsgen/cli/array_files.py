@@ -46,13 +46,13 @@ def write_array(path: Path, array: Array, tensor: str) -> None:
     if path.suffix == ".npz":
         write_arrays(path, {tensor: array})
         return
-    with _whole(path) as stream:
+    with whole(path) as stream:
         np.lib.format.write_array(stream, array)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:
     """A .npz file; names may be any text. Raises HG001."""
-    with _whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+    with whole(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         for name, array in arrays.items():
             with archive.open(f"{name}.npy", "w") as member:
                 np.lib.format.write_array(member, array)
@@ -73,7 +73,7 @@ def write_bytes(path: Path, data: bytes) -> None:
 
 
 @contextmanager
-def _whole(path: Path) -> Iterator[IO[bytes]]:
+def whole(path: Path) -> Iterator[IO[bytes]]:
     """A file that has its name only when all is written; before, and after an error, what was there. Raises HG001.
 
     What is no regular file (a device, a pipe) is written directly.

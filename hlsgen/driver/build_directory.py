@@ -62,7 +62,23 @@ def own_files(directory: Path) -> dict[str, str]:
     problem = _wrong(_parsed(data))
     if problem:
         raise _no_build(directory, f"has a manifest.json that is not of this version of hlsgen: {problem}")
-    return {**_parsed(data)["files"], "manifest.json": hashlib.sha256(data).hexdigest()}
+    return _hashes(data)
+
+
+def listed_files(directory: Path) -> dict[str, str]:
+    """SHA-256 of the files of a build directory by its manifest, that of the manifest included. Raises HG050."""
+    data = read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES)
+    if data is None:
+        raise fail("HG050", str(directory), "has no readable manifest.json.", _HINT)
+    problem = _wrong(_parsed(data))
+    if problem:
+        text = f"has a manifest.json that is not of this version of hlsgen: {problem}."
+        raise fail("HG050", str(directory), text, _HINT)
+    return _hashes(data)
+
+
+def _hashes(manifest: bytes) -> dict[str, str]:
+    return {**_parsed(manifest)["files"], "manifest.json": hashlib.sha256(manifest).hexdigest()}
 
 
 def _no_build(directory: Path, why: str) -> Exception:

@@ -126,7 +126,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     others = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
     files = project_files.emit(
         network, timing, _together(emitted), options.name or top, asdict(options), about, tool_version(),
-        {**others, "model.onnx": data},
+        {**others, "model.onnx": data}, lambda nodes, choices: planning.network_cost(nodes, choices, targets),
     )  # fmt: skip
     designs = {name: part.design for name, part in emitted.items()}
     notes = tuple(part.note for part in emitted.values() if part.note)

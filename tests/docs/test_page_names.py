@@ -23,7 +23,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("example
 #: Packages of others, and the parts of a manifest.
 OTHERS = {"onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Files of a build and of a user, which no page takes for those of the repository.
-DATA = r"\.(json|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
+DATA = r"\.(json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
 BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
     f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
 }
@@ -78,7 +78,7 @@ def missing(text: str) -> str:
             return "" if name in BUILT or any(f"/{folder}/" in path for path in tracked()) or not folder else "folder"
         return "" if any(path.endswith(f"/{name}") for path in tracked()) else "file"
     if re.fullmatch(r"[\w/]+/", name) and name.islower():
-        known = any(f"/{name}" in path for path in tracked()) or name in ("rtl/", "tb/", "hls/", "digits/")
+        known = any(f"/{name}" in path for path in tracked()) or name in ("rtl/", "tb/", "hls/", "results/", "digits/")
         return "" if known else "folder"
     if re.fullmatch(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", name):
         if name.split(".")[0] in OTHERS or re.search(DATA + "$", name) or "NAME" in name:

@@ -32,7 +32,7 @@ needs_tools = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("synth")
-    hlsgen.build(save(mlp().model(), folder / "m.onnx"), folder / "out", Options(target_cycles=16))
+    hlsgen.build(save(mlp().model(), folder / "m.onnx"), folder / "out", Options(target_cycles=16, top="top"))
     return folder / "out"
 
 
@@ -147,7 +147,7 @@ def test_multipliers_are_taken_if_the_build_says_so(built: Path, monkeypatch: py
     tools = Tools(monkeypatch)
     model = built.parent / "m.onnx"
     hlsgen.synth(built, "ecp5-25k")
-    hlsgen.build(model, built.parent / "dsp", Options(target_cycles=16, prefer="dsp"))
+    hlsgen.build(model, built.parent / "dsp", Options(target_cycles=16, top="top", prefer="dsp"))
     hlsgen.synth(built.parent / "dsp", "ecp5-25k")
     lines = ["\n".join(arguments) for program, arguments in tools.calls if program == "yosys"]
     assert ["-nodsp" in text for text in lines] == [True, False]
@@ -155,7 +155,7 @@ def test_multipliers_are_taken_if_the_build_says_so(built: Path, monkeypatch: py
 
 def test_only_what_the_model_gives(built: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     tools = Tools(monkeypatch)
-    hlsgen.build(built.parent / "m.onnx", tmp_path / "out", Options(target_cycles=16))
+    hlsgen.build(built.parent / "m.onnx", tmp_path / "out", Options(target_cycles=16, top="top"))
     top = tmp_path / "out" / "rtl" / "top.v"
     top.write_text(top.read_text() + "\n")
     with pytest.raises(HlsgenError, match="HG051 rtl/top"):
