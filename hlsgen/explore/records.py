@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,17 +83,16 @@ class Records:
             return True
         return False
 
-    def add(self, key: str, about: Mapping[str, Any], result: Mapping[str, Any]) -> None:
-        """Keeps a result, and writes its line. about: what people want to read of it. Raises HG001."""
-        line = json.dumps({"key": key, **about, **result}) + "\n"
-        assert self._keep(line.encode())
-        if self._file is not None:
-            data = line.encode()
-            try:
-                while data:
-                    data = data[os.write(self._file, data) :]
-            except OSError as error:
-                raise fail("HG001", POINTS, f"cannot be written: {error.strerror}.") from None
+    def add(self, results: Iterable[Mapping[str, Any]]) -> None:
+        """Keeps results, each with its key, and writes their lines at once. Raises HG001."""
+        data = "".join(json.dumps(result) + "\n" for result in results).encode()
+        for line in data.splitlines():
+            self._keep(line)
+        try:
+            while data and self._file is not None:
+                data = data[os.write(self._file, data) :]
+        except OSError as error:
+            raise fail("HG001", POINTS, f"cannot be written: {error.strerror}.") from None
 
     def close(self) -> None:
         if self._file is not None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from hlsgen.devices import CLOCK_MHZ, device
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
@@ -24,6 +25,8 @@ from hlsgen.library import tool_version
 
 #: Networks that are tried by default.
 NETWORKS = 24
+#: Most seconds that a tool may take.
+MAX_SECONDS = 7 * 86400
 #: Problems that every network has: what an option asks for, and tools that are not there.
 _HOPELESS = ("HG040", "HG052")
 #: Called with the pieces of work that are done, with all of them, and what they are.
@@ -116,6 +119,8 @@ def _check(base: Options, order: Order) -> None:
         problems.error("HG040", "--jobs", "given together with --cluster.", "The workers of a cluster are what it has.")
     if order.synth and order.place.device is None:
         problems.error("HG040", "--synth", "needs a device.", "Name one with --device.")
+    if not 0 < order.seconds <= MAX_SECONDS:
+        problems.error("HG040", "--timeout", f"{order.seconds:g}.", f"Supported: above 0, to {MAX_SECONDS}.")
     problems.finish()
 
 
@@ -177,23 +182,17 @@ class _Sweep:
             raise HlsgenError(list(outcome.problems))
         new = [replace(problem, severity="warning") for problem in outcome.problems]
         self.warnings += [problem for problem in new if problem not in self.warnings]
-        for point, record in zip(points, outcome.records, strict=bool(outcome.records)):
-            self.records.add(self._key(point), _about(self.source, point, self.order.place), record)
+        if outcome.records:
+            self.records.add(self._line(*both) for both in zip(points, outcome.records, strict=True))
+
+    def _line(self, point: Options, record: Mapping[str, Any]) -> dict[str, Any]:
+        """What is kept of a point; the key comes first."""
+        device = None if self.order.place.device is None else self.order.place.device.name
+        about = {"model": self.source.stem, "sha256": self.source.sha256, "version": tool_version(), "device": device}
+        return {"key": self._key(point), **about, "options": said(point), **record}
 
     def _key(self, point: Options) -> str:
         return key_of(self.source, point, self.order.place)
-
-
-def _about(source: Source, point: Options, place: Place) -> dict[str, object]:
-    """What a line says for those who read it."""
-    device = None if place.device is None else place.device.name
-    return {
-        "model": source.stem,
-        "sha256": source.sha256,
-        "version": tool_version(),
-        "device": device,
-        "options": said(point),
-    }
 
 
 def _points(points: dict[str, Options], place: Place, records: Records) -> list[Point]:

@@ -1,0 +1,291 @@
+"""A sweep: its numbers are those of builds, nothing is done twice, and what was found outlives whatever ends it."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from models import quantizer, save
+from paths import ROOT
+from sweeps import Counting, network, told
+
+import hlsgen
+from hlsgen import HlsgenError, Options
+from hlsgen.devices import device
+from hlsgen.driver.summary import device_estimate, estimate
+from hlsgen.explore import running, work, workers
+from hlsgen.explore.running import place_of
+from hlsgen.synthesis.result import Synthesis
+
+CNN = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
+
+
+@pytest.fixture
+def net(tmp_path: Path) -> Path:
+    return network(tmp_path)
+
+
+def test_numbers_are_those_of_builds(net: Path) -> None:
+    points = hlsgen.explore(net, points=4, jobs=1)
+    assert len(points) == 12
+    for point in points:
+        build = hlsgen.check(net, point.options)
+        wanted = estimate(build)
+        assert (point.interval, point.latency) == (build.timing.interval, build.timing.latency)
+        assert point.counts == {"lut": wanted["lut"], "bram": wanted["bram18"], "dsp": wanted["dsp"]}
+        assert point.frames_per_second == 200e6 / point.interval
+        words = point.flags.split()
+        assert words == [w for k in ("target_cycles", "prefer", "weights") if k in point.as_dict()["options"]
+                         for w in (f"--{k.replace('_', '-')}", str(getattr(point.options, k)))]  # fmt: skip
+
+
+def test_numbers_on_a_device_are_those_of_builds(net: Path) -> None:
+    place = place_of("ice40-up5k", None)
+    for point in hlsgen.explore(net, device="ice40-up5k", points=3, jobs=1):
+        assert point.counts == device_estimate(hlsgen.check(net, point.options), device("ice40-up5k"))
+        assert point.frames_per_second == place.clock_mhz * 1e6 / point.interval
+        assert point.share == max(point.lut / 5280, point.bram / 30, point.dsp / 8)
+    assert place.clock_mhz == device("ice40-up5k").clock_mhz
+    assert place_of("ice40-up5k", 33.0).clock_mhz == 33.0
+
+
+def test_quantizers(tmp_path: Path) -> None:
+    points = hlsgen.explore(save(quantizer().model(), tmp_path / "q.onnx"), jobs=1)
+    assert {point.interval for point in points} == {1, 2, 4}
+
+
+def test_the_same_whoever_does_the_work(net: Path, tmp_path: Path) -> None:
+    """One process, threads, processes: the same points in the same order, and the same picture."""
+    wanted = told(hlsgen.explore(net, points=5, jobs=1, output=tmp_path / "a"))
+    with ThreadPoolExecutor(2) as pool:
+        assert told(hlsgen.explore(net, pool, points=5)) == wanted
+    assert told(hlsgen.explore(net, points=5, jobs=2, output=tmp_path / "b")) == wanted
+    assert (tmp_path / "a" / "front.svg").read_bytes() == (tmp_path / "b" / "front.svg").read_bytes()
+    lines = [sorted((tmp_path / folder / "points.jsonl").read_text().splitlines()) for folder in ("a", "b")]
+    assert lines[0] == lines[1]
+
+
+def test_nothing_is_done_twice(net: Path, tmp_path: Path) -> None:
+    first, again, more, other = Counting(), Counting(), Counting(), Counting()
+    wanted = told(hlsgen.explore(net, first, points=4, output=tmp_path / "out"))
+    assert len(first.calls) == 4
+    assert told(hlsgen.explore(net, again, points=4, output=tmp_path / "out")) == wanted
+    hlsgen.explore(net, more, points=6, output=tmp_path / "out")
+    assert (again.calls, len(more.calls)) == ([], 2)
+    # Another device has other kinds; another option gives another network; another model is another one.
+    hlsgen.explore(net, other, points=4, output=tmp_path / "out", device="xc7a35t")
+    hlsgen.explore(net, other, points=4, output=tmp_path / "out", options=Options(realize={"q1": "compare"}))
+    assert len(other.calls) == 8
+
+
+def test_a_sweep_that_is_cut_off_goes_on(net: Path, tmp_path: Path) -> None:
+    """Ended by an exception, and by a kill in the middle of a line: only the rest is done, and nothing is lost."""
+    wanted = told(hlsgen.explore(net, points=6, jobs=1))
+
+    def interrupt(done: int, total: int, name: str) -> None:
+        if (done, total, name) == (3, 6, "networks"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        hlsgen.explore(net, Counting(), points=6, output=tmp_path / "out", progress=interrupt)
+    file = tmp_path / "out" / "points.jsonl"
+    assert len(file.read_text().splitlines()) == 9
+    assert (tmp_path / "out" / "front.svg").exists()
+    file.write_bytes(file.read_bytes()[:-20])
+    rest = Counting()
+    assert told(hlsgen.explore(net, rest, points=6, output=tmp_path / "out")) == wanted
+    assert len(rest.calls) == 4
+    assert told(hlsgen.explore(net, last := Counting(), points=6, output=tmp_path / "out")) == wanted
+    assert not last.calls
+
+
+def ended(pids: list[int]) -> bool:
+    def alive(pid: int) -> bool:
+        try:
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            return False
+
+    until = time.monotonic() + 30
+    while any(alive(pid) for pid in pids) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(alive(pid) for pid in pids)
+
+
+@pytest.mark.sweep
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_killed_and_interrupted(number: int, tmp_path: Path) -> None:
+    """The command itself with its processes, in mid-sweep: all of them end, and a second run does only the rest."""
+    out, words = tmp_path / "out", ["--points", "8", "-o", str(tmp_path / "out")]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "hlsgen", "explore", CNN, *words, "--jobs", "2"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    file = out / "points.jsonl"
+    until = time.monotonic() + 120
+    while not (file.exists() and file.stat().st_size) and time.monotonic() < until:
+        time.sleep(0.01)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) >= 2
+    # Ctrl-C reaches all processes of a terminal, kill one.
+    os.kill(process.pid, number) if number == signal.SIGKILL else os.killpg(process.pid, number)
+    text, _ = process.communicate(timeout=60)
+    assert ended([int(child) for child in children])
+    found = file.read_bytes().count(b"\n") // 3
+    assert 1 <= found < 8
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        assert f"8 networks, {3 * found} points" in text
+        assert (out / "front.svg").exists()
+    rest = Counting()
+    points = hlsgen.explore(CNN, rest, points=8, output=out)
+    assert (len(points), len(rest.calls)) == (24, 8 - found)
+
+
+@pytest.mark.sweep
+def test_a_worker_that_dies_is_told(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "price", die)
+    with pytest.raises(HlsgenError, match="HG075 worker: the process that did the work has ended"):
+        hlsgen.explore(net, points=2, jobs=2)
+
+
+def die(*_: object) -> None:
+    os._exit(3)
+
+
+def test_processes_end_at_once() -> None:
+    with suppress(KeyboardInterrupt), workers.processes(1, b"") as pool:
+        future = pool.submit(time.sleep, 100)
+        while not future.running():
+            time.sleep(0.01)
+        children = [child.pid for child in multiprocessing.active_children()]
+        raise KeyboardInterrupt
+    assert children
+    assert not {child.pid for child in multiprocessing.active_children()} & set(children)
+
+
+def test_a_worker_of_another_version(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(work, "tool_version", lambda: "0.0.1")
+    with pytest.raises(HlsgenError, match=r"HG075 worker: a worker has hlsgen 0\.0\.1"):
+        hlsgen.explore(net, points=1, jobs=1)
+
+
+def test_networks_that_cannot_be_made(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that cannot is a warning; if none can, its problems are those of the model."""
+    plan = work.plan
+
+    def refused(graph: Any, targets: Any, backend: Any) -> Any:
+        if targets.prefer == "dsp" or refused.all:  # type: ignore[attr-defined]
+            raise hlsgen.diagnostics.fail("HG035", "fc1", "no.")
+        return plan(graph, targets, backend)
+
+    monkeypatch.setattr(work, "plan", refused)
+    refused.all = False  # type: ignore[attr-defined]
+    points = hlsgen.explore(net, points=4, jobs=1)
+    assert {point.options.prefer for point in points} == {"lut"}
+    refused.all = True  # type: ignore[attr-defined]
+    with pytest.raises(HlsgenError, match="HG035 fc1: no") as caught:
+        hlsgen.explore(net, points=4, jobs=1)
+    assert [d.severity for d in caught.value.diagnostics] == ["error"]
+
+
+@pytest.mark.parametrize(
+    "arguments, text",
+    [
+        ({"options": Options(target_cycles=3)}, "HG040 --target-cycles"),
+        ({"options": Options(weights="bram", max_lut=3)}, "HG040 --weights.*\n.*HG040 --max-lut"),
+        ({"points": 0}, "HG040 --points: 0"),
+        ({"jobs": 0}, "HG040 --jobs: 0"),
+        ({"jobs": 1, "cluster": "tcp://x:1"}, "HG040 --jobs: given together with --cluster"),
+        ({"synth": True}, "HG040 --synth: needs a device"),
+        ({"device": "xc7a36t"}, "HG040 --device: 'xc7a36t' is not known"),
+        ({"clock_mhz": 0.0}, "HG040 --clock-mhz: 0.0"),
+        ({"clock_mhz": float("nan")}, "HG040 --clock-mhz: nan"),
+        ({"timeout": 0.0, "synth": True, "device": "xc7a35t"}, "HG040 --timeout: 0"),
+        ({"options": Options(folding={"fc0": {"pe": 99, "simd": 1}})}, "HG041 fc0"),
+    ],
+)
+def test_wrong_options(arguments: dict[str, Any], text: str, net: Path, tmp_path: Path) -> None:
+    with pytest.raises(HlsgenError, match=text):
+        hlsgen.explore(net, output=tmp_path / "out", **arguments)
+    assert not (tmp_path / "out").exists()
+
+
+# --------------------------------------------------------------------------- synthesis of the front
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[tuple[Options, float]]]:
+    """Tools that say at once that everything takes ten of everything, at a clock of 50 MHz."""
+    asked: list[tuple[Options, float]] = []
+
+    def synthesize(build: hlsgen.Build, files: Any, target: Any, order: Any, progress: Any) -> Any:
+        assert files is build.files
+        asked.append((build.options, order.seconds))
+        found = Synthesis(
+            target, 10, 10, 10, 10, {}, build.timing.interval, True, 50.0, (), 1.0, {"yosys": "1"}, {}, {}
+        )  # fmt: skip
+        return found, {}
+
+    monkeypatch.setattr(work, "synthesize", synthesize)
+    return iter([asked])
+
+
+def test_the_front_is_synthesized_once(net: Path, tools: Iterator[Any], tmp_path: Path) -> None:
+    asked, out = next(tools), tmp_path / "out"
+    how: dict[str, Any] = {"points": 4, "jobs": 1, "device": "xc7a35t", "output": out}
+    estimated = hlsgen.explore(net, **how)
+    points = hlsgen.explore(net, **how, synth=True, timeout=7.0)
+    front = [point for point in points if point.front]
+    assert [replace(point, measured=None) for point in points] == estimated
+    assert len(asked) == len(front) > 1
+    assert {seconds for _, seconds in asked} == {7.0}
+    assert [(o.target_cycles, o.prefer, o.weights) for o, _ in asked] == [
+        (p.options.target_cycles, p.options.prefer, p.options.weights) for p in front
+    ]
+    for point in points:
+        assert (point.measured is not None) == point.front
+        assert point.measured is None or (point.measured["lut"], point.measured["fmax_mhz"]) == (10, 50.0)
+    again = hlsgen.explore(net, **how, synth=True)
+    assert told(again) == told(points)
+    assert len(asked) == len(front)
+    assert len(
+        [line for line in (out / "points.jsonl").read_text().splitlines() if "synthesis" in json.loads(line)]
+    ) == len(front)
+
+
+def test_tools_that_fail(net: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of one point it is a warning; tools that are not there end it."""
+
+    def synthesize(*_: object) -> None:
+        raise hlsgen.diagnostics.fail(code, "yosys", "no.")
+
+    monkeypatch.setattr(work, "synthesize", synthesize)
+    code = "HG053"
+    points = hlsgen.explore(net, points=2, jobs=1, device="xc7a35t", synth=True)
+    assert points
+    assert not any(point.measured for point in points)
+    code = "HG052"
+    with pytest.raises(HlsgenError, match="HG052 yosys: no"):
+        hlsgen.explore(net, points=2, jobs=1, device="xc7a35t", synth=True)
+
+
+@pytest.mark.slow
+@pytest.mark.sim
+def test_real_tools(net: Path) -> None:
+    points = hlsgen.explore(net, points=2, jobs=2, device="xc7a35t", synth=True)
+    measured = [point.measured for point in points if point.measured is not None]
+    assert len(measured) == sum(point.front for point in points) > 0
+    assert all(found["lut"] > 0 and not found["placed"] for found in measured)

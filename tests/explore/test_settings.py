@@ -1,0 +1,98 @@
+"""Which networks are tried: no two of the same folding, from the fastest to the slowest, and no more than was said."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from models import mlp, quantizer, save
+from paths import ROOT
+from sweeps import network
+
+from hlsgen import HlsgenError, Options
+from hlsgen.dataflow.folding import choose_folding
+from hlsgen.dataflow.workload import works_of
+from hlsgen.devices import device
+from hlsgen.driver.backends import BACKENDS
+from hlsgen.driver.compile import targets_of
+from hlsgen.explore.points import Place
+from hlsgen.explore.settings import settings, split
+from hlsgen.explore.work import graph_of, source_of
+from hlsgen.ir import Graph
+
+
+def graph(path: Path, **options: object) -> Graph:
+    return graph_of(source_of(path, path.read_bytes()), Options(**options))[0]  # type: ignore[arg-type]
+
+
+DIGITS = ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx"
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 24, 1000])
+def test_foldings_differ_and_reach_from_the_fastest_to_the_slowest(most: int) -> None:
+    net = graph(DIGITS)
+    found = settings(net, Options(), Place(), most)
+    assert 1 <= len(found) <= most
+    price = BACKENDS["verilog"].folding_price
+    for prefer in ("lut", "dsp"):
+        mine = [one for one in found if one.prefer == prefer]
+        foldings = [tuple(sorted(choose_folding(net, targets_of(one), price).items())) for one in mine]
+        assert len(set(foldings)) == len(foldings)
+        cycles = [one.target_cycles for one in mine]
+        assert cycles == sorted(set(cycles), key=lambda n: n or 0)
+        # The slowest layer takes just these cycles: another target of the same folding would be the same network.
+        for one, folding in zip(mine, foldings, strict=True):
+            assert one.target_cycles == max(works_of(net)[name].cycles(*pair) for name, pair in folding)
+        if most >= 24:
+            # One product a cycle in every layer: a 3 x 3 convolution of 8 x 8 pixels and 8 channels takes 4608.
+            assert (cycles[0], cycles[-1]) == (8, 4608)
+    if most == 24:
+        assert len(found) == 24
+
+
+def test_powers_of_two_are_there_if_nothing_bounds_them() -> None:
+    net = graph(DIGITS)
+    price = BACKENDS["verilog"].folding_price
+    found = [choose_folding(net, targets_of(one), price) for one in settings(net, Options(), Place(), 1000)]
+    for n in range(14):
+        assert choose_folding(net, targets_of(Options(target_cycles=1 << n)), price) in found
+
+
+def test_spread_is_even() -> None:
+    cycles = [one.target_cycles or 0 for one in settings(graph(DIGITS), Options(), Place(), 24) if one.prefer == "lut"]
+    assert max(b / a for a, b in pairwise(cycles)) < 2.5
+
+
+def test_a_device_without_multipliers_and_one_that_is_small() -> None:
+    net = graph(DIGITS)
+    found = settings(net, Options(), Place(device("ice40-up5k")), 24)
+    assert min(one.target_cycles or 0 for one in found) > 8
+    assert {one.prefer for one in settings(net, Options(), Place(device("ice40-hx8k")), 8)} == {"lut"}
+
+
+def test_layers_of_given_folding_keep_it(tmp_path: Path) -> None:
+    net = graph(network(tmp_path))
+    base = Options(folding={"fc0": {"pe": 2, "simd": 3}})
+    found = settings(net, base, Place(), 50)
+    assert all(one.folding == base.folding for one in found)
+    assert min(one.target_cycles or 0 for one in found) == 8 // 2 * 12 // 3
+
+
+def test_quantizers_have_lanes(tmp_path: Path) -> None:
+    net = graph(save(quantizer().model(), tmp_path / "q.onnx"))
+    assert [(one.lanes, one.prefer) for one in settings(net, Options(), Place(), 24)] == [
+        (lanes, prefer) for lanes in (4, 2, 1) for prefer in ("lut", "dsp")
+    ]
+    assert [one.lanes for one in settings(net, Options(), Place(), 3)] == [2, 1, 1]
+
+
+def test_memories_are_those_of_all_targets() -> None:
+    assert [one.weights for one in split(Options())] == ["auto", "lutram", "bram"]
+    assert [one.weights for one in split(Options(target="verilog,hls"))] == ["auto"]
+
+
+def test_problems_of_the_model_are_all_named(tmp_path: Path) -> None:
+    path = save(mlp().model(), tmp_path / "m.onnx")
+    with pytest.raises(HlsgenError, match="HG041"):
+        graph(path, folding={"nothing": {"pe": 1, "simd": 1}})
