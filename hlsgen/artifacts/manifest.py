@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.artifacts.layer_table import fifo_table, layer_table
+from hlsgen.artifacts.layer_table import Pricer, fifo_table, layer_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Port
@@ -29,7 +29,7 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 def manifest(
     network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str,
-    files: dict[str, str],
+    files: dict[str, str], price: Pricer,
 ) -> dict[str, Any]:  # fmt: skip
     """The content of manifest.json: values that `json` can write. `files`: SHA-256 of all others, by relative path."""
     graph = network.graph
@@ -58,7 +58,8 @@ def manifest(
             **_stream(network, -1, options.get("tkeep") is True),
         },
         "cycles": {"latency": timing.latency, "interval": timing.interval},
-        "layers": layer_table(network, timing),
+        "estimate": price(network.nodes, network.choices).as_dict(),
+        "layers": layer_table(network, timing, price),
         "fifos": fifo_table(network, timing),
         **({"weights": emitted.weights} if emitted.weights else {}),
         "host": {

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from hlsgen.artifacts.layer_table import layer_table
+from hlsgen.artifacts.layer_table import Pricer, layer_table
 from hlsgen.artifacts.manifest import host_steps, manifest
 from hlsgen.artifacts.report_md import report
 from hlsgen.dataflow.backend import Emitted
@@ -27,19 +27,27 @@ def emit(
     model: dict[str, str],
     version: str,
     others: Mapping[str, bytes],
+    price: Pricer,
 ) -> dict[str, bytes]:
     """Relative path -> content of all files of a build. `others`: those of its targets, and the model."""
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
     texts = {
-        "report.md": report(title, layer_table(network, timing), timing, host, emitted.note),
+        "report.md": report(
+            title,
+            layer_table(network, timing, price),
+            timing,
+            price(network.nodes, network.choices),
+            host,
+            emitted.note,
+        ),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
         **{f"tb/{name}": text for name, text in sample_vectors(network, *samples).items()},
     }
     files = {place: text.encode() for place, text in texts.items()}
     files |= {**host_files(network, name, title, *samples), **others}
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
-    described = manifest(network, timing, emitted, options, model, version, hashes)
+    described = manifest(network, timing, emitted, options, model, version, hashes, price)
     files["manifest.json"] = (json.dumps(described, indent=2) + "\n").encode()
     return dict(sorted(files.items()))

@@ -16,7 +16,7 @@ import numpy as np
 
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
-from hlsgen.certify.manifest_layers import fifos, rows, weight_units
+from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, weight_units
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Value
@@ -92,6 +92,7 @@ def check(
             **_port(checker, 1, graph.output, checker.layout.orders[-1]),
         },
         "cycles": {key: NotProven("cycles", _count) for key in ("latency", "interval")},
+        "estimate": ESTIMATE,
         "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
         "fifos": fifos(cells),
         **({"weights": loads} if loads else {}),

@@ -57,8 +57,8 @@ _ASSUMED = (
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",
                "options.weights", "options.max_lut", "options.max_dsp", "options.max_bram")),
-    Statement("estimates", "What the compiler says of other realizations, and the number of steps where they are not listed, is information.",
-              ("layers[].tried", "layers[].realization")),
+    Statement("estimates", "What the compiler says of sizes and of other realizations, and the number of steps where they are not listed, is information.",
+              ("estimate", "layers[].estimate", "layers[].tried", "layers[].realization")),
     Statement("other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
               ("report.md", "folding.yaml", "tb/", "files.report.md", "files.folding.yaml", "files.tb/")),
 )  # fmt: skip

@@ -41,7 +41,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )
     out.print(
-        f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
+        f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )

@@ -29,7 +29,7 @@ from hlsgen.rescale import KINDS
 
 #: Statements that nothing but the compiler gives; docs/certificate.md names them.
 NOT_PROVEN = re.compile(
-    r"files\.(report\.md|folding\.yaml|(tb|host)/.*)|host\.left\.(head|tail).*|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical"
+    r"files\.(report\.md|folding\.yaml|(tb|host)/.*)|host\.left\.(head|tail).*|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|(layers\[\d+\]\.)?estimate\.\w+|fifos\[\d+\]\.critical"
     r"|options\.(target|prefer|folding.*|realize.*|lanes|target_cycles|max_\w+|add|input|name|top|loadable|reset_active_low"
     r"|bus_width|tkeep|control|clock_name|reset_name)"
 )
