@@ -78,8 +78,23 @@ class Netlist:
         return found
 
 
+#: What maps a design, by family of devices.
+MAPPINGS = {
+    "xc7": "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf",
+    "ecp5": "synth_ecp5",
+    "ice40": "synth_ice40",
+    "gowin": "synth_gowin",
+}
+
+
 def synthesize(
-    files: list[Path], work: Path, *, dsp: bool = False, units: bool = False, seconds: float = 1800
+    files: list[Path],
+    work: Path,
+    *,
+    family: str = "xc7",
+    dsp: bool = False,
+    units: bool = False,
+    seconds: float = 1800,
 ) -> Netlist:
     """The mapped netlist of a core with top module `top`; memory files lie beside `files`.
 
@@ -90,8 +105,8 @@ def synthesize(
     out, flat = (work / "netlist.json").resolve(), (work / "flat.json").resolve()
     passes = [f"read_verilog -defer {path.name}" for path in files]
     passes += ["hierarchy -top top", "setattr -mod -unset keep_hierarchy *", *(["proc", "KEEP"] if units else [])]
-    mapping = "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf"
-    passes += ["scratchpad -set abc9.verify 0", f"{mapping}{'' if dsp else ' -nodsp'} -top top", f"write_json {out}"]
+    blocks = (" -dsp" if dsp else "") if family == "ice40" else "" if dsp else " -nodsp"
+    passes += ["scratchpad -set abc9.verify 0", f"{MAPPINGS[family]}{blocks} -top top", f"write_json {out}"]
     if units:
         passes += ["setattr -mod -unset keep_hierarchy *", "flatten", "opt_clean", f"write_json {flat}"]
     run_passes(passes, folder, work, seconds)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +10,7 @@ from typing_extensions import assert_never
 
 from hlsgen.cycle_model.units import busy
 from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ConvUnit,
@@ -36,13 +38,18 @@ from hlsgen.ir import (
 )
 from hlsgen.rescale import Choice
 
+#: What nodes and the realizations of these layers cost in a target.
+Pricer = Callable[[Iterable[Node], Mapping[str, Choice]], Cost]
 
-def layer_table(network: Network, timing: Timing) -> list[dict[str, Any]]:
+
+def layer_table(network: Network, timing: Timing, price: Pricer) -> list[dict[str, Any]]:
     """One row for each layer. `utilization`: the share of the frame interval in which the multipliers work."""
     rows = []
     own = nodes_of(network)
     for layer in network.graph.layers:
-        rows.append(_row(network, timing, layer, own.get(layer.name, []) if not isinstance(layer, View) else []))
+        nodes = own.get(layer.name, []) if not isinstance(layer, View) else []
+        choices = {layer.name: network.choices[layer.name]} if layer.name in network.choices else {}
+        rows.append({**_row(network, timing, layer, nodes), "estimate": price(nodes, choices).as_dict()})
     return rows
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.artifacts.layer_table import fifo_table, layer_table
-from hlsgen.artifacts.unit_table import CostOf, estimate, unit_table
+from hlsgen.artifacts.layer_table import Pricer, fifo_table, layer_table
+from hlsgen.artifacts.unit_table import unit_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Port
@@ -30,9 +30,9 @@ def _named_order(order: Array, shape: tuple[int, ...]) -> dict[str, Any]:
 
 def manifest(
     network: Network, timing: Timing, emitted: Emitted, options: dict[str, Any], model: dict[str, str], version: str,
-    cost: CostOf,
+    price: Pricer,
 ) -> dict[str, Any]:  # fmt: skip
-    """The content of manifest.json but for `files`: values that `json` can write. `cost`: the estimate of a target."""
+    """The content of manifest.json but for `files`: values that `json` can write. `price`: the estimate of a target."""
     graph = network.graph
     return {
         "hlsgen": version,
@@ -60,9 +60,9 @@ def manifest(
         },
         "cycles": {"latency": timing.latency, "interval": timing.interval},
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
-        "estimate": estimate(network, cost),
-        "layers": layer_table(network, timing),
-        "units": unit_table(network, cost),
+        "estimate": price(network.nodes, network.choices).as_dict(),
+        "layers": layer_table(network, timing, price),
+        "units": unit_table(network, price),
         "fifos": fifo_table(network, timing),
         **({"weights": emitted.weights} if emitted.weights else {}),
         "host": {

@@ -9,11 +9,10 @@ from typing import Any
 
 import yaml
 
-from hlsgen.artifacts.layer_table import layer_table
+from hlsgen.artifacts.layer_table import Pricer, layer_table
 from hlsgen.artifacts.manifest import host_steps, manifest
 from hlsgen.artifacts.report_html import page
 from hlsgen.artifacts.report_md import report
-from hlsgen.artifacts.unit_table import CostOf
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.host.emit import host_files
@@ -32,17 +31,24 @@ def emit(
     model: dict[str, str],
     version: str,
     others: Mapping[str, bytes],
-    cost: CostOf,
+    price: Pricer,
 ) -> dict[str, bytes]:
-    """Relative path -> content of all files of a build. `others`: those of its targets, and the model. `cost`: the estimate."""
+    """Relative path -> content of all files of a build. `others`: those of its targets, and the model. `price`: the estimate."""
     samples = sample_codes(network)
     name = next(iter(emitted.top.values()))
     host = {part: host_steps(network.graph, part) for part in ("head", "tail")}
-    described = manifest(network, timing, emitted, options, model, version, cost)
+    described = manifest(network, timing, emitted, options, model, version, price)
     certificate = next((others[name] for name in CERTIFICATES if name in others), b"{}")
     texts = {
         "report.html": page(described, json.loads(certificate)),
-        "report.md": report(title, layer_table(network, timing), timing, host, emitted.note),
+        "report.md": report(
+            title,
+            layer_table(network, timing, price),
+            timing,
+            price(network.nodes, network.choices),
+            host,
+            emitted.note,
+        ),
         "folding.yaml": yaml.safe_dump(network.folding, sort_keys=False),
         **{f"tb/{name}": text for name, text in sample_vectors(network, *samples).items()},
     }

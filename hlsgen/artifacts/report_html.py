@@ -88,7 +88,7 @@ def _port(end: str, port: Mapping[str, Any], interval: int) -> dict[str, Any]:
         "title": port["port"], "instance": port["port"], "plumbing": False, "layer": "", "unit": "Port",
         "what": f"{end}: {port['tensor']}, {port['tdata_bits']} bits of tdata",
         "sends": f"{port['lanes']} × {port['element_bits']} bit", "beats": port["beats"], "share": port["beats"] / interval,
-        "cycles": port["beats"], "busy": min(1.0, port["beats"] / interval), "lut": 0, "dsp": 0, "bram18": 0,
+        "cycles": port["beats"], "busy": min(1.0, port["beats"] / interval), "lut": 0, "ff": 0, "bram18": 0, "dsp": 0,
     }  # fmt: skip
 
 

@@ -5,25 +5,45 @@ from __future__ import annotations
 from typing import Any
 
 from hlsgen.dataflow.network import Timing
+from hlsgen.dataflow.resources import Cost
 
 
 def report(
-    title: str, rows: list[dict[str, Any]], timing: Timing, host: dict[str, list[dict[str, Any]]], note: str = ""
+    title: str,
+    rows: list[dict[str, Any]],
+    timing: Timing,
+    cost: Cost,
+    host: dict[str, list[dict[str, Any]]],
+    note: str = "",
 ) -> str:
     """Markdown text; `rows` is the layer table of the manifest, `note` what targets say of the cycles."""
+    size = cost.as_dict()
     lines = [
         f"# {_cell(title)}",
         "",
         f"Latency {timing.latency} cycles, a frame every {timing.interval} cycles.",
+        "",
+        f"Estimate: about {size['lut']} LUT, {size['ff']} FF, {size['dsp']} DSP, {size['bram18']} BRAM18.",
         *(["", note] if note else []),
         "",
-        "| layer | kind | in | out | PE x SIMD | cycles | how |",
-        "|---|---|---|---|---|---|---|",
+        "| layer | kind | in | out | PE x SIMD | cycles | LUT | FF | how |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         folding = f"{row['pe']} x {row['simd']}" if "pe" in row else row.get("lanes", "")
         how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
-        cells = (row["name"], row["kind"], row["input"], row["output"], folding, row["cycles"], how)
+        about = row["estimate"]
+        cells = (
+            row["name"],
+            row["kind"],
+            row["input"],
+            row["output"],
+            folding,
+            row["cycles"],
+            about["lut"],
+            about["ff"],
+            how,
+        )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")
     for part in ("head", "tail"):
         if host[part]:

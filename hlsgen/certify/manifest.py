@@ -16,7 +16,7 @@ import numpy as np
 
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
-from hlsgen.certify.manifest_layers import fifos, rows, units, weight_units
+from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Value
@@ -95,7 +95,7 @@ def check(
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
         if _count(interval)
         else NotProven("cycles", _number_given),
-        "estimate": {key: NotProven("estimates", _size) for key in ("lut", "dsp", "bram18")},
+        "estimate": ESTIMATE,
         "layers": rows(checker, certificate["layers"], named, interval if _count(interval) else None),
         "units": units(checker.network),
         "fifos": fifos(cells),
@@ -137,10 +137,6 @@ def _count(value: Any) -> bool:
 
 def _maybe_text(value: Any) -> bool:
     return value is None or isinstance(value, str)
-
-
-def _size(value: Any) -> bool:
-    return type(value) is int and value >= 0
 
 
 def _number_given(value: Any) -> bool:

@@ -28,6 +28,11 @@ from hlsgen.ir import (
     sources_of,
 )
 
+#: What a target expects a layer or the core to take.
+ESTIMATE = {
+    name: NotProven("estimates", lambda value: type(value) is int and value >= 0)
+    for name in ("lut", "ff", "bram18", "dsp")
+}
 #: Units with weights.
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> the modules that it is made of; of those in _FREE some.
@@ -67,6 +72,7 @@ def _row(
         "shape": list(layer.result.shape),
         "cycles": NotProven("cycles", lambda value: type(value) is int and value >= 0),
         "instance": instance,
+        "estimate": ESTIMATE,
         "weight_bits": sum(_stored(cell, checker.memories) for cell in cells if cell.module in _WEIGHTED),
         "buffer_bits": sum(_kept(cell, checker.taken[cell.name][1]) for cell in cells),
         "fifo_depth": max((cell.number("DEPTH") for cell in cells if cell.module == "hg_fifo"), default=0),
@@ -191,7 +197,7 @@ def units(network: Netlist) -> list[dict[str, Any]]:
             "instance": name, "unit": text, "layer": text,
             "inputs": [senders[stream] for stream in network.takes[name]],
             "bits": network.widths[network.sends[name][0]], "lanes": size, "beats": count, "cycles": count,
-            "lut": size, "dsp": size, "bram18": size,
+            "lut": size, "ff": size, "bram18": size, "dsp": size,
         }
         for name in network.cells
     ]  # fmt: skip

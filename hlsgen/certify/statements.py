@@ -57,9 +57,9 @@ _ASSUMED = (
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",
                "options.weights", "options.max_lut", "options.max_dsp", "options.max_bram")),
-    Statement("estimates", "What the compiler says of other realizations, of kinds and sizes of units, and the number of steps where they are not listed, is information.",
-              ("layers[].tried", "layers[].realization", "estimate", "units[].unit", "units[].layer", "units[].lanes", "units[].lut", "units[].dsp",
-               "units[].bram18")),
+    Statement("estimates", "What the compiler says of sizes, of kinds of units and of other realizations, and the number of steps where they are not listed, is information.",
+              ("estimate", "layers[].estimate", "layers[].tried", "layers[].realization", "units[].unit", "units[].layer", "units[].lanes",
+               "units[].lut", "units[].ff", "units[].bram18", "units[].dsp")),
     Statement("other-files", "Other files of the build, and their hashes in the manifest, are not read; `hlsgen verify` compares them.",
               ("report.html", "report.md", "folding.yaml", "tb/", "files.report.html", "files.report.md", "files.folding.yaml", "files.tb/")),
 )  # fmt: skip

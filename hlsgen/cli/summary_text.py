@@ -46,7 +46,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         parts = (f"{guess[k]} of {device[k]['count']} {device[k]['kind']}" for k in ("lut", "dsp", "bram"))
         out.print(f"estimate for {device['device']}: about {', '.join(parts)}; clock {device['clock']}")
     out.print(
-        f"estimate: about {estimate['lut']} LUT, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
+        f"estimate: about {estimate['lut']} LUT, {estimate['ff']} FF, {estimate['dsp']} DSP, {estimate['bram18']} BRAM18; "
         f"{estimate['weight_bits']} weight bits, {estimate['buffer_bits']} buffer bits, "
         f"{estimate['table_bits']} table bits"
     )

@@ -7,14 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Cost:
-    """LUT sites, DSP blocks, block memories of 18 Kbit."""
+    """LUT sites, DSP blocks, block memories of 18 Kbit, registers."""
 
     lut: float = 0.0
     dsp: int = 0
     bram: int = 0
+    ff: float = 0.0
 
     def __add__(self, other: Cost) -> Cost:
-        return Cost(self.lut + other.lut, self.dsp + other.dsp, self.bram + other.bram)
+        return Cost(self.lut + other.lut, self.dsp + other.dsp, self.bram + other.bram, self.ff + other.ff)
+
+    def as_dict(self) -> dict[str, int]:
+        """In whole numbers, as manifests and summaries have it."""
+        return {"lut": round(self.lut), "ff": round(self.ff), "bram18": self.bram, "dsp": self.dsp}
 
 
 @dataclass(frozen=True)

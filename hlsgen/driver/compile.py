@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from hlsgen.artifacts import project_files
+from hlsgen.artifacts.layer_table import Pricer
 from hlsgen.cycle_model.units import busy
 from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
@@ -126,7 +127,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     others = {name: text.encode() for part in emitted.values() for name, text in part.files.items()}
     files = project_files.emit(
         network, timing, _together(emitted), options.name or top, asdict(options), about, tool_version(),
-        {**others, "model.onnx": data}, lambda nodes, choices: planning.network_cost(nodes, choices, targets),
+        {**others, "model.onnx": data}, price_of(options),
     )  # fmt: skip
     designs = {name: part.design for name, part in emitted.items()}
     notes = tuple(part.note for part in emitted.values() if part.note)
@@ -161,8 +162,13 @@ def targets_of(options: Options) -> Targets:
 
 def network_cost(build: Build) -> Cost:
     """What the network costs in the build's first target, roughly."""
-    backend = next(iter(backends_of(build.options.target).values()))
-    return backend.network_cost(build.network.nodes, build.network.choices, targets_of(build.options))
+    return price_of(build.options)(build.network.nodes, build.network.choices)
+
+
+def price_of(options: Options) -> Pricer:
+    """What nodes and realizations cost in the first target of a build."""
+    backend, targets = next(iter(backends_of(options.target).values())), targets_of(options)
+    return lambda nodes, choices: backend.network_cost(nodes, choices, targets)
 
 
 def _together(emitted: Mapping[str, Emitted]) -> Emitted:

@@ -9,7 +9,7 @@ from hlsgen.artifacts.manifest import host_steps
 from hlsgen.dataflow.folding import DEFAULT_PARALLELISM
 from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import Device
-from hlsgen.driver.compile import Build, network_cost
+from hlsgen.driver.compile import Build, network_cost, price_of
 from hlsgen.driver.fit import in_kinds
 
 
@@ -18,7 +18,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     timing = build.timing
     device = build.options.chosen_device
     return {
-        "layers": layer_table(build.network, timing),
+        "layers": layer_table(build.network, timing, price_of(build.options)),
         "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
         "cycles": {"latency": timing.latency, "interval": timing.interval},
         "rate": {
@@ -44,12 +44,12 @@ def _taken(build: Build) -> list[str]:
 
 
 def estimate(build: Build) -> dict[str, int]:
-    """LUT, DSP blocks and block memories of 18 Kbit (as the target estimates them), and bits of memory."""
-    rows = layer_table(build.network, build.timing)
+    """LUT, registers, block memories of 18 Kbit and DSP blocks (as the target estimates them), and bits of memory."""
+    rows = layer_table(build.network, build.timing, price_of(build.options))
     total = network_cost(build)
     tables = sum(next(t.memory_bits for t in c.trials if t.name == c.name) for c in build.network.choices.values())
     return {
-        "lut": round(total.lut), "dsp": total.dsp, "bram18": total.bram,
+        **total.as_dict(),
         "weight_bits": sum(row["weight_bits"] for row in rows), "table_bits": tables,
         "buffer_bits": sum(row["buffer_bits"] for row in rows),
     }  # fmt: skip

@@ -10,11 +10,19 @@ AGREEMENT = 1.53
 SMALL_PRODUCT = {4: 0.7, 5: 0.85}
 
 
+def dot_form(x_bits: int, w_bits: int, product: Product) -> str:
+    """How hg_mac forms products: hg_popcount, hg_dot_table or hg_dot_booth."""
+    if product is Product.AGREEMENTS:
+        return "popcount"
+    return "table" if w_bits > 1 and x_bits + w_bits <= (6 if w_bits > 2 else 5) else "booth"
+
+
 def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product) -> float:
     """Tables of a dot product of `simd` codes and weights; the register behind each sum costs nothing."""
-    if product is Product.AGREEMENTS:
+    form = dot_form(x_bits, w_bits, product)
+    if form == "popcount":
         return AGREEMENT * simd
-    if w_bits > 1 and x_bits + w_bits <= (6 if w_bits > 2 else 5):
+    if form == "table":
         width = x_bits + w_bits
         own = width * simd + _chains(simd, (0, width + 1, width + 2, width + 2)) + _tree(-(-simd // 4), width + 2)
         return SMALL_PRODUCT.get(width, 1.0) * own

@@ -1,0 +1,241 @@
+"""What units are made of: the tables and registers that their structure lets expect, on tables of six inputs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from typing_extensions import assert_never
+
+from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import (
+    INPUT,
+    AdderMatVec,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
+    Port,
+    Product,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    SlidingWindow,
+    Stream,
+    TiledPool,
+    WeightedUnit,
+    WidthConverter,
+    bus_streams,
+    regrouped,
+)
+from hlsgen.dataflow.weighted_units import weight_bits, weight_words, worth_a_block
+from hlsgen.numerics.fixed import IntType
+from hlsgen.rescale import Choice
+from hlsgen.verilog.dot_sizes import dot_form, dot_tables
+
+#: Bits of constants for which a block memory of 18 Kbit is taken, where the tools choose.
+BLOCK_BITS = 8200
+#: Tables that count beats, words and frames in a matrix unit.
+CONTROL = 70
+
+
+def memory(words: int, width: int, style: int = 0) -> Cost:
+    """Cost of a memory of constants; style as in hg_weights."""
+    # A bit is a function of the address, and of up to four words often that of another bit.
+    tables = 0.0 if words <= 2 else min(width, 14.0) if words <= 4 else width * (1.0 if words <= 64 else words / 28)
+    # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
+    shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
+    blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
+    if style == 1 or (style == 0 and words * width <= blocks * BLOCK_BITS):
+        return Cost(lut=tables)
+    return Cost(bram=blocks)
+
+
+def buffer(words: int, width: int) -> Cost:
+    """Cost of a memory that is written as well, such as a line buffer or a FIFO."""
+    if words <= 32:
+        return Cost(lut=4 * -(-width // 6))
+    if words * width <= 2048 and words <= 128:
+        return Cost(lut=4 * -(-width // 3) * -(-words // 64))
+    return memory(words, width, 2)
+
+
+@dataclass
+class Parts:
+    """What a unit is made of: by name, tables and registers that its structure lets expect.
+
+    unit: the name under which unit_factors.json has what these are multiplied by. dsp, bram: counted.
+    """
+
+    unit: str
+    lut: dict[str, float] = field(default_factory=dict)
+    ff: dict[str, float] = field(default_factory=dict)
+    dsp: int = 0
+    bram: int = 0
+
+    def hold(self, name: str, cost: Cost) -> None:
+        """Adds a memory of that name."""
+        self.lut[name] = self.lut.get(name, 0.0) + cost.lut
+        self.bram += cost.bram
+
+
+def _regrouping(source: Stream, result: Stream) -> Parts:
+    """hg_width."""
+    step, _ = regrouped(source, result)
+    if step == result.lanes:
+        # A multiplexer of the parts of a beat.
+        lut = {"control": 8.0, "data": result.bits * (1 + source.lanes // step / 3)}
+        return Parts("narrow", lut, {"control": 4.0, "data": float(source.bits)})
+    if step == source.lanes and result.group % result.lanes not in range(1, step + 1):
+        lut = {"control": 8.0, "data": 1.2 * result.lanes / step}
+        return Parts("widen", lut, {"control": 4.0, "data": float(result.bits)})
+    # Each step that is stored goes to any place.
+    lut = {"control": 8.0, "data": (source.bits + 2 * result.bits) * (1.5 + math.log2(result.lanes / step) / 2)}
+    return Parts("gearbox", lut, {"control": 8.0, "data": float(source.bits + result.bits)})
+
+
+def _port(node: Node, bus: BusLayout | None) -> Parts:
+    """A register, and a counter of beats; the port that sends holds two. Words of a bus become beats behind it."""
+    first = node.inputs == (INPUT,)
+    stream = node.source if first else node.result
+    bits = float(stream.bits if bus is None else bus.beat_bits * bus.slots if bus.parts == 1 else bus.width)
+    if first:
+        parts = Parts("input port", {"control": 4.0}, {"control": 4.0, "data": bits})
+    else:
+        parts = Parts("output port", {"control": 19.0, "data": 0.7 * bits}, {"control": 8.0, "data": 2.0 * bits})
+    if bus is not None and not bus.plain:
+        outer, inner = bus_streams(bus)
+        change = _regrouping(outer, inner) if first else _regrouping(inner, outer)
+        parts.lut["bus"], parts.ff["bus"] = sum(change.lut.values()), sum(change.ff.values())
+    return parts
+
+
+def _walk(depth: int) -> float:
+    """Tables that walk through the windows of an image."""
+    return 60 + 6 * math.log2(max(2, depth))
+
+
+def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: bool) -> Cost:
+    """Cost of so many rows of products of codes and weights of `bits`, with their sums."""
+    if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
+        return Cost(lut=2.0 * rows * simd, dsp=rows * simd)
+    return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
+
+
+def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, dsp: bool, style: int) -> Parts:
+    """Rows of products with their sums, and the weights; `rows` of all windows."""
+    x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
+    blocks = dsp and worth_a_block(x, bits, unit.product)
+    form = "blocks" if blocks else dot_form(x.bits, bits, unit.product)
+    products = multipliers(x, bits, unit.product, rows, simd, dsp)
+    parts = Parts(type(unit).__name__, dsp=products.dsp)
+    parts.lut = {form: products.lut, "sums": float(rows * node.result.type.bits), "control": float(CONTROL)}
+    parts.ff = {
+        form: products.lut, "sums": float(rows * node.result.type.bits), "control": 20.0,
+        "codes": float(node.source.bits), "weights": float(unit.lanes * bits if words > 1 else 0),
+    }  # fmt: skip
+    parts.hold("weights", memory(words, unit.lanes * bits, style))
+    return parts
+
+
+def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
+    """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
+    unit, source, result = node.unit, node.source, node.result
+    beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
+    match unit:
+        case MatVec():
+            parts = _multiplying(node, unit, unit.windows * unit.pe, unit.lanes // unit.pe, dsp, style)
+            # A vector of one beat is repeated from a register.
+            if unit.col_folds > 1 or unit.row_folds == 1:
+                parts.hold("buffer", buffer(2 * unit.col_folds, source.bits))
+            return parts
+        case ConvUnit():
+            parts = _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp, style)
+            parts.lut["control"] = _walk(unit.depth)
+            parts.ff["control"] = _walk(unit.depth)
+            parts.hold("buffer", buffer(unit.depth, source.bits))
+            return parts
+        case GroupedMatVec():
+            return _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp, style)
+        case AdderMatVec():
+            return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
+        case SlidingWindow():
+            # One memory for each tap, with the pixels of its column bank or, if they are few, all of the row's.
+            wide = unit.span.kernel[1]
+            kept = unit.columns * unit.folds
+            copied = kept <= (64 if wide > 2 else 32)
+            words = kept if copied else -(-unit.columns // wide) * unit.folds
+            walk, turned = _walk(unit.depth), result.bits * ((unit.rows > 1) + (wide > 1 and not copied))
+            parts = Parts("SlidingWindow", {"control": walk, "turned": float(turned)}, {**beats, "control": walk})
+            for _ in range(unit.rows * wide):
+                parts.hold("buffer", buffer(words, source.bits))
+            return parts
+        case ReduceTree():
+            return Parts("ReduceTree", {"data": 1.5 * unit.taps * result.bits}, beats)
+        case PoolUnit():
+            walk = _walk(unit.depth)
+            parts = Parts("PoolUnit", {"control": walk, "data": 4.0 * result.bits}, {**beats, "control": walk})
+            parts.hold("buffer", buffer(unit.depth, source.bits))
+            return parts
+        case TiledPool():
+            parts = Parts("TiledPool", {"control": 30.0, "data": 2.0 * result.bits}, {**beats, "control": 20.0})
+            if unit.words > 1:
+                parts.hold("buffer", buffer(unit.words, result.bits))
+            return parts
+        case Fifo(depth):
+            parts = Parts("Fifo", {"control": 25.0}, {"control": 15.0, "out": float(result.bits)})
+            parts.hold("buffer", buffer(depth, source.bits))
+            return parts
+        case Reorder(block):
+            parts = Parts("Reorder", {"control": 60.0}, {"control": 40.0, "out": float(result.bits)})
+            parts.hold("buffer", buffer(2 * block, source.bits))
+            return parts
+        case SelectLanes():
+            return Parts("SelectLanes")
+        case Fork(count):
+            return Parts("Fork", {"control": 3.0 * count}, {"control": float(count)})
+        case ConcatBeats() | ConcatChannels():
+            return Parts("Concat", {"control": 20.0, "data": float(result.bits)}, beats)
+        case Crop() | PadBorder():
+            return Parts("Crop", {"control": 40.0, "data": float(result.bits)}, beats)
+        case RescaleUnit():
+            return Parts("RescaleUnit", {}, beats)
+        case WidthConverter():
+            return _regrouping(source, result)
+        case Port(bus):
+            return _port(node, bus)
+        case FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():
+            return Parts(type(unit).__name__, {"data": float(source.bits + result.bits)}, beats)
+        case _:
+            assert_never(unit)
+
+
+def node_parts(node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int) -> Parts:
+    """Of a unit, with the realization of its quantizer if it is the first unit of it; `counted`: layers that had one."""
+    parts = unit_parts(node, dsp=dsp, style=style)
+    choice = choices.get(node.layer)
+    if choice is not None and isinstance(node.unit, RescaleUnit | FloatUnit):
+        parts.unit = choice.name.split()[0]
+        parts.lut = {}
+        if node.layer not in counted:
+            counted.add(node.layer)
+            taken = next(t for t in choice.trials if t.name == choice.name)
+            parts.lut = {"logic": taken.lut or 0.0}
+            parts.ff["logic"] = taken.lut or 0.0
+            parts.dsp += taken.dsp
+            parts.bram += -(-taken.memory_bits // (18 * 1024))
+    return parts
