@@ -49,7 +49,7 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
         sums=_sums(manifest["layers"]),
         functions=functions(certificate, manifest["layers"]),
         certified=_certified(certificate),
-        host={part: [_step(step) for step in steps] for part, steps in manifest["host"].items()},
+        host={part: [_step(step) for step in manifest["host"][part]] for part in ("head", "tail")},
         verified=[verified(result) for result in results if "simulators" in result],
         measured=[measured(result) for result in results if "device" in result],
     )

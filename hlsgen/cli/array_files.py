@@ -68,7 +68,7 @@ def read_bytes(path: Path) -> bytes:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """A file with these bytes. Raises HG001."""
-    with _whole(path) as stream:
+    with whole(path) as stream:
         stream.write(data)
 
 

@@ -350,7 +350,11 @@ class Core:
         port = CONFIG["output"]
         if "bus" in CONFIG:
             found = beats_of(got)
-            got, times, expected = [x for x, _ in found], [times[k] for _, k in found], [x for x, _ in beats_of(expected)]
+            got, times, expected = (
+                [x for x, _ in found],
+                [times[k] for _, k in found],
+                [x for x, _ in beats_of(expected)],
+            )
         wrong = [i for i, word in enumerate(got) if differs(port, i, word, expected[i % len(expected)])]
         record(f"{test}.mismatches", len(wrong))
         if wrong:
