@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hlsgen
-from hlsgen.cli.array_files import whole
+from hlsgen.cli.array_files import write_bytes
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.diagnostics import HlsgenError
@@ -28,8 +28,7 @@ def report(
         page = found.html.encode()
         path = save_result(directory, "report.html", page) if output is None else output
         if output is not None:
-            with whole(output) as stream:
-                stream.write(page)
+            write_bytes(output, page)
     except HlsgenError as error:
         raise stop(error, as_json) from None
     if as_json:
