@@ -108,7 +108,7 @@ def test_prices_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyP
     count = len(wide.network.nodes)
     assert not checked(model, target="dot", max_dsp=2 * count).warnings
     monkeypatch.setitem(BACKENDS, "dot", replace(DOT, network_cost=lambda nodes, choices, targets: Cost(lut=1e9)))
-    with pytest.raises(hlsgen.HlsgenError, match="HG070.*1000000000 LUT"):
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG070.*1000000000 LUT"):
         checked(model, target="dot", max_lut=10**6)
 
 

@@ -100,7 +100,7 @@ class Tools:
         if family in ("ecp5", "ice40", "gowin"):
             (folder / "report.json").write_text((REPORTS / f"{family}.json").read_text())
         else:
-            (folder / [word for word in arguments if word.startswith("top.")][0]).write_bytes(b"stream")
+            (folder / next(word for word in arguments if word.startswith("top."))).write_bytes(b"stream")
         return Ended(self.code, self.log)
 
 
@@ -158,7 +158,7 @@ def test_only_what_the_model_gives(built: Path, monkeypatch: pytest.MonkeyPatch,
     hlsgen.build(built.parent / "m.onnx", tmp_path / "out", Options(target_cycles=16))
     top = tmp_path / "out" / "rtl" / "top.v"
     top.write_text(top.read_text() + "\n")
-    with pytest.raises(HlsgenError, match="HG051 rtl/top.v"):
+    with pytest.raises(HlsgenError, match=r"HG051 rtl/top.v"):
         hlsgen.synth(tmp_path / "out", "ecp5-25k")
     assert not tools.calls
 
