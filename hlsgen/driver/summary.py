@@ -37,10 +37,7 @@ def _taken(build: Build) -> list[str]:
     options = build.options
     if options.searches or options.target_cycles or options.folding or not works_of(build.graph):
         return []
-    return [
-        f"no device or rate given: taken is about {DEFAULT_PARALLELISM} multiplications a cycle. "
-        "--device, --fps or --target-cycles says what is wanted."
-    ]
+    return [f"no --device and no rate given: about {DEFAULT_PARALLELISM} multiplications a cycle are taken"]
 
 
 def estimate(build: Build) -> dict[str, int]:

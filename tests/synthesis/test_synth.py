@@ -158,7 +158,7 @@ def test_only_what_the_model_gives(built: Path, monkeypatch: pytest.MonkeyPatch,
     hlsgen.build(built.parent / "m.onnx", tmp_path / "out", Options(target_cycles=16, top="top"))
     top = tmp_path / "out" / "rtl" / "top.v"
     top.write_text(top.read_text() + "\n")
-    with pytest.raises(HlsgenError, match="HG051 rtl/top"):
+    with pytest.raises(HlsgenError, match=r"HG051 rtl/top.v"):
         hlsgen.synth(tmp_path / "out", "ecp5-25k")
     assert not tools.calls
 
