@@ -14,7 +14,7 @@ All raise `HlsgenError` with every problem found.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from os import PathLike
@@ -52,6 +52,7 @@ __all__ = [
     "explore",
     "layers",
     "pack",
+    "package",
     "report",
     "run",
     "synth",
@@ -205,6 +206,21 @@ def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) 
     beats = stream_codec.from_bus(np.frombuffer(data, np.uint8), bus)
     got = stream_codec.unpack(beats, network.orders[-1], network.output, graph.output.shape)
     return got if codes else decode_output(graph, got)
+
+
+def package(
+    directory: str | PathLike[str], output: str | PathLike[str], kinds: Sequence[str], *, device: str | None = None,
+    clock_mhz: float | None = None, progress: Progress | None = None,
+) -> tuple[list[str], list[Diagnostic]]:  # fmt: skip
+    """Writes a folder with the sources of a build and project files for flows: its files, and warnings.
+
+    kinds: "fusesoc", "vivado", "quartus", "yosys", "verilator", "pynq", "ci". device: of files that name one. clock_mhz: of
+    constraints; without it that of the device. Raises HG040, HG050, HG051, HG060.
+    """
+    from hlsgen.packaging.package import package_directory
+
+    files, notes = package_directory(Path(directory), Path(output), list(kinds), device, clock_mhz, progress)
+    return sorted(files), notes
 
 
 def _opened(

@@ -21,8 +21,7 @@ ORDER = (
     ("devices", "numerics"),
     ("ir",),
     ("interpreter",),
-    ("frontend",),
-    ("adder_graph", "passes", "rescale"),
+    ("adder_graph", "frontend", "passes", "rescale"),
     ("dataflow",),
     ("cycle_model",),
     ("hls", "testbench", "verilog"),
@@ -31,7 +30,7 @@ ORDER = (
     ("driver",),
     ("simulation",),
     ("certify", "synthesis"),
-    ("explore",),
+    ("explore", "packaging"),
     ("",),
     ("cli",),
 )

@@ -29,6 +29,7 @@ COMMANDS = {
     "run": "The model's own inputs to the model's own outputs, through the hardware.",
     "pack": "The model's inputs as the bytes that a processor sends to the core.",
     "unpack": "The bytes that the core sends as the model's outputs.",
+    "package": "Project files: FuseSoC, Vivado, Quartus, Yosys, Verilator, PYNQ, continuous integration.",
     "verify": "Hold a build against its model and its ONNX file: its integers, every file, and the hardware in simulation.",
     "certify": "Prove from the files alone, without simulation, that a build computes what its model does.",
     "synth": "Synthesize a build with Yosys, place and route it with nextpnr: what it takes, and the clock that it reaches.",

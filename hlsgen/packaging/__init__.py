@@ -1,0 +1,1 @@
+"""Project files around a core, for the tools and flows that take it into a design."""
