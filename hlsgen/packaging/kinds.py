@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
+from hlsgen.dataflow.bus import BusLayout
 from hlsgen.devices import Device
 from hlsgen.diagnostics import fail
 from hlsgen.driver.compile import Build
@@ -51,6 +52,11 @@ class Core:
         return has(self.ports, name)
 
     @property
+    def buses(self) -> tuple[BusLayout, BusLayout]:
+        """How a frame lies on both ports."""
+        return self.build.network.layouts
+
+    @property
     def axi_lite(self) -> list[str]:
         """The names of AXI4-Lite ports."""
         return [port.name.removesuffix("_awaddr") for port in self.ports if port.name.endswith("_awaddr")]
@@ -65,6 +71,12 @@ class Core:
             "m_axis_tready",
         }
         return [port for port in self.ports if port.is_input and port.name not in own]
+
+    @property
+    def unread(self) -> list[Port]:
+        """Outputs that such a bench does not look at."""
+        own = {f"m_axis_{end}" for end in ("tdata", "tvalid", "tlast", "tkeep")} | {"s_axis_tready", "frame_error"}
+        return [port for port in self.ports if not port.is_input and port.name not in own]
 
 
 def core_of(build: Build, device: Device, clock_mhz: float) -> Core:
@@ -110,8 +122,8 @@ def _bench(core: Core) -> dict[str, bytes]:
     vectors = bench_vectors(core.build.network)
     timing = core.build.timing
     values = {
-        "core": core, "name": core.name, "vectors": vectors, "frames": vectors.frames,
-        "limit": 20 * (timing.latency + timing.interval * vectors.frames) + 20 * (vectors.input_words + vectors.output_words) * vectors.frames + 1000,
+        "core": core, "name": core.name, "vectors": vectors, "frames": vectors.frames, "into": core.buses[0], "out": core.buses[1],
+"limit": 1000 + 20 * (timing.latency + vectors.frames * (timing.interval + sum(bus.words for bus in core.buses))),
     }  # fmt: skip
     texts = {
         f"tb/{core.name}_tb.sv": render("project/bench.sv.j2", **values),

