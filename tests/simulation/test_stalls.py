@@ -123,7 +123,7 @@ SPOILT = [
     ("hg_bus_out", "{SLOT+1-WIDTH{1'b0}}, word", "{SLOT+1-WIDTH{1'b1}}, word", "full_rate", "padding"),
     ("hg_bus_out", ".BEATS(WORDS)", ".BEATS(WORDS+1)", "full_rate", "tlast wrong"),
     ("hg_keep_out", "ALL >> (BYTES - LAST)", "ALL", "full_rate", "tkeep wrong"),
-    ("hg_keep_in", "(tlast ? SOME : ALL)", "SOME", "missing_bytes", "lacks a byte"),
+    ("hg_keep_in", "(tlast ? SOME : ALL)", "SOME", "missing_bytes", "lacks byte"),
     ("hg_keep_in", "(tlast ? SOME : ALL)", "ALL", "full_rate", "frame_error after well-formed"),
     ("hg_control", "sent_reg  <= out_valid && out_ready && out_last", "sent_reg <= out_valid && out_ready", "control_port", "counters"),
     ("hg_control", "bad_reg <= !end_reg && (bad_reg || wrong_reg)", "bad_reg <= 1'b0", "control_port", "counters"),
