@@ -541,9 +541,11 @@ async def control_port(dut):
     frames = min(len(beats) // frame, 2)
     await core.stream(beats[: frames * frame], frames * made)
     assert await counters() == [frames, 0], "counters after well-formed frames"
-    lasts = [False] * frame + ([True, *[False] * (frame - 1)] if frame > 1 else [False])
-    await core.stream(beats[: 2 * frame], 2 * made, lasts=lasts)
-    assert await counters() == [frames + 2, 2], "counters after two frames without the right tlast"
+    # Without tlast; too early; too early and again at the end.
+    early = [k == 0 and frame > 1 for k in range(frame)]
+    lasts = [False] * frame + early + [(k == frame - 1 and frame > 1) or first for k, first in enumerate(early)]
+    await core.stream((beats * 3)[: 3 * frame], 3 * made, lasts=lasts)
+    assert await counters() == [frames + 3, 3], "counters after three frames without the right tlast"
     await core.write(0, 3, port="s_axil_ctrl")
     assert await core.read(0, port="s_axil_ctrl") == [0, 1], "CONTROL"
     assert await counters() == [0, 0], "counters while CONTROL is 1"
