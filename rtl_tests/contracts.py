@@ -476,6 +476,46 @@ def axis_out(width: int, tdata: int, frame: int) -> Case:
     return Case("hg_axis_out", parameters, inputs, outputs, [link], names)
 
 
+def _slots(width: int, tdata: int, slot: int, frame: int) -> list[list[tuple[int, int]]]:
+    """Of each beat of a frame: where its bits are, (word, bit of it)."""
+    places = [[beat * slot + bit for bit in range(width)] for beat in range(frame)]
+    return [[(place // tdata, place % tdata) for place in beat] for beat in places]
+
+
+def bus_in(width: int, tdata: int, slot: int, frame: int) -> Case:
+    words = -(-frame * slot // tdata)
+    sent: list[list[Bit]] = [list(beat) for beat in _slots(width, tdata, slot, frame)]
+    # The last word of a slot is needed even if no bit of the beat is in it.
+    need = [((beat + 1) * slot - 1) // tdata for beat in range(frame)]
+    link = Link("s", "m", tdata, words, sent, need, [last + 1 for last in need], words + 4, latency=int(slot != tdata))
+    case = axis_in(width, tdata, frame)
+    parameters = {"WIDTH": width, "TDATA_W": tdata, "SLOT": slot, "BEATS": frame}
+    paths = case.paths if slot == tdata else frozenset()
+    return replace(case, module="hg_bus_in", parameters=parameters, links=[link], paths=paths)
+
+
+def bus_out(width: int, tdata: int, slot: int, frame: int) -> Case:
+    words = -(-frame * slot // tdata)
+    sent: list[list[Bit]] = [[0] * tdata + [int(k == words - 1)] for k in range(words)]
+    for beat, places in enumerate(_slots(width, tdata, slot, frame)):
+        for bit, (word, place) in enumerate(places):
+            sent[word][place] = beat, bit
+    need = [min(frame, -(-(k + 1) * tdata // slot)) - 1 for k in range(words)]
+    link = Link(
+        "s",
+        "m",
+        width,
+        frame,
+        sent,
+        need,
+        [last + 1 for last in need],
+        2 * frame + 2 * tdata // slot + 4,
+        latency=int(slot != tdata),
+    )
+    parameters = {"WIDTH": width, "TDATA_W": tdata, "SLOT": slot, "BEATS": frame}
+    return replace(axis_out(width, tdata, frame), module="hg_bus_out", parameters=parameters, links=[link])
+
+
 _AXES = ("height", "width", "kh", "kw", "sh", "sw", "dh", "dw", "pt", "pl", "out_h", "out_w")
 
 

@@ -99,7 +99,7 @@ def test_quantizers_and_run(lanes: int, tmp_path: Path) -> None:
     """Elements of a graph of quantizers, in Verilator's library."""
     path = save(quantizer().model(), tmp_path / "q.onnx")
     hlsgen.build(path, tmp_path / "core", hlsgen.Options(bus_width="64", lanes=lanes, tkeep=True, **AXI))
-    x = samples(20)
+    x = samples(20, 4)
     expected = hlsgen.run(tmp_path / "core", x)
     assert np.array_equal(hlsgen.run(tmp_path / "core", x, "verilator"), expected)
     assert np.array_equal(hlsgen.run(tmp_path / "core", x, "icarus"), expected)

@@ -114,3 +114,32 @@ def test_a_port_that_misjudges_tlast(before: str, after: str, tmp_path: Path) ->
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", hlsgen.Options(input="fixed:6,3"))
     spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", before, after)
     assert not bench(build, spoilt, "frame_errors")[0]
+
+
+#: A module, a line of it and another one, the test that has to fail, and a word of what it says.
+SPOILT = [
+    ("hg_bus_in", "s_axis_tdata[g*SLOT +: WIDTH]", "s_axis_tdata[g*WIDTH +: WIDTH]", "full_rate", "first divergence"),
+    ("hg_bus_out", "[g*SLOT +: SLOT] = filled", "[(SLOTS-1-g)*SLOT +: SLOT] = filled", "full_rate", "padding"),
+    ("hg_bus_out", "{SLOT+1-WIDTH{1'b0}}, word", "{SLOT+1-WIDTH{1'b1}}, word", "full_rate", "padding"),
+    ("hg_bus_out", ".BEATS(WORDS)", ".BEATS(WORDS+1)", "full_rate", "tlast wrong"),
+    ("hg_keep_out", "ALL >> (BYTES - LAST)", "ALL", "full_rate", "tkeep wrong"),
+    ("hg_keep_in", "(tlast ? SOME : ALL)", "SOME", "missing_bytes", "lacks byte"),
+    ("hg_keep_in", "(tlast ? SOME : ALL)", "ALL", "full_rate", "frame_error after well-formed"),
+    ("hg_control", "sent_reg  <= out_valid && out_ready && out_last", "sent_reg <= out_valid && out_ready", "control_port", "counters"),
+    ("hg_control", "bad_reg <= !end_reg && (bad_reg || wrong_reg)", "bad_reg <= 1'b0", "control_port", "counters"),
+    ("hg_control", "if (rst || clear) begin", "if (rst) begin", "control_port", "while CONTROL is 1"),
+]  # fmt: skip
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("module, before, after, test, word", SPOILT)
+def test_spoilt_ports_on_a_bus(module: str, before: str, after: str, test: str, word: str, tmp_path: Path) -> None:
+    """Five elements of six bits, two to a word of the bus."""
+    onnx.save(Net((1, 5)).quant(0.25).model(), tmp_path / "model.onnx")
+    options = hlsgen.Options(input="fixed:6,3", bus_width="16", tkeep=True, control=True)
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", options)
+    good = bench(build, written(build, tmp_path / "good"), test)
+    assert good[0], good[2]
+    passed, _, log = bench(build, written(build, tmp_path / "spoilt", module, before, after), test)
+    assert not passed
+    assert word in log, log
