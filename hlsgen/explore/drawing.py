@@ -51,7 +51,11 @@ class Axis:
 def picture(points: Sequence[Point], title: str) -> str:
     """The SVG: points of the front are dark; on a device they are joined, and the text at each says what makes it."""
     place = points[0].place
-    fit = f"{sum(p.fits for p in points)} of {len(points)} points take at most {SHARE:.0%}" if place.device else ""
+    fit = (
+        f"{sum(p.fits for p in points)} of {len(points)} points take at most {100 * SHARE:.0f} %"
+        if place.device
+        else ""
+    )
     black = f"black: the {sum(p.front for p in points)} that no other one beats"
     rings = "open: with DSP blocks" if any(p.options.prefer == "dsp" for p in points) else ""
     red = "red: measured" if any(p.measured for p in points) else ""
@@ -105,7 +109,7 @@ def _device(points: Sequence[Point], place: Place) -> Iterator[str]:
     yield from _across(axis, f"% of {place.device.name}, of the kind of which most is taken")
     limit = axis(100 * SHARE)
     yield _line([(limit, TOP), (limit, TOP + HEIGHT)], FAINT, 1, "3 3")
-    yield _text(limit, TOP - 6, f"{SHARE:.0%}", "middle", GREY)
+    yield _text(limit, TOP - 6, f"{100 * SHARE:.0f} %", "middle", GREY)
     front = sorted((p for p in shown if p.front), key=lambda p: -p.interval)
     places = [(axis(percent[id(p)]), rates(p.frames_per_second)) for p in front]
     steps = places[:1] + [spot for (_, y), (u, v) in pairwise(places) for spot in ((u, y), (u, v))]

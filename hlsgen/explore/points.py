@@ -14,8 +14,8 @@ from hlsgen.driver.options import Options
 
 #: Options that an exploration varies, by the names of their fields, in the order in which they are written.
 VARIED = ("target_cycles", "lanes", "prefer", "weights")
-#: Options that say how large or fast a network is to be: an exploration has no place for them.
-ANSWERED = ("max_lut", "max_dsp", "max_bram")
+#: Options that say how large a network may be: an exploration has no place for them, and a device of its own.
+ANSWERED = ("device", "max_lut", "max_dsp", "max_bram")
 #: Kinds of resources, and what they are where no device is named.
 KINDS = {"lut": "LUT6", "bram": "BRAM18", "dsp": "DSP48"}
 

@@ -25,6 +25,7 @@ from hlsgen.library import tool_version
 
 #: Networks that are tried by default.
 NETWORKS = 24
+_LEAVE = "Leave the option out; a device is an argument of the exploration itself."
 #: Most seconds that a tool may take.
 MAX_SECONDS = 7 * 86400
 #: Problems that every network has: what an option asks for, and tools that are not there.
@@ -110,7 +111,7 @@ def _check(base: Options, order: Order) -> None:
     for one in declared(Options):
         if one.name in (*VARIED, *ANSWERED) and getattr(base, one.name) != one.default:
             flag = one.declaration.flag or one.name
-            problems.error("HG040", flag, "an exploration tries what there is.", "Leave the option out.")
+            problems.error("HG040", flag, "an exploration tries what there is.", _LEAVE)
     if order.networks < 1:
         problems.error("HG040", "--points", f"{order.networks}.", "Supported: 1 and greater.")
     if order.jobs is not None and order.jobs < 1:
@@ -215,7 +216,7 @@ def none_fits(points: Sequence[Point]) -> None:
         raise fail(
             "HG070",
             device.name,
-            f"none of {len(points)} networks takes at most {SHARE:.0%} of it; the one that takes the least has about "
+            f"none of {len(points)} networks takes at most {100 * SHARE:.0f} % of it; the one that takes the least has about "
             f"{least.counts[kind]} of {getattr(device, kind)} {least.place.kinds[kind]}, with {least.flags}.",
             "Choose a larger device.",
         )

@@ -23,7 +23,7 @@ from hlsgen.cli import app
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
 #: Commands that take seconds. The others simulate.
-FAST = ("hlsgen check", "hlsgen build", "hlsgen certify", "hlsgen pack", "python")
+FAST = ("hlsgen check", "hlsgen build", "hlsgen certify", "hlsgen explore", "hlsgen pack", "python")
 #: What has to be there before the first command of a page that does not say how it is made.
 MODELS = "python examples/prequantized/models.py"
 CNN = "hlsgen build examples/digits_cnn/digits_cnn.onnx --target-cycles 576 -o cnn"
@@ -110,6 +110,9 @@ def run_page(page: Path, folder: Path, wanted: tuple[str, ...]) -> None:
             got = printed(one.text, page)
             if one.shown is not None:
                 assert re.fullmatch(pattern(one.shown), got), f"{one.text}\n{got}"
+            if one.text.startswith("hlsgen explore"):
+                picture = (folder / one.text.split()[-1] / "front.svg").read_text()
+                assert picture == (ROOT / "docs" / "images" / "front.svg").read_text()
 
 
 def pages(simulating: bool) -> list[Path]:

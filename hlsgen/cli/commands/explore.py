@@ -18,7 +18,7 @@ from hlsgen.explore.records import PICTURE, POINTS
 from hlsgen.explore.running import NETWORKS, Exploration, Order, none_fits, place_of, run
 
 #: Flags of a build that an exploration answers, has itself, or has no use for.
-WITHOUT = (*VARIED, *ANSWERED, "fps", "clock_mhz", "device", "reset_active_low", "top")
+WITHOUT = (*VARIED, *ANSWERED, "fps", "clock_mhz", "clock_name", "reset_name", "reset_active_low", "top")
 
 
 @partial(takes_build_flags, without=WITHOUT)

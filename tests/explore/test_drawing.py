@@ -1,0 +1,99 @@
+"""The drawing: valid, every point in its place, and nothing of a name's text becomes a tag."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from xml.etree import ElementTree
+
+import pytest
+
+from hlsgen import Options
+from hlsgen.devices import device
+from hlsgen.explore.drawing import Axis, picture, short
+from hlsgen.explore.front import marked
+from hlsgen.explore.points import Place, Point
+
+SVG = "{http://www.w3.org/2000/svg}"
+BOARD = Place(device("ecp5-25k"), 60.0)
+
+
+def points(place: Place) -> list[Point]:
+    found = [
+        Point(Options(target_cycles=n, prefer=prefer, weights=weights), place, n, 99, lut, bram, dsp)
+        for n in (8, 64, 512)
+        for prefer, weights, lut, bram, dsp in (
+            ("lut", "auto", 80000 // n, 0, 0), ("dsp", "bram", 40000 // n, 5, 3000 // n), ("lut", "lutram", 90000 // n, 0, 0),
+        )
+    ]  # fmt: skip
+    return marked(found)
+
+
+@pytest.mark.parametrize("place", [Place(), BOARD])
+@pytest.mark.parametrize("count", [1, 2, 9])
+def test_it_can_be_read(place: Place, count: int) -> None:
+    title = 'a<b>&"\x1b[31m' + "x" * 99
+    root = ElementTree.fromstring(picture(points(place)[:count], title))
+    assert root.tag == f"{SVG}svg"
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    for circle in root.iter(f"{SVG}circle"):
+        assert 0 < float(circle.attrib["cx"]) < width
+        assert 0 < float(circle.attrib["cy"]) < height
+    texts = [text.text or "" for text in root.iter(f"{SVG}text")]
+    assert texts[0].startswith('a<b>&"\\x1b[31mxxx')
+    assert "estimated" in texts[0]
+
+
+def test_every_point_is_in_its_place() -> None:
+    """Without a device: three panels, a dot a point in each, to the right what takes more, and up what is faster."""
+    found = points(Place())
+    circles = [c.attrib for c in ElementTree.fromstring(picture(found, "net")).iter(f"{SVG}circle")]
+    assert len(circles) == 3 * len(found)
+    lut = sorted((round(float(c["cx"])), round(float(c["cy"]))) for c in circles[: len(found)])
+    low, high = math.log(40000 // 512), math.log(90000 // 8)
+    across = sorted(round(64 + 196 * (math.log(p.lut) - low) / (high - low)) for p in found)
+    assert [x for x, _ in lut] == across
+    assert {y for _, y in lut} == {58, 308, round(308 - 250 * math.log(512 / 64) / math.log(512 / 8))}
+
+
+def test_on_a_device() -> None:
+    """The limit is at 80 %; the text at a point of the front says what makes it; larger ones are left out."""
+    found = points(BOARD)
+    root = ElementTree.fromstring(picture(found, "net"))
+    texts = [text.text for text in root.iter(f"{SVG}text")]
+    assert "80 %" in texts
+    front = [p for p in found if p.front]
+    assert front
+    for p in front:
+        assert p.share is not None
+        more = ", dsp, bram" if p.options.prefer == "dsp" else ""
+        assert f"{p.interval} cycles{more}: {100 * p.share:.0f} % of {p.place.kinds[p.scarcest]}" in texts
+    shown = [p for p in found if (p.share or 0) <= 1.5]
+    assert len(list(root.iter(f"{SVG}circle"))) == len(shown) < len(found)
+
+
+def test_what_was_measured_is_joined_to_its_estimate() -> None:
+    measured = {"lut": 200, "ff": 1, "bram": 6, "dsp": 7, "fmax_mhz": 30.0}
+    found = [replace(p, measured=measured if p.front else None) for p in points(BOARD)]
+    before = ElementTree.fromstring(picture([replace(p, measured=None) for p in found], "net"))
+    after = ElementTree.fromstring(picture(found, "net"))
+    shown = [p for p in found if p.front and p.interval < 512]
+    count = len(list(after.iter(f"{SVG}circle"))) - len(list(before.iter(f"{SVG}circle")))
+    assert count >= len(shown) > 0
+    assert "red: measured" in (after.findall(f"{SVG}text")[1].text or "")
+
+
+@pytest.mark.parametrize(
+    "value, text", [(0, "0"), (0.25, "0.25"), (64, "64"), (999.6, "1k"), (1950, "1.95k"), (25e6, "25M"), (80934, "80.9k"), (3e9, "3G")]
+)  # fmt: skip
+def test_numbers_are_short(value: float, text: str) -> None:
+    assert short(value) == text
+
+
+def test_axes() -> None:
+    axis = Axis(10, 1000, 0, 200)
+    assert [round(axis(value), 9) for value in (10, 100, 1000)] == [0, 100, 200]
+    assert axis.ticks[:2] == [10, 1000]
+    assert all(abs(axis(a) - axis(b)) > 34 for n, a in enumerate(axis.ticks) for b in axis.ticks[:n])
+    assert round(Axis(0, 3, 0, 10, zero=True)(1), 9) == 5
+    assert Axis(7, 7, 0, 10)(7) == 5
