@@ -7,8 +7,8 @@
 //             X_SIGNED  1: x is two's complement, 0: unsigned
 //             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-//             DSP       1: products in multiplier blocks, 0: in tables, as attributes tell the tools that know them:
-//                       use_dsp (Vivado), multstyle (Quartus), syn_multstyle (Synplify). Yosys has -nodsp instead
+//             DSP       1: products in multiplier blocks, 0: in tables: said by attributes of Vivado,
+//                       Quartus and Synplify; Yosys has an option, -nodsp
 // Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of
 //             hg_digits, each rounded up; as the other forms have, all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
@@ -62,11 +62,13 @@ module hg_dot_plain #(
             reg  signed [P_W-1:0] part_reg;
             if (DSP != 0) begin : blocks
                 (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
-                wire signed [P_W-1:0] now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
+                wire signed [P_W-1:0] now;
+                assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
                 assign part = now;
             end else begin : tables
                 (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
-                wire signed [P_W-1:0] now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
+                wire signed [P_W-1:0] now;
+                assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
                 assign part = now;
             end
             always @(posedge clk) if (en) part_reg <= part;
