@@ -49,6 +49,7 @@ def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, in
     x = integers(rng, x_bits, bool(x_signed), (600, terms))
     w = integers(rng, w_bits, w_bits > 1, (600, terms))
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each}
+    parameters |= {"DSP": terms % 2} if form == "hg_dot_plain" else {}
     total = pack(product(x, w, w_bits)[:, None], width(terms, x_bits, w_bits))
     job = Pipeline({"x": pack(x, x_bits), "w": pack(w, w_bits)}, {"sum": total}, dot_latency(terms, w_bits, each))
     simulate(simulator, form, parameters, job)

@@ -43,7 +43,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
     "hg_digits": ({"N": 1, "SIGNED": 1}, {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1}),
     "hg_dot_booth": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
-    "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "DSP": 1}),
     "hg_dot_table": ({"SIMD": 1, "X_W": 1, "W_W": 2, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.summary import device_estimate
 from hlsgen.simulation.child_process import failed, work_folder
 from hlsgen.simulation.core_copy import write_core
-from hlsgen.synthesis import harness, nextpnr
+from hlsgen.synthesis import harness, nextpnr, vivado
 from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.programs import available, run, run_yosys, tool_version
 from hlsgen.synthesis.result import PathPart, Synthesis, over
@@ -45,10 +46,16 @@ def synthesize(
 
     Raises HG040 if the build has no Verilog, or the device no open bitstream; HG052, HG053.
     """
-    began, family, top = time.monotonic(), device.family, build.design.top
+    began, family = time.monotonic(), device.family
     if order.bitstream and not family.pack:
         known = "ECP5, iCE40 and Gowin have."
         raise fail("HG040", "--bitstream", f"{device.name} has no open tools that make one.", f"Devices of {known}")
+    if "hls" in build.designs and "verilog" not in build.designs:
+        text = "the build has C++ alone. Vitis synthesizes that; it has not seen this code."
+        raise fail("HG040", "--target", text, "hlsgen verify --cosim runs Vitis; or build with --target verilog,hls.")
+    top = build.design.top
+    if order.place and family.vendor == "AMD" and vivado.on_path():
+        return _by_vivado(build, files, device, order, progress)
     place = order.place and bool(family.place)
     if order.bitstream and not place:
         raise fail("HG040", "--bitstream", "needs placement and routing.", "Leave --no-place out.")
@@ -116,6 +123,29 @@ def synthesize(
         routed is not None, routed.fmax_mhz if routed else None, _named(build, routed), round(time.monotonic() - began, 1),
         versions, {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
         {"seed": order.seed, "prefer": build.options.prefer, "harness": pins}, why,
+    ), written  # fmt: skip
+
+
+def _by_vivado(
+    build: Build, files: Mapping[str, bytes], device: Device, order: Order, progress: Callable[[str], None]
+) -> tuple[Synthesis, dict[str, bytes]]:
+    """As `synthesize`, by Vivado alone."""
+    began, rtl = time.monotonic(), {name: data for name, data in files.items() if name.startswith("rtl/")}
+    with work_folder("vivado") as work:
+        folder = write_core(rtl, work) / "rtl"
+        names = sorted(Path(name).name for name in rtl if name.endswith(".v"))
+        progress(f"vivado: {device.part}")
+        dsp = build.options.prefer == "dsp"
+        routed = vivado.route(
+            device, names, build.design.top, _clock(build), device.clock_mhz, dsp, folder, order.seconds
+        )  # fmt: skip
+        written = {name: (folder / name).read_bytes() for name in vivado.FILES if (folder / name).is_file()}
+    lut, ff, bram, dsp_blocks = (count or 0 for count in routed.used)
+    return Synthesis(
+        device, lut, ff, bram, dsp_blocks, device_estimate(build, device), build.timing.interval, True, routed.fmax_mhz,
+        _named(build, routed), round(time.monotonic() - began, 1), {"vivado": shutil.which("vivado") or ""},
+        {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
+        {"seed": order.seed, "prefer": build.options.prefer, "harness": False},
     ), written  # fmt: skip
 
 

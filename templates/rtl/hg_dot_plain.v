@@ -7,6 +7,8 @@
 //             X_SIGNED  1: x is two's complement, 0: unsigned
 //             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
+//             DSP       1: products in multiplier blocks, 0: in tables: said by attributes of Vivado,
+//                       Quartus and Synplify; Yosys has an option, -nodsp
 // Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of
 //             hg_digits, each rounded up; as the other forms have, all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
@@ -16,7 +18,8 @@ module hg_dot_plain #(
     parameter integer X_W      = 4,
     parameter integer X_SIGNED = 0,
     parameter integer W_W      = 3,
-    parameter integer EVERY    = 2
+    parameter integer EVERY    = 2,
+    parameter integer DSP      = 0
 ) (
     input  wire                          clk,
     input  wire                          en,
@@ -31,25 +34,45 @@ module hg_dot_plain #(
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
+    // The sum of four products; where there are fewer, x is zero.
+    function signed [P_W-1:0] products;
+        input [4*X_W-1:0] xs;
+        input [4*W_W-1:0] ws;
+        reg signed [P_W-1:0] xi, wi;
+        integer i;
+        begin
+            products = {P_W{1'b0}};
+            for (i = 0; i < 4; i = i + 1) begin
+                xi = {{P_W-X_W{(X_SIGNED != 0) && xs[i*X_W + X_W - 1]}}, xs[i*X_W +: X_W]};
+                wi = {{P_W-W_W{ws[i*W_W + W_W - 1]}}, ws[i*W_W +: W_W]};
+                if (W_W == 1) products = ws[i*W_W] ? products + xi : products - xi;
+                else          products = products + xi * wi;
+            end
+        end
+    endfunction
+
     wire [GROUPS*P_W-1:0] parts;
     genvar g;
     generate
         for (g = 0; g < GROUPS; g = g + 1) begin : group
             localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
-            wire [COUNT*X_W-1:0] xs = x[4*g*X_W +: COUNT*X_W];
-            wire [COUNT*W_W-1:0] ws = w[4*g*W_W +: COUNT*W_W];
-            reg signed [P_W-1:0] xi, wi, part, part_reg;
-            integer i;
-            always @* begin
-                part = {P_W{1'b0}};
-                for (i = 0; i < COUNT; i = i + 1) begin
-                    xi = {{P_W-X_W{(X_SIGNED != 0) && xs[i*X_W + X_W - 1]}}, xs[i*X_W +: X_W]};
-                    wi = {{P_W-W_W{ws[i*W_W + W_W - 1]}}, ws[i*W_W +: W_W]};
-                    if (W_W == 1) part = ws[i*W_W] ? part + xi : part - xi;
-                    else          part = part + xi * wi;
-                end
+            wire [4*X_W:0] xs = {{4*X_W-COUNT*X_W+1{1'b0}}, x[4*g*X_W +: COUNT*X_W]};
+            wire [4*W_W:0] ws = {{4*W_W-COUNT*W_W+1{1'b0}}, w[4*g*W_W +: COUNT*W_W]};
+            wire signed [P_W-1:0] part;
+            reg  signed [P_W-1:0] part_reg;
+            if (DSP != 0) begin : blocks
+                (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
+                wire signed [P_W-1:0] now;
+                assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
+                assign part = now;
+            end else begin : tables
+                (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+                wire signed [P_W-1:0] now;
+                assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
+                assign part = now;
             end
             always @(posedge clk) if (en) part_reg <= part;
+            wire unused_group = &{1'b0, xs, ws};
             if (SIMD <= 2) begin : short
                 assign parts[g*P_W +: P_W] = part_reg;
             end else begin : long

@@ -37,8 +37,12 @@ module hg_eltwise_add_fn #(
     // 2. Products, low 32 bits of 34.
     wire signed [16:0] s0_s = {1'b0, s0};
     wire signed [16:0] s1_s = {1'b0, s1};
-    wire signed [33:0] au = u * s0_s;
-    wire signed [33:0] bv = v * s1_s;
+    (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+    wire signed [33:0] au;
+    assign au = u * s0_s;
+    (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+    wire signed [33:0] bv;
+    assign bv = v * s1_s;
     wire [31:0] p, q;
 
     // 3. The saturating sum.
@@ -49,7 +53,9 @@ module hg_eltwise_add_fn #(
 
     // 4. The common multiplier, low 32 bits of 41.
     wire signed [8:0]  so_s = {1'b0, so};
-    wire signed [40:0] ws   = w * so_s;
+    (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+    wire signed [40:0] ws;
+    assign ws = w * so_s;
     wire [31:0] t;
 
     // 5. One rotation to the right by shift mod 32 serves both directions. Shifting right by n, the top

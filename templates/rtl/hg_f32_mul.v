@@ -29,8 +29,12 @@ module hg_f32_mul #(
   wire [7:0] e_b = {b[30:24], b[23] | ~b_normal};
   wire [8:0] e_sum = {1'b0, e_a} + {1'b0, e_b};
   wire [23:0] sig_a = {a_normal, a[22:0]};
-  wire [35:0] low = {12'd0, sig_a} * {24'd0, b[11:0]};
-  wire [35:0] high = {12'd0, sig_a} * {24'd0, b_normal, b[22:12]};
+  (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+  wire [35:0] low;
+  assign low = {12'd0, sig_a} * {24'd0, b[11:0]};
+  (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+  wire [35:0] high;
+  assign high = {12'd0, sig_a} * {24'd0, b_normal, b[22:12]};
 
   wire [83:0] s1_next = {sign, inf, nan, e_sum, high, low};
   wire [83:0] s1;

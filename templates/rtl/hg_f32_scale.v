@@ -46,9 +46,15 @@ module hg_f32_scale #(
   wire [P_W-1:0] m_1 = {{W{1'b0}}, s1[P_W-1:W]};
 
   // Stage 2. Partial products.
-  wire [P_W-1:0] p0 = v_1 * (m_1 & LOW);
-  wire [P_W-1:0] p1 = v_1 * (m_1 & MID);
-  wire [P_W-1:0] p2 = v_1 * (m_1 & HIGH);
+  (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+  wire [P_W-1:0] p0;
+  assign p0 = v_1 * (m_1 & LOW);
+  (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+  wire [P_W-1:0] p1;
+  assign p1 = v_1 * (m_1 & MID);
+  (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+  wire [P_W-1:0] p2;
+  assign p2 = v_1 * (m_1 & HIGH);
 
   wire [S2W-1:0] s2_next = {s1[S1W-1:P_W], p2, p1, p0};
   wire [S2W-1:0] s2;

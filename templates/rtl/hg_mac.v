@@ -106,7 +106,7 @@ module hg_mac #(
                 );
             end else if (CONSTANT != 0 || DSP != 0) begin : plain
                 hg_dot_plain #(
-                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
+                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
                 ) dot (
                     .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
                 );

@@ -68,7 +68,10 @@ module hg_multiply #(
                 assign x_in = x;
                 assign m_in = m;
                 if (STYLE == 0) begin : block
-                    assign chain = x * m;
+                    (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
+                    wire signed [Y_W-1:0] product;
+                    assign product = x * m;
+                    assign chain = product;
                 end else begin : none
                     assign chain[Y_W-1:0] = {Y_W{1'b0}};
                 end

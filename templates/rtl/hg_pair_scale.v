@@ -70,6 +70,7 @@ module hg_pair_scale #(
             wire signed [9:0] as = {{2{(SIGNED != 0) && a[7]}}, a};
             wire signed [9:0] bs = {{2{(SIGNED != 0) && b[7]}}, b};
             reg  signed [9:0]       a_reg, b_reg;
+            (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
             reg  signed [S_W-1:0]   first_reg, second_reg, sum_reg;
             reg  signed [Q_W-1:0]   round_reg;
             reg  [OUT_W-1:0]        code_reg;

@@ -85,6 +85,7 @@ class Tools:
         monkeypatch.setattr(synthesize, "run_yosys", self.yosys)
         monkeypatch.setattr(synthesize, "run", self.run)
         monkeypatch.setattr(synthesize, "available", lambda program: True)
+        monkeypatch.setattr(synthesize.vivado, "on_path", lambda: False)
         monkeypatch.setattr(synthesize, "tool_version", lambda program: f"{program} 1")
 
     def yosys(self, passes: Sequence[str], folder: Path, seconds: float) -> None:

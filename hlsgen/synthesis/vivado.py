@@ -1,0 +1,92 @@
+"""Vivado, where it is on PATH: its script, and what its reports say. Tested with a stand-in only: we have no Vivado."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from hlsgen.devices import Device
+from hlsgen.simulation.child_process import failed, run_tool
+from hlsgen.synthesis.nextpnr import Routed, Segment, instance_of
+
+#: What the script writes.
+UTILIZATION, TIMING = "utilization.rpt", "timing.txt"
+FILES = (UTILIZATION, TIMING, "timing.rpt", "vivado.log")
+_SCRIPT = """\
+read_verilog [list {files}]
+read_xdc clock.xdc
+synth_design -top {top} -part {part} -mode out_of_context{dsp}
+opt_design
+place_design
+route_design
+report_utilization -file {utilization}
+report_timing -max_paths 1 -file timing.rpt
+set path [lindex [get_timing_paths -max_paths 1] 0]
+set out [open {timing} w]
+puts $out "slack [get_property SLACK $path]"
+puts $out "delay [get_property DATAPATH_DELAY $path]"
+puts $out "from [get_property STARTPOINT_PIN $path]"
+puts $out "to [get_property ENDPOINT_PIN $path]"
+close $out
+"""
+_ROWS = (
+    (r"(?:Slice|CLB) LUTs\*?", 1),
+    (r"(?:Slice|CLB) Registers", 1),
+    (r"Block RAM Tile", 2),  # of 36 Kbit
+    (r"DSPs", 1),
+)
+
+
+def on_path() -> bool:
+    return shutil.which("vivado") is not None
+
+
+def route(
+    device: Device,
+    files: Sequence[str],
+    top: str,
+    clock: str,
+    clock_mhz: float,
+    dsp: bool,
+    folder: Path,
+    seconds: float,
+) -> Routed:
+    """Places and routes a core out of context. Counts of block memories are of 18 Kbit. Raises HG052, HG053."""
+    period = 1000 / clock_mhz
+    (folder / "clock.xdc").write_text(f"create_clock -period {period:.3f} [get_ports {clock}]\n", encoding="utf-8")
+    script = _SCRIPT.format(
+        files=" ".join(files), top=top, part=device.part, dsp="" if dsp else " -max_dsp 0", utilization=UTILIZATION,
+        timing=TIMING,
+    )  # fmt: skip
+    (folder / "synth.tcl").write_text(script, encoding="utf-8")
+    command = [shutil.which("vivado") or "vivado", "-mode", "batch", "-nojournal", "-source", "synth.tcl"]
+    done = run_tool(
+        command, folder, os.environ, "vivado", seconds, "vivado", "If it only is slow: a greater --timeout."
+    )
+    try:
+        if done.code:
+            raise ValueError(f"vivado ended with {done.code}")
+        reports = [(folder / name).read_text(encoding="utf-8", errors="replace") for name in (UTILIZATION, TIMING)]
+        return read_reports(reports[0], reports[1], period)
+    except (OSError, ValueError) as error:
+        raise failed("vivado", str(error), done.log) from None
+
+
+def read_reports(utilization: str, timing: str, period: float) -> Routed:
+    """The counts, the clock that slack and period leave, and where the slowest path begins and ends. Raises ValueError."""
+    counts = []
+    for pattern, times in _ROWS:
+        found = re.search(rf"^\|\s*{pattern}\s*\|\s*([\d.]+)\s*\|", utilization, re.MULTILINE)
+        if found is None:
+            raise ValueError(f"no row {pattern} in the report of utilization")
+        counts.append(round(float(found[1]) * times))
+    said = dict(line.split(None, 1) for line in timing.splitlines() if len(line.split(None, 1)) == 2)
+    if not {"slack", "delay", "from", "to"} <= set(said):
+        return Routed((counts[0], counts[1], counts[2], counts[3]), None, ())
+    ends = [instance_of(said[end].strip().replace("/", ".")) for end in ("from", "to")]
+    delay = round(float(said["delay"]), 3)
+    path = [Segment(ends[0], delay, 0.0)] + ([Segment(ends[1], 0.0, 0.0)] if ends[1] != ends[0] else [])
+    return Routed((counts[0], counts[1], counts[2], counts[3]), 1000 / (period - float(said["slack"])), tuple(path))
