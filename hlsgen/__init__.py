@@ -242,6 +242,8 @@ def verify(
     directory: str | PathLike[str], simulators: list[str] | None = None, frames: int | None = None, seed: int = 1,
     progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False,
     cut: str | PathLike[str] | None = None, oracle: str = "auto", cosim: bool = False,
+    found: Callable[[str, object], None] = lambda name, part: None, budget: float | None = None,
+    waves: str | PathLike[str] | None = None,
 ) -> Verdict:  # fmt: skip
     """Holds a build against its model: its integers, every file, and the hardware in simulation.
 
@@ -253,6 +255,10 @@ def verify(
     oracle: the executor that the ONNX file itself runs in: "qonnx", "onnxruntime", "onnx", "none", or "auto", which
     takes the one that fits the file if it is installed. cosim: the C++ is synthesized by Vitis, which must be on PATH,
     and what comes out is simulated with the build's test bench.
+
+    found: told each part of the verdict as soon as it is there: "model", "oracle", "changed", and the names of simulators.
+    budget: seconds for all of it: fewer frames; what does not end in time is no proof, and `ok` is false.
+    waves: a file .vcd or .fst that takes the waves of the simulator, which must be one of Verilog and the only one.
     """
     from hlsgen.driver.build_directory import reopen
     from hlsgen.simulation.simulators import SIMULATORS, simulators_of
@@ -261,11 +267,12 @@ def verify(
     for name in simulators or ():
         if name not in SIMULATORS:
             raise fail("HG040", "--sim", f"{name!r}.", f"Supported: {', '.join(SIMULATORS)}, all.")
-    found, folder = reopen(Path(directory)), None if cut is None else Path(cut)
-    chosen = simulators_of(found) if simulators is None else simulators
+    opened, folder = reopen(Path(directory)), None if cut is None else Path(cut)
+    chosen = simulators_of(opened) if simulators is None else simulators
     return verify_build(
-        found, Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
-        cut=folder, oracle=oracle, cosim=cosim,
+        opened, Path(directory), chosen, frames, seed, progress, allow_changed=allow_changed,
+        cut=folder, oracle=oracle, cosim=cosim, found=found, budget=budget,
+        waves=None if waves is None else Path(waves),
     )  # fmt: skip
 
 

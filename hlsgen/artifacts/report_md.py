@@ -16,7 +16,7 @@ def report(
     host: dict[str, list[dict[str, Any]]],
     note: str = "",
 ) -> str:
-    """Markdown text; `rows` is the layer table of the manifest, `note` what targets say of the cycles."""
+    """Markdown text; `rows`: the layer table of the manifest; layers without hardware are left out. `note`: what targets say of the cycles."""
     size = cost.as_dict()
     lines = [
         f"# {_cell(title)}",
@@ -30,6 +30,8 @@ def report(
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
+        if row["kind"] == "rename":
+            continue
         folding = f"{row['pe']} x {row['simd']}" if "pe" in row else row.get("lanes", "")
         how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
         about = row["estimate"]

@@ -16,12 +16,24 @@ import numpy as np
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.numerics.fixed import Array
 
+_HINT = "Save the array with numpy.save."
+_TEXT = "Of a table of numbers numpy makes one: numpy.save('x.npy', numpy.loadtxt({0!r}, delimiter={1!r}))."
+#: What to do with files of other kinds, by their ending.
+_HINTS = {
+    ".csv": _TEXT.format("x.csv", ","), ".tsv": _TEXT.format("x.tsv", "\t"), ".txt": _TEXT.format("x.txt", " "),
+    ".pt": "Save it with numpy.save('x.npy', tensor.numpy()).", ".pb": "Save onnx.numpy_helper.to_array of it with numpy.save.",
+}  # fmt: skip
+
 
 def read_array(path: Path) -> Any:
     """An array, or several by name. Raises HG001, for pipes and devices as well."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise fail("HG001", str(path), "is no regular file.", "Save the array with numpy.save.")
+        with path.open("rb") as stream:
+            head = stream.read(6)
+        if not head.startswith((b"\x93NUMPY", b"PK")):
+            raise fail("HG001", str(path), "is no .npy or .npz file.", _HINTS.get(path.suffix.lower(), _HINT))
         data = np.load(path, allow_pickle=False)
         if isinstance(data, np.lib.npyio.NpzFile):
             return {name: data[name] for name in data.files} if len(data.files) > 1 else data[data.files[0]]

@@ -26,10 +26,10 @@ def emit(data: dict[str, Any]) -> None:
     print(json.dumps(data, indent=2))
 
 
-def stop(error: HlsgenError, as_json: bool) -> typer.Exit:
-    """Prints all diagnostics; the exit to raise."""
+def stop(error: HlsgenError, as_json: bool, more: dict[str, Any] | None = None) -> typer.Exit:
+    """Prints all diagnostics, and in JSON `more`; the exit to raise."""
     if as_json:
-        emit({"ok": False, "diagnostics": [d.as_dict() for d in error.diagnostics]})
+        emit({"ok": False, **(more or {}), "diagnostics": [d.as_dict() for d in error.diagnostics]})
     else:
         for diagnostic in error.diagnostics:
             say(diagnostic)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -31,6 +34,15 @@ class Watch:
 
     def __exit__(self, *_: object) -> None:
         self.progress.stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Takes the line away while something else is printed."""
+        self.progress.stop()
+        try:
+            yield
+        finally:
+            self.progress.start()
 
     def layer(self, done: int, total: int, name: str) -> None:
         self.progress.update(self.task, description=f"layer {done + 1} of {total}: {plain(name)}")

@@ -10,29 +10,59 @@ from rich.markup import escape
 
 from hlsgen.cli.console import err, out, plain
 from hlsgen.diagnostics import printable
+from hlsgen.interpreter.equivalence import Comparison
 from hlsgen.simulation.file_oracle import OracleVerdict
-from hlsgen.simulation.verdict import Verdict
+from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
 
 def print_verdict(verdict: Verdict) -> None:
     """What the model and every simulator said, and where the first difference is."""
+    print_model(verdict.model)
+    print_oracle(verdict.oracle)
+    for name, found in verdict.simulators.items():
+        print_simulator(name, found)
+    print_end(verdict)
+
+
+def print_part(name: str, part: object) -> None:
+    """A part of a verdict, as soon as it is there."""
+    match part:
+        case Comparison():
+            print_model(part)
+        case OracleVerdict():
+            print_oracle(part)
+        case SimulatorVerdict():
+            print_simulator(name, part)
+        case _:
+            pass
+
+
+def print_model(model: Comparison) -> None:
+    state = "[green]equal[/]" if model.ok else "[red]different[/]"
+    out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
+
+
+def print_simulator(name: str, v: SimulatorVerdict) -> None:
+    """Of a simulator: what it compared, what it measured, what failed."""
+    cycles = f", latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles" if v.cycles else ""
+    state = "[green]equal[/]" if v.ok else "[red]different[/]" if v.mismatches or not v.late else "[red]not verified[/]"
+    out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats{cycles}")
+    if v.ok and v.coverage:
+        out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
+    for failure in v.failures:
+        err.print(f"  {plain(failure)}", soft_wrap=True)
+    if v.late and v.tests:
+        passed = ", ".join(test for test, ok in v.tests.items() if ok) or "nothing"
+        out.print(f"  passed until then: {passed}", soft_wrap=True)
+
+
+def print_end(verdict: Verdict) -> None:
+    """Problems, the first difference, what was not looked at, and the verdict."""
     problems = verdict.diagnostics
     for problem in problems[:20]:
         err.print(f"[red]{problem.code}[/]{escape(str(problem).removeprefix(problem.code))}", soft_wrap=True)
     if len(problems) > 20:
         err.print(f"... and {len(problems) - 20} more problems.")
-    model = verdict.model
-    state = "[green]equal[/]" if model.ok else "[red]different[/]"
-    out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
-    _print_oracle(verdict.oracle)
-    for name, v in verdict.simulators.items():
-        cycles = f", latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles" if v.cycles else ""
-        state = "[green]equal[/]" if v.ok else "[red]different[/]"
-        out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats{cycles}")
-        if v.ok and v.coverage:
-            out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
-        for failure in v.failures:
-            err.print(f"  {plain(failure)}", soft_wrap=True)
     where = verdict.first_divergence
     if where:
         cycle = "" if where["cycle"] is None else f", cycle {where['cycle']}"
@@ -55,7 +85,7 @@ def print_verdict(verdict: Verdict) -> None:
     out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
 
 
-def _print_oracle(oracle: OracleVerdict) -> None:
+def print_oracle(oracle: OracleVerdict) -> None:
     """What ran the file itself, and how its numbers differ."""
     if oracle.asked == "none":
         return

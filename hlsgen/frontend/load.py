@@ -29,6 +29,14 @@ def read_model(path: Path) -> onnx.ModelProto:
 
 def _read(path: Path) -> bytes:
     try:
+        if path.is_dir():
+            inside = sorted(found.name for found in path.glob("*.onnx"))[:3]
+            hint = (
+                f"Name the file in it: {', '.join(str(path / name) for name in inside)}."
+                if inside
+                else "Name an .onnx file."
+            )
+            raise fail("HG001", str(path), "is a directory, not an ONNX file.", hint)
         if not path.is_file():
             raise fail("HG001", str(path), "no such file.", "Give the path of an .onnx file.")
         size = path.stat().st_size

@@ -5,6 +5,7 @@ Arrays have the frames in front: (frames, *shape). Codes are int64.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -86,7 +87,13 @@ def frames_of(graph: Graph, x: Array) -> Array:
         return _typed(graph, x).reshape(-1, *shape)
     batch = "N" if graph.model.batched else ""
     wanted = ", ".join([*([batch] if batch else []), *map(str, inner)])
-    raise fail("HG054", graph.model.input_name, f"array of shape {list(x.shape)}; the model takes [{wanted}].")
+    text = f"array of shape {list(x.shape)}; the model takes [{wanted}]."
+    hint = ""
+    if graph.model.batched and x.shape == inner:
+        hint = f"One sample has the shape {[1, *inner]}: x[numpy.newaxis]."
+    elif x.ndim and x.size and x.size % math.prod(inner) == 0 and x.shape[0] == x.size // math.prod(inner):
+        hint = f"It has as many elements as {len(x)} samples: x.reshape({', '.join(map(str, [-1, *inner]))})."
+    raise fail("HG054", graph.model.input_name, text, hint)
 
 
 def _typed(graph: Graph, x: Array) -> Array:

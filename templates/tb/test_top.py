@@ -9,7 +9,8 @@ address and the data of a write over AXI4-Lite. other_weights writes other.hex, 
 give other_expected.hex, and own.hex, the weights of the memory files.
 
 Environment: HLSGEN_TB (folder of config.json), HLSGEN_VECTORS, HLSGEN_RESULT, HLSGEN_SEED,
-HLSGEN_MONITOR=1 (compare the streams between the layers too).
+HLSGEN_MONITOR=1 (compare the streams between the layers too), HLSGEN_UNTIL (of time.monotonic(): from then
+on full_rate sends no further frame), HLSGEN_PROGRESS (a file that takes the name of the test and the frames that it has taken).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import time
 from pathlib import Path
 
 import cocotb
@@ -30,6 +32,10 @@ SEED = int(os.environ.get("HLSGEN_SEED", "1"))
 MONITOR = os.environ.get("HLSGEN_MONITOR") == "1"
 CONFIG = json.loads((HERE / "config.json").read_text())
 RESULTS: dict[str, object] = {}
+UNTIL = float(os.environ.get("HLSGEN_UNTIL", "inf"))
+PROGRESS = os.environ.get("HLSGEN_PROGRESS")
+#: Frames that full_rate sends at least: so many show the interval.
+FEWEST = 4
 #: Cycles of a reset.
 RESET_CYCLES = 4
 
@@ -139,6 +145,7 @@ class Core:
         self.clk = getattr(dut, CONFIG["clock"])
         self.reset = getattr(dut, CONFIG["reset"])
         self.cycle = self.sent = self.taken = 0
+        self.test, self.told, self.end = "", 0.0, float("inf")
         self.coverage: Coverage | None = None
         self.probes = [
             (getattr(dut, f"{m['stream']}_data"), getattr(dut, f"{m['stream']}_valid"),
@@ -278,6 +285,9 @@ class Core:
                 self.coverage.look()
             if stop_at is not None and self.cycle - start >= stop_at:
                 break
+            if self.cycle % 64 == 0 and self.late(len(got)):
+                total = min(total, max(FEWEST, -(-(sent + offered) // per_frame)) * per_frame)
+                count, self.end = total // per_frame * out_frame, float("inf")
             quiet += 1
             assert quiet < patience, f"no beat moved for {quiet} cycles (sent {sent}, got {len(got)})"
             self.sent, self.taken = sent, len(got)
@@ -302,6 +312,14 @@ class Core:
         s_valid.value = 0
         m_ready.value = 0
         return got, first, times
+
+    def late(self, got: int) -> bool:
+        """Whether the time for more frames is up. Tells, once a second, how many came."""
+        now = time.monotonic()
+        if PROGRESS and self.test and now > self.told + 1:
+            self.told = now
+            Path(PROGRESS).write_text(f"{self.test} {got // CONFIG['beats_out']}\n")
+        return now > self.end
 
     def bursts(self, coverage: Coverage):
         """A pace: fills the core until nothing moves, lets it run, empties it, goes on at random, and again.
@@ -398,7 +416,9 @@ async def full_rate(dut):
     ports = [len(dut.s_axis_tdata), len(dut.m_axis_tdata)]
     assert ports == CONFIG["tdata"], f"the ports have {ports} bits, not {CONFIG['tdata']}"
     await core.start()
+    core.test, core.end = "full_rate", UNTIL
     got, first, times = await core.stream(beats, len(expected))
+    expected = expected[: len(got)]
     assert not padding(got), "the padding of m_axis_tdata is not zero"
     ends = times[CONFIG["beats_out"] - 1 :: CONFIG["beats_out"]]
     record("full_rate.frames", len(ends))
@@ -416,6 +436,7 @@ async def random_stalls(dut):
     core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
     frames = min(len(expected) // CONFIG["beats_out"], CONFIG["stall_frames"])
     beats, expected = beats[: frames * CONFIG["beats_in"]], expected[: frames * CONFIG["beats_out"]]
+    core.test = "random_stalls"
     await core.start()
     for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4)):
         got, _, times = await core.stream(beats, len(expected), at_random(random.Random(SEED), idle, stall))
@@ -427,6 +448,7 @@ async def random_stalls(dut):
 async def long_stalls(dut):
     """Stalls and pauses longer than all buffers, until every stream has been seen stalled and starved, if it can be."""
     core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    core.test = "long_stalls"
     await core.start()
     core.coverage = Coverage(dut)
     got, _, times = await core.stream(beats, pace=core.bursts(core.coverage))
@@ -441,6 +463,7 @@ async def reset_mid_frame(dut):
     core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
     frames = min(len(expected) // CONFIG["beats_out"], 2)
     count = frames * CONFIG["beats_out"]
+    core.test = "reset_mid_frame"
     await core.start()
     # Just before a frame is complete at the output, and anywhere else, so that every unit is caught
     # in the middle of something; every other time with stalls, so that full buffers are too.
@@ -460,6 +483,7 @@ async def reset_mid_frame(dut):
 async def offers_in_reset(dut):
     """A beat that is offered in any cycle of a reset, or right after it, waits and is the first of a frame."""
     core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    core.test = "offers_in_reset"
     await core.start()
     # From the second cycle of the reset on; of a large core around its end only.
     small = CONFIG["latency"] < 2000
@@ -477,6 +501,7 @@ async def offers_in_reset(dut):
 async def frame_errors(dut):
     """tlast early, late and missing: frame_error stays from the wrong beat to reset, and beats are counted all the same."""
     core, beats, expected, frame = Core(dut), words("input.hex"), words("expected.hex"), CONFIG["beats_in"]
+    core.test = "frame_errors"
     await core.start()
     beats, expected = beats[: 2 * frame], expected[: 2 * CONFIG["beats_out"]]
     end, middle = frame - 1, (frame - 1) // 2

@@ -8,10 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from paths import ROOT
 from typer.testing import CliRunner
 
+import hlsgen
 from hlsgen.cli import COMMANDS, app
 
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
@@ -87,3 +89,41 @@ def test_wrong_usage_with_json(words: list[object], where: str, text: str) -> No
 def test_the_functions_are_not_hidden_by_packages_of_their_names() -> None:
     code = "import hlsgen.certify.checker, hlsgen; print(hlsgen.certify.__qualname__, hlsgen.Options().target)"
     assert python(code).split() == ["certify", "verilog"]
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("digits") / "out"
+    hlsgen.build(DIGITS, folder)
+    return folder
+
+
+def problem(*arguments: object) -> dict[str, str]:
+    (found,) = json.loads(output(1, *arguments, "--json"))["diagnostics"]
+    return dict(found)
+
+
+def test_a_directory_given_as_model(build: Path, tmp_path: Path) -> None:
+    found = problem("check", build)
+    assert (found["code"], found["message"]) == ("HG001", "is a directory, not an ONNX file.")
+    assert str(build / "model.onnx") in found["hint"]
+    assert "Name an .onnx file" in problem("check", tmp_path)["hint"]
+
+
+@pytest.mark.parametrize(
+    "name, text", [("x.csv", "loadtxt('x.csv', delimiter=',')"), ("x.bin", "numpy.save"), ("x.npy", "numpy.save")]
+)
+def test_an_input_that_is_no_array(name: str, text: str, build: Path, tmp_path: Path) -> None:
+    (tmp_path / name).write_text("1,2\n3,4\n")
+    found = problem("run", build, "--input", tmp_path / name, "--output", tmp_path / "y.npy")
+    assert (found["code"], found["message"]) == ("HG001", "is no .npy or .npz file.")
+    assert text in found["hint"]
+
+
+@pytest.mark.parametrize(
+    "shape, hint", [((64,), "[1, 64]: x[numpy.newaxis]"), ((5, 8, 8), "x.reshape(-1, 64)"), ((64, 5), "")]
+)
+def test_a_sample_of_another_shape(shape: tuple[int, ...], hint: str, build: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros(shape, np.float32))
+    found = problem("run", build, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
+    assert (found["code"], hint in found["hint"], bool(found["hint"])) == ("HG054", True, bool(hint))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import hlsgen
-from hlsgen.cli.console import emit, stop
+from hlsgen.cli.array_files import write_bytes
+from hlsgen.cli.console import emit, err, stop
+from hlsgen.cli.junit import junit as as_junit
 from hlsgen.cli.options import AllowChanged, DirArg, Json
 from hlsgen.cli.progress import Watch
-from hlsgen.cli.verdict_text import print_verdict
+from hlsgen.cli.verdict_text import print_end, print_part
 from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.driver.results import manifest_hash, save_result
 from hlsgen.simulation.simulators import SIMULATORS
+from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
 
 MAX_FRAMES = 1_000_000
+MAX_SECONDS = 7 * 86400
 
 
 def verify(
@@ -40,8 +47,20 @@ def verify(
     cosim: Annotated[
         bool, typer.Option("--cosim", help="Synthesize the C++ by Vitis, and simulate the result; v++ and vitis-run.")
     ] = False,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="JUnit file to write, for CI systems.", show_default=False)
+    ] = None,
+    waves: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Waves of the simulator that --sim names, .vcd or .fst.", show_default=False),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Time for all: fewer frames. What does not end in time is no proof.", show_default=False),
+    ] = None,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
+    parts: dict[str, Any] = {}
     try:
         with Watch(as_json) as watch:
             simulators = None if sim == "all" else [sim]
@@ -49,34 +68,59 @@ def verify(
                 raise fail("HG040", "--frames", f"{frames}.", f"Supported: 1 to {MAX_FRAMES}.")
             if seed < 0:
                 raise fail("HG040", "--seed", f"{seed}.", "Supported: 0 and greater.")
+            if budget is not None and not 1 <= budget <= MAX_SECONDS:
+                raise fail("HG040", "--budget", f"{budget}.", f"Supported: 1 to {MAX_SECONDS} seconds.")
+
+            def found(name: str, part: object) -> None:
+                parts[name] = part
+                if not as_json:
+                    with watch.paused():
+                        print_part(name, part)
+
             verdict = hlsgen.verify(
-                directory,
-                simulators,
-                frames,
-                seed,
-                watch.text,
-                allow_changed=allow_changed,
-                cut=cut,
-                oracle=oracle,
-                cosim=cosim,
-            )
+                directory, simulators, frames, seed, watch.text, allow_changed=allow_changed, cut=cut, oracle=oracle,
+                cosim=cosim, found=found, budget=budget, waves=waves,
+            )  # fmt: skip
+        data = {"ok": verdict.ok, **_parts(verdict), "diagnostics": [d.as_dict() for d in verdict.diagnostics]}
+        if junit is not None:
+            write_bytes(junit, as_junit(verdict))
+        with suppress(HlsgenError):  # a directory that cannot be written is verified all the same
+            kept = {**data, "manifest_sha256": manifest_hash(directory)}
+            save_result(directory, "verify.json", (json.dumps(kept, indent=2) + "\n").encode())
     except HlsgenError as error:
-        raise stop(error, as_json) from None
+        raise stop(error, as_json, _so_far(parts)) from None
+    except KeyboardInterrupt:
+        if as_json:
+            emit({"ok": False, "interrupted": True, **_so_far(parts)})
+        else:
+            err.print("[red]NOT verified[/]: interrupted. What is said above holds.")
+        raise typer.Exit(130) from None
     if as_json:
-        emit(
-            {
-                "ok": verdict.ok,
-                "model": {"ok": verdict.model.ok, **asdict(verdict.model)},
-                "oracle": {"ok": verdict.oracle.ok, **asdict(verdict.oracle)},
-                "predicted": verdict.predicted,
-                "simulators": {name: {"ok": v.ok, **asdict(v)} for name, v in verdict.simulators.items()},
-                "first_divergence": verdict.first_divergence,
-                "notes": verdict.notes,
-                "changed_files": verdict.changed,
-                "diagnostics": [d.as_dict() for d in verdict.diagnostics],
-            }
-        )
+        emit(data)
     else:
-        print_verdict(verdict)
+        print_end(verdict)
     if not verdict.ok:
         raise typer.Exit(1)
+
+
+def _parts(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "model": _plain(verdict.model),
+        "oracle": _plain(verdict.oracle),
+        "predicted": verdict.predicted,
+        "simulators": {name: _plain(part) for name, part in verdict.simulators.items()},
+        "first_divergence": verdict.first_divergence,
+        "notes": verdict.notes,
+        "changed_files": verdict.changed,
+    }
+
+
+def _so_far(parts: dict[str, Any]) -> dict[str, Any]:
+    """What was found before the end, in the form of a verdict."""
+    own = {name: parts[name] for name in ("model", "oracle") if name in parts}
+    simulators = {name: _plain(part) for name, part in parts.items() if isinstance(part, SimulatorVerdict)}
+    return {**{name: _plain(part) for name, part in own.items()}, **({"simulators": simulators} if simulators else {})}
+
+
+def _plain(part: Any) -> dict[str, Any]:
+    return {"ok": part.ok, **asdict(part)}

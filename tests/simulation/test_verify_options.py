@@ -1,0 +1,186 @@
+"""Conveniences of `verify`: parts as they come, a time budget, an interruption, JUnit, waves. What is said stays true."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from paths import DATA, needs_icarus
+from typer.testing import CliRunner
+
+import hlsgen
+from hlsgen.cli import app
+from hlsgen.cli.junit import junit
+from hlsgen.simulation import verify as module
+from hlsgen.simulation.cocotb_runner import Limits
+from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
+
+MODEL = DATA / "hardtanh_po2_outq.onnx"
+TESTS = ["full_rate", "random_stalls", "long_stalls", "reset_mid_frame", "offers_in_reset", "frame_errors"]
+
+
+@pytest.fixture(scope="module")
+def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("build") / "out"
+    hlsgen.build(MODEL, folder, hlsgen.Options(target_cycles=30))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def verdict(out: Path) -> Verdict:
+    """Of no simulator."""
+    return hlsgen.verify(out, [], oracle="none")
+
+
+def call(*words: object) -> Any:
+    return CliRunner().invoke(app, ["verify", *map(str, words)])
+
+
+def simulated(**more: Any) -> SimulatorVerdict:
+    return replace(SimulatorVerdict(9, 0, None, [], None, None, 9, dict.fromkeys(TESTS, True)), **more)
+
+
+@pytest.fixture
+def instead(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What comes instead of simulations, by name of the simulator: a verdict, or an exception."""
+    found: dict[str, Any] = {}
+
+    def give(build: Any, files: Any, codes: Any, simulator: str, *_: Any) -> SimulatorVerdict:
+        if isinstance(found[simulator], BaseException):
+            raise found[simulator]
+        assert isinstance(found[simulator], SimulatorVerdict)
+        return found[simulator]
+
+    monkeypatch.setattr(module, "verify_verilog", give)
+    return found
+
+
+def test_parts_come_one_by_one(out: Path, instead: dict[str, Any]) -> None:
+    instead |= {"verilator": simulated(), "icarus": RuntimeError("later")}
+    found: list[str] = []
+    with pytest.raises(RuntimeError):
+        hlsgen.verify(out, oracle="none", found=lambda name, part: found.append(name))
+    assert found == ["model", "oracle", "changed", "verilator"]
+
+
+@pytest.mark.parametrize(
+    "error", [KeyboardInterrupt(), hlsgen.HlsgenError([hlsgen.Diagnostic("HG053", "icarus", "ended.")])]
+)
+def test_what_is_proven_stays_said(error: BaseException, out: Path, instead: dict[str, Any]) -> None:
+    instead |= {"verilator": simulated(), "icarus": error}
+    code = 130 if isinstance(error, KeyboardInterrupt) else 1
+    found = call(out, "--oracle", "none")
+    assert found.exit_code == code
+    assert "verilator: equal, 9 frames" in found.stdout
+    assert "icarus: equal" not in found.stdout
+    assert "\nverified" not in found.stdout
+    found = call(out, "--oracle", "none", "--json")
+    data = json.loads(found.stdout)
+    assert (found.exit_code, data["ok"], data["simulators"]["verilator"]["ok"]) == (code, False, True)
+    assert list(data["simulators"]) == ["verilator"]
+
+
+def test_a_result_is_kept(out: Path, instead: dict[str, Any]) -> None:
+    instead |= {"verilator": simulated(), "icarus": simulated(mismatches=3)}
+    assert call(out, "--oracle", "none").exit_code == 1
+    kept = json.loads((out / "results" / "verify.json").read_text())
+    assert (kept["ok"], kept["simulators"]["icarus"]["mismatches"]) == (False, 3)
+    report = hlsgen.report(out)
+    assert (report.used, "Not verified." in report.html) == (["verify.json"], True)
+
+
+def test_time_that_is_up_is_no_proof(out: Path, instead: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second simulator is not started; the exit code is 1."""
+    clock = iter([0.0, 1.0, 1.0, 1.0])
+    instead |= {"verilator": simulated(samples=5, asked=9)}
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock, 99.0))
+    verdict = hlsgen.verify(out, oracle="none", budget=10)
+    assert not verdict.ok
+    assert verdict.simulators["icarus"].late
+    assert verdict.simulators["verilator"].ok
+    assert verdict.notes == ["verilator: 5 of 9 frames, for which the time sufficed."]
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_fewer_frames_in_time(out: Path) -> None:
+    """At full rate four are left of forty, in the predicted cycles; all tests pass."""
+    build = hlsgen.check(MODEL, hlsgen.Options(target_cycles=30))
+    codes = module.frames_of(build, module.directed(build.graph, 10, 1), 40, 1)
+    found = module.verify_verilog(build, build.files, codes, "icarus", 1, print, Limits(pace=time.monotonic()))
+    assert (found.ok, found.samples, found.asked) == (True, 4, 40)
+    assert found.tests == dict.fromkeys(TESTS, True)
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_a_simulation_that_is_cut_off(out: Path) -> None:
+    found = call(out, "--sim", "icarus", "--oracle", "none", "--budget", "1", "--frames", "9000")
+    assert found.exit_code == 1
+    assert "NOT verified" in found.stdout
+    assert "icarus: not verified" in found.stdout
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("kind, sim", [
+    ("vcd", "icarus"), ("fst", "icarus"), pytest.param("vcd", "verilator", marks=pytest.mark.slow),
+])  # fmt: skip
+@needs_icarus
+def test_waves(kind: str, sim: str, out: Path, tmp_path: Path) -> None:
+    file = tmp_path / f"w.{kind}"
+    assert call(out, "--sim", sim, "--oracle", "none", "--frames", 4, "--waves", file).exit_code == 0
+    data = file.read_bytes()
+    assert len(data) > 5000
+    if kind == "vcd":
+        assert all(name in data for name in (b" s_axis_tdata", b" m_axis_tvalid", b"$enddefinitions"))
+
+
+@pytest.mark.parametrize("words", [
+    ["--waves", "w.vcd"], ["--waves", "w.txt", "--sim", "icarus"], ["--waves", "no/w.vcd", "--sim", "icarus"], ["--budget", "0"],
+])  # fmt: skip
+def test_wrong_options(words: list[str], out: Path) -> None:
+    found = call(out, *words)
+    assert (found.exit_code, "HG040" in found.stderr) == (2, True)
+
+
+def cases(text: bytes) -> dict[tuple[str, str], str | None]:
+    root = ElementTree.fromstring(text)
+    for suite in root:
+        own = list(suite)
+        assert int(suite.attrib["tests"]) == len(own)
+        assert int(suite.attrib["failures"]) == sum(case.find("failure") is not None for case in own)
+    failures = {(c.attrib["classname"], c.attrib["name"]): c.find("failure") for c in root.iter("testcase")}
+    return {name: None if one is None else one.attrib["message"] for name, one in failures.items()}
+
+
+def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> None:
+    failed = dict.fromkeys(TESTS, True) | {"long_stalls": False}
+    for simulators, changed, ok in (
+        ({"icarus": simulated()}, [], True),
+        ({"icarus": simulated(tests=failed, failures=["no \x1b beat <moved>"])}, [], False),
+        (
+            {"icarus": simulated(failures=["the time was up in long_stalls"], tests={"full_rate": True}, late=True)},
+            [],
+            False,
+        ),
+        ({"icarus": simulated(), "ap_types": simulated(tests={}, mismatches=4)}, [], False),
+        ({}, ["rtl/a.v"], False),
+        ({"icarus": simulated()}, [], False),
+    ):
+        found = cases(junit(replace(verdict, ok=ok, simulators=simulators, changed=changed)))
+        assert (not any(found.values())) == ok, found
+    assert ("hlsgen.model", "steps of the model") in found
+    text = cases(junit(replace(verdict, ok=False, simulators={"icarus": simulated(tests=failed, failures=["\x1b<"])})))
+    assert text[("hlsgen.icarus", "long_stalls")] == "\\x1b<"
+    assert text[("hlsgen.icarus", "full_rate")] is None
+
+
+def test_junit_file(out: Path, instead: dict[str, Any], tmp_path: Path) -> None:
+    instead |= {"verilator": simulated(), "icarus": simulated(mismatches=1, tests={})}
+    assert call(out, "--oracle", "none", "--junit", tmp_path / "j.xml").exit_code == 1
+    assert cases((tmp_path / "j.xml").read_bytes())[("hlsgen.icarus", "simulation")] == "1 beats differ"
