@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,8 +25,9 @@ from scipy.optimize import nnls
 
 from hlsgen.driver.compile import Build, targets_of
 from hlsgen.verilog import resource_model
+from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.resource_model import STYLES, cost_of
-from hlsgen.verilog.unit_parts import Parts, node_parts
+from hlsgen.verilog.unit_parts import node_parts
 
 FACTORS = Path(resource_model.__file__).with_name("unit_factors.json")
 #: How much a factor wants to stay at what it is without measurements, against units that are off by 100 %.
@@ -66,9 +66,8 @@ def collect(data: dict[str, Any]) -> list[Unit]:
     units: list[Unit] = []
     for case in CASES:
         if case in data["builds"]:
-            with tempfile.TemporaryDirectory() as folder:
-                build = build_of(case, data, Path(folder))
-                units += units_of(case, build, data) if build is not None else ()
+            build = build_of(case, data)
+            units += units_of(case, build, data) if build is not None else ()
     return units
 
 

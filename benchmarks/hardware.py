@@ -111,7 +111,7 @@ def measure(workload: Workload, route: bool) -> dict[str, float | int] | None:
             return None
         build = hlsgen.build(model, folder / "core", hlsgen.Options(target_cycles=workload.cycles, top="top"))
         files = sorted((folder / "core" / "rtl").glob("*.v"))
-        netlist = synthesize(files, folder, units=True)
+        netlist = synthesize(files, folder, units=1)
         size, path = netlist.size(), longest_path(netlist.flat)
         found: dict[str, float | int] = {
             "lut": size.lut, "ff": size.ff, "bram18": size.bram18, "ns": path.ns, "levels": path.tables + path.carries,

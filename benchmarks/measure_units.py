@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import tempfile
 import time
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Any
@@ -27,7 +29,7 @@ from hlsgen.rescale import KINDS
 from hlsgen.synthesis.netlist import size
 
 DATA = Path(__file__).with_name("data") / "unit_sizes.json"
-#: Seconds for all units of a network.
+#: Seconds for the networks of a process.
 LIMIT = 900
 
 
@@ -44,19 +46,16 @@ def save(data: dict[str, Any]) -> None:
     DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def build_of(name: str, data: dict[str, Any], folder: Path) -> Build | None:
-    """The build of a case in `folder`/core; None if its model is not there."""
+def build_of(name: str, data: dict[str, Any], top: str = "top") -> Build | None:
+    """The build of a case; None if its model is not there."""
     case = CASES[name]
     model = case.model()
-    if isinstance(model, onnx.ModelProto):
-        onnx.save(model, folder / "model.onnx")
-        model = folder / "model.onnx"
-    if not model.exists():
-        return None
-    options = {**case.options, **data["builds"].get(name, {}), "top": "top"}
-    if "folding" in options:
-        options.pop("target_cycles", None)
-    return hlsgen.build(model, folder / "core", hlsgen.Options(**options))
+    options = {**case.options, **data["builds"].get(name, {}), "top": top}
+    with tempfile.TemporaryDirectory() as folder:
+        if isinstance(model, onnx.ModelProto):
+            onnx.save(model, Path(folder, "model.onnx"))
+            model = Path(folder, "model.onnx")
+        return hlsgen.check(model, hlsgen.Options(**options)) if model.exists() else None
 
 
 def pinned(build: Build) -> dict[str, Any]:
@@ -68,39 +67,65 @@ def pinned(build: Build) -> dict[str, Any]:
     return {"realize": realize, **({"folding": folding, "target_cycles": None} if folding else {})}
 
 
-def measure(name: str, family: str, data: dict[str, Any]) -> str:
-    """Adds a network to the data."""
-    start = time.perf_counter()
+def measure(names: Sequence[str], family: str, data: dict[str, Any]) -> None:
+    """Adds networks to the data. Yosys takes seconds to start: it gets several at a time, all with the same options."""
     with tempfile.TemporaryDirectory() as text:
         folder = Path(text)
-        build = build_of(name, data, folder)
-        if build is None:
-            return "no such model"
-        files = sorted((folder / "core" / "rtl").glob("*.v"))
-        dsp = build.options.prefer == "dsp"
-        netlist = synthesize(files, folder, family=family, dsp=dsp, units=True, seconds=LIMIT)
-        kinds = {n: c["type"] for n, c in netlist.modules["top"]["cells"].items() if c["type"] in netlist.modules}
-        sizes = {kind: size(netlist.modules, kind, family) for kind in {*kinds.values()}}
-        data["builds"].setdefault(name, pinned(build))
-        data.setdefault(family, {})[name] = {
-            unit: [s.lut, s.ff, s.bram, s.dsp] for unit, s in ((unit, sizes[kind]) for unit, kind in kinds.items())
-        }
-    return f"{sum(row[0] for row in data[family][name].values())} LUT, {time.perf_counter() - start:.0f} s"
+        builds: dict[str, tuple[str, Build]] = {}
+        for n, name in enumerate(names):
+            build = build_of(name, data, f"net{n}_")
+            if build is not None:
+                builds[f"net{n}_"] = name, build
+                for path, content in build.files.items():
+                    if path.startswith("rtl/"):
+                        (folder / path[4:]).write_bytes(content)
+        (folder / "top.v").write_text(_around(folder / f"{top}.v" for top in builds))
+        dsp = any(build.options.prefer == "dsp" for _, build in builds.values())
+        netlist = synthesize(sorted(folder.glob("*.v")), folder, family=family, dsp=dsp, units=2, seconds=LIMIT)
+        sizes: dict[str, list[int]] = {}
+        for top, (name, build) in builds.items():
+            found = {}
+            for unit, cell in netlist.modules[top]["cells"].items():
+                kind = cell["type"]
+                if kind in netlist.modules:
+                    if kind not in sizes:
+                        taken = size(netlist.modules, kind, family)
+                        sizes[kind] = [taken.lut, taken.ff, taken.bram, taken.dsp]
+                    found[unit] = sizes[kind]
+            data["builds"].setdefault(name, pinned(build))
+            data.setdefault(family, {})[name] = found
+
+
+def _around(files: Iterable[Path]) -> str:
+    """A top level that holds the cores, with all their ports."""
+    ports, cells = [], []
+    for path in files:
+        core = path.stem
+        own = re.findall(r"^    (input|output) +wire +(\[[^]]*\] +)?(\w+)", path.read_text(), re.MULTILINE)
+        ports += [f"{way} wire {bits}{core}{name}" for way, bits, name in own]
+        cells.append(f"    {core} {core}core ({', '.join(f'.{name}({core}{name})' for _, _, name in own)});")
+    return "\n".join([f"module top ({', '.join(ports)});", *cells, "endmodule", ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--family", choices=MAPPINGS, default="xc7")
+    parser.add_argument("--together", type=int, default=8, help="networks that Yosys gets at once")
     arguments = parser.parse_args()
     data = load()
-    for name in arguments.names or [name for name in CASES if name not in data.get(arguments.family, {})]:
-        try:
-            text = measure(name, arguments.family, data)
-        except (RuntimeError, TimeoutExpired, hlsgen.HlsgenError) as error:
-            text = str(error)[:300]
-        save(data)
-        print(f"{name}: {text}", flush=True)
+    names = arguments.names or [name for name in CASES if name not in data.get(arguments.family, {})]
+    for dsp in (False, True):
+        same = [name for name in names if (CASES[name].options.get("prefer") == "dsp") == dsp]
+        for at in range(0, len(same), arguments.together):
+            start, some = time.perf_counter(), same[at : at + arguments.together]
+            try:
+                measure(some, arguments.family, data)
+                text = "measured"
+            except (RuntimeError, TimeoutExpired, hlsgen.HlsgenError) as error:
+                text = str(error)[-300:]
+            save(data)
+            print(f"{', '.join(some)}: {text}, {time.perf_counter() - start:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,19 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-#: The process: a script of passes; "KEEP" keeps the modules that the top level instantiates as they are.
+#: The process: a script of passes; "KEEP n" keeps the modules that the top level instantiates, n levels deep, as they are.
 _RUNNER = r"""
 import json, sys
 from pyosys import libyosys as ys
 design, passes, before = ys.Design(), json.loads(sys.argv[1]), sys.argv[2]
 for each in passes:
-    if each != "KEEP":
+    if not each.startswith("KEEP"):
         ys.run_pass(each, design)
         continue
     ys.run_pass("write_json " + before, design)
-    cells = json.load(open(before))["modules"]["top"]["cells"]
-    for kind in sorted({cell["type"] for cell in cells.values() if not cell["type"].startswith("$_")}):
-        ys.run_pass("setattr -mod -set keep_hierarchy 1 " + ("" if kind.startswith("$") else "\\") + kind, design)
+    modules, level = json.load(open(before))["modules"], {"top"}
+    for _ in range(int(each.split()[1])):
+        level = {cell["type"] for name in level for cell in modules[name]["cells"].values()} & set(modules)
+        for kind in sorted(level):
+            ys.run_pass("setattr -mod -set keep_hierarchy 1 " + ("" if kind.startswith("$") else "\\") + kind, design)
 """
 _LUTS = {f"LUT{n}" for n in range(1, 7)}
 _SHIFTS = {"SRL16", "SRL16E", "SRLC16", "SRLC16E", "SRLC32E"}
@@ -93,18 +95,22 @@ def synthesize(
     *,
     family: str = "xc7",
     dsp: bool = False,
-    units: bool = False,
+    units: int = 0,
     seconds: float = 1800,
 ) -> Netlist:
     """The mapped netlist of a core with top module `top`; memory files lie beside `files`.
 
-    units: the instances of the top level are mapped by themselves, equal ones once, which is faster and shows the size
-    of each. Raises RuntimeError with what Yosys says, and TimeoutExpired.
+    units: the instances of the top level, and so many levels deep, are mapped by themselves, equal ones once, which is
+    faster and shows the size of each. Raises RuntimeError with what Yosys says, and TimeoutExpired.
     """
     folder = files[0].parent
     out, flat = (work / "netlist.json").resolve(), (work / "flat.json").resolve()
     passes = [f"read_verilog -defer {path.name}" for path in files]
-    passes += ["hierarchy -top top", "setattr -mod -unset keep_hierarchy *", *(["proc", "KEEP"] if units else [])]
+    passes += [
+        "hierarchy -top top",
+        "setattr -mod -unset keep_hierarchy *",
+        *(["proc", f"KEEP {units}"] if units else []),
+    ]
     blocks = (" -dsp" if dsp else "") if family == "ice40" else "" if dsp else " -nodsp"
     passes += ["scratchpad -set abc9.verify 0", f"{MAPPINGS[family]}{blocks} -top top", f"write_json {out}"]
     if units:

@@ -44,7 +44,7 @@ def print_synthesis(found: Synthesis) -> None:
         table.add_column(title, justify="left" if title == device.name else "right")
     rows = (
         (family.lut, found.lut, device.lut, found.estimate["lut"]),
-        ("registers", found.ff, device.ff, None),
+        ("registers", found.ff, device.ff, found.estimate["ff"]),
         (family.bram, found.bram, device.bram, found.estimate["bram"]),
         (family.dsp, found.dsp, device.dsp, found.estimate["dsp"]),
     )

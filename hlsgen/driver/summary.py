@@ -53,5 +53,6 @@ def estimate(build: Build) -> dict[str, int]:
 
 
 def device_estimate(build: Build, device: Device) -> dict[str, int]:
-    """Tables, multiplier blocks and block memories of a device's own kinds."""
-    return in_kinds(network_cost(build), device)
+    """Tables, multiplier blocks and block memories of a device's own kinds, and registers."""
+    cost = network_cost(build)
+    return {**in_kinds(cost, device), "ff": round(cost.ff)}

@@ -24,14 +24,14 @@ def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product) -> float:
         return AGREEMENT * simd
     if form == "table":
         width = x_bits + w_bits
-        own = width * simd + _chains(simd, (0, width + 1, width + 2, width + 2)) + _tree(-(-simd // 4), width + 2)
+        own = width * simd + _chains(simd, (0, width + 1, width + 2, width + 2)) + sum_tables(-(-simd // 4), width + 2)
         return SMALL_PRODUCT.get(width, 1.0) * own
     digits = (w_bits + 1) // 2
     total = 0.0
     for digit in range(digits):
         # A last digit that only one bit is left for is -1 to 1.
         width = x_bits + (1 if 2 * digit + 1 == w_bits else 2)
-        total += _chains(simd, (width + 1, width + 2, width + 3, width + 3)) + _tree(-(-simd // 4), width + 2)
+        total += _chains(simd, (width + 1, width + 2, width + 3, width + 3)) + sum_tables(-(-simd // 4), width + 2)
     # Two digits of which the upper one is two bits further left.
     width, left = x_bits + 4 + (-(-simd // 4) - 1).bit_length(), digits
     while left > 1:
@@ -45,7 +45,7 @@ def _chains(terms: int, bits: tuple[int, int, int, int]) -> int:
     return terms // 4 * sum(bits) + sum(bits[: terms % 4])
 
 
-def _tree(terms: int, bits: int) -> int:
+def sum_tables(terms: int, bits: int) -> int:
     """A tree of adders, a bit wider on each level."""
     total = 0
     while terms > 1:

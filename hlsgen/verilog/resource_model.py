@@ -14,7 +14,8 @@ from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 from hlsgen.verilog.dot_sizes import dot_tables
-from hlsgen.verilog.unit_parts import Parts, memory, multipliers, node_parts, unit_parts
+from hlsgen.verilog.parts import Parts
+from hlsgen.verilog.unit_parts import memory, multipliers, node_parts, unit_parts
 
 #: How weights are held, by option: STYLE of hg_weights.
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}

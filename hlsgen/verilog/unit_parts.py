@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from typing_extensions import assert_never
 
@@ -45,7 +44,9 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words, worth_a_block
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
-from hlsgen.verilog.dot_sizes import dot_form, dot_tables
+from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
+from hlsgen.verilog.parts import Parts
+from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
 
 #: Bits of constants for which a block memory of 18 Kbit is taken, where the tools choose.
 BLOCK_BITS = 8200
@@ -72,25 +73,6 @@ def buffer(words: int, width: int) -> Cost:
     if words * width <= 2048 and words <= 128:
         return Cost(lut=4 * -(-width // 3) * -(-words // 64))
     return memory(words, width, 2)
-
-
-@dataclass
-class Parts:
-    """What a unit is made of: by name, tables and registers that its structure lets expect.
-
-    unit: the name under which unit_factors.json has what these are multiplied by. dsp, bram: counted.
-    """
-
-    unit: str
-    lut: dict[str, float] = field(default_factory=dict)
-    ff: dict[str, float] = field(default_factory=dict)
-    dsp: int = 0
-    bram: int = 0
-
-    def hold(self, name: str, cost: Cost) -> None:
-        """Adds a memory of that name."""
-        self.lut[name] = self.lut.get(name, 0.0) + cost.lut
-        self.bram += cost.bram
 
 
 def _regrouping(source: Stream, result: Stream) -> Parts:
@@ -132,7 +114,7 @@ def _walk(depth: int) -> float:
 def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: bool) -> Cost:
     """Cost of so many rows of products of codes and weights of `bits`, with their sums."""
     if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
-        return Cost(lut=2.0 * rows * simd, dsp=rows * simd)
+        return Cost(lut=float(rows * sum_tables(simd, x.bits + bits)), dsp=rows * simd)
     return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
 
 
@@ -225,17 +207,9 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
 
 
 def node_parts(node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int) -> Parts:
-    """Of a unit, with the realization of its quantizer if it is the first unit of it; `counted`: layers that had one."""
-    parts = unit_parts(node, dsp=dsp, style=style)
-    choice = choices.get(node.layer)
-    if choice is not None and isinstance(node.unit, RescaleUnit | FloatUnit):
-        parts.unit = choice.name.split()[0]
-        parts.lut = {}
-        if node.layer not in counted:
-            counted.add(node.layer)
-            taken = next(t for t in choice.trials if t.name == choice.name)
-            parts.lut = {"logic": taken.lut or 0.0}
-            parts.ff["logic"] = taken.lut or 0.0
-            parts.dsp += taken.dsp
-            parts.bram += -(-taken.memory_bits // (18 * 1024))
-    return parts
+    """Of a unit; of quantizers as their choices say. `counted`: layers of which a node had the price of the whole."""
+    if not is_quantizer(node, choices):
+        return unit_parts(node, dsp=dsp, style=style)
+    first = node.layer not in counted
+    counted.add(node.layer)
+    return quantizer_parts(node, choices[node.layer], first, memory)

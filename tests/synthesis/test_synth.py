@@ -54,6 +54,7 @@ def test_a_core_is_placed_and_becomes_a_bitstream(built: Path, tmp_path: Path) -
     assert found["frames_per_second"] == pytest.approx(found["fmax_mhz"] * 1e6 / manifest["cycles"]["interval"])
     assert 50 < found["lut"] < 3000
     assert found["dsp"] == found["estimate"]["dsp"] == 0
+    assert found["ff"] / 2 < found["estimate"]["ff"] < found["ff"] * 2
     layers = {row["name"] for row in manifest["layers"]}
     assert {part["layer"] for part in found["critical_path"]} <= layers | {""}
     assert any(part["module"].startswith("hg_") or part["instance"] for part in found["critical_path"])

@@ -1,0 +1,59 @@
+"""Parts of a quantizer: what its search, its tables and its arithmetic let expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
+from hlsgen.rescale import Choice, Correct, Table, Thresholds
+from hlsgen.rescale.realize import correct
+from hlsgen.rescale.realize import table as table_
+from hlsgen.verilog.parts import Parts
+
+#: Words and bits of a word of a memory of constants -> its cost.
+Memory = Callable[[int, int], Cost]
+
+
+def is_quantizer(node: Node, choices: Mapping[str, Choice]) -> bool:
+    return node.layer in choices and isinstance(node.unit, RescaleUnit | FloatUnit)
+
+
+def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory) -> Parts:
+    """Of a node that realizes `choice`; where only the whole realization has a price, the `first` of its nodes has it."""
+    unit, source, result = node.unit, node.source, node.result
+    ff = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
+    found = unit.found if isinstance(unit, RescaleUnit) else None
+    if isinstance(unit, RescaleUnit) and isinstance(found, Thresholds):
+        folds, lanes = unit.table.shape
+        levels, bits = found.bits, source.type.bits
+        parts = Parts("thresholds")
+        parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
+        parts.ff = {"compare": float(lanes * levels * bits), "control": float(levels * (1 + folds.bit_length()))}
+        for level in range(levels):
+            for _ in range(lanes):
+                parts.hold("memory", memory(folds << level, bits + 1))
+        return parts
+    if isinstance(unit, RescaleUnit) and isinstance(found, Correct):
+        folds, lanes = unit.table.shape
+        logic, _, _ = correct.cost(found, unit.table[:1], source.type, result.type)
+        parts = Parts("correct", {"logic": logic}, {"logic": logic, **ff})
+        for words, bits in correct.memories(found, result.type.bits) if folds > 1 else ():
+            for _ in range(lanes):
+                parts.hold("memory", memory(folds * words, bits))
+        return parts
+    if isinstance(unit, RescaleUnit) and isinstance(found, Table):
+        folds, lanes = unit.table.shape
+        logic, _, memory_bits = table_.cost(found, unit.table, source.type, result.type)
+        parts = Parts("table", {"logic": logic}, {"logic": logic, **ff})
+        if memory_bits:
+            for _ in range(lanes):
+                parts.hold("memory", memory(folds << found.bits, result.type.bits))
+        return parts
+    parts = Parts(choice.name.split()[0], {}, ff)
+    if first:
+        taken = next(t for t in choice.trials if t.name == choice.name)
+        parts.lut = {"logic": taken.lut or 0.0}
+        parts.ff["logic"] = taken.lut or 0.0
+        parts.dsp, parts.bram = taken.dsp, -(-taken.memory_bits // (18 * 1024))
+    return parts

@@ -1,0 +1,49 @@
+"""What is estimated: of the core and of its layers, held against what Yosys made of the same units."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import pytest
+from paths import ROOT
+from random_graphs import perceptron
+
+import hlsgen
+from hlsgen.driver.compile import Build, network_cost
+from hlsgen.driver.summary import summary
+
+MEASURED: dict[str, Any] = json.loads((ROOT / "benchmarks" / "data" / "unit_sizes.json").read_text())
+KINDS = ("lut", "ff", "bram18", "dsp")
+#: Those of benchmarks/estimate_cases.py.
+SEEDS = [n for n in range(11, 17) if f"perceptron {n}" in MEASURED["xc7"]]
+
+
+def built(seed: int, folder: Path, **options: Any) -> Build:
+    onnx.save(perceptron(seed, seed % 2 == 0), folder / "model.onnx")
+    return hlsgen.check(folder / "model.onnx", hlsgen.Options(**options))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_estimates_are_near_what_was_measured(seed: int, tmp_path: Path) -> None:
+    build = built(seed, tmp_path, **MEASURED["builds"][f"perceptron {seed}"])
+    lut, ff, bram, dsp = map(sum, zip(*MEASURED["xc7"][f"perceptron {seed}"].values(), strict=True))
+    cost = network_cost(build)
+    assert (cost.bram, cost.dsp) == (bram, dsp)
+    assert lut * 0.7 < cost.lut < lut * 1.3
+    assert ff * 0.7 < cost.ff < ff * 1.3
+
+
+def test_layers_and_core(tmp_path: Path) -> None:
+    build = built(12, tmp_path, target_cycles=96)
+    manifest = json.loads(build.files["manifest.json"])
+    told = summary(build, 100.0)
+    assert manifest["estimate"] == {kind: told["estimate"][kind] for kind in KINDS} == network_cost(build).as_dict()
+    assert [row["estimate"] for row in manifest["layers"]] == [row["estimate"] for row in told["layers"]]
+    # The ports and what is in front of them belong to no layer.
+    layers = {kind: sum(row["estimate"][kind] for row in manifest["layers"]) for kind in KINDS}
+    assert manifest["estimate"]["lut"] * 0.6 < layers["lut"] < manifest["estimate"]["lut"]
+    assert manifest["estimate"]["ff"] * 0.4 < layers["ff"] < manifest["estimate"]["ff"]
+    assert all(row["estimate"]["lut"] > 0 for row in manifest["layers"] if row["kind"] in ("linear", "quantizer"))
