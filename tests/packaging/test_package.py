@@ -157,7 +157,7 @@ def test_two_cores_in_one_project(cores: Path, tmp_path: Path) -> None:
     both_pass(pair, tmp_path, "sim")
     (work,) = (tmp_path / "build").glob("*/lint")
     sources = sorted(str(path) for path in pair.glob("cores/*/rtl/*.v"))
-    script = "import sys, json\nfrom pyosys import libyosys as ys\nd = ys.Design()\nfor n in json.loads(sys.argv[1]): ys.run_pass('read_verilog -defer ' + n, d)\nys.run_pass('hierarchy -check -top pair', d)\nys.run_pass('proc', d)\nprint('passed')"
+    script = "import sys, json\nfrom pyosys import libyosys as ys\nd = ys.Design()\nfor n in json.loads(sys.argv[1]): ys.run_pass('read_verilog -defer ' + n, d)\nys.run_pass('hierarchy -check -top pair', d)\nprint('passed')"
     done = subprocess.run(
         [sys.executable, "-c", script, json.dumps([str(pair / "pair.v"), *sources])],
         cwd=work,
