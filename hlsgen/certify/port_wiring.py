@@ -158,14 +158,16 @@ def _control(top: TopModule, options: PortOptions, first: Cell, sha256: str) -> 
             raise broken(top.name, "has a port for control; the option control does not ask for it.")
         return
     cell = _single(top, "hg_control")
-    numbers = (re.fullmatch(r"(\d+)\.(\d+)\.(\d+).*", tool_version()) or re.fullmatch("()()().*", "")).groups()  # type: ignore[union-attr]
-    version = sum((int(number or 0) & 0xFF) << shift for number, shift in zip(numbers, (16, 8, 0), strict=True))
+    parts = [*tool_version().split("."), "", "", ""][:3]
+    major, minor, patch = (int(part) & 0xFF if part.isdigit() else 0 for part in parts)
+    version = major << 16 | minor << 8 | patch
     wanted = {
         "VERSION": SizedConstant(32, version), "MODEL": SizedConstant(32, int(sha256[:8], 16)),
         "WORDS": frame_on(first, options.bus).words,
     }  # fmt: skip
     if cell.parameters != wanted:
-        raise broken(cell.name, f"parameters are {cell.parameters}, this core has {wanted}.")
+        said, right = ({name: str(value) for name, value in found.items()} for found in (cell.parameters, wanted))
+        raise broken(cell.name, f"parameters are {said}, this core has {right}.")
     watched: dict[str, Nets] = {
         f"{side}_{name}": f"{port}_axis_t{name}"
         for side, port in (("in", "s"), ("out", "m"))

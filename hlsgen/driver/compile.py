@@ -17,7 +17,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.fit import too_large
-from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_input
+from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_input, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.hls.emit import Core
@@ -114,7 +114,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         title=options.name or "",
         top=top,
         clock=options.clock_name,
-        reset=options.reset_name or ("rst_n" if options.reset_active_low else "rst"),
+        reset=reset_port(options),
         reset_active_low=options.reset_active_low,
         keep=options.tkeep,
         control=options.control,

@@ -263,6 +263,11 @@ class Options:
         return searched(self.asked_budget, self.chosen_device) if self.searches else Budget()
 
 
+def reset_port(options: Options) -> str:
+    """The name of the reset port."""
+    return options.reset_name or ("rst_n" if options.reset_active_low else "rst")
+
+
 def from_manifest(values: object) -> Options | None:
     """The options that a manifest, which may be anything, holds; None if they are not of their types."""
     if not isinstance(values, Mapping) or not set(values) <= {one.name for one in declared(Options)}:
@@ -277,8 +282,8 @@ def check_options(options: Options) -> None:
     """What can be said before there is a model. Raises every problem: HG040, HG041."""
     problems = Collector()
     check_values(options, problems)
-    if options.clock_name == options.reset_name:
-        problems.error("HG040", "--reset-name", f"{options.reset_name!r} is the clock.", "Choose another name.")
+    if options.clock_name == reset_port(options):
+        problems.error("HG040", "--clock-name", f"{options.clock_name!r} is the reset.", "Choose another name.")
     asked = {} if any(_targets(options.target)) else backends_of(options.target)
     legal = [name for name in BACKENDS["verilog"].memories if all(name in one.memories for one in asked.values())]
     if options.weights not in legal:

@@ -28,8 +28,16 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
         },
         "estimate": estimate(build),
         "device": None if device is None else {**device.as_dict(), "estimate": device_estimate(build, device)},
-        "notes": [*_taken(build), *build.notes],
+        "notes": [*_ports(build), *_taken(build), *build.notes],
     }
+
+
+def _ports(build: Build) -> list[str]:
+    """The words of a frame, where the ports are on a bus."""
+    if build.options.bus_width is None:
+        return []
+    into, out = build.network.layouts
+    return [f"bus of {into.width} bits: a frame is {into.words} words at the input, {out.words} at the output"]
 
 
 def _taken(build: Build) -> list[str]:

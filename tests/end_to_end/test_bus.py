@@ -124,6 +124,13 @@ def test_the_bus_bounds_the_interval(tmp_path: Path) -> None:
         assert other.timing.interval > auto.timing.interval
 
 
+def test_clock_and_reset_are_two() -> None:
+    with pytest.raises(HlsgenError, match="HG040 --clock-name: 'rst' is the reset"):
+        hlsgen.check(MLP, hlsgen.Options(clock_name="rst"))
+    with pytest.raises(HlsgenError, match="HG040 --clock-name: 'clk' is the reset"):
+        hlsgen.check(MLP, hlsgen.Options(reset_name="clk"))
+
+
 @pytest.mark.parametrize("name", ["s_axis_tdata", "rst_core", "mv0", "mv0_data", "port_in", "frame_error", "rst"])
 def test_names_that_the_core_has(name: str) -> None:
     with pytest.raises(HlsgenError, match=r"HG040 --(clock|reset)-name: "):

@@ -142,7 +142,7 @@ def messages(directory: Path, *, listed: bool = True) -> list[str]:
 
 def list_files(directory: Path) -> None:
     """Makes the hashes in the manifest agree with the files that are certified."""
-    path, others = directory / "manifest.json", ("report.md", "folding.yaml", "tb/")
+    path, others = directory / "manifest.json", ("report.", "folding.yaml", "tb/", "host/")
     try:
         manifest = json.loads(path.read_text())
         hashes = {name: value for name, value in manifest["files"].items() if name.startswith(others)}

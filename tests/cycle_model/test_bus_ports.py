@@ -1,0 +1,61 @@
+"""Ports on a bus in the cycle model: taken apart and put together again, and the same times in both simulations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from paths import DATA
+
+import hlsgen
+from hlsgen.cycle_model import simulate as model
+from hlsgen.cycle_model.bus_ports import apart, together
+from hlsgen.dataflow.network import on_bus
+from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter
+from hlsgen.verilog.latency import latency
+
+OPTIONS = [
+    {"bus_width": "8", "target_cycles": 20},
+    {"bus_width": "128", "target_cycles": 20},
+    {"bus_width": "32"},
+    {"bus_width": "16", "input": "float32"},
+]
+
+
+def shown(nodes: Sequence[Node]) -> list[tuple[object, ...]]:
+    """Nodes that can be compared."""
+    return [(node.name, node.unit, node.inputs, node.sources, node.outputs, node.result) for node in nodes]
+
+
+def test_apart_and_together() -> None:
+    for options in OPTIONS:
+        nodes = list(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(**options)).network.nodes)
+        buses = [node.unit.bus for node in (nodes[0], nodes[-1]) if isinstance(node.unit, Port)]
+        parts = apart(nodes)
+        assert len(parts) == len(nodes) + sum(bus is not None and not bus.plain for bus in buses)
+        assert all(node.unit == Port() for node in (parts[0], parts[-1])) or any(bus and bus.plain for bus in buses)
+        assert (parts[0].source.beats, parts[-1].result.beats) == tuple(bus.words for bus in buses if bus)
+        assert shown(apart(parts)) == shown(parts)
+        assert shown(together(parts, nodes)) == shown(nodes)
+
+
+def test_a_fifo_that_is_put_in_front_of_the_output_stays() -> None:
+    nodes = on_bus(hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(target_cycles=1)).network.nodes, 8)
+    *others, convert, port = apart(nodes)
+    assert isinstance(convert.unit, WidthConverter)
+    wire = convert.inputs[0]
+    waits = Node(f"{wire}_wait", Fifo(3), (wire,), convert.sources, (f"{wire}_wait",), nodes[-2].result)
+    found = together([*others, waits, replace(convert, inputs=waits.outputs), port], nodes)
+    assert shown(found) == shown([*nodes[:-1], waits, replace(nodes[-1], inputs=waits.outputs)])
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_beat_by_beat_and_in_runs(options: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    build = hlsgen.check(DATA / "floor_ceil.onnx", hlsgen.Options(**options))
+    nodes = build.network.nodes
+    slow = model.measure(nodes, latency)
+    assert slow == (build.timing.latency, build.timing.interval)
+    assert slow[1] >= max(bus.words for bus in build.network.layouts)
+    monkeypatch.setattr(model, "SMALL", 0)
+    assert model.measure(nodes, latency) == slow
