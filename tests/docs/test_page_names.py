@@ -21,9 +21,9 @@ import hlsgen
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
 #: Packages of others, and the parts of a manifest.
-OTHERS = {"onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
+OTHERS = {"concurrent", "onnx", "qonnx", "finn", "com", "host", "input", "output", "numpy"}
 #: Files of a build and of a user, which no page takes for those of the repository.
-DATA = r"\.(json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
+DATA = r"\.(jsonl|json|html|yaml|onnx|mem|hex|f|npy|npz|hpp|cpp|cfg|tcl|h)"
 BUILT = {"rtl/digits_mlp.v", "rtl/digits_cnn.v", "report.md"} | {
     f"host/digits{end}" for end in (".py", ".c", "_selftest.c")
 }
