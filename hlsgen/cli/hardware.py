@@ -50,7 +50,7 @@ def print_synthesis(found: Synthesis) -> None:
     )
     for name, count, there, guess in rows:
         share = f"{100 * count / there:.0f}" if there else "-"
-        table.add_row(name, str(count), str(there), share, "" if guess is None else str(guess))
+        table.add_row(name, str(count), str(there), share, str(guess))
     out.print(table)
     if not found.placed:
         out.print(f"not placed: {found.why}. The counts are those of the netlist; the clock is not known.")

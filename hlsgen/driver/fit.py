@@ -53,7 +53,8 @@ def too_large(
         text = f"{smallest} takes about {takes}; it may have {', '.join(over)}."
         found.append(Diagnostic("HG070", "--max-lut, --max-dsp, --max-bram", text, _HINT))
     if device is not None:
-        there = {"lut": device.lut, "dsp": device.dsp, "bram": device.bram}
+        counts, names = {**counts, "ff": round(cost.ff)}, {**names, "ff": "registers"}
+        there = {"lut": device.lut, "dsp": device.dsp, "bram": device.bram, "ff": device.ff}
         share = SHARE if searched_for else 1.0
         over = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * share]
         full = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * SHARE]

@@ -56,6 +56,7 @@ def test_what_the_search_may_spend() -> None:
         (Cost(20800, 90, 100), False, ["HG090"]),
         (Cost(20801, 0, 0), False, ["HG070"]),
         (Cost(0, 91, 0), False, ["HG070"]),
+        (Cost(0, 0, 0, 41601), False, ["HG070"]),
     ],
 )
 def test_limits(cost: Cost, search: bool, codes: list[str]) -> None:
@@ -85,7 +86,7 @@ def test_a_clock_that_is_given(tmp_path: Path) -> None:
     assert call("check", path)["rate"]["clock_mhz"] == 200
     slow = ("--device", "ice40-up5k")
     cycles = {clock: call("check", path, "--fps", "4e6", *clock)["cycles"]["interval"] for clock in [(), slow]}
-    assert (cycles[()], cycles[slow]) == (12, 3)  # of 50 and of 4 cycles a frame
+    assert (cycles[()], cycles[slow]) == (12, 6)  # of 50 and of 6 cycles a frame
 
 
 @pytest.mark.parametrize(

@@ -55,7 +55,7 @@ def built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "utilization.rpt").write_text(UTILIZATION.format("Slice"))
     (tmp_path / "timing.txt").write_text(TIMING)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    hlsgen.build(save(mlp().model(), tmp_path / "m.onnx"), tmp_path / "out", Options(target_cycles=16))
+    hlsgen.build(save(mlp().model(), tmp_path / "m.onnx"), tmp_path / "out", Options(target_cycles=16, top="core"))
     return tmp_path
 
 
@@ -77,7 +77,7 @@ def test_its_numbers_are_taken(built: Path) -> None:
     ]
     log = (built / "log").read_text()
     assert log.startswith("-mode batch -nojournal -source synth.tcl\n")
-    assert "synth_design -top top -part xc7a35tcpg236-1 -mode out_of_context -max_dsp 0\n" in log
+    assert "synth_design -top core -part xc7a35tcpg236-1 -mode out_of_context -max_dsp 0\n" in log
     assert "create_clock -period 10.000 [get_ports clk]" in log
     for file in (built / "out" / "rtl").iterdir():
         assert f"{file.name}\n" in log
