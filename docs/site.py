@@ -17,7 +17,10 @@ ROOT = Path(__file__).resolve().parents[1]
 OUTSIDE = {
     "README.md": "index.md",
     **{name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")},
-    **{path.relative_to(ROOT).as_posix(): path.relative_to(ROOT).as_posix() for path in sorted(ROOT.glob("examples/**/*.md"))},
+    **{
+        path.relative_to(ROOT).as_posix(): path.relative_to(ROOT).as_posix()
+        for path in sorted(ROOT.glob("examples/**/*.md"))
+    },
 }
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")
 

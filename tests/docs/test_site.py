@@ -22,7 +22,9 @@ def test_the_site(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, env=env)
     assert done.returncode == 0, done.stderr
     pages = {f"{path.stem}.html" for path in (ROOT / "docs").glob("*.md")} | {"index.html", "CHANGELOG.html"}
-    texts = {path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")}
+    texts = {
+        path.relative_to(tmp_path).as_posix(): path.read_text(encoding="utf-8") for path in tmp_path.rglob("*.html")
+    }
     assert pages <= texts.keys()
     assert "examples/index.html" in texts
     for name in pages:
