@@ -10,10 +10,9 @@ from typing import Any
 from hlsgen.artifacts.report_drawing import Row, dataflow
 from hlsgen.artifacts.report_functions import functions
 from hlsgen.artifacts.report_results import measured, verified
+from hlsgen.devices import CLOCK_MHZ, devices
 from hlsgen.library import environment
 
-#: Clock of the rates that are printed, as a build has none: others follow in proportion.
-CLOCK_MHZ = 100
 #: Numbers of a constant of a host operation that are shown.
 MAX_NUMBERS = 6
 #: Units in words, by the name of their kind. Others have the name itself.
@@ -34,11 +33,13 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
     template = environment().overlay(autoescape=True).get_template("report/report.html.j2")
     rows = _units(manifest)
     interval = manifest["cycles"]["interval"]
+    device = devices().get(str(manifest["options"].get("device")))
+    clock = device.clock_mhz if device else CLOCK_MHZ
     return template.render(
         m=manifest,
         style=environment().get_template("report/report.css").render(),
-        rate=_rounded(CLOCK_MHZ * 1e6 / interval),
-        clock=CLOCK_MHZ,
+        rate=_rounded(clock * 1e6 / interval),
+        clock=f"{clock:g}",
         rows=rows,
         drawing=dataflow([row["row"] for row in rows]),
         slowest=_greatest(rows, "cycles"),
