@@ -161,6 +161,9 @@ def _quartus(core: Core) -> dict[str, bytes]:
 
 
 def _pynq(core: Core) -> dict[str, bytes]:
+    if core.device.family.vendor == "AMD" and not core.device.part.startswith("xc7z"):
+        text = f"the block design is for Zynq-7000; {core.device.name} is {core.device.part}."
+        raise fail("HG040", "--for pynq", text, "Say --device xc7z020, or take --for vivado and a design of your own.")
     for port in ("s_axis", "m_axis"):
         bits = core.width(f"{port}_tdata")
         if bits & (bits - 1):

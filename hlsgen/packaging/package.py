@@ -19,7 +19,7 @@ from hlsgen.packaging.kinds import KINDS, common_files, core_of
 
 #: Lists the files of a package, with their hashes.
 LIST = "package.json"
-#: The device of files that need one, where none is named.
+#: The device of files that need one, where none is named, here or for the build.
 DEFAULT_DEVICE = "ecp5-25k"
 
 
@@ -31,7 +31,7 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
     if clock_mhz is not None and not 0 < clock_mhz <= 1e5:
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
     assert build.design
-    chosen = device_of(device) if device is not None else devices()[DEFAULT_DEVICE]
+    chosen = device_of(device) if device is not None else build.options.chosen_device or devices()[DEFAULT_DEVICE]
     core = core_of(build, chosen, clock_mhz or chosen.clock_mhz)
     files = common_files(core)
     for kind in dict.fromkeys(kinds):

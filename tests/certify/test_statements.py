@@ -174,6 +174,7 @@ def slower(core: Path) -> None:
         ("estimates", entry("layers", 1, "tried", value=[])),
         ("other-files", lambda core: (core / "tb" / "run.py").write_text("print('all tests passed')\n")),
         ("other-files", lambda core: (core / "report.md").unlink()),
+        ("other-files", lambda core: next((core / "host").glob("*.c")).write_text("")),
     ],
 )
 def test_what_is_not_proven(core: Path, name: str, change: Callable[[Path], None]) -> None:

@@ -70,6 +70,7 @@ C = 6
 SHAPE = (1, 2, C)
 CHANNELS = np.array([0.5, 0.1, 3.0, 0.25, 1 / 3, 7.7])
 F32, F64 = np.float32, np.float64
+TIE_CODES = 12345677, 0xABCDEF1235
 
 
 def each(values: Any, dtype: Any = F32) -> Array:
@@ -175,7 +176,7 @@ def cases() -> Iterator[tuple[str, Core]]:
     for convention in Convention:
         shift = np.array([7, 3, 20, 33, 40, 31]) if convention == Convention.DOUBLE else np.array([0, 3, 5, 9, 12, 20])
         multiplier = np.array([77, -5, 1000, 1 << 20, 3, 255])
-        add = np.array([0, 3, -7, 100, 1, 0])
+        add = np.array([0, 3, -7, 2, 1, 0])
         op = Requantize(
             convention, *(each(a, np.int64) for a in (multiplier, add, shift, add)), IntType(-50, 77), "int8"
         )
@@ -204,6 +205,11 @@ def cases() -> Iterator[tuple[str, Core]]:
     yield "pixels", core_of(graph_of(pixels, quant(), dtype="uint8"), lanes=3)
     decoded = [(Dequantize(each(CHANNELS), np.int64(3).reshape(1, 1, 1)), SHAPE)]
     yield "codes_in", core_of(graph_of(decoded, quant(), dtype="int8"), lanes=3)
+    # Products of 25 bits, which are the middle of two float32, and a little more or less: one rounding, not two.
+    factors = np.array([4097, 4099, 4133, 5001, 5555, 4096 * 2.0**-12 * (1 - 2.0**-18)]) / 4096
+    little = np.array([1e-20, -1e-20, 1e-20, -1e-20, 1e-20, 1 + 2.0**-23])
+    fine = quant(bits=32, scale=2.0**-23)
+    yield "fma_ties", core_of(graph_of([(Fma(each(factors), each(little)), SHAPE)], fine))
     # Ports without a quantizer.
     yield "port_float32", core_of(graph_of(input_=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())), lanes=3)
     yield "port_fixed", core_of(graph_of(input_=Value(SHAPE, IntType(-64, 63), Fixed(3))), lanes=5, group=6)
@@ -292,11 +298,29 @@ def cases() -> Iterator[tuple[str, Core]]:
             f"t_sum_{factor}_{hi}",
             core_of(tail_of(Add(each(CHANNELS)), output=Value(SHAPE, IntType(lo, hi), meaning)), lanes=5, group=6),
         )
+    for code in TIE_CODES:
+        ties = Accumulator(1, each(0, np.int64), each(tie_scales(code), F64))
+        yield f"t_sum_ties_{code}", core_of(tail_of(output=Value(SHAPE, IntType(-code, code), ties)))
     tiny = Accumulator(1, each(0, np.int64), each(1e-41, F64))
     yield "t_subnormal", core_of(tail_of(output=Value(SHAPE, IntType(-5000, 5000), tiny)))
     yield "t_count", core_of(tail_of(output=Value(SHAPE, IntType(0, 15), ThresholdCount(0.3, -1.7))))
     yield "t_fixed", core_of(tail_of(output=Value(SHAPE, IntType(-(1 << 31), (1 << 31) - 1), Fixed(9))))
     yield "t_key", core_of(tail_of(Mul(each(CHANNELS)), output=Value(SHAPE, IntType(0, KEY_POS_INF), FloatKey())))
+
+
+def tie_scales(code: int) -> Array:
+    """Scales of 48 bits: code * scale is so near the middle of two float32 that float64 has the middle, on either side."""
+    found: list[float] = []
+    middle = (1 << 25) - 1
+    while len(found) < C:
+        middle -= 2  # 25 bits, the last one 1
+        wide = middle << (code.bit_length() + 22)
+        scale = (wide + code // 2) // code
+        rest = scale * code - wide
+        # To even is the other direction than that of the rest.
+        if scale >> 48 == 0 and 0 < abs(rest) < wide >> 55 and (middle >> 1 & 1) == (rest < 0):
+            found.append(float(scale) * 2.0**-70)
+    return np.array(found)
 
 
 ALL = dict(cases())
@@ -343,6 +367,10 @@ def numbers_for(name: str, core: Core) -> list[Array]:
         x = rng.integers(0, 1 << 32, shape, np.uint32).view(F32)
         x[0].flat[:] = SPECIAL[:12]
         return [x]
+    if name == "fma_ties":
+        x = (4097 + 2 * rng.integers(0, 800, shape)) / 4096
+        x[..., 5] = (1 + 2.0**-18) / 4096  # a product of 2^-24 - 2^-60, and 1 + 2^-23 added to it
+        return [x.astype(F32)]
     scale = np.resize(CHANNELS, shape)
     ties = np.round(rng.normal(0, 9, shape) * 2) / 2 * scale
     x = np.where(rng.random(shape) < 0.5, ties, rng.normal(0, 5, shape)).astype(dtype)
@@ -357,6 +385,8 @@ def numbers_for(name: str, core: Core) -> list[Array]:
 def codes_for(name: str, core: Core) -> Array:
     value, rng = core.graph.output, np.random.default_rng(zlib.crc32(name.encode()) + 1)
     codes = rng.integers(value.type.lo, value.type.hi + 1, (FRAMES, *value.shape))
+    if "sum_ties" in name:
+        codes = rng.choice([value.type.lo, value.type.hi], codes.shape)
     codes[0], codes[1] = value.type.lo, value.type.hi
     return codes
 

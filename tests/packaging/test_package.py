@@ -314,6 +314,11 @@ def test_refused_builds(cores: Path, tmp_path: Path) -> None:
     wide = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="float32", lanes=3))
     with pytest.raises(HlsgenError, match=r"HG040 --for pynq: s_axis_tdata has 96 bits"):
         package_files(wide, ["pynq"], None, None)
+    with pytest.raises(HlsgenError, match="HG040 --for pynq: the block design is for Zynq-7000; xc7a35t is"):
+        package_files(wide, ["pynq"], "xc7a35t", None)
+    for device, wanted in [(None, "xc7a35t"), ("ecp5-85k", "ecp5-85k")]:
+        named = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(device="xc7a35t"))
+        assert json.loads(package_files(named, ["vivado"], device, None)["package.json"])["device"] == wanted
     cpp = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls"))
     with pytest.raises(HlsgenError, match="has no Verilog"):
         package_files(cpp, ["vivado"], None, None)

@@ -29,7 +29,10 @@ def package(
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder to write.", show_default=False)
     ],
     device: Annotated[
-        str | None, typer.Option(help="FPGA, as `hlsgen devices` lists them. Default: ecp5-25k.", show_default=False)
+        str | None,
+        typer.Option(
+            help="FPGA, as `hlsgen devices` lists them. Default: that of the build, else ecp5-25k.", show_default=False
+        ),
     ] = None,
     clock_mhz: Annotated[
         float | None,
