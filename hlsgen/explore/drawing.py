@@ -10,7 +10,7 @@ from xml.sax.saxutils import escape
 
 from hlsgen.diagnostics import printable
 from hlsgen.driver.fit import SHARE
-from hlsgen.explore.points import KINDS, Place, Point
+from hlsgen.explore.points import COMPARED, Place, Point
 from hlsgen.explore.records import MADE
 
 INK, FAINT, GREY, RED = "#222", "#c8c8c8", "#777", "#b8402f"
@@ -85,7 +85,7 @@ def _resources(points: Sequence[Point], place: Place) -> Iterator[str]:
     """Three panels of one height: a resource each."""
     rates = _rates(points)
     yield from _up(rates)
-    for n, kind in enumerate(KINDS):
+    for n, kind in enumerate(COMPARED):
         left = LEFT + n * (PANEL + GAP)
         values = [float(getattr(point, kind)) for point in points]
         axis = Axis(min(values), max(values), left, left + PANEL, zero=min(values) < 1)

@@ -17,7 +17,9 @@ VARIED = ("target_cycles", "lanes", "prefer", "weights")
 #: Options that say how large a network may be: an exploration has no place for them, and a device of its own.
 ANSWERED = ("device", "max_lut", "max_dsp", "max_bram")
 #: Kinds of resources, and what they are where no device is named.
-KINDS = {"lut": "LUT6", "bram": "BRAM18", "dsp": "DSP48"}
+KINDS = {"lut": "LUT6", "ff": "FF", "bram": "BRAM18", "dsp": "DSP48"}
+#: Those that points are compared by where no device is named: registers come with the rest.
+COMPARED = ("lut", "bram", "dsp")
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,13 @@ class Place:
         if self.device is None:
             return KINDS
         family = self.device.family
-        return {"lut": family.lut, "bram": family.bram, "dsp": family.dsp}
+        return {**KINDS, "lut": family.lut, "bram": family.bram, "dsp": family.dsp}
 
     def counts(self, cost: Cost) -> dict[str, int]:
         """An estimate in these kinds."""
         if self.device is None:
-            return {"lut": round(cost.lut), "bram": cost.bram, "dsp": cost.dsp}
-        return in_kinds(cost, self.device)
+            return {"lut": round(cost.lut), "ff": round(cost.ff), "bram": cost.bram, "dsp": cost.dsp}
+        return {**in_kinds(cost, self.device), "ff": round(cost.ff)}
 
     def shares(self, counts: Mapping[str, int]) -> dict[str, float]:
         """Of each kind, the part of the device: 1 is all of it. Without a device there is none."""
@@ -54,7 +56,7 @@ class Point:
     """A network. All numbers are estimates, but for the cycles, which are exact, and what is in `measured`.
 
     options: makes it, by `hlsgen.build(model, output, point.options)`. interval: cycles between frames; latency: from the
-    first beat to the last one of a frame. lut, bram, dsp: counts in the kinds of `place`.
+    first beat to the last one of a frame. lut, ff, bram, dsp: counts in the kinds of `place`.
     front: no other point is as fast and takes no more. measured: what `hlsgen synth` has found, as it prints it with
     --json; None if it was not asked.
     """
@@ -64,6 +66,7 @@ class Point:
     interval: int
     latency: int
     lut: int
+    ff: int
     bram: int
     dsp: int
     front: bool = False
@@ -117,7 +120,7 @@ class Point:
 def order(point: Point) -> tuple[Any, ...]:
     """Points are told by their interval, then by what they take, then by what is the default."""
     varied = [getattr(point.options, name) for name in VARIED]
-    return (point.interval, point.lut, point.bram, point.dsp, *(str(value) for value in reversed(varied)))
+    return (point.interval, point.lut, point.bram, point.dsp, point.ff, *(str(value) for value in reversed(varied)))
 
 
 def said(options: Options) -> dict[str, Any]:

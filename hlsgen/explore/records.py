@@ -21,7 +21,7 @@ MAX_BYTES = 1 << 28
 #: How every line begins.
 _START = b'{"key": "'
 #: The numbers of a point.
-_NUMBERS = ("interval", "latency", "lut", "bram", "dsp")
+_NUMBERS = ("interval", "latency", "lut", "ff", "bram", "dsp")
 
 
 class Records:

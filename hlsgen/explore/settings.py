@@ -60,9 +60,10 @@ def _spread(graph: Graph, base: Options, place: Place, most: int) -> list[int]:
     steps = {cycles for work in works.values() for pe, simd in work.foldings() if (cycles := work.cycles(pe, simd))}
     steps |= {1 << n for n in range(slowest.bit_length())}
     open_ = sorted(cycles for cycles in steps if first < cycles <= slowest)
-    taken = {reached(first)}
-    if most > 1 and open_:
-        taken.add(reached(open_[-1]))
+    # The slowest one, which takes the least, is always tried: if it does not fit, none does.
+    taken = {reached(open_[-1] if open_ else first)}
+    if most > 1:
+        taken.add(reached(first))
     while open_ and len(taken) < most:
         open_ = [cycles for cycles in open_ if cycles not in taken]
         if not open_:

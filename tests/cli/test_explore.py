@@ -38,7 +38,8 @@ def test_the_table_is_the_front(tmp_path: Path) -> None:
     points = hlsgen.explore(net, points=4, jobs=1)
     front = [point for point in points if point.front]
     assert [re.split(" {2,}", row.strip()) for row in rows(result.stdout)] == [
-        [f"{p.frames_per_second:.4g}", *map(str, (p.interval, p.latency, p.lut, p.bram, p.dsp)), p.flags] for p in front
+        [f"{p.frames_per_second:.4g}", *map(str, (p.interval, p.latency, p.lut, p.ff, p.bram, p.dsp)), p.flags]
+        for p in front
     ]
     assert f"4 networks, 12 points, {len(front)} on the front." in result.stdout
     assert "counts are estimates, and the clock of 200 MHz is not" in result.stdout
@@ -54,7 +55,8 @@ def test_json(tmp_path: Path) -> None:
     for point in data["points"]:
         assert point["frames_per_second"] == 33e6 / point["interval"]
         assert point["share"] == max(
-            point["estimate"]["lut"] / 24288, point["estimate"]["bram"] / 56, point["estimate"]["dsp"] / 28
+            point["estimate"][kind] / there
+            for kind, there in (("lut", 24288), ("ff", 24288), ("bram", 56), ("dsp", 28))
         )
         words = point["flags"].split()
         assert words == [w for k, v in point["options"].items() for w in (f"--{k.replace('_', '-')}", str(v))]
@@ -93,7 +95,7 @@ def test_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert re.search(r"largest share +measured +MHz +frames/s +options", result.stdout)
     for row in rows(result.stdout):
         interval = int(row.split()[1])
-        assert f"11, 13, 14  48.0  {48e6 / interval:>8.4g}" in row
+        assert f"11, 12, 13, 14  48.0  {48e6 / interval:>8.4g}" in row
     assert "red: measured" in (tmp_path / "out" / "front.svg").read_text()
 
 

@@ -20,7 +20,7 @@ BOARD = Place(device("ecp5-25k"), 60.0)
 
 def points(place: Place) -> list[Point]:
     found = [
-        Point(Options(target_cycles=n, prefer=prefer, weights=weights), place, n, 99, lut, bram, dsp)
+        Point(Options(target_cycles=n, prefer=prefer, weights=weights), place, n, 99, lut, lut // 9, bram, dsp)
         for n in (8, 64, 512)
         for prefer, weights, lut, bram, dsp in (
             ("lut", "auto", 80000 // n, 0, 0), ("dsp", "bram", 40000 // n, 5, 3000 // n), ("lut", "lutram", 90000 // n, 0, 0),

@@ -19,7 +19,7 @@ POINTS = st.builds(
         Options(target_cycles=cycles, prefer=prefer, weights=weights), Place(), cycles, 9, *counts
     ),
     st.integers(1, 5), st.sampled_from(["lut", "dsp"]), st.sampled_from(["auto", "lutram", "bram"]),
-    st.tuples(COUNTS, COUNTS, COUNTS),
+    st.tuples(COUNTS, COUNTS, COUNTS, COUNTS),
 )  # fmt: skip
 
 
@@ -38,7 +38,9 @@ def test_against_the_definition(items: list[tuple[int, int, int]]) -> None:
 def test_marks(points: list[Point], random: object, place: Place) -> None:
     """What is marked fits and is beaten by none that fits; whatever is not marked is beaten. The order is always the same."""
     scale = 1 if place.device is None else 3000
-    points = [replace(p, place=place, lut=p.lut * scale, bram=p.bram * 5, dsp=p.dsp * 4) for p in points]
+    points = [
+        replace(p, place=place, lut=p.lut * scale, ff=p.ff * scale, bram=p.bram * 5, dsp=p.dsp * 4) for p in points
+    ]
     found = marked(points)
     shuffled = points[:]
     random.shuffle(shuffled)  # type: ignore[attr-defined]
@@ -51,7 +53,9 @@ def test_marks(points: list[Point], random: object, place: Place) -> None:
         there = place.device
         return (
             p.interval,
-            max(p.lut / there.lut, p.bram / there.bram, p.dsp / there.dsp if there.dsp else 1e9 * p.dsp),
+            max(
+                p.lut / there.lut, p.ff / there.ff, p.bram / there.bram, p.dsp / there.dsp if there.dsp else 1e9 * p.dsp
+            ),
         )
 
     fitting = [p for p in found if place.device is None or costs(p)[1] <= 0.8]

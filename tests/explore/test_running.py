@@ -45,7 +45,12 @@ def test_numbers_are_those_of_builds(net: Path) -> None:
         build = hlsgen.check(net, point.options)
         wanted = estimate(build)
         assert (point.interval, point.latency) == (build.timing.interval, build.timing.latency)
-        assert point.counts == {"lut": wanted["lut"], "bram": wanted["bram18"], "dsp": wanted["dsp"]}
+        assert point.counts == {
+            "lut": wanted["lut"],
+            "ff": wanted["ff"],
+            "bram": wanted["bram18"],
+            "dsp": wanted["dsp"],
+        }
         assert point.frames_per_second == 200e6 / point.interval
         words = point.flags.split()
         assert words == [w for k in ("target_cycles", "prefer", "weights") if k in point.as_dict()["options"]
@@ -57,7 +62,7 @@ def test_numbers_on_a_device_are_those_of_builds(net: Path) -> None:
     for point in hlsgen.explore(net, device="ice40-up5k", points=3, jobs=1):
         assert point.counts == device_estimate(hlsgen.check(net, point.options), device("ice40-up5k"))
         assert point.frames_per_second == place.clock_mhz * 1e6 / point.interval
-        assert point.share == max(point.lut / 5280, point.bram / 30, point.dsp / 8)
+        assert point.share == max(point.lut / 5280, point.ff / 5280, point.bram / 30, point.dsp / 8)
     assert place.clock_mhz == device("ice40-up5k").clock_mhz
     assert place_of("ice40-up5k", 33.0).clock_mhz == 33.0
 

@@ -44,6 +44,7 @@ def test_foldings_differ_and_reach_from_the_fastest_to_the_slowest(most: int) ->
         # The slowest layer takes just these cycles: another target of the same folding would be the same network.
         for one, folding in zip(mine, foldings, strict=True):
             assert one.target_cycles == max(works_of(net)[name].cycles(*pair) for name, pair in folding)
+        assert not mine or cycles[-1] == 4608  # the smallest: if it does not fit, none does
         if most >= 24:
             # One product a cycle in every layer: a 3 x 3 convolution of 8 x 8 pixels and 8 channels takes 4608.
             assert (cycles[0], cycles[-1]) == (8, 4608)
