@@ -114,8 +114,12 @@ class _Eta:
     frames: int
     progress: Callable[[str], None]
     first: tuple[float, int] | None = None
+    last: tuple[str, int] = ("", 0)
 
     def __call__(self, test: str, taken: int) -> None:
+        if (test, taken) == self.last:
+            return
+        self.last = test, taken
         text, now = (
             f"{self.simulator}: test {self.tests.index(test) + 1} of {len(self.tests)}, {test}",
             time.monotonic(),

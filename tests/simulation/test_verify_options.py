@@ -174,6 +174,8 @@ def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> No
     ):
         found = cases(junit(replace(verdict, ok=ok, simulators=simulators, changed=changed)))
         assert (not any(found.values())) == ok, found
+        if "icarus" in simulators and simulators["icarus"].late:
+            assert found[("hlsgen.icarus", "simulation")] == "the time was up in long_stalls"
     assert ("hlsgen.model", "steps of the model") in found
     text = cases(junit(replace(verdict, ok=False, simulators={"icarus": simulated(tests=failed, failures=["\x1b<"])})))
     assert text[("hlsgen.icarus", "long_stalls")] == "\\x1b<"
