@@ -128,10 +128,10 @@ def _random() -> Iterator[tuple[str, Case]]:
     """Networks of random shapes: windows, groups, pools, sums, concatenations, float32 scales."""
     kinds = ("plain", "grouped", "pooled", "maxima", "residual", "inception", "keras", "blocks", "bipolar", "mixer")
     for n, kind in enumerate(kinds):
-        for seed, fitted in ((3, True), (4, True), (8, False)):
+        for seed, fitted in ((3, True), (4, True), (8, kind in ("plain", "maxima"))):
             own: dict[str, Any] = {"target_cycles": (200, 600, 1500)[(n + seed) % 3]}
             yield f"{kind} {seed}", Case(_made(network, kind, seed, n % 2 == 0, 10, 4 + n % 5), fitted, own)
-    for seed, fitted in ((11, True), (12, True), (13, True), (14, True), (15, False), (16, False)):
+    for seed, fitted in ((11, True), (12, True), (13, True), (14, True), (15, False), (16, True)):
         yield f"perceptron {seed}", Case(_made(perceptron, seed, seed % 2 == 0), fitted, {"target_cycles": 8 * seed})
 
 
@@ -154,4 +154,23 @@ def _trained() -> Iterator[tuple[str, Case]]:
         yield f"{name.split('/')[1]} @{cycles}", Case(_shared(name), False, {"target_cycles": cycles})
 
 
-CASES: dict[str, Case] = dict(itertools.chain(_mlps(), _cnns(), _random(), _trained()))
+def _larger() -> Iterator[tuple[str, Case]]:
+    """Networks of which only the LUT are in the data, with those of an earlier version of the library."""
+    for w, x, channels, size, cycles, seed, fitted in [
+        (4, 4, (3, 8, 8, 16), 12, 2304, 24, True), (8, 8, (1, 4, 4, 8), 10, 800, 48, True),
+        (2, 2, (4, 16, 16, 16), 8, 576, 12, True), (3, 3, (4, 8, 8, 8), 8, 128, 18, True),
+        (1, 1, (8, 16, 16, 32), 8, 1024, 6, True), (5, 5, (2, 6, 6, 12), 14, 1600, 94, True),
+        (4, 2, (3, 12, 12, 8), 8, 256, 95, False),
+    ]:  # fmt: skip
+        made = _made(cnn, w, x, channels, size, seed)
+        yield f"large cnn w{w}a{x} @{cycles}", Case(made, fitted, {"target_cycles": cycles})
+    for w, x, sizes, cycles, seed in [(5, 7, (40, 20, 8), 40, 91), (7, 3, (16, 24, 10), 16, 93)]:
+        yield f"large mlp w{w}a{x} @{cycles}", Case(_made(mlp, w, x, sizes, seed), False, {"target_cycles": cycles})
+    yield "digits @64", Case(_example("digits/digits_mlp.onnx"), True, {"target_cycles": 64})
+    yield "digits_cnn @64", Case(_example("digits_cnn/digits_cnn.onnx"), True, {"target_cycles": 64})
+    for name, cycles in [("public/zoo_tfc_1w1a", 64), ("public/zoo_tfc_2w2a", 256), ("brevitas/jsc_mlp_w4a4", 16)]:
+        fitted = "1w1a" in name
+        yield f"{name.split('/')[1]} @{cycles}", Case(_shared(name), fitted, {"target_cycles": cycles})
+
+
+CASES: dict[str, Case] = dict(itertools.chain(_mlps(), _cnns(), _random(), _trained(), _larger()))

@@ -76,8 +76,9 @@ def fit(units: list[Unit]) -> dict[str, Any]:
     factors: dict[str, Any] = {}
     for family in sorted({family for unit in units for family in unit.measured}):
         for kind in sorted({unit.parts.unit for unit in units}):
-            own = [u for u in units if u.parts.unit == kind and family in u.measured and CASES[u.case].fitted]
+            known = [u for u in units if u.parts.unit == kind and family in u.measured and CASES[u.case].fitted]
             for at, what in enumerate(WHAT[:2]):
+                own = [u for u in known if len(u.measured[family]) > at]
                 expected = [getattr(u.parts, what) for u in own]
                 names = sorted({name for row in expected for name in row})
                 if not own or not names:
@@ -104,7 +105,8 @@ def networks(units: list[Unit], family: str) -> dict[str, tuple[list[float], lis
     for unit in units:
         if family in unit.measured:
             ours, theirs = found.setdefault(unit.case, ([0.0] * 4, [0.0] * 4))
-            for at, number in enumerate(estimate(unit.parts, family)):
+            # Of some networks only the LUT are known.
+            for at, number in enumerate(estimate(unit.parts, family)[: len(unit.measured[family])]):
                 ours[at] += number
                 theirs[at] += unit.measured[family][at]
     return found
@@ -140,7 +142,7 @@ def show_units(units: list[Unit], family: str) -> None:
     kinds: dict[tuple[str, str], list[tuple[float, int]]] = defaultdict(list)
     for unit in units:
         if family in unit.measured and CASES[unit.case].fitted:
-            for at, what in enumerate(WHAT):
+            for at, what in enumerate(WHAT[: len(unit.measured[family])]):
                 kinds[what, unit.parts.unit].append((estimate(unit.parts, family)[at], unit.measured[family][at]))
     for (what, kind), pairs in sorted(kinds.items(), key=lambda item: -sum(abs(a - b) for a, b in item[1])):
         if off := sum(abs(a - b) for a, b in pairs):

@@ -49,9 +49,13 @@ from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
 
 #: Bits of constants for which a block memory of 18 Kbit is taken, where the tools choose.
-BLOCK_BITS = 8200
-#: Tables that count beats, words and frames in a matrix unit.
-CONTROL = 70
+BLOCK_BITS = 8256
+#: Words of weights beyond which Yosys, of two ways that it holds to be equal, takes the larger one for products.
+DEEP = 36
+#: What Yosys weighs a memory of four tables, 64 x 3 bits, and a block memory with.
+PIECE, BLOCK = 8, 129
+#: Tables that say when a matrix unit works.
+CONTROL = 15.0
 
 
 def memory(words: int, width: int, style: int = 0) -> Cost:
@@ -61,7 +65,9 @@ def memory(words: int, width: int, style: int = 0) -> Cost:
     # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
     shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
     blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
-    if style == 1 or (style == 0 and words * width <= blocks * BLOCK_BITS):
+    # A block of which a few bits are taken weighs little.
+    full = max(1.0, min(-(-words // depth) * width / bits for depth, bits in shapes))
+    if style == 1 or (style == 0 and words * width <= full * BLOCK_BITS):
         return Cost(lut=tables)
     return Cost(bram=blocks)
 
@@ -70,9 +76,11 @@ def buffer(words: int, width: int) -> Cost:
     """Cost of a memory that is written as well, such as a line buffer or a FIFO."""
     if words <= 32:
         return Cost(lut=4 * -(-width // 6))
-    if words * width <= 2048 and words <= 128:
-        return Cost(lut=4 * -(-width // 3) * -(-words // 64))
-    return memory(words, width, 2)
+    banks, blocks = -(-words // 64), memory(words, width, 2)
+    pieces = banks * -(-width // 3)
+    if pieces * PIECE > blocks.bram * BLOCK:
+        return blocks
+    return Cost(lut=4 * pieces + (width * -(-banks // 4) if banks > 1 else 0))
 
 
 def _regrouping(source: Stream, result: Stream) -> Parts:
@@ -94,11 +102,13 @@ def _port(node: Node, bus: BusLayout | None) -> Parts:
     """A register, and a counter of beats; the port that sends holds two. Words of a bus become beats behind it."""
     first = node.inputs == (INPUT,)
     stream = node.source if first else node.result
+    count = (stream.beats if bus is None else bus.words).bit_length()
     bits = float(stream.bits if bus is None else bus.beat_bits * bus.slots if bus.parts == 1 else bus.width)
     if first:
-        parts = Parts("input port", {"control": 4.0}, {"control": 4.0, "data": bits})
+        parts = Parts("input port", {"count": 2.0 * count}, {"count": 2.0 * count, "data": bits})
     else:
-        parts = Parts("output port", {"control": 19.0, "data": 0.7 * bits}, {"control": 8.0, "data": 2.0 * bits})
+        lut = {"control": 10.0, "count": 1.5 * count, "data": 0.7 * bits}
+        parts = Parts("output port", lut, {"control": 8.0, "count": float(count), "data": 2.0 * bits})
     if bus is not None and not bus.plain:
         outer, inner = bus_streams(bus)
         change = _regrouping(outer, inner) if first else _regrouping(inner, outer)
@@ -125,11 +135,13 @@ def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, dsp: bool
     form = "blocks" if blocks else dot_form(x.bits, bits, unit.product)
     products = multipliers(x, bits, unit.product, rows, simd, dsp)
     parts = Parts(type(unit).__name__, dsp=products.dsp)
-    parts.lut = {form: products.lut, "sums": float(rows * node.result.type.bits), "control": float(CONTROL)}
+    parts.lut = {form: products.lut, "sums": float(rows * node.result.type.bits), "control": CONTROL}
     parts.ff = {
         form: products.lut, "sums": float(rows * node.result.type.bits), "control": 20.0,
         "codes": float(node.source.bits), "weights": float(unit.lanes * bits if words > 1 else 0),
     }  # fmt: skip
+    if DEEP < words <= 64:
+        parts.lut["deep"] = products.lut
     parts.hold("weights", memory(words, unit.lanes * bits, style))
     return parts
 
@@ -141,9 +153,16 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
     match unit:
         case MatVec():
             parts = _multiplying(node, unit, unit.windows * unit.pe, unit.lanes // unit.pe, dsp, style)
-            # A vector of one beat is repeated from a register.
-            if unit.col_folds > 1 or unit.row_folds == 1:
-                parts.hold("buffer", buffer(2 * unit.col_folds, source.bits))
+            parts.lut["control"] = CONTROL
+            parts.lut["counters"] = 2.0 * weight_words(unit).bit_length() + unit.row_folds.bit_length()
+            # A vector of one beat is repeated from a register, others from a memory, of a few beats if they are used once.
+            if unit.col_folds == 1 and unit.row_folds > 1:
+                parts.ff["waits"] = 2.0 * source.bits
+                return parts
+            depth = 4 if unit.row_folds == 1 and unit.col_folds > 2 else 2 * unit.col_folds
+            parts.lut["replay"] = 15.0 + 5 * depth.bit_length()
+            parts.ff["replay"] = 10.0 + 5 * depth.bit_length()
+            parts.hold("buffer", buffer(depth, source.bits))
             return parts
         case ConvUnit():
             parts = _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp, style)
