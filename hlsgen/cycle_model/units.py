@@ -40,6 +40,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     RescaleUnit,
     SelectLanes,
+    Slice,
     SlidingWindow,
     Stream,
     TiledPool,
@@ -93,7 +94,7 @@ class Traits:
 def traits(unit: Unit) -> Traits:
     """The traits of a unit. Of the ports they are those of the output port; the input port has an enable."""
     match unit:
-        case Port() | Fifo() | WidthConverter() | Fork():
+        case Port() | Fifo() | Slice() | WidthConverter() | Fork():
             return Traits(enable=False, even=True)
         case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | ConvUnit() | PoolUnit() | SlidingWindow():
             return Traits(enable=True, even=True)
@@ -121,7 +122,7 @@ def busy(node: Node) -> int:
             return beats if bus is None else max(beats, bus.words)
         case FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder():
             return beats
-        case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit():
+        case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit() | Slice():
             return beats
         case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
             return beats
@@ -178,6 +179,8 @@ def _exact(
     match unit:
         case Port() if not first:
             return processes.fifo(wire, result, 2)
+        case Slice():
+            return processes.fifo(wire, result, 2)
         case Fifo():
             return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
@@ -214,6 +217,8 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
     """What `exact` gives, for whole runs of beats. `streams`: the first one that the unit takes, the one it sends."""
     match unit:
         case Port() if not first:
+            return run_processes.fifo(2)
+        case Slice():
             return run_processes.fifo(2)
         case Fifo():
             return run_processes.fifo(ENDLESS if unlimited else unit.depth)
@@ -281,6 +286,8 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
     match unit:
         case Port() if not first:
             return processes.fifo(wire, result, 2)
+        case Slice():
+            return processes.fifo(wire, result, 2)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return _single([wire], result, [True])
         case JoinStreams() | ConcatChannels():
@@ -310,6 +317,8 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
     """A unit that holds as few beats as that of `_least`, or fewer: what gets through here gets through there."""
     match unit:
         case Port() if not first:
+            return run_processes.fifo(2, 0)
+        case Slice():
             return run_processes.fifo(2, 0)
         case Fifo():
             return run_processes.fifo(unit.depth, 0)

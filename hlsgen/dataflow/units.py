@@ -233,6 +233,16 @@ class Fifo:
 
 
 @dataclass(frozen=True)
+class Slice:
+    """Two registers, so that whether a beat is taken does not follow at once from what the taker does."""
+
+    @property
+    def depth(self) -> int:
+        """Beats that wait in it."""
+        return 2
+
+
+@dataclass(frozen=True)
 class JoinStreams:
     """Elements of two streams become one: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
     None; or, packed, a in the low and b in the high bits."""
@@ -322,6 +332,7 @@ Unit = (
     | ReduceTree
     | Fork
     | Fifo
+    | Slice
     | JoinStreams
     | ConcatBeats
     | ConcatChannels
@@ -370,7 +381,7 @@ def buffer_bits(node: Node) -> int:
             return unit.words * node.result.bits
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():
             return 0
-        case AdderMatVec():
+        case AdderMatVec() | Slice():
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0

@@ -40,6 +40,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     RescaleUnit,
     SelectLanes,
+    Slice,
     SlidingWindow,
     Stream,
     TiledPool,
@@ -57,8 +58,8 @@ def needs(node: Node) -> list[Array]:
     unit, source, result = node.unit, node.source, node.result
     beat: Array = np.arange(result.beats)
     match unit:
-        case Port() | Fifo():
-            raise AssertionError("ports and FIFOs are no processes")
+        case Port() | Fifo() | Slice():
+            raise AssertionError("ports, FIFOs and slices are no processes")
         case FloatKeyUnit() | RescaleUnit() | FloatUnit() | GroupedMatVec() | ReduceTree() | Fork() | SelectLanes():
             return [beat + 1]
         case JoinStreams() | ConcatChannels():
@@ -110,10 +111,10 @@ def _containing(stream: Stream, elements: Array) -> Array:
 
 
 def in_front_of_fifos(nodes: Sequence[Node]) -> dict[str, str]:
-    """Of each stream behind a FIFO the one in front of it: they are one stream of C++, as deep as both."""
+    """Of each stream behind a FIFO or slice the one in front of it: they are one stream of C++, as deep as both."""
     front: dict[str, str] = {}
     for node in nodes:
-        if isinstance(node.unit, Fifo):
+        if isinstance(node.unit, Fifo | Slice):
             front[node.outputs[0]] = front.get(node.inputs[0], node.inputs[0])
     return front
 
@@ -152,7 +153,7 @@ class _Run:
         self.reader: dict[str, _Process] = {}
         self.bits: dict[str, int] = {}
         for node in nodes:
-            if isinstance(node.unit, Port | Fifo):
+            if isinstance(node.unit, Port | Fifo | Slice):
                 continue
             inputs = [front.get(wire, wire) for wire in node.inputs]
             lists = [wanted.tolist() for wanted in needs(node)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.dataflow.network import Network
-from hlsgen.dataflow.units import Fifo, Node, Stream
+from hlsgen.dataflow.units import Fifo, Node, Slice, Stream
 from hlsgen.hls.binary_point import binary_point
 from hlsgen.hls.binding.units import bind_node
 from hlsgen.hls.depths import in_front_of_fifos, room_for_next, safe_depths
@@ -116,11 +116,11 @@ def core_of(network: Network, top: str, title: str) -> Core:
     depths = {wire: _DEPTH for node in nodes for wire in node.outputs}
     for node in nodes:
         wire = front.get(node.inputs[0], node.inputs[0])
-        if isinstance(node.unit, Fifo):
+        if isinstance(node.unit, Fifo | Slice):
             depths[wire] += node.unit.depth
         elif wire in depths:
             depths[wire] += room_for_next(node)
-    made = [node for node in nodes[:-1] if not isinstance(node.unit, Fifo)]
+    made = [node for node in nodes[:-1] if not isinstance(node.unit, Fifo | Slice)]
     depths = safe_depths(nodes, {wire: depths[wire] for node in made for wire in node.outputs})
     channels: dict[str, Channel] = {}
     for node in made:

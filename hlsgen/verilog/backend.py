@@ -19,6 +19,7 @@ from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
+from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, network_cost, node_cost
 from hlsgen.verilog.weight_packing import load_pieces
 
@@ -36,7 +37,7 @@ def _adders_pay(products: Node, adders: Node) -> bool:
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
-    sized = size(nodes, latency)
+    sized = size(cut_ready_chains(nodes), latency)
     return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical))
 
 

@@ -27,6 +27,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     RescaleUnit,
     SelectLanes,
+    Slice,
     SlidingWindow,
     TiledPool,
     Unit,
@@ -48,7 +49,7 @@ def latency(unit: Unit) -> int:
     Of units with a window and of hg_gather: from the cycle in which the last word of it is read.
     """
     match unit:
-        case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Reorder() | ConcatChannels():
+        case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Slice() | Reorder() | ConcatChannels():
             return 1
         case RescaleUnit():
             return unit.found.latency

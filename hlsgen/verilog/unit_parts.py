@@ -33,6 +33,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     RescaleUnit,
     SelectLanes,
+    Slice,
     SlidingWindow,
     Stream,
     TiledPool,
@@ -201,6 +202,10 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             parts = Parts("Fifo", {"control": 25.0}, {"control": 15.0, "out": float(result.bits)})
             parts.hold("buffer", buffer(depth, source.bits))
             return parts
+        case Slice():
+            return Parts(
+                "Slice", {"control": 3.0, "data": float(result.bits)}, {"control": 2.0, "data": 2.0 * result.bits}
+            )
         case Reorder(block):
             parts = Parts("Reorder", {"control": 60.0}, {"control": 40.0, "out": float(result.bits)})
             parts.hold("buffer", buffer(2 * block, source.bits))

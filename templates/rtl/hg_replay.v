@@ -92,7 +92,8 @@ module hg_replay #(
             wire able     = again || some_reg;
             wire read     = advance && able;
             wire first    = read && !again;
-            wire free     = read && end_pass;
+            wire frees    = able && end_pass, free = frees && advance;
+            wire takes_last = !again && fresh_reg == ONE;
             wire end_beat = beat_reg == LAST_BEAT;
 
             assign s_ready = ready_reg;
@@ -121,14 +122,11 @@ module hg_replay #(
                         half_reg  <= half_reg != end_pass;
                     end
                 end
-                if (push != free) begin
-                    fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
-                    ready_reg <= free || fill_reg != NEARLY;
-                end
-                if (push != first) begin
-                    fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
-                    some_reg  <= push || fresh_reg != ONE;
-                end
+                if (push != free)  fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
+                if (push != first) fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
+                // m_ready comes late: whatever does not depend on it is said first.
+                ready_reg <= (frees && advance) || (push ? fill_reg != NEARLY : ready_reg);
+                some_reg  <= push || (some_reg && !(takes_last && advance));
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
                     read_reg  <= {AW{1'b0}};

@@ -65,13 +65,11 @@ module hg_window_walk #(
     reg [GB-1:0] g_reg;
     reg signed [COLUMN_W-1:0] x_reg;
     reg signed [ROW_W-1:0]    y_reg;
-    wire f_end = f_reg == F_LAST;
-    wire w_end = w_reg == W_LAST;
-    wire h_end = w_end && h_reg == H_LAST;
-    wire r_end = h_end && r_reg == R_LAST;
-    wire g_end = r_end && g_reg == G_LAST;
-    wire x_end = g_end && x_reg == $signed(X_LAST[COLUMN_W-1:0]);
-    wire y_end = x_end && y_reg == $signed(Y_LAST[ROW_W-1:0]);
+    // Whether a counter has its last value, as registers: the way to the next address begins at them.
+    reg  f_last_reg, w_last_reg, h_last_reg, r_last_reg, g_last_reg, x_last_reg, y_last_reg;
+    wire f_end = f_last_reg, w_end = w_last_reg, h_end = w_end && h_last_reg;
+    wire r_end = h_end && r_last_reg, g_end = r_end && g_last_reg;
+    wire x_end = g_end && x_last_reg, y_end = x_end && y_last_reg;
 
     // Steps of the pixel, X and Y, and of the address, at the end of the loop with that letter;
     // I: of an image.
@@ -98,27 +96,57 @@ module hg_window_walk #(
                                : w_end ? X_H[COLUMN_W-1:0] : DW[COLUMN_W-1:0];
     wire [ROW_W-1:0]    y_step = y_end ? Y_I[ROW_W-1:0] : x_end ? Y_Y[ROW_W-1:0]
                                : h_end ? Y_R[ROW_W-1:0] : DH[ROW_W-1:0];
+    // Whether x and y go to their last values. These are the greatest: no step of less than 0 leads there.
+    localparam integer X_TAP = X_LAST - DW, X_WINDOW = X_LAST - X_X;
+    localparam integer Y_TAP = Y_LAST - DH, Y_WINDOW = Y_LAST - Y_Y;
+    wire x_next_last = x_end ? X_Y == 0
+                     : g_end ? X_X >= 0 && x_reg == $signed(X_WINDOW[COLUMN_W-1:0])
+                     : w_end ? KW == 1 && x_last_reg : x_reg == $signed(X_TAP[COLUMN_W-1:0]);
+    wire y_next_last = y_end ? Y_I == 0
+                     : x_end ? Y_Y >= 0 && y_reg == $signed(Y_WINDOW[ROW_W-1:0])
+                     : h_end ? KH == 1 && y_last_reg : y_reg == $signed(Y_TAP[ROW_W-1:0]);
+
+    // The step, and the step less DEPTH, which is the right one if it stays positive.
+    localparam integer C_F = A_F - DEPTH, C_W = A_W - DEPTH, C_H = A_H - DEPTH, C_R = A_R - DEPTH;
+    localparam integer C_G = A_G - DEPTH, C_X = A_X - DEPTH, C_Y = A_Y - DEPTH, C_I = A_I - DEPTH;
     reg  [ADDR_W-1:0] address_reg;
     wire [ADDR_W-1:0] a_step = !f_end ? A_F[ADDR_W-1:0] : y_end ? A_I[ADDR_W-1:0]
                              : x_end  ? A_Y[ADDR_W-1:0] : g_end ? A_X[ADDR_W-1:0]
                              : r_end  ? A_G[ADDR_W-1:0] : h_end ? A_R[ADDR_W-1:0]
                              : w_end  ? A_H[ADDR_W-1:0] : A_W[ADDR_W-1:0];
+    wire [ADDR_W:0]   c_step = !f_end ? C_F[ADDR_W:0] : y_end ? C_I[ADDR_W:0]
+                             : x_end  ? C_Y[ADDR_W:0] : g_end ? C_X[ADDR_W:0]
+                             : r_end  ? C_G[ADDR_W:0] : h_end ? C_R[ADDR_W:0]
+                             : w_end  ? C_H[ADDR_W:0] : C_W[ADDR_W:0];
     wire [ADDR_W-1:0] a_sum = address_reg + a_step;
-    wire [ADDR_W:0]   a_cut = {1'b0, address_reg} + ({1'b0, a_step} - DEPTH[ADDR_W:0]);
+    wire [ADDR_W:0]   a_cut = {1'b0, address_reg} + c_step;
 
     always @(posedge clk) begin
         if (issue) begin
             address_reg <= a_cut[ADDR_W] ? a_sum : a_cut[ADDR_W-1:0];
             f_reg       <= f_end ? {FB{1'b0}} : f_reg + 1'b1;
+            f_last_reg  <= FOLDS == 1 || (!f_end && f_reg == F_LAST - 1'b1);
             start_reg   <= f_end && g_end;
         end
         if (issue && f_end) begin
             x_reg <= x_reg + x_step;
             w_reg <= w_end ? {WB{1'b0}} : w_reg + 1'b1;
-            if (w_end) y_reg <= y_reg + y_step;
-            if (w_end) h_reg <= h_end ? {HB{1'b0}} : h_reg + 1'b1;
-            if (h_end) r_reg <= r_end ? {RB{1'b0}} : r_reg + 1'b1;
-            if (r_end) g_reg <= g_end ? {GB{1'b0}} : g_reg + 1'b1;
+            x_last_reg <= x_next_last;
+            w_last_reg <= KW == 1 || (!w_end && w_reg == W_LAST - 1'b1);
+            if (w_end) begin
+                y_reg <= y_reg + y_step;
+                h_reg <= h_end ? {HB{1'b0}} : h_reg + 1'b1;
+                y_last_reg <= y_next_last;
+                h_last_reg <= KH == 1 || (!h_end && h_reg == H_LAST - 1'b1);
+            end
+            if (h_end) begin
+                r_reg <= r_end ? {RB{1'b0}} : r_reg + 1'b1;
+                r_last_reg <= REPEAT == 1 || (!r_end && r_reg == R_LAST - 1'b1);
+            end
+            if (r_end) begin
+                g_reg <= g_end ? {GB{1'b0}} : g_reg + 1'b1;
+                g_last_reg <= GROUPS == 1 || (!g_end && g_reg == G_LAST - 1'b1);
+            end
         end
         if (rst) begin
             address_reg <= A_0[ADDR_W-1:0];
@@ -130,6 +158,13 @@ module hg_window_walk #(
             g_reg       <= {GB{1'b0}};
             x_reg       <= -PL[COLUMN_W-1:0];
             y_reg       <= -PT[ROW_W-1:0];
+            f_last_reg  <= FOLDS == 1;
+            w_last_reg  <= KW == 1;
+            h_last_reg  <= KH == 1;
+            r_last_reg  <= REPEAT == 1;
+            g_last_reg  <= GROUPS == 1;
+            x_last_reg  <= X_LAST == -PL;
+            y_last_reg  <= Y_LAST == -PT;
         end
     end
 

@@ -194,8 +194,8 @@ def test_every_line_goes_on_in_the_next_row(seed: int) -> None:
 
 
 def test_large_networks_stay_below_a_megabyte(manifest: dict[str, Any], certificate: dict[str, Any]) -> None:
-    """Three hundred layers, with the quantizers of the largest kind that this one has."""
-    copies = 300 // len(certificate["layers"]) + 1
+    """Two hundred and fifty layers, with the quantizers of the largest kind that this one has."""
+    copies = 250 // len(certificate["layers"]) + 1
     large = json.loads(json.dumps(manifest))
     for part, key in (("units", "instance"), ("layers", "name"), ("fifos", "instance")):
         large[part] = []

@@ -291,6 +291,19 @@ def test_branches(core: Path) -> None:
     c.fails(rf"which \w+ takes as well|nothing takes stream {name}_1")
 
 
+@each("residual")
+def test_slices(core: Path) -> None:
+    """Between streams, and between the units of a function."""
+    c = Core(core)
+    functions = {x["instance"] for x in c.instances if x["module"] == "hg_join"}
+    slices = [x for x in c.instances if x["module"] == "hg_slice"]
+    assert any(x["instance"].removesuffix("_slice") in functions for x in slices)
+    for one in slices:
+        c.set(one, WIDTH=one["parameters"]["WIDTH"] - 1)
+        c.fails("a beat has")
+        c.undo()
+
+
 @each("moved", "moved folded")
 def test_what_moves_elements(core: Path) -> None:
     c = Core(core)

@@ -24,6 +24,7 @@ from hlsgen.dataflow.units import (
     PoolUnit,
     Port,
     RescaleUnit,
+    Slice,
     Stream,
     Unit,
     WidthConverter,
@@ -31,6 +32,7 @@ from hlsgen.dataflow.units import (
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.latency import latency
+from hlsgen.verilog.ready_chains import cut_ready_chains
 
 STRAIGHT = ("shift", "fifo", "width", "flat", "matrix", "winner")
 ROUTES = ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches")
@@ -74,6 +76,17 @@ def test_networks_with_branches(first: int, kinds: tuple[str, ...], tmp_path: Pa
     """Also networks that block: all beats that move at all are the same."""
     for seed in range(first, first + 15):
         compare(Random(seed, kinds).network(6), *case(seed), tmp_path)
+
+
+@pytest.mark.cases(2)
+@pytest.mark.sim
+@pytest.mark.parametrize("first", range(0, 18, 6))
+def test_networks_with_slices(first: int, tmp_path: Path) -> None:
+    """Wherever a ready signal goes through two units, or through one."""
+    for seed in range(first, first + 6):
+        nodes = cut_ready_chains(Random(seed, ROUTES).network(6), seed & 1)
+        assert any(isinstance(node.unit, Slice) for node in nodes)
+        compare(nodes, *case(seed >> 1), tmp_path)
 
 
 @pytest.mark.sim

@@ -28,6 +28,7 @@ def test_a_new_unit_needs_all_its_decisions(tmp_path: Path) -> None:
         "dataflow/units.py",
         "cycle_model/units.py",
         "verilog/latency.py",
+        "verilog/ready_chains.py",
         "verilog/resource_model.py",
         "verilog/binding/units.py",
         "hls/binding/units.py",

@@ -81,8 +81,8 @@ def prepare(page: Path, text: str, folder: Path) -> None:
         top = folder / "cnn" / "rtl" / "digits_cnn.v"
         lines = top.read_text().split(";\n")
         (wait,) = [n for n, line in enumerate(lines) if re.search(r"\badd7_wait0 \(", line)]
-        assert ".DEPTH(65)" in lines[wait]
-        lines[wait] = lines[wait].replace(".DEPTH(65)", ".DEPTH(64)")
+        assert ".DEPTH(62)" in lines[wait]
+        lines[wait] = lines[wait].replace(".DEPTH(62)", ".DEPTH(61)")
         top.write_text(";\n".join(lines))
     if text.startswith(("hlsgen run", "hlsgen pack")):
         shape = (450, 1, 8, 8) if page.name == "commands.md" else (20, 64)

@@ -22,11 +22,12 @@ from hlsgen.dataflow.units import (
     Product,
     ReduceTree,
     Reorder,
+    Slice,
     SlidingWindow,
     Stream,
     Unit,
 )
-from hlsgen.hls.depths import room_for_next, safe_depths
+from hlsgen.hls.depths import in_front_of_fifos, room_for_next, safe_depths
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType
 
@@ -64,6 +65,17 @@ def test_a_branch_waits_for_a_window(height: int, width: int) -> None:
         nodes = skip(height, width, first=first)
         found = safe_depths(nodes, planned(nodes))
         assert found == planned(nodes) | {"skip": width + 2 - first}
+
+
+def test_a_slice_is_part_of_a_stream() -> None:
+    """In front of the FIFO, and behind it."""
+    nodes = skip(4, 8, first=True)
+    stream = nodes[0].result
+    cut = [*nodes[:2], node("held", Slice(), ("skip",), stream), node("wait", Fifo(2), ("held",), stream)]
+    cut += [node("again", Slice(), ("wait",), stream), *nodes[3:5]]
+    cut += [node("sum", JoinStreams((1, 1)), ("again", "pool"), stream), nodes[6]]
+    assert in_front_of_fifos(cut) == dict.fromkeys(("held", "wait", "again"), "skip")
+    assert safe_depths(cut, planned(nodes)) == safe_depths(nodes, planned(nodes))
 
 
 def test_enough_stays() -> None:

@@ -26,6 +26,7 @@ from hlsgen.dataflow.units import (
     PoolUnit,
     Reorder,
     RescaleUnit,
+    Slice,
     WidthConverter,
 )
 from hlsgen.ir.window import Reduction
@@ -46,6 +47,8 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
             return "hg_float_key", {"LANES": source.lanes}
         case Fifo():
             return "hg_fifo", {"WIDTH": source.bits, "DEPTH": unit.depth}
+        case Slice():
+            return "hg_slice", {"WIDTH": source.bits}
         case WidthConverter():
             return "hg_width", {
                 "UNIT": 8, "IN": source.lanes, "OUT": result.lanes, "IN_GROUP": source.group, "OUT_GROUP": result.group,

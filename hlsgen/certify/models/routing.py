@@ -1,6 +1,6 @@
 """Models of the modules that only move elements: which element each lane of their output carries.
 
-These are hg_width, hg_fork, hg_fifo, hg_gather, hg_take, hg_pad, hg_concat, hg_beside and hg_pick. Each model is
+These are hg_width, hg_fork, hg_fifo, hg_slice, hg_gather, hg_take, hg_pad, hg_concat, hg_beside and hg_pick. Each model is
 written from the contract at the head of its Verilog file.
 """
 
@@ -26,7 +26,8 @@ def move(cell: Cell, streams: list[StreamContents], signed: bool) -> StreamConte
     signed: whether the code of a border is a signed number.
     """
     for stream in streams:
-        if stream.units or stream.operands:
+        # Registers change nothing, whatever a beat is.
+        if (stream.units or stream.operands) and cell.module != "hg_slice":
             raise broken(cell.name, f"{cell.module} stands in the middle of a function.")
     if cell.module in _JOINERS:
         return _JOINERS[cell.module](cell, *streams)
@@ -96,6 +97,12 @@ def _fifo(cell: Cell, stream: StreamContents) -> StreamContents:
     only(cell, "WIDTH DEPTH")
     _as_wide(cell, stream)
     cell.number("DEPTH", 1)
+    return stream
+
+
+def _slice(cell: Cell, stream: StreamContents) -> StreamContents:
+    only(cell, "WIDTH")
+    _as_wide(cell, stream)
     return stream
 
 
@@ -208,7 +215,8 @@ def _extends(cell: Cell, stream: StreamContents, side: str, lanes: int) -> None:
 
 
 MOVERS: dict[str, Callable[[Cell, StreamContents], StreamContents]] = {
-    "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_gather": _gather, "hg_take": _take, "hg_pick": _pick,
+    "hg_width": _width, "hg_fork": _fork, "hg_fifo": _fifo, "hg_slice": _slice, "hg_gather": _gather,
+    "hg_take": _take, "hg_pick": _pick,
 }  # fmt: skip
 _JOINERS: dict[str, Callable[[Cell, StreamContents, StreamContents], StreamContents]] = {
     "hg_concat": _concat,

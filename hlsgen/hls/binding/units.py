@@ -26,6 +26,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     RescaleUnit,
     SelectLanes,
+    Slice,
     SlidingWindow,
     TiledPool,
     WidthConverter,
@@ -52,8 +53,8 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
     """The function call of a node. `fraction`: bits behind the binary point of its result, see `binary_point`."""
     unit, source, result = node.unit, node.source, node.result
     match unit:
-        case Port() | Fifo():
-            raise AssertionError("ports and FIFOs are no processes of the library")
+        case Port() | Fifo() | Slice():
+            raise AssertionError("ports, FIFOs and slices are no processes of the library")
         case WidthConverter():
             return bind_width(source, result)
         case RescaleUnit():

@@ -29,6 +29,7 @@ from hlsgen.dataflow.units import (
     Reorder,
     RescaleUnit,
     SelectLanes,
+    Slice,
     SlidingWindow,
     TiledPool,
     WeightedUnit,
@@ -101,6 +102,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return Binding("hg_fork", {"WIDTH": source.bits, "COUNT": count}, f"{count} takers")
         case Fifo(depth):
             return Binding("hg_fifo", {"WIDTH": source.bits, "DEPTH": depth}, f"{depth} beats wait here")
+        case Slice():
+            return Binding("hg_slice", {"WIDTH": source.bits}, "2 beats in registers, ready is one of them")
         case JoinStreams():
             return _join(node, unit)
         case ConcatBeats():

@@ -1,0 +1,85 @@
+"""Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from typing_extensions import assert_never
+
+from hlsgen.dataflow.units import (
+    AdderMatVec,
+    ArgMaxUnit,
+    ConcatBeats,
+    ConcatChannels,
+    ConvUnit,
+    Crop,
+    Fifo,
+    FloatKeyUnit,
+    FloatUnit,
+    Fork,
+    GroupedMatVec,
+    JoinStreams,
+    MatVec,
+    Node,
+    PadBorder,
+    PoolUnit,
+    Port,
+    ReduceTree,
+    Reorder,
+    RescaleUnit,
+    SelectLanes,
+    Slice,
+    SlidingWindow,
+    TiledPool,
+    Unit,
+    WidthConverter,
+)
+
+#: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
+#: enables in the end is not counted.
+LONGEST_CHAIN = 1
+
+
+def hops(unit: Unit) -> int | None:
+    """Units that a ready signal goes through here: 1 if s_ready depends on m_ready, None if on registers only."""
+    match unit:
+        case Port() | Slice() | WidthConverter() | MatVec() | ConvUnit() | PoolUnit() | SlidingWindow() | Reorder():
+            return None
+        case Fifo() | SelectLanes():
+            # A FIFO that is of no use is left out later; choosing lanes takes no logic.
+            return 0
+        case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | TiledPool():
+            return 1
+        case ReduceTree() | ArgMaxUnit() | JoinStreams() | ConcatBeats() | ConcatChannels() | Fork():
+            return 1
+        case Crop() | PadBorder():
+            return 1
+        case _:
+            assert_never(unit)
+
+
+def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
+    """The nodes, with slices where a ready signal would go through more than `longest` units."""
+    chain: dict[str, int] = {}  # of each stream, units that its ready goes through
+    cut: set[str] = set()
+    for node in reversed(nodes):
+        own = hops(node.unit)
+        if own is not None:
+            cut |= {wire for wire in node.outputs if chain[wire] + own > longest}
+            length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
+        chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
+    return _sliced(nodes, cut)
+
+
+def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:
+    """The nodes, with a slice on each of these streams."""
+    result: list[Node] = []
+    for node in nodes:
+        inputs = list(node.inputs)
+        for n, wire in enumerate(inputs):
+            if wire in cut:
+                inputs[n], stream = f"{wire}_slice", node.sources[n]
+                result.append(Node(inputs[n], Slice(), (wire,), (stream,), (inputs[n],), stream))
+        result.append(replace(node, inputs=tuple(inputs)))
+    return result

@@ -1,0 +1,114 @@
+"""Chains of ready signals: their length in the netlists of builds, read without knowing how they were cut."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import certified
+import certified_images
+import pytest
+
+pytest.importorskip("pyosys")
+
+#: Streams of which each waits for the next one in the same cycle: at most so many behind the first.
+LONGEST = 1
+_NETLIST = """
+import sys
+from pyosys import libyosys as ys
+out, top, *files = sys.argv[1:]
+design = ys.Design()
+for command in [*(f"read_verilog -defer {file}" for file in files), f"hierarchy -top {top}", "proc", "flatten",
+                "opt_clean", f"write_json {out}"]:
+    ys.run_pass(command, design)
+print("DONE")
+"""
+#: What keeps the combinational paths of a cell apart: its outputs follow from registers, or from its address alone.
+_REGISTERS = ("dff", "$mem", "$meminit", "$sdff")
+
+
+def netlist(directory: Path, work: Path) -> dict[str, Any]:
+    """The flat top level of a build, as Yosys writes it."""
+    files = sorted(map(str, (directory / "rtl").glob("*.v")))
+    top = json.loads((directory / "manifest.json").read_text())["top"]["module"]
+    command = [sys.executable, "-c", _NETLIST, str(work / "top.json"), top, *files]
+    done = subprocess.run(command, cwd=directory / "rtl", capture_output=True, text=True, check=False)
+    assert done.stdout.rstrip().endswith("DONE"), done.stdout[-2000:] + done.stderr[-2000:]
+    found: dict[str, Any] = json.loads((work / "top.json").read_text())["modules"][top]
+    return found
+
+
+def chains(module: dict[str, Any]) -> dict[str, int]:
+    """Of the ready signal of every stream: of how many other streams it waits for the ready signal, one for the other."""
+    sources: dict[int, list[int]] = defaultdict(list)
+    for cell in module["cells"].values():
+        if any(kind in cell["type"] for kind in _REGISTERS):
+            continue
+        ins = [
+            bit
+            for port, bits in cell["connections"].items()
+            if cell["port_directions"][port] == "input"
+            for bit in bits
+        ]
+        for port, bits in cell["connections"].items():
+            if cell["port_directions"][port] == "output":
+                for bit in bits:
+                    sources[bit] += [x for x in ins if isinstance(x, int)]
+    names = {
+        net["bits"][0]: name
+        for name, net in module["netnames"].items()
+        if name.endswith("_ready") and "." not in name and isinstance(net["bits"][0], int)
+    }
+    behind: dict[int, int] = {}  # of a bit, ready signals in front of it, itself among them
+    for start in names:
+        todo = [start]
+        while todo:
+            bit = todo[-1]
+            waits = [x for x in sources[bit] if x not in behind]
+            if waits:
+                todo += waits
+                continue
+            todo.pop()
+            behind[bit] = max((behind[x] for x in sources[bit]), default=0) + (bit in names)
+    return {name: behind[bit] - 1 for bit, name in names.items()}
+
+
+def builds() -> list[tuple[str, bool, bool]]:
+    return [(name, True, False) for name in certified_images.IMAGES] + [
+        (name, False, True) for name in certified_images.WHOLE
+    ]
+
+
+@pytest.mark.cases(4)
+@pytest.mark.parametrize(("name", "fold", "whole"), builds())
+def test_chains_of_images(name: str, fold: bool, whole: bool, tmp_path: Path) -> None:
+    found = chains(netlist(certified_images.build(name, tmp_path / "b", fold, whole), tmp_path))
+    assert len(found) > 2
+    assert max(found.values()) <= LONGEST, found
+
+
+@pytest.mark.parametrize("name", ["folded", "float"])
+def test_chains_of_functions(name: str, tmp_path: Path) -> None:
+    found = chains(netlist(certified.CASES[name].build(tmp_path / "b"), tmp_path))
+    assert max(found.values()) == LONGEST, found
+
+
+def test_a_chain_is_seen() -> None:
+    """Two cells behind a register, and one in front of it."""
+
+    def gate(a: int, y: int, kind: str = "$not") -> dict[str, Any]:
+        return {"type": kind, "port_directions": {"A": "input", "Y": "output"}, "connections": {"A": [a], "Y": [y]}}
+
+    cells = {"u": gate(2, 3), "v": gate(3, 4), "w": gate(4, 5), "r": gate(5, 6, "$dff"), "t": gate(6, 7)}
+    nets = {f"{name}_ready": {"bits": [bit]} for name, bit in zip("abcde", (2, 4, 5, 6, 7), strict=True)}
+    assert chains({"cells": cells, "netnames": nets}) == {
+        "a_ready": 0,
+        "b_ready": 1,
+        "c_ready": 2,
+        "d_ready": 0,
+        "e_ready": 1,
+    }
