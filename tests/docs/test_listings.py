@@ -142,8 +142,9 @@ def test_listings_of_simulations(page: Path, tmp_path: Path, monkeypatch: pytest
 
 
 def test_the_listings_are_found() -> None:
-    """Of every command that a page shows with its output."""
+    """Of every command that a page shows with its output, unless it is marked as text: what other tools measure."""
     for page in PAGES:
-        shown = re.findall(r"^\$ (hlsgen .*)", page.read_text(encoding="utf-8"), re.M)
+        text = re.sub(r"^```text\n.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+        shown = re.findall(r"^\$ (hlsgen .*)", text, re.M)
         assert shown == [one.text for one in commands(page) if one.shown is not None and one.text.startswith("hlsgen")]
     assert pattern("a\n...\nb") == r"a\n(?:.*\n)*b\n"
