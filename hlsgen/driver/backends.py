@@ -17,7 +17,8 @@ HLS = replace(
     reserved=is_reserved,
     without={
         "loadable": "its weights are constants",
-        **dict.fromkeys(("reset_active_low", "clock_name", "reset_name"), "the HLS tool makes clock and reset"),
+        "reset_active_low": "the HLS tool makes the reset port",
+        **dict.fromkeys(("clock_name", "reset_name"), "the HLS tool makes clock and reset"),
         **dict.fromkeys(("bus_width", "tkeep"), "a word of its ports is a beat of the core"),
         "control": "its ports are streams alone",
     },
