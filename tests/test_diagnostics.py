@@ -779,7 +779,7 @@ def test_changed_file(build_dir: Path, tmp_path: Path, monkeypatch: pytest.Monke
     shutil.copytree(build_dir, tmp_path / "copy")
     (tmp_path / "copy" / "rtl" / "m.v").write_text("// nothing\n")
     assert hlsgen.verify(tmp_path / "copy", []).changed == ["rtl/m.v"]
-    monkeypatch.setattr(hlsgen, "simulators_of", lambda build: [])
+    monkeypatch.setattr("hlsgen.simulation.simulators.simulators_of", lambda build: [])
     result = CliRunner().invoke(cli.app, ["verify", str(tmp_path / "copy")])
     assert result.exit_code == 1
     assert "HG051 rtl/m.v" in result.stderr

@@ -20,6 +20,8 @@ from onnx import helper
 from paths import DATA, ROOT
 
 import hlsgen
+import hlsgen.frontend.ops_standard
+import hlsgen.frontend.two_inputs
 from hlsgen.certify.second_reading import compare
 from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.diagnostics import Collector

@@ -27,6 +27,7 @@ from paths import DATA, INPUT_TYPES, ROOT, SHARED
 from typer.testing import CliRunner
 
 import hlsgen
+import hlsgen.driver.compile
 from hlsgen import ir
 from hlsgen.cli import app
 from hlsgen.cli.verdict_text import print_verdict

@@ -18,6 +18,7 @@ from onnx import TensorProto
 from typer.testing import CliRunner
 
 import hlsgen
+import hlsgen.driver.compile
 from hlsgen import ir
 from hlsgen.cli import app
 from hlsgen.diagnostics import Collector, HlsgenError
@@ -375,7 +376,7 @@ def test_verify_says_what_the_file_says(good: bool, tmp_path: Path, monkeypatch:
         return model if good else wrong(model, "q1", of(IntQuant, mode=lambda _: Rounding.FLOOR))
 
     monkeypatch.setattr(hlsgen.driver.compile, "import_model", seeded)
-    monkeypatch.setattr(hlsgen, "simulators_of", lambda build: [])
+    monkeypatch.setattr("hlsgen.simulation.simulators.simulators_of", lambda build: [])
     onnx.save(quantizer(), tmp_path / "model.onnx")
     hlsgen.build(tmp_path / "model.onnx", tmp_path / "out")
     words = CliRunner().invoke(app, ["verify", str(tmp_path / "out")])

@@ -128,7 +128,7 @@ def test_a_simulation_that_is_cut_off(out: Path) -> None:
 
 @pytest.mark.sim
 @pytest.mark.parametrize("kind, sim", [
-    ("vcd", "icarus"), ("fst", "icarus"), pytest.param("vcd", "verilator", marks=pytest.mark.slow),
+    ("vcd", "icarus"), pytest.param("fst", "icarus", marks=pytest.mark.slow), pytest.param("vcd", "verilator", marks=pytest.mark.slow),
 ])  # fmt: skip
 @needs_icarus
 def test_waves(kind: str, sim: str, out: Path, tmp_path: Path) -> None:
