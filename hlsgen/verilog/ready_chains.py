@@ -39,6 +39,8 @@ from hlsgen.dataflow.units import (
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
 LONGEST_CHAIN = 1
+#: Bits of a stream from which a slice is dear, and the units that a ready signal may go through rather than take one.
+WIDE, LONGEST_WIDE = 65, 5
 
 
 def hops(unit: Unit) -> int | None:
@@ -59,13 +61,14 @@ def hops(unit: Unit) -> int | None:
             assert_never(unit)
 
 
-def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
-    """The nodes, with slices where a ready signal would go through more than `longest` units."""
+def cut_ready_chains(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, with slices where a ready signal would go through too many units."""
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
     for node in reversed(nodes):
         own = hops(node.unit)
         if own is not None:
+            longest = LONGEST_WIDE if node.result.bits >= WIDE else LONGEST_CHAIN
             cut |= {wire for wire in node.outputs if chain[wire] + own > longest}
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         chain |= dict.fromkeys(node.inputs, 0 if own is None else length)

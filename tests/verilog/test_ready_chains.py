@@ -15,8 +15,9 @@ import pytest
 
 pytest.importorskip("pyosys")
 
-#: Streams of which each waits for the next one in the same cycle: at most so many behind the first.
-LONGEST = 1
+#: Streams of which each waits for the next one in the same cycle: at most so many behind the first; and in cores with
+#: streams of more than 64 bits, where slices are dear.
+LONGEST, LONGEST_WIDE = 1, 5
 _NETLIST = """
 import sys
 from pyosys import libyosys as ys
@@ -77,6 +78,12 @@ def chains(module: dict[str, Any]) -> dict[str, int]:
     return {name: behind[bit] - 1 for bit, name in names.items()}
 
 
+def longest(module: dict[str, Any]) -> int:
+    """The bound of a core, by the widest of its streams."""
+    bits = [len(net["bits"]) for name, net in module["netnames"].items() if name.endswith("_data") and "." not in name]
+    return LONGEST if max(bits) <= 64 else LONGEST_WIDE
+
+
 def builds() -> list[tuple[str, bool, bool]]:
     return [(name, True, False) for name in certified_images.IMAGES] + [
         (name, False, True) for name in certified_images.WHOLE
@@ -86,9 +93,10 @@ def builds() -> list[tuple[str, bool, bool]]:
 @pytest.mark.cases(4)
 @pytest.mark.parametrize(("name", "fold", "whole"), builds())
 def test_chains_of_images(name: str, fold: bool, whole: bool, tmp_path: Path) -> None:
-    found = chains(netlist(certified_images.build(name, tmp_path / "b", fold, whole), tmp_path))
+    module = netlist(certified_images.build(name, tmp_path / "b", fold, whole), tmp_path)
+    found = chains(module)
     assert len(found) > 2
-    assert max(found.values()) <= LONGEST, found
+    assert max(found.values()) <= longest(module), found
 
 
 @pytest.mark.parametrize("name", ["folded", "float"])
