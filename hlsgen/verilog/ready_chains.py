@@ -61,15 +61,15 @@ def hops(unit: Unit) -> int | None:
             assert_never(unit)
 
 
-def cut_ready_chains(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, with slices where a ready signal would go through too many units."""
+def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
+    """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE."""
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
     for node in reversed(nodes):
         own = hops(node.unit)
         if own is not None:
-            longest = LONGEST_WIDE if node.result.bits >= WIDE else LONGEST_CHAIN
-            cut |= {wire for wire in node.outputs if chain[wire] + own > longest}
+            most = LONGEST_WIDE if node.result.bits >= WIDE else longest
+            cut |= {wire for wire in node.outputs if chain[wire] + own > most}
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
     return _sliced(nodes, cut)
