@@ -77,7 +77,8 @@ def default_top(stem: str, target: str) -> str:
     """The name of the top level of a model whose file has this name, without its suffix: the nearest legal one."""
     name = re.sub(r"\W+", "_", stem, flags=re.ASCII).strip("_")[:58] or "core"
     name = f"core_{name}" if name[0].isdigit() else name
-    taken = any(_module_name(name)) or any(backend.reserved(name) for backend in backends_of(target).values())
+    port = re.fullmatch(r"clk|rst|rst_\w+|frame_error|[sm]_axi\w*|port_\w+", name)
+    taken = port or any(_module_name(name)) or any(backend.reserved(name) for backend in backends_of(target).values())
     return f"{name}_core" if taken and not name.startswith("hg") else f"core_{name}" if taken else name
 
 
