@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from hlsgen.diagnostics import HlsgenError, fail
 
@@ -45,26 +46,34 @@ def run_tool(
     The command and all its children are ended when this function ends, for whatever reason: SIGTERM and SIGHUP too,
     which then become SystemExit, unless the program handles them itself. Raises HG052, HG053.
     """
+    kept: deque[bytes] = deque()
+    process = reader = None
+    with _signals_raise():
+        try:
+            with _signals_wait():
+                process = _started(command, work, env, tool)
+            reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
+            reader.start()
+            code = _wait(process, time.monotonic() + seconds, tick)
+        finally:
+            if process is not None:
+                _end(process)
+            if reader is not None:
+                reader.join(10)
+    if code is None and not may_be_late:
+        raise fail("HG053", tool, f"{what} did not end within {seconds:.0f} s; it was ended.", slower)
+    log = b"".join(kept)[-MAX_LOG:].decode(errors="replace")
+    return Ended(process.returncode if code is None else code, log, late=code is None)
+
+
+def _started(command: Sequence[str], work: Path, env: Mapping[str, str], tool: str) -> subprocess.Popen[bytes]:
     try:
-        process = subprocess.Popen(
+        return subprocess.Popen(
             command, cwd=work, env=dict(env), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True,
         )  # fmt: skip
     except OSError as error:
         raise fail("HG052", tool, f"{Path(command[0]).name} cannot be started: {error.strerror}.") from None
-    kept: deque[bytes] = deque()
-    reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
-    with _signals_raise():
-        try:
-            reader.start()
-            code = _wait(process, time.monotonic() + seconds, tick)
-        finally:
-            _end(process)
-            reader.join(10)
-    if code is None and not may_be_late:
-        raise fail("HG053", tool, f"{what} did not end within {seconds:.0f} s; it was ended.", slower)
-    log = b"".join(kept)[-MAX_LOG:].decode(errors="replace")
-    return Ended(process.returncode if code is None else code, log, late=code is None)
 
 
 def _wait(process: subprocess.Popen[bytes], end: float, tick: Callable[[], None]) -> int | None:
@@ -113,6 +122,24 @@ def _signals_raise() -> Iterator[None]:
     finally:
         for number in changed:
             signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Signals that come meanwhile are raised behind it: while a process is started, nobody could end it yet."""
+    came: list[int] = []
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for late in came:
+        signal.raise_signal(late)
 
 
 def trouble(log: str, fallback: str) -> tuple[str, str]:
