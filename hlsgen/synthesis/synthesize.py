@@ -1,4 +1,4 @@
-"""The Verilog of a build through Yosys and, where there is one for the device, nextpnr."""
+"""A build through the tools: its Verilog through Yosys and, where there is one, nextpnr, or Vivado; its C++ through Vitis."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.summary import device_estimate
 from hlsgen.simulation.child_process import failed, work_folder
 from hlsgen.simulation.core_copy import write_core
-from hlsgen.synthesis import harness, nextpnr, vivado
+from hlsgen.synthesis import harness, nextpnr, vitis_hls, vivado
 from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.programs import available, run, run_yosys, tool_version
 from hlsgen.synthesis.result import PathPart, Synthesis, over
@@ -44,15 +44,14 @@ def synthesize(
 ) -> tuple[Synthesis, dict[str, bytes]]:
     """What the files of a build take, by relative path; and the files that the tools wrote: netlist, report, bitstream.
 
-    Raises HG040 if the build has no Verilog, or the device no open bitstream; HG052, HG053.
+    A build of C++ alone goes through Vitis. Raises HG040 if the device has no open bitstream; HG052, HG053.
     """
     began, family = time.monotonic(), device.family
     if order.bitstream and not family.pack:
         known = "ECP5, iCE40 and Gowin have."
         raise fail("HG040", "--bitstream", f"{device.name} has no open tools that make one.", f"Devices of {known}")
     if "hls" in build.designs and "verilog" not in build.designs:
-        text = "the build has C++ alone. Vitis synthesizes that; it has not seen this code."
-        raise fail("HG040", "--target", text, "hlsgen verify --cosim runs Vitis; or build with --target verilog,hls.")
+        return _by_vitis(build, files, device, order, progress)
     top = build.design.top
     if order.place and family.vendor == "AMD" and vivado.on_path():
         return _by_vivado(build, files, device, order, progress)
@@ -147,6 +146,33 @@ def _by_vivado(
         {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
         {"seed": order.seed, "prefer": build.options.prefer, "harness": False},
     ), written  # fmt: skip
+
+
+def _by_vitis(
+    build: Build, files: Mapping[str, bytes], device: Device, order: Order, progress: Callable[[str], None]
+) -> tuple[Synthesis, dict[str, bytes]]:
+    """As `synthesize`, of a build of C++ alone, by Vitis HLS: its estimates."""
+    if device.family.vendor != "AMD":
+        text = f"the build has C++ alone; {device.name} is not of AMD, for whose devices Vitis synthesizes C++."
+        raise fail("HG040", "--device", text, "Build with --target verilog,hls.")
+    if not vitis_hls.on_path():
+        text = (
+            "the build has C++ alone, and Vitis, which would synthesize it, is not on PATH; it has not seen this code."
+        )
+        hint = "Source settings64.sh of Vitis first, or build with --target verilog,hls."
+        raise fail("HG052", vitis_hls.PROGRAM, text, hint)
+    began = time.monotonic()
+    cpp = {name: data for name, data in files.items() if name.startswith("hls/")}
+    vectors = {name: build.files[name] for name in ("tb/input.hex", "tb/expected.hex")}
+    progress(f"vitis: {device.part}")
+    counts, period, report = vitis_hls.synthesize_cpp(cpp | vectors, device, device.clock_mhz, order.seconds)
+    return Synthesis(
+        device, *counts, device_estimate(build, device), build.timing.interval, False, None, (),
+        round(time.monotonic() - began, 1), {"vitis": shutil.which(vitis_hls.PROGRAM) or ""},
+        {name: hashlib.sha256(data).hexdigest() for name, data in sorted(cpp.items())},
+        {"seed": order.seed, "prefer": build.options.prefer, "harness": False},
+        f"Vitis HLS estimates all of it, and a period of {period:g} ns",
+    ), {"csynth.xml": report}  # fmt: skip
 
 
 def _clock(build: Build) -> str:
