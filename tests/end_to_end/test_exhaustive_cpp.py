@@ -14,6 +14,7 @@ from qonnx.custom_op.general.intquant import int_quant
 from random_graphs import Graph
 
 import hlsgen
+from hlsgen.driver.compile import compile_model
 from hlsgen.interpreter import graph as reference
 from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, float_to_key
 from hlsgen.numerics.fixed import Rounding
@@ -42,7 +43,7 @@ def simulated(
     g.quant(*quant, **attributes)
     onnx.save(g.model(), folder / "model.onnx")
     options = hlsgen.Options(input=input_, lanes=2, realize={"": kind} if kind else {}, target="hls")
-    build = hlsgen.compile_model(folder / "model.onnx", options)
+    build = compile_model(folder / "model.onnx", options)
     work = folder / "work"
     work.mkdir()
     taken = CppCore(build, write_core(build.files, work), work, simulator).run(codes)

@@ -134,11 +134,11 @@ def ended(pids: list[int]) -> bool:
     return not any(alive(pid) for pid in pids)
 
 
-@pytest.mark.sweep
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_killed_and_interrupted(number: int, tmp_path: Path) -> None:
     """The command itself with its processes, in mid-sweep: all of them end, and a second run does only the rest."""
-    out, words = tmp_path / "out", ["--points", "8", "-o", str(tmp_path / "out")]
+    out, words = tmp_path / "out", ["--points", "16", "-o", str(tmp_path / "out")]
     process = subprocess.Popen(
         [sys.executable, "-m", "hlsgen", "explore", CNN, *words, "--jobs", "2"],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
@@ -154,14 +154,14 @@ def test_killed_and_interrupted(number: int, tmp_path: Path) -> None:
     text, _ = process.communicate(timeout=60)
     assert ended([int(child) for child in children])
     found = file.read_bytes().count(b"\n") // 3
-    assert 1 <= found < 8
+    assert 1 <= found < 16
     if number == signal.SIGINT:
         assert process.returncode == 130
-        assert f"8 networks, {3 * found} points" in text
+        assert f"16 networks, {3 * found} points" in text
         assert (out / "front.svg").exists()
     rest = Counting()
-    points = hlsgen.explore(CNN, rest, points=8, output=out)
-    assert (len(points), len(rest.calls)) == (24, 8 - found)
+    points = hlsgen.explore(CNN, rest, points=16, output=out)
+    assert (len(points), len(rest.calls)) == (48, 16 - found)
 
 
 @pytest.mark.sweep

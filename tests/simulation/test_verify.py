@@ -127,10 +127,16 @@ def test_rtl_that_does_not_compile_is_an_error(core: Path) -> None:
 def test_wrong_prediction_is_noticed(core: Path) -> None:
     """A vector buffer that reads in every other cycle still gives right values; the cycles tell."""
     path = core / "rtl" / "floor_ceil_hg_replay.v"
-    slow = "reg slow_reg;\n    always @(posedge clk) slow_reg <= !rst && !slow_reg;\n    wire able = slow_reg && "
     text = path.read_text()
-    assert "wire able     =" in text
-    path.write_text(text.replace("wire able     =", slow, 1).replace("again || some_reg;", "(again || some_reg);", 1))
+    slow = "reg reads_reg;\n    always @(posedge clk) reads_reg <= !rst && !reads_reg;\n    wire again "
+    for own, other in (
+        ("wire again ", slow),
+        ("again || some_reg;", "reads_reg && (again || some_reg);"),
+        ("wire takes_last = ", "wire takes_last = reads_reg && "),
+    ):
+        assert text.count(own) == 1
+        text = text.replace(own, other)
+    path.write_text(text)
     found = hlsgen.verify(core, ["icarus"], frames=10, allow_changed=True).simulators["icarus"]
     assert found.mismatches == 0
     assert any("predicted" in message for message in found.failures)
