@@ -52,8 +52,8 @@ def run_tool(
         try:
             with _signals_wait():
                 process = _started(command, work, env, tool)
-            reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
-            reader.start()
+                reader = threading.Thread(target=_read, args=(process, kept), daemon=True)
+                reader.start()
             code = _wait(process, time.monotonic() + seconds, tick)
         finally:
             if process is not None:
@@ -126,7 +126,7 @@ def _signals_raise() -> Iterator[None]:
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Signals that come meanwhile are raised behind it: while a process is started, nobody could end it yet."""
+    """Signals that come meanwhile are raised behind it: what is half started, nobody could end."""
     came: list[int] = []
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():

@@ -94,5 +94,5 @@ def test_its_failure_is_said(built: Path) -> None:
 
 def test_cpp_alone_is_for_vitis(built: Path) -> None:
     hlsgen.build(built / "m.onnx", built / "cpp", Options(target="hls"))
-    with pytest.raises(HlsgenError, match=r"HG040 --target: the build has C\+\+ alone.*has not seen this code"):
+    with pytest.raises(HlsgenError, match=r"HG052 v\+\+: the build has C\+\+ alone.*has not seen this code"):
         hlsgen.synth(built / "cpp", "xc7a35t")
