@@ -37,7 +37,7 @@ def identifier(text: str) -> str:
 def process_names(nodes: Sequence[Node], top: str) -> dict[str, str]:
     """A name for each node: that of its layer where the node gives the layer's result. What is made of it is different too."""
     found: dict[str, str] = {}
-    used = {top}
+    used = {top, f"{top}_input_t", f"{top}_output_t"}
     for node in nodes:
         named = node.layer if node.layer and node.position >= 0 else node.name
         base = "port" if isinstance(node.unit, Port) else identifier(named)

@@ -41,3 +41,52 @@ def test_the_makefile(goal: str, tmp_path: Path) -> None:
     vectors.write_text(("1" if text[0] == "0" else "0") + text[1:])
     done = subprocess.run(command, cwd=tmp_path / "out/hls", capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "8 frames, 1 wrong beats\n")
+
+
+#: Frames of both cores, one after the other, in one program that includes both headers.
+_BOTH = """
+#include <cstdio>
+#include "../first/hls/first.hpp"
+#include "../second/hls/second.hpp"
+
+template <typename INPUT, typename OUTPUT>
+static int beats(void (*core)(hls::stream<INPUT> &, hls::stream<OUTPUT> &), int count, int wanted) {
+    hls::stream<INPUT> s("s");
+    hls::stream<OUTPUT> m("m");
+    for (int beat = 0; beat < count; beat++) {
+        INPUT word;
+        word.data = 0;
+        word.last = beat == count - 1;
+        s.write(word);
+    }
+    core(s, m);
+    for (int beat = 0; beat < wanted; beat++) m.read();
+    return m.empty() ? wanted : -1;
+}
+
+int main() {
+    std::printf("%d %d\\n", beats(first, FIRST), beats(second, SECOND));
+}
+"""
+
+
+@pytest.mark.sim
+def test_two_cores_in_one_program(tmp_path: Path) -> None:
+    """Cores with ports of different widths beside each other: their names and constants are their own."""
+    models = {"first": DIGITS, "second": save(image_nets.network("im2col", 4), tmp_path / "m.onnx")}
+    text, sources = _BOTH, ["both.cpp"]
+    wanted = []
+    for name, model in models.items():
+        hlsgen.build(model, tmp_path / name, hlsgen.Options(target="hls", top=name, target_cycles=64))
+        counts = [len((tmp_path / name / "tb" / f"{file}.hex").read_text().split()) // 8 for file in ("input", "expected")]
+        text = text.replace(name.upper(), f"{counts[0]}, {counts[1]}")
+        sources.append(f"../{name}/hls/{name}.cpp")
+        wanted.append(str(counts[1]))
+    (tmp_path / "both").mkdir()
+    (tmp_path / "both/both.cpp").write_text(text)
+    (include,) = include_folders("ac")
+    flags = ["-std=c++14", "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-unknown-pragmas"]
+    folders = ["-I../first/hls/csim", "-I../first/hls/csim_ac", "-isystem", str(include)]
+    subprocess.run(["g++", *flags, *folders, *sources, "-o", "both"], cwd=tmp_path / "both", check=True)
+    done = subprocess.run(["./both"], cwd=tmp_path / "both", capture_output=True, text=True, check=True)
+    assert done.stdout.split() == wanted

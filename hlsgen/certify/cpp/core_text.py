@@ -81,7 +81,7 @@ def read_core(folder: Path, top: str) -> CoreText:
         types[name] = Beats(bits, signed, lanes)
     calls: dict[str, Call] = {}
     while reader.peek() == "static":
-        call = _process(reader, types, ports)
+        call = _process(reader, top, types, ports)
         if call.name in calls or call.name in types:
             raise broken(reader.name, f"{call.name} is declared twice.")
         calls[call.name] = call
@@ -98,8 +98,8 @@ def _read_ports(text: str, name: str, top: str) -> tuple[int, int]:
     word = rf"typedef hls::axis_data<ap_uint<(\d{{1,5}})>, {re.escape(_ENABLE)}> "
     form = (
         rf"#ifndef {guard}\n#define {guard}\n\n(?:#define AP_INT_MAX_W (\d{{1,5}})\n)?#include \"hg/ports.hpp\"\n\n"
-        rf"{word}input_word_t;\n{word}output_word_t;\n\n"
-        rf"void {top}\(hls::stream<input_word_t> &s_axis, hls::stream<output_word_t> &m_axis\);\n\n#endif\n"
+        rf"{word}{top}_input_t;\n{word}{top}_output_t;\n\n"
+        rf"void {top}\(hls::stream<{top}_input_t> &s_axis, hls::stream<{top}_output_t> &m_axis\);\n\n#endif\n"
     )
     match = re.fullmatch(form, text)
     if match is None:
@@ -110,12 +110,11 @@ def _read_ports(text: str, name: str, top: str) -> tuple[int, int]:
     return bits
 
 
-def _process(reader: Reader, types: dict[str, Beats], ports: tuple[int, int]) -> Call:
+def _process(reader: Reader, top: str, types: dict[str, Beats], ports: tuple[int, int]) -> Call:
     reader.all("static void")
     name = reader.identifier()
-    words = {"input_word_t": Beats(ports[0], False, 1), "output_word_t": Beats(ports[1], False, 1)}
-    known = types | ({"input_word_t": words["input_word_t"]} if name == "take_frame" else {})
-    known |= {"output_word_t": words["output_word_t"]} if name == "send_frame" else {}
+    known = types | ({f"{top}_input_t": Beats(ports[0], False, 1)} if name == "take_frame" else {})
+    known |= {f"{top}_output_t": Beats(ports[1], False, 1)} if name == "send_frame" else {}
     streams: dict[str, Beats] = {}
     reader.next("(")
     while True:
@@ -165,7 +164,9 @@ def _top(
     reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call], ends: tuple[Call, Call]
 ) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
     """The streams, and who takes and sends them: each is sent before it is taken, by one process each."""
-    reader.all(f"void {top} ( hls::stream < input_word_t > & s_axis , hls::stream < output_word_t > & m_axis ) {{")
+    reader.all(
+        f"void {top} ( hls::stream < {top}_input_t > & s_axis , hls::stream < {top}_output_t > & m_axis ) {{"
+    )
     for line in ("INTERFACE axis port=s_axis", "INTERFACE axis port=m_axis", "INTERFACE ap_ctrl_none port=return"):
         reader.line(f"#pragma HLS {line}")
     reader.line("#pragma HLS DATAFLOW disable_start_propagation")
