@@ -78,7 +78,9 @@ def test_two_cores_in_one_program(tmp_path: Path) -> None:
     wanted = []
     for name, model in models.items():
         hlsgen.build(model, tmp_path / name, hlsgen.Options(target="hls", top=name, target_cycles=64))
-        counts = [len((tmp_path / name / "tb" / f"{file}.hex").read_text().split()) // 8 for file in ("input", "expected")]
+        counts = [
+            len((tmp_path / name / "tb" / f"{file}.hex").read_text().split()) // 8 for file in ("input", "expected")
+        ]
         text = text.replace(name.upper(), f"{counts[0]}, {counts[1]}")
         sources.append(f"../{name}/hls/{name}.cpp")
         wanted.append(str(counts[1]))

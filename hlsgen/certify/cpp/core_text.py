@@ -164,9 +164,7 @@ def _top(
     reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call], ends: tuple[Call, Call]
 ) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
     """The streams, and who takes and sends them: each is sent before it is taken, by one process each."""
-    reader.all(
-        f"void {top} ( hls::stream < {top}_input_t > & s_axis , hls::stream < {top}_output_t > & m_axis ) {{"
-    )
+    reader.all(f"void {top} ( hls::stream < {top}_input_t > & s_axis , hls::stream < {top}_output_t > & m_axis ) {{")
     for line in ("INTERFACE axis port=s_axis", "INTERFACE axis port=m_axis", "INTERFACE ap_ctrl_none port=return"):
         reader.line(f"#pragma HLS {line}")
     reader.line("#pragma HLS DATAFLOW disable_start_propagation")
