@@ -346,7 +346,8 @@ class Importer:
         dtype = result_dtype([*(before for before, _ in last), op], node.computed[-1].dtype)
         if any(t.index is None for t in node.computed):
             return Dynamic(shape, dtype, None)
-        ends = [self._append(node.name, t, ops) for t, ops in zip(node.computed, imported.before, strict=True)]
+        taken = node.computed * (len(imported.before) // len(node.computed))
+        ends = [self._append(node.name, t, ops) for t, ops in zip(taken, imported.before, strict=True)]
         self._add_step(node.name, op, shape, tuple(ends[::-1] if imported.swapped else ends))
         return Dynamic(shape, dtype, len(self.steps))
 

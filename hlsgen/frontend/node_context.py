@@ -108,7 +108,7 @@ class Imported:
     """The operations that a node becomes.
 
     outputs   one list for the output that is used, or one each output of the node
-    before    of a node of several computed inputs: what each of them goes through first
+    before    of a join: what each of its operands, the computed inputs, goes through first; one input may be several
     join      the operation that takes all of them, with the shape of its result
     swapped   the join takes its two inputs in the other order
     origins   of operations of outputs[0], by number

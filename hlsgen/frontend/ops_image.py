@@ -122,7 +122,7 @@ def split(node: NodeContext) -> Imported:
 
 
 def pad(node: NodeContext) -> Imported:
-    """Pad with one constant; what is negative is cut off first. Not along the first axis.
+    """Pad with one constant; what is negative is cut off first.
 
     Raises HG010, HG013, HG014, HG023, HG026, HG027.
     """
@@ -163,16 +163,17 @@ def _value(node: NodeContext) -> float:
 
 
 def _border(name: str, shape: Shape, around: list[tuple[int, int]], value: float) -> ShapedOps:
-    """Borders of positive width around (n, c, h, w), (n, c, l), (n, c) or (n, h, w, c)."""
+    """Borders of positive width: around (n, c, h, w), (n, c, l), (n, c) or (n, h, w, c), or of other axes one by one."""
     padded = [axis for axis, (a, b) in enumerate(around) if a or b]
     if not padded:
         return []
     result = tuple(size + a + b for size, (a, b) in zip(shape, around, strict=True))
     if padded[0] == 0 or not 2 <= len(shape) <= 4:
-        raise fail(
-            "HG010", name, f"Pad of data of shape {list(shape)} along axes {padded}.",
-            "Supported: all axes but the first, of at most 4 axes.",
-        )  # fmt: skip
+        found: ShapedOps = []
+        for axis in padded:
+            found += border_along(shape, axis, around[axis], value)
+            shape = found[-1][1]
+        return found
     if len(shape) == 4 and padded == [1, 2]:  # channels last already
         (top, bottom), (left, right) = around[1:3]
         return [(Pad((top, left, bottom, right), value), result)]
@@ -186,6 +187,22 @@ def _border(name: str, shape: Shape, around: list[tuple[int, int]], value: float
         image = (image[0], image[1] + top + bottom, image[2] + left + right, image[3])
         steps.append((Pad((top, left, bottom, right), value), image))
     return data.around([*steps, *_wider(image, around[1], value)])
+
+
+def border_along(shape: Shape, axis: int, extra: tuple[int, int], value: float = 0.0) -> ShapedOps:
+    """More elements in front and behind along any axis of a tensor in row-major order; nothing if there are none.
+
+    It is an image: a row for whatever stands in front of the axis, a channel for whatever stands behind.
+    """
+    if extra == (0, 0):
+        return []
+    image = 1, math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    size = shape[axis] + sum(extra)
+    return [
+        (Reshape(), image),
+        (Pad((0, extra[0], 0, extra[1]), value), (*image[:2], size, image[3])),
+        (Reshape(), (*shape[:axis], size, *shape[axis + 1 :])),
+    ]
 
 
 def _wider(image: Shape, extra: tuple[int, int], value: float) -> ShapedOps:

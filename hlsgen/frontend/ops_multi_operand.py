@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import takewhile
 
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend import ops_compare_select, two_inputs
-from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic
+from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic, Tensor
 from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_broadcast import grown
+from hlsgen.frontend.ops_image import border_along
+from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Binary, Concat, Pack, Select, Shape
-from hlsgen.ir.ops import BinaryKind, Pair
+from hlsgen.ir.ops import BinaryKind, Constant, Pair, Where
+from hlsgen.numerics.fixed import Array
 
 
 def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
@@ -123,16 +127,60 @@ def _broadcast(node: NodeContext) -> Shape:
 
 
 def concat(node: NodeContext) -> Imported:
-    """Raises HG015, HG023, HG026."""
-    axis, shape = _behind_each_other(node)
-    if any(c is not None for c in node.constants):
-        raise fail("HG015", node.name, "Concat of computed tensors and constants.", "Supported: computed tensors.")
-    return Imported(([],), tuple([] for _ in node.computed), (Concat(axis), shape))
+    """Of computed tensors and constants: these are borders of the computed ones, which then get their values.
+
+    Raises HG010, HG015, HG020, HG023, HG026, HG027.
+    """
+    axis, shape = _behind_each_other(node, [_shape(t) for t in node.inputs])
+    before, after = _with_room(node, axis), _filled(node, axis, shape)
+    if len(before) == 1:
+        return Imported(([*before[0], *after],))
+    return Imported((after,), tuple(before), (Concat(axis), shape))
+
+
+def _with_room(node: NodeContext, axis: int) -> list[ShapedOps]:
+    """A Pad of every computed tensor: as far as the constants behind it; of the first, also those in front of it."""
+    found: list[ShapedOps] = []
+    front = 0
+    for i, tensor in enumerate(node.inputs):
+        if isinstance(tensor, Dynamic):
+            rest = node.inputs[i + 1 :]
+            behind = list(takewhile(lambda t: isinstance(t, Const), rest))
+            around = front if not found else 0, sum(_shape(t)[axis] for t in behind)
+            found.append(border_along(_shape(tensor), axis, around))
+        elif not found:
+            front += _shape(tensor)[axis]
+    return found
+
+
+def _filled(node: NodeContext, axis: int, shape: Shape) -> ShapedOps:
+    """The choice between the tensor with room and the constants."""
+    if all(isinstance(t, Dynamic) for t in node.inputs):
+        return []
+    parts = [
+        np.broadcast_to(np.zeros((), node.dtype), _shape(t)) if isinstance(t, Dynamic) else _const(node, t)
+        for t in node.inputs
+    ]
+    fixed = [np.full((1,) * axis + (_shape(t)[axis],), isinstance(t, Const)) for t in node.inputs]
+    condition = np.concatenate(fixed, axis).reshape((1,) * axis + (shape[axis],) + (1,) * (len(shape) - axis - 1))
+    ways = (Constant(condition),), (Constant(np.concatenate(parts, axis)),), ()
+    return [(Where(ways), shape)]
+
+
+def _const(node: NodeContext, tensor: Tensor | None) -> Array:
+    """A constant part, of the type of the data."""
+    assert isinstance(tensor, Const)
+    return operand(node.name, tensor.array.shape, tensor, "a constant part", node.dtype)
+
+
+def _shape(tensor: Tensor | None) -> Shape:
+    """Of a constant, or of a computed tensor."""
+    return tensor.array.shape if isinstance(tensor, Const) else (tensor.shape or ()) if tensor else ()
 
 
 def qlinear_concat(node: NodeContext) -> Imported:
     """Inputs: y_scale, y_zero_point, then (x, scale, zero point) of every tensor. Raises HG020, HG022, HG023, HG026."""
-    axis, shape = _behind_each_other(node)
+    axis, shape = _behind_each_other(node, [t.shape or () for t in node.computed])
     before: list[ShapedOps] = []
     for i, tensor in enumerate(node.computed):
         own, parts = tensor.shape or (), [None, *node.constants[3 + 3 * i : 5 + 3 * i]]
@@ -141,10 +189,9 @@ def qlinear_concat(node: NodeContext) -> Imported:
     return Imported(([(after, shape)],), tuple(before), (Concat(axis), shape))
 
 
-def _behind_each_other(node: NodeContext) -> tuple[int, Shape]:
+def _behind_each_other(node: NodeContext, shapes: list[Shape]) -> tuple[int, Shape]:
     """(axis, shape of the result)."""
     _check_one_type(node)
-    shapes = [t.shape or () for t in node.computed]
     rank = len(shapes[0])
     axis = int(node.attrs.get("axis", 0))
     axis += rank if axis < 0 else 0

@@ -6,22 +6,29 @@ import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, check_growth, evaluate
-from hlsgen.frontend.node_context import Imported, NodeContext, elementwise, origin
-from hlsgen.ir import Reshape, Transpose
+from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, elementwise, origin
+from hlsgen.ir import Reshape, Shape, Transpose
 from hlsgen.numerics.fixed import Array
 
 
 def reshape(node: NodeContext) -> Imported:
-    """Reshape, Squeeze, Unsqueeze. Raises HG013, HG020."""
+    """Reshape, Squeeze, Unsqueeze. Raises HG013, HG020, HG023."""
     dummy: Array = np.broadcast_to(np.float32(0), node.shape)
     arrays = [dummy, *(c.array for c in node.constants[1:] if c is not None)]
     if len(arrays) < len([i for i in node.proto.input if i]):
         raise fail("HG020", node.name, "the shape is not a constant.", "Fix the model's shapes.")
-    return Imported(([(Reshape(), evaluate(node.proto, arrays, node.opset)[0].shape)],))
+    return Imported((reshaped(node.name, evaluate(node.proto, arrays, node.opset)[0].shape),))
+
+
+def reshaped(name: str, shape: Shape) -> ShapedOps:
+    """A Reshape. Raises HG023 for a shape without axes."""
+    if not shape:
+        raise fail("HG023", name, "a tensor without axes.", "Keep one axis: hardware sends vectors.")
+    return [(Reshape(), shape)]
 
 
 def flatten(node: NodeContext) -> Imported:
-    """Has an origin: in a QDQ group onnxruntime moves nothing behind it. Raises HG013."""
+    """Has an origin: in a QDQ group onnxruntime moves nothing behind it. Raises HG013, HG023."""
     return Imported(reshape(node).outputs, origins={0: origin(node)})
 
 

@@ -13,8 +13,8 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from hlsgen.certify.second_reading.steps import Found, Told, differ
-from hlsgen.ir import Concat, Conv, Pool, Reduction, Repeat, Reshape, Slice, Step, Transpose
-from hlsgen.ir.ops import Div
+from hlsgen.ir import Concat, Conv, Pad, Pool, Reduction, Repeat, Reshape, Slice, Step, Transpose
+from hlsgen.ir.ops import Constant, Div, Where
 from hlsgen.numerics.fixed import Array
 
 #: Larger tensors are not tried.
@@ -124,6 +124,10 @@ def _step(step: Step, given: list[Array], weights: Mapping[int, Array]) -> Array
             return x.repeat(rows, axis=1).repeat(columns, axis=2)
         case Concat(axis):
             return np.concatenate(given, axis)
+        case Pad((top, left, bottom, right), value):
+            return np.pad(x, [(0, 0), (top, bottom), (left, right), (0, 0)], constant_values=value)
+        case Where(((Constant(condition),), (Constant(value),), ())):
+            return np.where(condition, value, x)
         case Pool(kind, window):
             seen = _windows(x, window, 0.0 if kind is Reduction.SUM else -np.inf)
             return np.asarray(seen.sum(axis=(-2, -1)) if kind is Reduction.SUM else seen.max(axis=(-2, -1)))
@@ -156,7 +160,7 @@ def _windows(x: Array, window: Any, filler: float) -> Array:
 #: Operator -> its second reading.
 PROBES: dict[str, Callable[[Found, int], Told]] = {
     **dict.fromkeys(
-        "Slice Split Concat DepthToSpace SpaceToDepth Squeeze Unsqueeze Resize Upsample Expand Tile".split(), moved
+        "Slice Split Gather Concat DepthToSpace SpaceToDepth Squeeze Unsqueeze Resize Upsample Expand Tile".split(), moved
     ),
     **dict.fromkeys("GlobalAveragePool GlobalMaxPool ReduceMean ReduceSum ReduceMax".split(), reduced),
 }  # fmt: skip
