@@ -30,6 +30,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pooling,
     Rearrange,
@@ -88,6 +89,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
     match layer:
         case Linear() | Convolution():
             row |= _multiplying(timing, layer, nodes[-1])
+        case MatrixProduct():
+            row |= {"kind": "product"}
         case Map() | BinaryMap():
             choice = network.choices[layer.name]
             row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}

@@ -21,6 +21,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pooling,
     Rearrange,
@@ -81,6 +82,8 @@ def _row(
     match layer:
         case Linear() | Convolution():
             return row | _multiplying(layer, cells[-1], interval)
+        case MatrixProduct():
+            return row | {"kind": "product"}
         case Map() | BinaryMap():
             assert entry is not None
             kind = "quantizer" if isinstance(layer, Map) else layer.kind.value

@@ -36,6 +36,7 @@ from hlsgen.ir import (
     FloatKey,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pooling,
     Rearrange,
@@ -122,6 +123,8 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = _map(b, i, layer, f"q{number}")
         case Linear():
             flow = _linear(b, i, layer, f"mv{number}")
+        case MatrixProduct():
+            raise fail("HG010", layer.name, "a product of two computed tensors has no hardware yet.")
         case Convolution():
             flow = convolution(b, i, layer, f"conv{number}")
         case Pooling():

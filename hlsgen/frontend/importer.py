@@ -32,7 +32,7 @@ from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_op
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_quantized, rule_of
-from hlsgen.ir import ConvInteger, MatMulInteger, Model, Op, Shape, Step
+from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
@@ -45,7 +45,10 @@ MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
 _UNKNOWN = Dynamic(None, "float32", None)
-_JOINS = "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, their QLinear forms, And, Or, Where."
+_JOINS = (
+    "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
+    "MatMulInteger, And, Or, Where."
+)
 
 
 class Importer:
@@ -371,6 +374,7 @@ class Importer:
         assert data.index is not None
         index = data.index
         linear = any(isinstance(op, MatMulInteger | ConvInteger) for op, _ in ops)
+        linear |= bool(index) and isinstance(self.steps[index - 1].op, BatchMatMulInteger)
         for op, shape in ops:
             own = f"{name} (rescaled)" if linear and isinstance(op, QuantizeLinear) else name
             self._add_step(own, op, shape, (index,))

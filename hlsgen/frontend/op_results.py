@@ -7,6 +7,8 @@ from typing_extensions import assert_never
 
 from hlsgen.ir import (
     ArgMax,
+    BatchMatMul,
+    BatchMatMulInteger,
     Binary,
     Concat,
     Conv,
@@ -43,11 +45,11 @@ def _dtype_behind(op: Op, dtype: str) -> str:
     if isinstance(op, Float):
         return str(apply(op, np.zeros(1, dtype)).dtype)
     match op:
-        case MatMulInteger() | ConvInteger():
+        case MatMulInteger() | ConvInteger() | BatchMatMulInteger():
             return "int32"
         case Pack():
             return "uint16"
-        case MatMul() | Conv() | HostOp():
+        case MatMul() | Conv() | BatchMatMul() | HostOp():
             return "float32"
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
             return dtype
@@ -62,7 +64,9 @@ def starts_hardware(op: Op) -> bool:
     if isinstance(op, Float):
         return False
     match op:
-        case MatMul() | MatMulInteger() | Conv() | ConvInteger() | Concat() | Binary() | Pack():
+        case MatMul() | MatMulInteger() | Conv() | ConvInteger() | BatchMatMul() | BatchMatMulInteger():
+            return True
+        case Concat() | Binary() | Pack():
             return True
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp():
             return False

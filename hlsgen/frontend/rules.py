@@ -22,6 +22,7 @@ from hlsgen.frontend import (
     ops_gather,
     ops_image,
     ops_linear,
+    ops_matrix_product,
     ops_multi_operand,
     ops_pool,
     ops_resize,
@@ -60,9 +61,9 @@ def retyping(convert: Convert, operands: Operands, fold: Fold = refused) -> Rule
     return Rule(convert, ANY, operands, fold=fold, role=Role.QUANTIZER, alike=False)
 
 
-def linear(convert: Convert, operands: Operands, fold: Fold = refused) -> Rule:
-    """A layer that multiplies data with weights."""
-    return Rule(convert, ANY, operands, fold=fold, role=Role.LAYER, alike=False)
+def linear(convert: Convert, operands: Operands, fold: Fold = refused, join: Convert | None = None) -> Rule:
+    """A layer that multiplies data with weights; `join`: of two computed matrices."""
+    return Rule(convert, ANY, operands, join, fold, Role.LAYER, alike=False)
 
 
 def arithmetic(convert: Convert, kind: BinaryKind | None = None, fold: Fold = evaluated) -> Rule:
@@ -124,15 +125,19 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (OWN, "Requantize"): retyping(dialect_integer.requantize, Operands.EITHER),
     (OWN, "QuantizedAdd"): rescaling(two_inputs.quantized_add, Operands.EITHER, ops_multi_operand.quantized_add),
     # Layers.
-    (ONNX, "MatMul"): linear(ops_linear.matmul, Operands.EITHER, evaluated),
-    (ONNX, "Gemm"): linear(ops_linear.gemm, Operands.EITHER, evaluated),
-    (ONNX, "MatMulInteger"): linear(dialect_integer.matmul_integer, Operands.INTEGER),
+    (ONNX, "MatMul"): linear(ops_linear.matmul, Operands.EITHER, evaluated, ops_matrix_product.matmul),
+    (ONNX, "Gemm"): linear(ops_linear.gemm, Operands.EITHER, evaluated, ops_matrix_product.gemm),
+    (ONNX, "MatMulInteger"): linear(
+        dialect_integer.matmul_integer, Operands.INTEGER, join=ops_matrix_product.matmul_integer
+    ),
     (IMAGES, "Conv"): linear(ops_conv.conv, Operands.LAYER),
     (IMAGES, "ConvInteger"): linear(ops_conv.conv_integer, Operands.LAYER),
     (IMAGES, "ConvTranspose"): linear(ops_conv.conv_transpose, Operands.LAYER),
     (IMAGES, "Im2Col"): linear(im2col.im2col, Operands.LAYER),
     # 8-bit operators of onnxruntime, some of which are standard.
-    (ONNX | ORT, "QLinearMatMul"): linear(dialect_qlinear.qlinear_matmul, Operands.QLINEAR),
+    (ONNX | ORT, "QLinearMatMul"): linear(
+        dialect_qlinear.qlinear_matmul, Operands.QLINEAR, join=ops_matrix_product.qlinear_matmul
+    ),
     (IMAGES | ORT, "QLinearConv"): linear(ops_conv.qlinear_conv, Operands.QLINEAR_LAYER),
     (ORT, "QGemm"): linear(dialect_qlinear.qgemm, Operands.QLINEAR),
     (ORT, "MatMulIntegerToFloat"): linear(dialect_qlinear.matmul_integer_to_float, Operands.QLINEAR),

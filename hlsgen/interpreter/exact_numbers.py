@@ -174,6 +174,14 @@ def products(x: Array, weight: Array) -> Array:
     return narrow(np.asarray(x.astype(object) @ weight.T.astype(object)))
 
 
+def matrix_product(left: Array, right: Array) -> Array:
+    """left @ right over the last two axes, exact."""
+    if _largest(left) * _largest(right) * left.shape[-1] < 1 << 53:
+        both = left.astype(np.float64) @ right.astype(np.float64)
+        return np.asarray(both.astype(np.int64))
+    return narrow(np.asarray(left.astype(object) @ right.astype(object)))
+
+
 def convolved(x: Array, weight: Array, window: Window, groups: int) -> Array:
     """Exact sums over windows (frames, n, height, width, outputs); outside of the image is 0."""
     outputs, taps, channels = len(weight), window.kernel, weight.shape[-1]

@@ -33,6 +33,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pad,
     Pooling,
@@ -162,6 +163,9 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
                 ones = codes.sum(axis=-1, keepdims=True)
                 return np.asarray(columns - ones - layer.weight.sum(axis=1) + 2 * both)
             return _matmul(codes, layer.weight)
+        case MatrixProduct():
+            pairs = zip(sources, layer.factors, layer.offsets, strict=True)
+            return np.asarray(np.matmul(*(codes * factor + offset for codes, factor, offset in pairs)))
         case Convolution():
             return np.concatenate([convolved(layer, codes[i : i + 1]) for i in range(len(codes))])
         case Pooling():

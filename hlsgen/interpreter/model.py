@@ -9,8 +9,9 @@ The contract (docs/numeric-contract.md), and how it is kept here:
 - An elementwise step computes in the dtype of its data, rounding once an operation. Integers wrap.
 - Beside its value in the model's dtype, a tensor that a quantizer made carries the real numbers that its codes mean,
   exactly (`Exact`: integers times one fraction). What only moves elements moves both.
-- A linear step (MatMul, Conv, the sum of a Pool) adds these exact numbers up. Its value is the sum, rounded once
-  to float32. MatMulInteger and ConvInteger add integers up, and wrap as int32.
+- A linear step (MatMul, Conv, the sum of a Pool) adds these exact numbers up, BatchMatMul products of two of them.
+  Its value is the sum, rounded once to float32. MatMulInteger, ConvInteger and BatchMatMulInteger add integers up,
+  and wrap as int32.
 - Where float operations stand between a quantizer and a linear step, every value must be fl(k * scale) for whole
   numbers k and one scale, and k * scale is the exact number. Of several such scales the first counts: that of the
   codes, the largest power of two, the smallest number.
@@ -45,6 +46,7 @@ from hlsgen.interpreter.exact_numbers import (
     integers,
     line,
     lowest,
+    matrix_product,
     multiples,
     narrow,
     on_one_grid,
@@ -60,6 +62,8 @@ from hlsgen.ir import (
     Accumulator,
     Affine,
     ArgMax,
+    BatchMatMul,
+    BatchMatMulInteger,
     Binary,
     Concat,
     Conv,
@@ -177,6 +181,13 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return _int32(products(int64(first.value) - zero_point, weight), number)
         case ConvInteger(weight, zero_point, window, groups):
             return _int32(convolved(int64(first.value) - zero_point, weight, window, groups), number)
+        case BatchMatMul():
+            left, right = (_whole(model, i, t) for i, t in zip(step.inputs, given, strict=True))
+            whole = Exact(matrix_product(left.whole, right.whole), left.unit * right.unit, None)
+            return _rounded(whole.whole, whole, np.ones(1), number)
+        case BatchMatMulInteger(zeros):
+            left_codes, right_codes = (int64(t.value) - zero for t, zero in zip(given, zeros, strict=True))
+            return _int32(matrix_product(left_codes, right_codes), number)
         case Pool(Reduction.SUM, window):
             exact = _whole(model, step.inputs[0], first)
             return _rounded(windows(exact.whole, window, 0).sum(axis=(-1, -2)), exact, np.ones(1), number)

@@ -15,6 +15,7 @@ from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
+from hlsgen.ir.graph import MatrixProduct as MatrixProduct
 from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling
 from hlsgen.ir.graph import Rearrange as Rearrange
@@ -22,6 +23,8 @@ from hlsgen.ir.graph import Value as Value
 from hlsgen.ir.graph import View as View
 from hlsgen.ir.graph import sources_of as sources_of
 from hlsgen.ir.model import ArgMax as ArgMax
+from hlsgen.ir.model import BatchMatMul as BatchMatMul
+from hlsgen.ir.model import BatchMatMulInteger as BatchMatMulInteger
 from hlsgen.ir.model import Binary as Binary
 from hlsgen.ir.model import Concat as Concat
 from hlsgen.ir.model import Conv as Conv
@@ -41,6 +44,7 @@ from hlsgen.ir.model import Shape as Shape
 from hlsgen.ir.model import Slice as Slice
 from hlsgen.ir.model import Spatial as Spatial
 from hlsgen.ir.model import Step as Step
+from hlsgen.ir.model import TensorProduct as TensorProduct
 from hlsgen.ir.model import Transpose as Transpose
 from hlsgen.ir.model import zeros as zeros
 from hlsgen.ir.ops import BinaryKind as BinaryKind

@@ -58,6 +58,39 @@ class Linear:
 
 
 @dataclass(frozen=True, eq=False)
+class MatrixProduct:
+    """acc[..., m, n] = sum over k of a[..., m, k] * b[..., k, n] of two tensors of codes, exact.
+
+    An operand is code * factor + offset: what its code means, as a whole number of one unit. `factors` and `offsets`
+    are those of both.
+    """
+
+    name: str
+    factors: tuple[int, int]
+    offsets: tuple[int, int]
+    sources: tuple[Value, Value]
+    result: Value
+    inputs: tuple[int, ...]
+
+    @property
+    def depth(self) -> int:
+        """Products in a sum."""
+        return self.sources[0].shape[-1]
+
+    def operand(self, n: int) -> IntType:
+        """The type of an operand."""
+        type_, factor, offset = self.sources[n].type, self.factors[n], self.offsets[n]
+        return IntType(type_.lo * factor + offset, type_.hi * factor + offset)
+
+    @property
+    def interval(self) -> IntType:
+        """The interval of all sums that operands of these types can have."""
+        a, b = self.operand(0), self.operand(1)
+        ends = [x * y for x in (a.lo, a.hi) for y in (b.lo, b.hi)]
+        return IntType(self.depth * min(ends), self.depth * max(ends))
+
+
+@dataclass(frozen=True, eq=False)
 class Convolution:
     """Exact sums of weights and codes of a window, (n, height, width, channels) to (n, ..., outputs).
 
@@ -165,13 +198,16 @@ class ArgMaxLayer:
 
 
 Layer = (
-    Map | Linear | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View | ArgMaxLayer
+    Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
+    | ArgMaxLayer
 )  # fmt: skip
 
 
 def sources_of(layer: Layer) -> tuple[Value, ...]:
     """The values that a layer takes, as `inputs` numbers them."""
-    return layer.sources if isinstance(layer, Concatenation | BinaryMap | PackBytes) else (layer.source,)
+    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | PackBytes):
+        return layer.sources
+    return (layer.source,)
 
 
 @dataclass(frozen=True, eq=False)

@@ -56,6 +56,18 @@ class MatMulInteger:
     zero_point: Array
 
 
+@dataclass(frozen=True)
+class BatchMatMul:
+    """left @ right of two computed tensors, (..., m, k) and (..., k, n) with the same axes in front."""
+
+
+@dataclass(frozen=True)
+class BatchMatMulInteger:
+    """(left - zero_points[0]) @ (right - zero_points[1]) of two computed tensors as in BatchMatMul, in int32."""
+
+    zero_points: tuple[int, int]
+
+
 @dataclass(frozen=True, eq=False)
 class Conv:
     """Convolution of (n, height, width, channels); the real weights are weight * scale.
@@ -158,12 +170,15 @@ class HostOp:
     model: bytes
 
 
+#: Matrix products of two computed tensors.
+TensorProduct = BatchMatMul | BatchMatMulInteger
+
 #: Steps that compute on images.
 Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
-    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | Spatial | Concat | Binary | Select | Pack | ArgMax
-    | HostOp
+    Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
+    | Pack | ArgMax | HostOp
 )  # fmt: skip
 
 

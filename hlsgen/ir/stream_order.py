@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import permutations
 
 import numpy as np
 from typing_extensions import assert_never
@@ -26,6 +27,7 @@ from hlsgen.ir.graph import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pooling,
     Rearrange,
@@ -120,6 +122,11 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
         case Rearrange():
             slices = isinstance(layer.op, Slice)
             fits = (axes_of(order, shape) if slices else pixels(order, shape)) is not None
+        case MatrixProduct():
+            found = vectors(order, shape)
+            rows = found is not None and bool((np.diff(found[1]) > 0).all())
+            matrices = matrix_axes(given[1], layer.sources[1].shape) is not None
+            return [o if fits else np.arange(len(o)) for o, fits in zip(given, (rows, matrices), strict=True)]
         case Concatenation():
             axes = common_axes(given, [s.shape for s in layer.sources])
             return given if axes is not None else [np.arange(len(o)) for o in given]
@@ -138,8 +145,8 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
             return [order]
         case View():
             return [renaming(layer)[order] if isinstance(layer.op, Transpose) else order]
-        case Linear():
-            rows, _ = _vectors(order, layer.source.shape)
+        case Linear() | MatrixProduct():
+            rows, _ = _vectors(order, sources_of(layer)[0].shape)
             return [np.asarray((rows[:, None] * shape[-1] + np.arange(shape[-1])).ravel())]
         case ArgMaxLayer():
             return [_vectors(order, layer.source.shape)[0]]
@@ -222,6 +229,19 @@ def axes_of(order: Array, shape: Shape) -> list[int] | None:
         if np.array_equal(along(axes, shape), order):
             return axes
     return [] if len(order) == 1 else None
+
+
+def matrix_axes(order: Array, shape: Shape) -> list[int] | None:
+    """The axes, outermost first, in which a stream of matrices runs, the innermost one an axis of the matrices.
+
+    None if it runs in no such order. Axes of length 1 stand in front.
+    """
+    short = [axis for axis, size in enumerate(shape[:-2]) if size == 1]
+    long = [axis for axis in range(len(shape)) if axis not in short]
+    for axes in permutations(long):
+        if axes[-1] >= len(shape) - 2 and np.array_equal(along([*short, *axes], shape), order):
+            return [*short, *axes]
+    return None
 
 
 def common_axes(orders: list[Array], shapes: list[Shape]) -> list[int] | None:

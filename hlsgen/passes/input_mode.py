@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, Step
+from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, Step, TensorProduct
 from hlsgen.numerics.fixed import IntType
 
 
@@ -30,7 +30,7 @@ def default_mode(model: Model, first: object, is_linear: bool) -> InputMode | No
         return None
     if first is None:
         return InputMode("float32")
-    linear = any(isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger) for s in model.steps)
+    linear = any(isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger | TensorProduct) for s in model.steps)
     return InputMode("codes" if linear else "float32")
 
 

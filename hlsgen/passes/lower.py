@@ -17,6 +17,8 @@ from hlsgen.ir import (
     Affine,
     ArgMax,
     ArgMaxLayer,
+    BatchMatMul,
+    BatchMatMulInteger,
     Binary,
     Concat,
     Conv,
@@ -44,6 +46,7 @@ from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
 from hlsgen.passes.input_port import InputPort, check_mode, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
+from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.partition import LINEAR, Partition
 from hlsgen.passes.pending_value import PendingValue
@@ -119,6 +122,8 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
             return linear(builder, name, op, builder.to_codes(name, first), shape)
         case MatMulInteger():
             return linear_integer(builder, name, op, builder.to_codes(name, first), shape)
+        case BatchMatMul() | BatchMatMulInteger():
+            return product(builder, name, op, operands, shape)
         case Conv() | ConvInteger():
             return convolution(builder, name, op, builder.to_codes(name, first), shape)
         case Pool():

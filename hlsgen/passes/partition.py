@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from hlsgen.ir import (
     ArgMax,
+    BatchMatMul,
+    BatchMatMulInteger,
     Binary,
     Concat,
     Conv,
@@ -27,7 +29,7 @@ LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 
 IMAGES = (Pool, Repeat, Slice, Pad)
 
-HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack)
+HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger)
 
 #: What the host can do one behind the other.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)

@@ -33,6 +33,7 @@ from hlsgen.ir.graph import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pooling,
     Rearrange,
@@ -104,6 +105,8 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             wanted = (result.shape[-1], shape[-1])
             verify_shape(place, result.shape, (*shape[:-1], result.shape[-1]))
             _verify_sums(place, layer, wanted, shape[-1])
+        case MatrixProduct():
+            _verify_product(place, layer)
         case Convolution():
             _verify_convolution(place, layer)
         case Pooling():
@@ -181,6 +184,20 @@ def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms
     place.require(np.array_equal(layer.lo, lo), "lo", layer.lo, lo)
     place.require(np.array_equal(layer.hi, hi), "hi", layer.hi, hi)
     _verify_type(place, result.type, IntType(int(lo.min()), int(hi.max())))
+    legal = isinstance(result.encoding, Accumulator) or _dtype(result.encoding) == "int32"
+    place.require(legal, "result.encoding", result.encoding, "an Accumulator, or int32")
+
+
+def _verify_product(place: Place, layer: MatrixProduct) -> None:
+    (left, right), result = layer.sources, layer.result
+    fit = len(left.shape) == len(right.shape) > 1 and left.shape[-1] == right.shape[-2]
+    fit = fit and all(b in (1, a) for a, b in zip(left.shape[:-2], right.shape[:-2], strict=True))
+    shapes = f"{left.shape} and {right.shape}"
+    if not place.require(fit, "shapes", shapes, "(..., m, k) and (..., k, n), with 1 or equal axes in front"):
+        return
+    verify_shape(place, result.shape, (*left.shape[:-1], right.shape[-1]))
+    place.require(min(layer.factors) > 0, "factors", layer.factors, "above 0")
+    _verify_type(place, result.type, layer.interval)
     legal = isinstance(result.encoding, Accumulator) or _dtype(result.encoding) == "int32"
     place.require(legal, "result.encoding", result.encoding, "an Accumulator, or int32")
 

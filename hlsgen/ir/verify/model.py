@@ -14,6 +14,8 @@ import numpy as np
 
 from hlsgen.ir.model import (
     ArgMax,
+    BatchMatMul,
+    BatchMatMulInteger,
     Binary,
     Concat,
     Conv,
@@ -89,7 +91,7 @@ def _numbers_are_earlier(place: Place, model: Model) -> bool:
 def _operands(op: Op) -> int:
     """How many values an operator takes; 0 for any number but none."""
     match op:
-        case Binary() | Pack():
+        case Binary() | Pack() | BatchMatMul() | BatchMatMulInteger():
             return 2
         case Select(fixed):
             return sum(part is None for part in fixed)
@@ -131,6 +133,12 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             return _matmul(place, op.weight, op.scale, shape), _real(place, dtype)
         case MatMulInteger():
             return _matmul(place, op.weight, op.zero_point, shape, integer=True), _integer(place, dtype)
+        case BatchMatMul():
+            return _product(place, given), _real(place, _one_dtype(place, given))
+        case BatchMatMulInteger():
+            for _, one in given:
+                _integer(place, one)
+            return _product(place, given), "int32"
         case Conv():
             return _conv(place, op, op.scale, shape), _real(place, dtype)
         case ConvInteger():
@@ -169,6 +177,14 @@ def _matmul(place: Place, weight: Array, row: Array, shape: Shape, integer: bool
     else:
         _verify_scale(place, row, len(weight))
     return (*shape[:-1], len(weight))
+
+
+def _product(place: Place, given: list[Tensor]) -> Shape | None:
+    left, right = (shape for shape, _ in given)
+    fit = len(left) == len(right) > 1 and left[-1] == right[-2]
+    fit = fit and all(b in (1, a) for a, b in zip(left[:-2], right[:-2], strict=True))
+    place.require(fit, "shapes", f"{left} and {right}", "(..., m, k) and (..., k, n), with 1 or equal axes in front")
+    return (*left[:-1], right[-1]) if fit else None
 
 
 def _conv(place: Place, op: Conv | ConvInteger, row: Array, shape: Shape) -> Shape | None:
