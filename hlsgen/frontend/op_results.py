@@ -19,10 +19,12 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Select,
     Slice,
+    Softmax,
     Transpose,
 )
 from hlsgen.ir.evaluate import apply, decoding
@@ -47,7 +49,7 @@ def _dtype_behind(op: Op, dtype: str) -> str:
             return "int32"
         case Pack():
             return "uint16"
-        case MatMul() | Conv() | HostOp():
+        case MatMul() | Conv() | Softmax() | QLinearSoftmax() | HostOp():
             return "float32"
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
             return dtype
@@ -63,6 +65,8 @@ def starts_hardware(op: Op) -> bool:
         return False
     match op:
         case MatMul() | MatMulInteger() | Conv() | ConvInteger() | Concat() | Binary() | Pack():
+            return True
+        case Softmax() | QLinearSoftmax():
             return True
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp():
             return False

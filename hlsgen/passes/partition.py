@@ -14,9 +14,11 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Slice,
+    Softmax,
     Step,
     Transpose,
 )
@@ -27,7 +29,7 @@ LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 
 IMAGES = (Pool, Repeat, Slice, Pad)
 
-HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack)
+HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, Softmax, QLinearSoftmax)
 
 #: What the host can do one behind the other.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
