@@ -34,6 +34,7 @@ from hlsgen.ir import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     View,
     sources_of,
 )
@@ -108,6 +109,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "rename"}
         case ArgMaxLayer():
             row |= {"kind": "argmax"}
+        case SoftmaxRows():
+            row |= {"kind": "softmax", "lanes": nodes[-1].source.lanes}
         case _:
             assert_never(layer)
     return row

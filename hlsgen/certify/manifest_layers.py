@@ -25,6 +25,7 @@ from hlsgen.ir import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     View,
     sources_of,
 )
@@ -100,6 +101,8 @@ def _row(
             return row | {"kind": "rename"}
         case ArgMaxLayer():
             return row | {"kind": "argmax"}
+        case SoftmaxRows():
+            return row | {"kind": "softmax"} | lanes
 
 
 def _realized(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from hlsgen.ir import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     View,
     binary_function,
     sources_of,
@@ -40,6 +41,7 @@ FORMAT = 2
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
+    SoftmaxRows: "softmax",
 }  # fmt: skip
 
 

@@ -40,6 +40,7 @@ from hlsgen.ir import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     View,
 )
 from hlsgen.ir.stream_order import vectors
@@ -139,6 +140,8 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = _packing(b, i, layer, f"pack{number}")
         case ArgMaxLayer():
             flow = _winner(b, i, layer, f"top{number}")
+        case SoftmaxRows():
+            raise fail("HG030", layer.name, "Softmax between layers has no hardware in this version.")
         case _:
             assert_never(layer)
     b.deliver(i + 1, flow)

@@ -32,6 +32,7 @@ from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_op
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_quantized, rule_of
+from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
@@ -109,7 +110,8 @@ class Importer:
         result = self._result(output.name)
         if result is None or result.index is None:
             return None
-        steps = with_convolutions(fuse(self.steps, self.origins, result.index, self.fixed_point))
+        fused = fuse(self.steps, self.origins, result.index, self.fixed_point)
+        steps = with_convolutions(in_hardware(fused))
         return Model(
             self.name,
             source.name,

@@ -21,10 +21,12 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Select,
     Slice,
+    Softmax,
     Transpose,
 )
 from hlsgen.ir.evaluate import apply, decoding
@@ -49,7 +51,7 @@ def _dtype_behind(op: Op, dtype: str) -> str:
             return "int32"
         case Pack():
             return "uint16"
-        case MatMul() | Conv() | BatchMatMul() | HostOp():
+        case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | HostOp():
             return "float32"
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
             return dtype
@@ -67,6 +69,8 @@ def starts_hardware(op: Op) -> bool:
         case MatMul() | MatMulInteger() | Conv() | ConvInteger() | BatchMatMul() | BatchMatMulInteger():
             return True
         case Concat() | Binary() | Pack():
+            return True
+        case Softmax() | QLinearSoftmax():
             return True
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp():
             return False

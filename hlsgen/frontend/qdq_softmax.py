@@ -1,5 +1,7 @@
 """onnxruntime's Softmax of 8-bit codes, as the host computes it: QLinearSoftmax, and the same group of a QDQ model.
 
+Between layers it becomes hardware (`softmax_in_hardware`).
+
 e^((code - largest) * scale), times a power of e that keeps sums of them finite, comes from a table of float32; the
 sum is taken in order, in float32; code = round(fl(fl(e * floor(1 / output scale)) / sum)) + zero point.
 """
@@ -25,7 +27,7 @@ from hlsgen.numerics.fixed import Array
 
 NAME = "QLinearSoftmax"
 #: From this opset on Softmax is over one axis; before, over all from `axis` on.
-_ONE_AXIS = 13
+ONE_AXIS = 13
 
 
 def qlinear_softmax(node: NodeContext) -> Imported:
@@ -36,7 +38,7 @@ def qlinear_softmax(node: NodeContext) -> Imported:
     last = quantizer_of(name, shape, [None, *inputs[3:5]], {})
     if dtype not in ("int8", "uint8") or last.dtype != dtype or not plain(data.scale, last.scale):
         raise fail("HG026", name, f"{NAME} of {dtype} data.", "Supported: int8, uint8, float32 scales per tensor.")
-    ops = _ops(shape, data, last, attrs, attrs.get("opset", _ONE_AXIS))
+    ops = _ops(shape, data, last, attrs, attrs.get("opset", ONE_AXIS))
     if ops is None:
         raise fail("HG013", name, f"axis {attrs.get('axis')} for data of shape {list(shape)}.")
     return Imported(([(op, shape) for op in ops],))
@@ -64,11 +66,11 @@ def softmax(graph: StepGraph, i: int, last: QuantizeLinear) -> Replacement | Non
 def _ops(
     shape: Shape, data: Dequantize, last: QuantizeLinear, attrs: dict[str, Any], opset: int
 ) -> list[Op] | None:  # fmt: skip
-    axis = attrs.get("axis", -1 if opset >= _ONE_AXIS else 1)
+    axis = attrs.get("axis", -1 if opset >= ONE_AXIS else 1)
     if not -len(shape) <= axis < len(shape):
         return None
     axis %= len(shape)
-    if opset < _ONE_AXIS:
+    if opset < ONE_AXIS:
         flat: Shape = (math.prod(shape[:axis]), math.prod(shape[axis:]))
         model = _model(flat, 1, data, last)
     else:

@@ -17,6 +17,7 @@ from typing_extensions import assert_never
 
 from hlsgen.diagnostics import fail
 from hlsgen.interpreter import host_pools, host_softmax
+from hlsgen.interpreter.softmax_rows import softmax_rows
 from hlsgen.interpreter.windows import convolved, padded, pooled
 from hlsgen.ir import (
     ArgMax,
@@ -41,6 +42,7 @@ from hlsgen.ir import (
     Repeat,
     Reshape,
     Slice,
+    SoftmaxRows,
     Step,
     Transpose,
     View,
@@ -181,6 +183,8 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
         case ArgMaxLayer():
             best = np.argmax(codes, axis=-1)
             return np.asarray(best.reshape(len(codes), *layer.result.shape))
+        case SoftmaxRows():
+            return softmax_rows(layer, codes)
         case _:
             assert_never(layer)
 

@@ -58,6 +58,7 @@ from hlsgen.interpreter.exact_numbers import (
     windows,
 )
 from hlsgen.interpreter.possible_values import possible
+from hlsgen.interpreter.softmax import qlinear_softmax, scaled, softmax
 from hlsgen.ir import (
     Accumulator,
     Affine,
@@ -77,10 +78,12 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Select,
     Slice,
+    Softmax,
     Step,
     Transpose,
 )
@@ -89,9 +92,11 @@ from hlsgen.ir.ops import (
     Add,
     BinaryKind,
     Dequantize,
+    Div,
     Float,
     Max,
     Min,
+    Mul,
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
@@ -106,7 +111,8 @@ class Tensor:
     were added: an operand of an exact sum. `scale`: of the nearest codes, through any operations.
     `operands`: the two terms of a sum that nothing followed, None for one that is no term. `is_pair`: the value
     is made of a Join without a quantizer behind it. `is_sum`: of an exact sum; `on_grid`: one of tensors on one grid.
-    `origin`: the value of the model that it is made of element by element.
+    `origin`: the value of the model that it is made of element by element. `scores`: the exact numbers, also behind
+    float32 factors: what a Softmax takes.
     """
 
     value: Array
@@ -119,6 +125,7 @@ class Tensor:
     is_sum: bool = False
     on_grid: bool = False
     origin: int = -1
+    scores: Exact | None = None
 
 
 def interpret(model: Model, x: Array) -> list[Tensor]:
@@ -205,6 +212,12 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return Tensor((low + 256 * high).astype(np.uint16), exact=None, origin=number)
         case ArgMax():
             return replace(plain(np.argmax(first.value, axis=-1).reshape(len(first.value), *step.shape)), origin=number)
+        case Softmax(axis):
+            return replace(
+                plain(softmax(first.scores or _whole(model, step.inputs[0], first), axis + 1)), origin=number
+            )
+        case QLinearSoftmax():
+            return replace(plain(qlinear_softmax(op, int64(first.value))), origin=number)
         case HostOp():
             return replace(plain(reference.run_step(step, first.value)), origin=number)
         case Add(value):
@@ -215,6 +228,9 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return _dequantized(op, first)
         case Max(value) | Min(value):
             return _bounded(op, value, first)
+        case Mul(value) | Div(value):
+            scores = scaled(op, value, first.scores or first.exact)
+            return replace(_elementwise(apply(op, first.value), first, first.origin), scores=scores)
         case Pool(kind, _):
             raise AssertionError(kind)
         case _:
@@ -238,7 +254,13 @@ def _moved(tensor: Tensor, move: Callable[[Array], Array]) -> Tensor:
     operands = tensor.operands and (of(tensor.operands[0]), of(tensor.operands[1]))
     codes = None if tensor.codes is None else move(tensor.codes)
     return replace(
-        tensor, value=move(tensor.value), codes=codes, exact=of(tensor.exact), term=of(tensor.term), operands=operands
+        tensor,
+        value=move(tensor.value),
+        codes=codes,
+        exact=of(tensor.exact),
+        term=of(tensor.term),
+        operands=operands,
+        scores=of(tensor.scores),
     )
 
 

@@ -19,9 +19,11 @@ from hlsgen.ir.graph import MatrixProduct as MatrixProduct
 from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling
 from hlsgen.ir.graph import Rearrange as Rearrange
+from hlsgen.ir.graph import SoftmaxRows as SoftmaxRows
 from hlsgen.ir.graph import Value as Value
 from hlsgen.ir.graph import View as View
 from hlsgen.ir.graph import sources_of as sources_of
+from hlsgen.ir.model import QLINEAR_FLOOR as QLINEAR_FLOOR
 from hlsgen.ir.model import ArgMax as ArgMax
 from hlsgen.ir.model import BatchMatMul as BatchMatMul
 from hlsgen.ir.model import BatchMatMulInteger as BatchMatMulInteger
@@ -37,11 +39,13 @@ from hlsgen.ir.model import Op as Op
 from hlsgen.ir.model import Pack as Pack
 from hlsgen.ir.model import Pad as Pad
 from hlsgen.ir.model import Pool as Pool
+from hlsgen.ir.model import QLinearSoftmax as QLinearSoftmax
 from hlsgen.ir.model import Repeat as Repeat
 from hlsgen.ir.model import Reshape as Reshape
 from hlsgen.ir.model import Select as Select
 from hlsgen.ir.model import Shape as Shape
 from hlsgen.ir.model import Slice as Slice
+from hlsgen.ir.model import Softmax as Softmax
 from hlsgen.ir.model import Spatial as Spatial
 from hlsgen.ir.model import Step as Step
 from hlsgen.ir.model import TensorProduct as TensorProduct

@@ -197,9 +197,27 @@ class ArgMaxLayer:
     inputs: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class SoftmaxRows:
+    """Softmax along the last axis, of codes; the result is float32.
+
+    With d = largest code of the row - code: numerators[d] * fl(1 / sum of powers[d]), where the sum is exact and
+    rounded once. `in_order`: numerators[d] / sum, rounded once, 0 below `QLINEAR_FLOOR`, where the sum is rounded after
+    each addition, from the first element of the row to the last. Differences beyond the tables have 0 in both.
+    """
+
+    name: str
+    powers: Array
+    numerators: Array
+    in_order: bool
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
 Layer = (
     Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
-    | ArgMaxLayer
+    | ArgMaxLayer | SoftmaxRows
 )  # fmt: skip
 
 

@@ -162,6 +162,34 @@ class ArgMax:
     keepdims: bool
 
 
+@dataclass(frozen=True)
+class Softmax:
+    """exp(x) / sum of exp(x) along an axis, of scores that are codes times one exact scale; float32.
+
+    e = exp of the exact difference to the largest score, rounded once; r = fl(1 / the exact sum of all e, rounded
+    once); fl(e * r).
+    """
+
+    axis: int
+
+
+@dataclass(frozen=True, eq=False)
+class QLinearSoftmax:
+    """Softmax of 8-bit integers along an axis as onnxruntime's operator computes it, before it rounds; float32.
+
+    fl(fl(e * factor) / sum) where e = powers[largest code - code] and the sum is taken in float32, one e after the
+    other from the first to the last. Below `QLINEAR_FLOOR` it is 0, which rounding makes of it as well.
+    """
+
+    axis: int
+    powers: Array
+    factor: np.float32
+
+
+#: Results of a QLinearSoftmax below it are 0.
+QLINEAR_FLOOR = np.float32(2.0**-24)
+
+
 @dataclass(frozen=True, eq=False)
 class HostOp:
     """A standard ONNX operator that only the host executes: a serialized single-node model."""
@@ -178,7 +206,7 @@ Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
     Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
-    | Pack | ArgMax | HostOp
+    | Pack | ArgMax | Softmax | QLinearSoftmax | HostOp
 )  # fmt: skip
 
 

@@ -31,6 +31,7 @@ from hlsgen.ir.graph import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     View,
     sources_of,
 )
@@ -97,6 +98,8 @@ def _kind(layer: Layer) -> Hashable:
             own = layer.groups == 1
         case Concatenation():
             own = layer.axis
+        case SoftmaxRows():
+            own = layer.in_order
         case _:
             own = None
     return type(layer), own, tuple(source.shape for source in sources_of(layer)), layer.result.shape
@@ -111,7 +114,9 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
             return given
         case Linear():
             fits = vectors(order, shape) is not None
-        case ArgMaxLayer():
+        case SoftmaxRows(in_order=False):
+            fits = vectors(order, shape) is not None
+        case ArgMaxLayer() | SoftmaxRows():
             found = vectors(order, shape)
             fits = found is not None and bool((np.diff(found[1]) > 0).all())
         case Convolution():
@@ -141,7 +146,7 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
     """The order of the one result."""
     order, shape = taken[0], layer.result.shape
     match layer:
-        case Map() | BinaryMap() | PackBytes():
+        case Map() | BinaryMap() | PackBytes() | SoftmaxRows():
             return [order]
         case View():
             return [renaming(layer)[order] if isinstance(layer.op, Transpose) else order]

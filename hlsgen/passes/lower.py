@@ -31,10 +31,12 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Select,
     Slice,
+    Softmax,
     Step,
     Transpose,
     Value,
@@ -47,6 +49,7 @@ from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_
 from hlsgen.passes.input_port import InputPort, check_mode, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_product import product
+from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.partition import LINEAR, Partition
 from hlsgen.passes.pending_value import PendingValue
@@ -138,6 +141,8 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
             return builder.joined(name, op, operands[0], operands[1])
         case Pack():
             return builder.packed(name, operands[0], operands[1], shape)
+        case Softmax() | QLinearSoftmax():
+            return softmax(builder, name, op, first, shape)
         case HostOp() | ArgMax() | Select():
             raise AssertionError("host operations end hardware")
         case _:

@@ -16,9 +16,11 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Slice,
+    Softmax,
     Step,
     Transpose,
 )
@@ -29,7 +31,9 @@ LINEAR = (MatMul, MatMulInteger, Conv, ConvInteger)
 
 IMAGES = (Pool, Repeat, Slice, Pad)
 
-HARDWARE = (*QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger)
+HARDWARE = (
+    *QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger, Softmax, QLinearSoftmax,
+)  # fmt: skip
 
 #: What the host can do one behind the other.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)

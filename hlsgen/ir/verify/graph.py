@@ -23,7 +23,7 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding
-from hlsgen.ir.evaluate import code_type, decoding
+from hlsgen.ir.evaluate import code_type, decoding, float_to_key
 from hlsgen.ir.graph import (
     ArgMaxLayer,
     BinaryMap,
@@ -37,6 +37,7 @@ from hlsgen.ir.graph import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     Value,
     View,
     sources_of,
@@ -131,6 +132,8 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             plain = Affine(np.asarray(1, np.float32), np.asarray(0, np.float32))
             indices = same_encoding(result.encoding, plain)
             place.require(indices, "result.encoding", result.encoding, "the index itself")
+        case SoftmaxRows():
+            _verify_softmax(place, layer)
         case _:
             assert_never(layer)
 
@@ -303,6 +306,24 @@ def _verify_packed(place: Place, layer: PackBytes) -> None:
             verify_shape(place, source.shape, layer.result.shape)
     _verify_type(place, layer.result.type, IntType(0, 65535))
     place.require(_dtype(layer.result.encoding) == "uint16", "result.encoding", layer.result.encoding, "uint16")
+
+
+def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
+    """Tables of the differences that codes of the source can have, and keys from 0 to the largest quotient."""
+    source, result = layer.source, layer.result
+    verify_shape(place, result.shape, source.shape)
+    count = source.type.hi - source.type.lo + 1
+    for name, table in (("powers", layer.powers), ("numerators", layer.numerators)):
+        legal = table.dtype == np.float32 and table.shape == layer.powers.shape and 0 < len(table) <= count
+        if not place.require(legal, name, f"{table.dtype} {table.shape}", f"float32, at most {count}"):
+            return
+        falling = bool(np.isfinite(table).all() and (table >= 0).all() and (np.diff(table) <= 0).all())
+        place.require(falling and table[0] > 0, name, table, "falling numbers, the first above 0")
+    same = layer.in_order or np.array_equal(layer.powers, layer.numerators)
+    place.require(same, "numerators", "another table", "powers, unless in_order")
+    keys = float_to_key(np.array([0, layer.numerators[0] / layer.powers[0]], np.float32))
+    _verify_type(place, result.type, IntType(int(keys[0]), int(keys[1])))
+    place.require(isinstance(result.encoding, FloatKey), "result.encoding", result.encoding, "FloatKey")
 
 
 def _verify_host(place: Place, graph: Graph) -> None:

@@ -28,11 +28,13 @@ from hlsgen.ir.model import (
     Pack,
     Pad,
     Pool,
+    QLinearSoftmax,
     Repeat,
     Reshape,
     Select,
     Shape,
     Slice,
+    Softmax,
     Step,
     Transpose,
 )
@@ -160,6 +162,15 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             return _select(place, op, given)
         case ArgMax(keepdims):
             return ((*shape[:-1], 1) if keepdims else shape[:-1]), "int64"
+        case Softmax(axis):
+            place.require(0 <= axis < len(shape), "axis", axis, f"one of {len(shape)}")
+            return shape, _real(place, dtype)
+        case QLinearSoftmax(axis, powers, factor):
+            place.require(0 <= axis < len(shape), "axis", axis, f"one of {len(shape)}")
+            place.require(dtype in (None, "int8", "uint8"), "dtype", dtype, "int8 or uint8")
+            _verify_powers(place, "powers", powers)
+            place.require(factor.dtype == np.float32 and 0 <= factor < np.inf, "factor", factor, "float32, finite")
+            return shape, "float32"
         case HostOp():
             place.require(bool(op.model), "HostOp.model", "empty", "a serialized model")
             return step.shape, None
@@ -203,6 +214,12 @@ def _conv(place: Place, op: Conv | ConvInteger, row: Array, shape: Shape) -> Sha
     else:
         _verify_scale(place, row, len(weight))
     return found
+
+
+def _verify_powers(place: Place, field: str, powers: Array) -> None:
+    legal = powers.dtype == np.float32 and powers.ndim == 1 and powers.size > 0 and bool(np.isfinite(powers).all())
+    falling = legal and bool((powers >= 0).all() and (np.diff(powers) <= 0).all() and powers[0] > 0)
+    place.require(falling, field, powers, "falling float32 numbers, the first above 0")
 
 
 def _verify_weight(place: Place, weight: Array) -> None:

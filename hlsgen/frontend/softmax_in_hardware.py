@@ -1,0 +1,79 @@
+"""Softmax between quantizers or layers becomes hardware's; in front of all of them, or behind, it stays on the host."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from hlsgen.frontend.constant_folding import attributes
+from hlsgen.frontend.op_results import starts_hardware
+from hlsgen.frontend.qdq_softmax import NAME, ONE_AXIS
+from hlsgen.ir import ArgMax, HostOp, Op, QLinearSoftmax, Reshape, Shape, Softmax, Step, Transpose
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
+from hlsgen.numerics.fixed import Array
+
+#: What the host can do behind the last layer.
+_ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
+
+
+def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps with a Softmax step, or a QLinearSoftmax, for every such host operation between layers of hardware."""
+    result: list[Step] = []
+    numbers = {0: 0}
+    for i, step in enumerate(steps):
+        ops: list[tuple[Op, Shape]] = [(step.op, step.shape)]
+        inputs = step.inputs
+        if isinstance(step.op, HostOp) and step.op.op_type in ("Softmax", NAME) and _is_between(steps, i):
+            ops = _steps(step.op, step.shape)
+            before = steps[inputs[0] - 1]
+            if step.op.op_type == NAME and isinstance(before.op, Cast):
+                inputs = before.inputs
+        values = tuple(numbers[j] for j in inputs)
+        for op, shape in ops:
+            result.append(replace(step, op=op, shape=shape, inputs=values))
+            values = (len(result),)
+        numbers[i + 1] = len(result)
+    return tuple(result)
+
+
+def _is_between(steps: Sequence[Step], i: int) -> bool:
+    """Whether hardware comes before step i, and layers behind it."""
+    before, after = set(steps[i].inputs), {i + 1}
+    starts = False
+    for j in reversed(range(i)):
+        if j + 1 in before:
+            starts = starts or starts_hardware(steps[j].op)
+            before.update(steps[j].inputs)
+    for j in range(i + 1, len(steps)):
+        if after.intersection(steps[j].inputs):
+            after.add(j + 1)
+    behind = [steps[j - 1].op for j in after if j > i + 1]
+    return starts and any(not isinstance(op, _ON_HOST) for op in behind)
+
+
+def _steps(op: HostOp, shape: Shape) -> list[tuple[Op, Shape]]:
+    model = onnx.load_from_string(op.model)
+    if op.op_type == NAME:
+        constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in model.graph.initializer}
+        flat = tuple(int(n) for n in constants["flat"])
+        return _flattened(_qlinear(constants), flat, shape)
+    opset = model.opset_import[0].version
+    axis = attributes(model.graph.node[0]).get("axis", -1 if opset >= ONE_AXIS else 1) % len(shape)
+    if opset >= ONE_AXIS:
+        return [(Softmax(axis), shape)]
+    return _flattened(Softmax(1), (math.prod(shape[:axis]), math.prod(shape[axis:])), shape)
+
+
+def _flattened(op: Op, flat: Shape, shape: Shape) -> list[tuple[Op, Shape]]:
+    """The operation on rows of another shape."""
+    return [(op, shape)] if flat == shape else [(Reshape(), flat), (op, flat), (Reshape(), shape)]
+
+
+def _qlinear(constants: dict[str, Array]) -> QLinearSoftmax:
+    """Of the constants of the host's model: its table begins with the lowest code."""
+    return QLinearSoftmax(int(constants["axis"]), constants["table"][::-1].copy(), np.float32(constants["factor"]))

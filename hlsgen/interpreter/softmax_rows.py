@@ -1,0 +1,113 @@
+"""Softmax along rows of codes in integers, as hardware computes it: mantissas, exponents, exact fixed-point sums."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.ir import QLINEAR_FLOOR, SoftmaxRows
+from hlsgen.ir.evaluate import float_to_key
+from hlsgen.numerics.fixed import Array
+
+#: Bits of a float32 mantissa, the hidden one included; exponent of the lowest bit of a subnormal float32.
+_MANTISSA, _LOWEST = 24, -149
+#: Bits of each part of an exact sum; as many terms as int64 holds of it can be added.
+_PART = 32
+#: Bits of a quotient by a sum: enough that it is rounded as the exact one is.
+_QUOTIENT = 74
+
+
+def softmax_rows(layer: SoftmaxRows, codes: Array) -> Array:
+    """Keys of float32 of codes (..., elements of a row), int64."""
+    rows = codes.reshape(-1, codes.shape[-1])
+    differences = rows.max(axis=1, keepdims=True) - rows
+    below = np.minimum(differences, len(layer.powers))  # the entry behind a table is 0
+    values = _quotients(layer, below) if layer.in_order else _products(layer, below)
+    return float_to_key(values).reshape(codes.shape)
+
+
+def _parts(values: Array) -> tuple[Array, Array]:
+    """float32 numbers, not negative, as integer mantissa of 24 bits (0 for 0) and power of 2, with a 0 behind the last."""
+    fraction, exponent = np.frexp(np.append(values, np.float32(0)).astype(np.float64))
+    mantissa = np.ldexp(fraction, _MANTISSA).astype(np.int64)
+    return mantissa, np.where(mantissa > 0, exponent.astype(np.int64) - _MANTISSA, 0)
+
+
+def _products(layer: SoftmaxRows, below: Array) -> Array:
+    """fl(e * fl(1 / sum)) with the exact sum."""
+    sums = _exact_sums(layer.powers, below)
+    mantissa, exponent = _parts(layer.numerators)
+    inverse = np.array([_reciprocal(*_rounded(total)) for total in sums], object)
+    own = np.array([m for m, _ in inverse], np.int64), np.array([e for _, e in inverse], np.int64)
+    product = mantissa[below] * own[0][:, None]
+    return _float32(product, exponent[below] + own[1][:, None])
+
+
+def _exact_sums(powers: Array, below: Array) -> list[int]:
+    """Sums of powers[below] along rows, in multiples of the smallest float32."""
+    mantissa, exponent = _parts(powers)
+    fixed = [
+        int(m) << int(e - _LOWEST) if e >= _LOWEST else int(m) >> int(_LOWEST - e)
+        for m, e in _pairs(mantissa, exponent)
+    ]
+    totals = [0] * len(below)
+    part = 0
+    while any(value >> (_PART * part) for value in fixed):
+        words = np.array([(value >> (_PART * part)) & ((1 << _PART) - 1) for value in fixed], np.int64)
+        totals = [t + (int(s) << (_PART * part)) for t, s in zip(totals, words[below].sum(axis=1), strict=True)]
+        part += 1
+    return totals
+
+
+def _pairs(mantissa: Array, exponent: Array) -> list[tuple[int, int]]:
+    return [(int(m), int(e) if m else 0) for m, e in zip(mantissa, exponent, strict=True)]
+
+
+def _rounded(total: int) -> tuple[int, int]:
+    """A whole number of smallest float32 as mantissa of 24 bits and power of 2, rounded to nearest even."""
+    drop = total.bit_length() - _MANTISSA
+    if drop <= 0:
+        return total << -drop, _LOWEST + drop
+    mantissa, rest, half = total >> drop, total & ((1 << drop) - 1), 1 << (drop - 1)
+    mantissa += rest > half or (rest == half and mantissa & 1 == 1)
+    if mantissa >> _MANTISSA:
+        return mantissa >> 1, _LOWEST + drop + 1
+    return mantissa, _LOWEST + drop
+
+
+def _reciprocal(mantissa: int, exponent: int) -> tuple[int, int]:
+    """fl(1 / (mantissa * 2^exponent)); the quotient is never the middle of two numbers of 24 bits."""
+    whole, rest = divmod(1 << (2 * _MANTISSA - 1), mantissa)
+    whole += 2 * rest > mantissa
+    if whole >> _MANTISSA:
+        return whole >> 1, 2 - 2 * _MANTISSA - exponent
+    return whole, 1 - 2 * _MANTISSA - exponent
+
+
+def _quotients(layer: SoftmaxRows, below: Array) -> Array:
+    """fl(numerator / sum), the sum in float32 from the first element to the last; what is below the floor is 0."""
+    table = np.append(layer.powers, np.float32(0))
+    totals = np.zeros(len(below), np.float32)
+    for place in range(below.shape[1]):
+        totals = totals + table[below[:, place]]
+    sums, powers = _parts(totals)
+    inverse = np.array([(1 << _QUOTIENT) // int(m) for m in sums[:-1]], object)
+    mantissa, exponent = _parts(layer.numerators)
+    product = mantissa[below].astype(object) * inverse[:, None]
+    drop = _QUOTIENT - _MANTISSA - 10
+    high = (product >> drop).astype(np.int64) | (product & ((1 << drop) - 1) != 0)  # none is the middle of two float32
+    values = _float32(high, exponent[below] - powers[:-1][:, None] + drop - _QUOTIENT)
+    return np.asarray(np.where(values < QLINEAR_FLOOR, np.float32(0), values))
+
+
+def _float32(product: Array, exponent: Array) -> Array:
+    """Whole numbers below 2^62 times powers of 2, rounded to the nearest float32, ties to even."""
+    bits = np.frexp(product.astype(np.float64))[1].astype(np.int64)
+    bits -= (product >> np.maximum(bits - 1, 0) == 0) & (product > 0)  # float64 may have rounded up
+    drop = np.maximum(np.maximum(bits - _MANTISSA, _LOWEST - exponent), 0)
+    gone = drop > 62
+    drop = np.minimum(drop, 62)
+    mantissa, rest = product >> drop, product & ((np.int64(1) << drop) - 1)
+    half = np.where(drop > 0, np.int64(1) << np.maximum(drop - 1, 0), 0)
+    mantissa = mantissa + ((drop > 0) & ((rest > half) | ((rest == half) & (mantissa & 1 == 1))))
+    values = np.ldexp(mantissa.astype(np.float64), exponent + drop).astype(np.float32)
+    return np.asarray(np.where(gone, np.float32(0), values))
