@@ -9,7 +9,8 @@ from itertools import permutations
 import numpy as np
 
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.model import Tensor, of_codes, plain, resumed
+from hlsgen.interpreter.model import resumed
+from hlsgen.interpreter.tensor import Tensor, of_codes, plain
 from hlsgen.ir import (
     BinaryMap,
     Convolution,

@@ -27,29 +27,24 @@ Arrays have the frames in front: (frames, *shape).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
-from functools import reduce
 
 import numpy as np
 
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.exact_numbers import (
     Exact,
-    added,
     as_multiples,
     common,
     convolved,
-    exact_codes,
     fractions,
     int64,
-    integers,
     line,
     lowest,
     matrix_product,
     multiples,
     narrow,
-    on_one_grid,
     one_scale,
     products,
     shifted,
@@ -59,9 +54,8 @@ from hlsgen.interpreter.exact_numbers import (
 )
 from hlsgen.interpreter.possible_values import possible
 from hlsgen.interpreter.softmax import qlinear_softmax, scaled, softmax
+from hlsgen.interpreter.tensor import Tensor, elementwise, joined, of_codes, origin_of, plain
 from hlsgen.ir import (
-    Accumulator,
-    Affine,
     ArgMax,
     BatchMatMul,
     BatchMatMulInteger,
@@ -69,8 +63,6 @@ from hlsgen.ir import (
     Concat,
     Conv,
     ConvInteger,
-    Encoding,
-    Fixed,
     HostOp,
     MatMul,
     MatMulInteger,
@@ -87,10 +79,9 @@ from hlsgen.ir import (
     Step,
     Transpose,
 )
-from hlsgen.ir.evaluate import apply, decode, decoding, join, quantize
+from hlsgen.ir.evaluate import apply, decoding, quantize
 from hlsgen.ir.ops import (
     Add,
-    BinaryKind,
     Dequantize,
     Div,
     Float,
@@ -100,32 +91,6 @@ from hlsgen.ir.ops import (
 )
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
-
-
-@dataclass(frozen=True, eq=False)
-class Tensor:
-    """A result of a step.
-
-    `value`: in the model's dtype. `codes`: of a quantizer, int64, else None. `exact`: the real numbers that
-    codes or an exact sum mean; None behind float operations. `term`: the same, also behind float32 constants that
-    were added: an operand of an exact sum. `scale`: of the nearest codes, through any operations.
-    `operands`: the two terms of a sum that nothing followed, None for one that is no term. `is_pair`: the value
-    is made of a Join without a quantizer behind it. `is_sum`: of an exact sum; `on_grid`: one of tensors on one grid.
-    `origin`: the value of the model that it is made of element by element. `scores`: the exact numbers, also behind
-    float32 factors: what a Softmax takes.
-    """
-
-    value: Array
-    codes: Array | None = None
-    exact: Exact | None = None
-    term: Exact | None = None
-    scale: Fraction | None = None
-    operands: tuple[Exact | None, Exact | None] | None = None
-    is_pair: bool = False
-    is_sum: bool = False
-    on_grid: bool = False
-    origin: int = -1
-    scores: Exact | None = None
 
 
 def interpret(model: Model, x: Array) -> list[Tensor]:
@@ -139,22 +104,6 @@ def resumed(model: Model, at: int, tensor: Tensor) -> list[Tensor]:
     for number, step in enumerate(model.steps[at:], at + 1):
         values.append(_step(model, number, step, [values[i] for i in step.inputs]))
     return values
-
-
-def plain(x: Array) -> Tensor:
-    """Numbers that no quantizer made: they are what they are."""
-    exact = integers(x) if x.dtype.kind in "iu" else None
-    return Tensor(x, exact=exact, term=None)
-
-
-def of_codes(meaning: Encoding, codes: Array, dtype: str | None = None) -> Tensor:
-    """A tensor of codes int64, as values of the dtype that the meaning has, or of another float type."""
-    value = decode(meaning, codes)
-    exact = exact_codes(meaning, codes)
-    if dtype is not None and value.dtype != dtype:
-        return Tensor(value.astype(dtype), codes=codes)
-    term = exact if exact is not None and exact.slope and isinstance(meaning, Affine | Fixed) else None
-    return Tensor(value, codes, exact, term, _scale(meaning))
 
 
 # --------------------------------------------------------------------------- steps
@@ -202,11 +151,11 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             # The largest sum is not the sum of the largest operands.
             return _moved(replace(fresh, operands=None), lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2)))
         case Binary(kind):
-            return _joined(model, step, kind, given[0], given[1], number)
+            return joined(kind, given[0], given[1], number)
         case Select(fixed):
             computed = iter(t.value for t in given)
             condition, yes, no = (np.asarray(c) if c is not None else next(computed) for c in fixed)
-            return _elementwise(np.where(condition, yes, no), first, _origin(given, number))
+            return elementwise(np.where(condition, yes, no), first, origin_of(given, number))
         case Pack():
             low, high = (int64(t.value) % 256 for t in given)
             return Tensor((low + 256 * high).astype(np.uint16), exact=None, origin=number)
@@ -221,7 +170,7 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case HostOp():
             return replace(plain(reference.run_step(step, first.value)), origin=number)
         case Add(value):
-            result = _elementwise(apply(op, first.value), first, first.origin)
+            result = elementwise(apply(op, first.value), first, first.origin)
             float32 = first.term is not None and value.dtype == np.float32 and first.value.dtype == np.float32
             return replace(result, term=shifted(first.term, value) if float32 and first.term else None)
         case Dequantize():
@@ -230,12 +179,12 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return _bounded(op, value, first)
         case Mul(value) | Div(value):
             scores = scaled(op, value, first.scores or first.exact)
-            return replace(_elementwise(apply(op, first.value), first, first.origin), scores=scores)
+            return replace(elementwise(apply(op, first.value), first, first.origin), scores=scores)
         case Pool(kind, _):
             raise AssertionError(kind)
         case _:
             if isinstance(op, Float):
-                return _elementwise(apply(op, first.value), first, first.origin)
+                return elementwise(apply(op, first.value), first, first.origin)
             codes = _chunked(lambda x: quantize(op, x), first.value)
             return replace(of_codes(decoding(op), codes), origin=number)
 
@@ -264,18 +213,9 @@ def _moved(tensor: Tensor, move: Callable[[Array], Array]) -> Tensor:
     )
 
 
-def _elementwise(value: Array, first: Tensor, origin: int) -> Tensor:
-    """The result of a float or integer operation; what codes meant is gone."""
-    exact = integers(value) if value.dtype.kind in "iu" else None
-    return Tensor(
-        value, exact=exact, scale=first.scale, is_pair=first.is_pair, is_sum=first.is_sum, on_grid=first.on_grid,
-        origin=origin,
-    )  # fmt: skip
-
-
 def _bounded(op: Max | Min, value: Array, first: Tensor) -> Tensor:
     """A bound on codes leaves them codes, and a sum on a grid that is bounded by 0 is still on that grid."""
-    result, exact = _elementwise(apply(op, first.value), first, first.origin), first.exact
+    result, exact = elementwise(apply(op, first.value), first, first.origin), first.exact
     if result.exact is not None:
         return replace(result, exact=replace(result.exact, slope=None if exact is None else exact.slope))
     if exact is None or exact.slope is None or not first.on_grid or value.any() or exact.unit != abs(exact.slope):
@@ -323,15 +263,6 @@ def _concatenated(axis: int, parts: list[Tensor], number: int, exacts: list[Exac
     return Tensor(value, exact=exact, term=term, scale=parts[0].scale, origin=number)
 
 
-def _scale(meaning: Encoding) -> Fraction | None:
-    """The scale of codes, of the first element where it differs."""
-    match meaning:
-        case Affine(scale, _) | Accumulator(_, _, scale):
-            return Fraction(float(np.ravel(scale)[0]))
-        case _:
-            return None
-
-
 def _rounded(total: Array, exact: Exact, scale: Array, number: int) -> Tensor:
     """Exact sums of numbers in `exact.unit` and weights of that scale, (rows,) or (1,), rounded once."""
     scales = [exact.unit * Fraction(float(s)) for s in np.ravel(scale)]
@@ -356,71 +287,12 @@ def _int32(total: Array, number: int) -> Tensor:
 
 def _dequantized(op: Dequantize, first: Tensor) -> Tensor:
     value = apply(op, first.value)
-    result = _elementwise(value, first, first.origin)
+    result = elementwise(value, first, first.origin)
     if first.exact is None or first.exact.unit != 1 or op.scale.dtype != np.float32:
         return result
     made = line(first.exact.whole, fractions(op.scale), -fractions(op.scale) * fractions(op.zero_point))
     exact = made if first.exact.slope else replace(made, slope=None)
     return replace(result, exact=exact, term=exact if exact.slope else None, scale=Fraction(float(op.scale.ravel()[0])))
-
-
-# --------------------------------------------------------------------------- sums of tensors
-
-
-def _origin(given: list[Tensor], number: int) -> int:
-    """Where the operands come from, if that is one tensor."""
-    origins = {t.origin for t in given}
-    return origins.pop() if len(origins) == 1 else number
-
-
-def _joined(model: Model, step: Step, kind: BinaryKind, left: Tensor, right: Tensor, number: int) -> Tensor:
-    value, one = join(kind, left.value, right.value), left.origin == right.origin
-    if one or value.dtype.kind != "f":
-        return replace(
-            _elementwise(value, left, left.origin if one else number), is_pair=not one, is_sum=False, on_grid=False
-        )
-    sign = {BinaryKind.ADD: 1, BinaryKind.SUB: -1}.get(kind)
-    if sign is not None and (total := _exact_sum(left, right, sign)) is not None:
-        return replace(total, origin=number)
-    second = right.term if right.term is None or sign is None else added(_zero(right.term), right.term, sign)
-    operands = (left.term, second) if sign else None
-    return Tensor(value, scale=left.scale, operands=operands, is_pair=True, origin=number)
-
-
-def _exact_sum(left: Tensor, right: Tensor, sign: int) -> Tensor | None:
-    """The exact sum or difference, rounded once; None where it is computed as the file has it."""
-    terms = [*_terms(left), *_terms(right)]
-    known = [t for t in terms if t is not None and t.slope is not None]
-    if len(known) < len(terms) or left.value.dtype != np.float32:
-        return None
-    slopes = [t.slope for t in known if t.slope is not None]
-    if all(t.on_grid or not (t.is_pair or t.is_sum) for t in (left, right)):
-        # One or both have constants added, which a sum of two tensors of codes takes as operations of their own.
-        plain = left.exact is not None and right.exact is not None
-        if not (plain or left.on_grid or right.on_grid) or not on_one_grid(slopes):
-            return None
-        is_grid = True
-    else:
-        is_grid = False
-    total = added(_total(left), _total(right), sign)
-    exact = replace(total, slope=common(slopes) if is_grid else total.unit)
-    value = to_float32(total.whole, [total.unit])
-    return Tensor(value, exact=exact, term=exact, scale=exact.slope, is_sum=True, on_grid=is_grid)
-
-
-def _zero(like: Exact) -> Exact:
-    return replace(like, whole=np.zeros((1,) * like.whole.ndim, np.int64))
-
-
-def _terms(tensor: Tensor) -> tuple[Exact | None, ...]:
-    if tensor.is_pair:
-        return tensor.operands or (None,)
-    return (tensor.term,)
-
-
-def _total(tensor: Tensor) -> Exact:
-    terms = [t for t in _terms(tensor) if t is not None]
-    return reduce(added, terms)
 
 
 # --------------------------------------------------------------------------- multiples of one scale

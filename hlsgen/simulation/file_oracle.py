@@ -20,7 +20,8 @@ from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.equivalence import model_inputs
-from hlsgen.interpreter.model import Tensor, interpret, of_codes, resumed
+from hlsgen.interpreter.model import interpret, resumed
+from hlsgen.interpreter.tensor import Tensor, of_codes
 from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Transpose
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
