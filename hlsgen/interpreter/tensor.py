@@ -82,6 +82,7 @@ def origin_of(given: list[Tensor], number: int) -> int:
 
 
 def joined(kind: BinaryKind, left: Tensor, right: Tensor, number: int) -> Tensor:
+    """Both tensors joined by step `number`: an exact sum where both are exact, else as the file computes it."""
     value, one = join(kind, left.value, right.value), left.origin == right.origin
     if one or value.dtype.kind != "f":
         return replace(
