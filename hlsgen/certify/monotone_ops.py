@@ -17,6 +17,8 @@ from hlsgen.ir.ops import (
     Convention,
     FixedAdd,
     FloatQuant,
+    IntegerActivation,
+    IntegerRatio,
     IntQuant,
     MultiThreshold,
     Pair,
@@ -95,7 +97,7 @@ def quantizer_known(op: Quantizer) -> Array:
             return np.asarray(np.isfinite(op.divisor) & (op.divisor != 0))
         case Requantize():
             return np.asarray(True)
-        case Pair() | FixedAdd():
+        case Pair() | FixedAdd() | IntegerActivation() | IntegerRatio():  # every input is tried
             return np.asarray(False)
         case Trunc():
             return np.asarray(positive(op.scale) & np.isfinite(op.zero_point) & positive(op.divisor))

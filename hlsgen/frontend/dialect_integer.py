@@ -1,4 +1,4 @@
-"""Integer ONNX: QuantizeLinear and DequantizeLinear, MatMulInteger, RequantShift.
+"""Integer ONNX: QuantizeLinear and DequantizeLinear, MatMulInteger; Requantize.
 
 Every operator becomes the steps that the ONNX standard says it consists of.
 """
@@ -187,42 +187,6 @@ def zero_of(name: str, const: Const | None, what: str) -> Array:
 
 
 # --------------------------------------------------------------------------- integer rescaling
-
-
-def requant_shift(node: NodeContext) -> Imported:
-    """Deeploy's RequantShift: clip((x * mul + add + (div >> 1)) >> log2(div)). Raises HG013, HG020, HG023, HG026, HG027."""
-    name, shape, attrs = node.name, node.shape, node.attrs
-    values = {}
-    for key, default in (("div", None), ("n_levels", None), ("n_levels_out", 256), ("signed", 1)):
-        given = attrs.get(key, default)
-        number = onnx.numpy_helper.to_array(given) if isinstance(given, onnx.TensorProto) else np.asarray(given)
-        values[key] = int(number.reshape(-1)[0]) if number.dtype.kind in "fiub" and number.size == 1 else None
-    div, signed = values["div"], values["signed"]
-    levels = values["n_levels"] if "n_levels" in attrs else values["n_levels_out"]
-    if div is None or div < 1 or div & (div - 1) or div > 1 << 40:
-        raise fail("HG013", name, f"attribute div is {attrs.get('div')!r}.", "It must be a power of two.")
-    if levels is None or not 2 <= levels <= 1 << 16:
-        raise fail("HG013", name, f"{levels} levels.", "Supported: 2 to 65536.")
-    parts = []
-    for i, what in ((1, "mul"), (2, "add")):
-        const = node.constant(i)
-        if const is None:
-            raise fail("HG020", name, f"input {what} is not a constant.", "It must be an initializer.")
-        if const.array.dtype.kind not in "fiu" or (const.array != np.round(const.array)).any():
-            raise fail("HG026", name, f"input {what} is not made of whole numbers.", "Store integers.")
-        array = const.array.astype(np.int64)
-        if np.abs(array).max(initial=0) >= 1 << 40 or (what == "mul" and np.abs(array).max(initial=0) >= 1 << 31):
-            raise fail("HG027", name, f"input {what} has the value {np.abs(array).max()}.", "At most 31 bits.")
-        own = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-        if own.ndim != len(shape) or np.broadcast_shapes(own.shape, shape) != shape:
-            raise fail("HG023", name, f"input {what} of shape {list(array.shape)} for data of shape {list(shape)}.")
-        parts.append(own)
-    mul, add = parts
-    one = (1,) * len(shape)
-    type_ = IntType(-(levels // 2), levels // 2 - 1) if signed else IntType(0, levels - 1)
-    shift = np.full(one, div.bit_length() - 1)
-    zero = np.zeros(one, np.int64)
-    return elementwise(node, Requantize(Convention.FLOOR, mul, add + (div >> 1), shift, zero, type_, node.dtype))
 
 
 def requantize(node: NodeContext) -> Imported:

@@ -217,12 +217,15 @@ def is_spatial(shape: Shape, axes: Sequence[int]) -> bool:
 
 
 def reduction(node: NodeContext) -> Imported:
-    """ReduceMax, ReduceMean, ReduceSum: over points of images in hardware, else the host's.
+    """ReduceMax, ReduceMean, ReduceSum: over points of images in hardware, else the host's. IntegerMean: the sum.
 
-    What is left takes the place of the channels. Raises HG004, HG013, HG026.
+    What is left takes the place of the channels. Raises HG004, HG010, HG013, HG026.
     """
     shape, axes = node.shape, _reduced_axes(node)
     if not is_spatial(shape, axes):
+        if node.op_type == "IntegerMean":
+            raise fail("HG010", node.name, f"{node.op_type} over axes {axes} of data of shape {list(shape)}.",
+                       "Supported: points of images, or tokens of a sequence.")  # fmt: skip
         return on_host(node)
     if node.op_type != "ReduceMax":
         _check_float32(node)

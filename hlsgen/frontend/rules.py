@@ -12,6 +12,7 @@ import onnx
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend import (
     constants,
+    dialect_deeploy,
     dialect_integer,
     dialect_qlinear,
     dialect_qonnx,
@@ -121,7 +122,13 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX | ORT, "DequantizeLinear"): retyping(
         dialect_integer.dequantize_linear, Operands.INTEGER, constants.dequantize_linear
     ),
-    (ANYWHERE, "RequantShift"): rescaling(dialect_integer.requant_shift, Operands.INTEGER),
+    (ANYWHERE, "RequantShift"): rescaling(dialect_deeploy.requant_shift, Operands.INTEGER),
+    (ANYWHERE, "iGELU"): rescaling(dialect_deeploy.integer_gelu, Operands.INTEGER),
+    (ANYWHERE, "iHardswish"): rescaling(dialect_deeploy.integer_hardswish, Operands.INTEGER),
+    (ANYWHERE, "iNoNorm"): rescaling(dialect_deeploy.integer_no_norm, Operands.INTEGER),
+    (ANYWHERE, "IntegerDiv"): rescaling(dialect_deeploy.integer_division, Operands.EITHER),
+    (ANYWHERE, "TrueIntegerDiv"): rescaling(dialect_deeploy.integer_division, Operands.EITHER),
+    (ANYWHERE, "IntegerMean"): retyping(dialect_deeploy.integer_mean, Operands.INTEGER),
     (OWN, "Requantize"): retyping(dialect_integer.requantize, Operands.EITHER),
     (OWN, "QuantizedAdd"): rescaling(two_inputs.quantized_add, Operands.EITHER, ops_multi_operand.quantized_add),
     # Layers.
@@ -260,10 +267,14 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
 }
 
 _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
+_FUSED = "Give the model before Deeploy fuses its RequantShift."
 _HINTS = {
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
-    "RequantizedConv": "Give the model before Deeploy fuses its RequantShift.",
-    "RequantizedGemm": "Give the model before Deeploy fuses its RequantShift.",
+    "RequantizediGELU": _FUSED,
+    "RequantizediHardswish": _FUSED,
+    "RequantizedConv": _FUSED,
+    "RequantizedGemm": _FUSED,
+    "RQIntegerDiv": _FUSED,
 }
 
 
@@ -280,7 +291,8 @@ def is_quantized(graph: onnx.GraphProto) -> bool:
     rules = [_BY_NODE.get((node.domain, node.op_type)) for node in graph.node]
     integer = (Operands.INTEGER, Operands.QLINEAR, Operands.QLINEAR_TERM, Operands.QLINEAR_LAYER)
     names = {node.op_type for node in graph.node}
-    return bool(names & {"ConvInteger", "RequantShift"}) or any(
+    integers = {op for domains, op in RULES if domains == ANYWHERE}
+    return bool(names & {"ConvInteger", *integers}) or any(
         rule and (rule.role is Role.QUANTIZER or rule.operands in integer) for rule in rules
     )
 

@@ -17,6 +17,8 @@ from hlsgen.ir.ops import (
     Div,
     FixedAdd,
     Fma,
+    IntegerActivation,
+    IntegerRatio,
     Pair,
     Quantizer,
     Slope,
@@ -149,6 +151,8 @@ def _of_op(op: Op, taken: str, given: str) -> str:
         return f"{op.kind} is rounded differently by every library"
     if isinstance(op, Pair | FixedAdd):
         return "adds or multiplies two quantized inputs"
+    if isinstance(op, IntegerActivation | IntegerRatio):
+        return "is an integer function that hardware computes"
     if isinstance(op, BinaryOf | Where):
         return next(filter(None, (_of_way(way, taken) for way in op.ways)), "") or _of_type(given)
     arrays = [value for value in (getattr(op, f.name) for f in fields(op)) if isinstance(value, np.ndarray)]

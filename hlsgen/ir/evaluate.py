@@ -25,6 +25,9 @@ from hlsgen.ir.ops import (
     FixedAdd,
     FloatQuant,
     Fma,
+    IntegerActivation,
+    IntegerKind,
+    IntegerRatio,
     IntQuant,
     Lookup,
     Max,
@@ -192,6 +195,10 @@ def quantize(op: Quantizer, x: Array) -> Array:
             case FixedAdd():
                 a, b = (x, op.other) if op.first else (op.other, x)
                 return op.fixed.apply(a.astype(np.int64), b.astype(np.int64)).astype(np.int64)
+            case IntegerActivation():
+                return np.asarray(np.clip(_integer_activation(op, _whole(x)), op.type.lo, op.type.hi))
+            case IntegerRatio():
+                return _integer_ratio(op, _whole(x))
             case _:
                 assert_never(op)
 
@@ -199,6 +206,33 @@ def quantize(op: Quantizer, x: Array) -> Array:
 def _at_least_single(x: Array) -> Array:
     """float16 as float32: ONNX quantizes and dequantizes it there."""
     return np.asarray(x, np.float32) if x.dtype == np.float16 else x
+
+
+def _whole(x: Array) -> Array:
+    return np.floor(x).astype(np.int64)
+
+
+def _integer_activation(op: IntegerActivation, x: Array) -> Array:
+    match op.kind:
+        case IntegerKind.GELU:
+            b, one = op.parameters
+            d = np.minimum(np.abs(x), -b) + b
+            return np.asarray(x * ((one + np.sign(x) * (one - d * d)) >> 1))
+        case IntegerKind.HARDSWISH:
+            three, six, one_over_six = op.parameters
+            return np.asarray(x * (np.clip(x + three, 0, six) * one_over_six))
+        case _:
+            assert_never(op.kind)
+
+
+def _integer_ratio(op: IntegerRatio, x: Array) -> Array:
+    product = x * op.multiplier
+    y = (np.abs(product) if op.mirrored else product) + op.add
+    y = y // op.divisor
+    y = np.where(product < 0, -y, y) if op.mirrored else y
+    if op.wraps:
+        return np.asarray((y - op.type.lo) % (op.type.hi - op.type.lo + 1) + op.type.lo)
+    return np.asarray(np.clip(y, op.type.lo, op.type.hi))
 
 
 def _rescaled(op: Requantize, x: Array) -> Array:
@@ -314,7 +348,9 @@ def decoding(op: Quantizer) -> Encoding:
             return ThresholdCount(op.out_scale, op.out_bias)
         case QuantizeLinear() | Requantize():
             return IntegerEncoding(op.dtype, np.zeros((1,) * np.ndim(op.zero_point), np.int64))
-        case Pair() | FixedAdd():
+        case IntegerRatio():
+            return IntegerEncoding(op.dtype, np.zeros((1,) * np.ndim(op.divisor), np.int64))
+        case Pair() | FixedAdd() | IntegerActivation():
             return IntegerEncoding(op.dtype, np.zeros((), np.int64))
         case FloatQuant():
             return Affine(np.ldexp(op.scale, op.step), np.zeros((1,) * np.ndim(op.scale), np.float32))
@@ -326,6 +362,8 @@ def code_type(op: Quantizer) -> IntType:
     """All codes that a quantizer can give."""
     match op:
         case IntQuant() | QuantizeLinear() | Requantize() | FloatQuant() | Pair() | FixedAdd():
+            return op.type
+        case IntegerActivation() | IntegerRatio():
             return op.type
         case Bipolar():
             return IntType(0, 1)

@@ -35,6 +35,7 @@ from hlsgen.ir.ops import (
     Elementwise,
     FloatQuant,
     Fma,
+    IntegerRatio,
     IntQuant,
     Lookup,
     Max,
@@ -251,6 +252,8 @@ def turning(op: Elementwise, x: Interval) -> Turns:
             return Turns(_requantize(op, x) & _within(op.type, op.dtype))
         case FloatQuant():
             return Turns(_divides(op.scale) & _minifloat(op, x.dtype))
+        case IntegerRatio():
+            return Turns(_integer_ratio(op, x) & _within(op.type, op.dtype))
         case _:  # nothing is known, which is right for any function
             return Turns(np.asarray(False))
 
@@ -310,6 +313,14 @@ def _requantize(op: Requantize, x: Interval) -> Array:
         return np.asarray(fits & (left < _INT64) & (factor <= 2.0**31) & (zero < 2.0**60))
     half = 2.0 ** np.clip(op.shift, 0, 62)
     return np.asarray(fits & (most * factor + add + half + zero < _INT64))
+
+
+def _integer_ratio(op: IntegerRatio, x: Interval) -> Array:
+    """Rising or falling with the sign of the multiplier, as long as int64 holds all products and nothing wraps."""
+    most = np.maximum(np.abs(x.low.astype(np.float64)), np.abs(x.high.astype(np.float64))) + 1
+    fits = most * np.abs(op.multiplier.astype(np.float64)) + np.abs(op.add.astype(np.float64)) < _INT64
+    starts = op.add >= 0 if op.mirrored else True  # at 0 it does not step back
+    return np.asarray(fits & (op.divisor > 0) & starts & (not op.wraps))
 
 
 def _minifloat(op: FloatQuant, dtype: np.dtype[Any]) -> Array:

@@ -325,12 +325,51 @@ class FixedAdd:
         return "int8"
 
 
+class IntegerKind(Enum):
+    """What an `IntegerActivation` computes, by the operator's name in files.
+
+    GELU       parameters b, one: d = min(|x|, -b) + b, L = sign(x) * (one - d * d), then x * ((one + L) >> 1).
+    HARDSWISH  parameters three, six, one_over_six: x * one_over_six * min(max(x + three, 0), six).
+    """
+
+    GELU = "iGELU"
+    HARDSWISH = "iHardswish"
+
+
+@dataclass(frozen=True)
+class IntegerActivation:
+    """A function of a whole number, in whole numbers, exact; `>>` rounds down. `type` holds all that it can give."""
+
+    kind: IntegerKind
+    parameters: tuple[int, ...]
+    type: IntType
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerRatio:
+    """code = (x * multiplier + add) / divisor of whole numbers, exact, rounded down, limited to `type`.
+
+    `mirrored`: it is computed of |x * multiplier| and gets its sign, so it is rounded alike on both sides of 0. `wraps`:
+    what `type` does not hold wraps. multiplier, add, divisor int64 arrays, divisor > 0.
+    """
+
+    multiplier: Array
+    add: Array
+    divisor: Array
+    type: IntType
+    dtype: str
+    mirrored: bool = False
+    wraps: bool = False
+
+
 Float = (
     Mul | Add | Fma | Div | Max | Min | Cast | Dequantize | Activation | Slope | Compare | Constant | Lookup | BinaryOf
     | Where
 )  # fmt: skip
 Quantizer = (
     IntQuant | Bipolar | SignedBit | Trunc | MultiThreshold | QuantizeLinear | Requantize | FloatQuant | Pair | FixedAdd
+    | IntegerActivation | IntegerRatio
 )  # fmt: skip
 Elementwise = Float | Quantizer
 

@@ -15,7 +15,17 @@ from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding, ThresholdCount, Value
 from hlsgen.ir.evaluate import apply, code_type, constants, decode, decoding, join, lead_axes, quantize
 from hlsgen.ir.op_facts import chain_direction, decoded, decoding_direction
-from hlsgen.ir.ops import BinaryKind, Dequantize, Elementwise, IntQuant, QuantizeLinear, Quantizer, Trunc
+from hlsgen.ir.ops import (
+    BinaryKind,
+    Dequantize,
+    Elementwise,
+    IntegerActivation,
+    IntegerRatio,
+    IntQuant,
+    QuantizeLinear,
+    Quantizer,
+    Trunc,
+)
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
 #: Most codes for which a function is checked by trying them all.
@@ -120,9 +130,11 @@ def _all_codes(value: Value) -> Array | None:
 
 
 def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer) -> IntType:
-    """What the quantizer can give behind operations on the codes, where its own type does not say it (Trunc version 1)."""
+    """What the quantizer can give behind operations on the codes, where its own type does not say it."""
     type_ = code_type(quantizer)
-    if not isinstance(quantizer, Trunc) or quantizer.type is not None or isinstance(value.encoding, FloatKey):
+    open_ended = isinstance(quantizer, IntegerActivation | IntegerRatio)
+    open_ended |= isinstance(quantizer, Trunc) and quantizer.type is None
+    if not open_ended or isinstance(value.encoding, FloatKey):
         return type_
     codes = _all_codes(value)
     own = decoding_direction(value.encoding, value.type)

@@ -12,29 +12,86 @@ import numpy as np
 from hlsgen.numerics.fixed import Array
 
 
+def _number(attributes: Mapping[str, Any], *names: str, default: int | None = None) -> int:
+    given = next((attributes[name] for name in names if name in attributes), default)
+    return int(np.ravel(given)[0])  # type: ignore[arg-type]
+
+
+def _elements(function: Callable[..., int | Fraction], *arrays: Array) -> Array:
+    """The function of whole numbers, element by element, in the dtype of the first; arrays broadcast from the right."""
+    columns = [part.ravel() for part in np.broadcast_arrays(*arrays)]
+    rows, place = np.unique(np.stack([c.astype(np.float64) for c in columns], axis=1), axis=0, return_inverse=True)
+    found = [int(function(*map(Fraction, row))) for row in rows.tolist()]
+    return np.array(found, np.int64)[place.ravel()].reshape(arrays[0].shape).astype(arrays[0].dtype)
+
+
 def requant_shift(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
     """Deeploy's RequantShift: y = clip((x * mul + add) / div), to the nearest number, halves up.
 
     y has `n_levels` values, or `n_levels_out` (256): from -n / 2 on, or from 0 on if `signed` is 0. The constants
     broadcast from the right. The result has the dtype of x.
     """
-    x, mul, add = arrays
+    div, levels = _number(attributes, "div"), _number(attributes, "n_levels", "n_levels_out", default=256)
+    low = -(levels // 2) if _number(attributes, "signed", default=1) else 0
 
-    def number(*names: str, default: int | None = None) -> int:
-        given = next((attributes[name] for name in names if name in attributes), default)
-        return int(np.ravel(given)[0])  # type: ignore[arg-type]
+    def one(data: Fraction, factor: Fraction, addend: Fraction) -> int:
+        exact = (data * factor + addend) / div
+        return min(max(math.floor(exact + Fraction(div // 2, div)), low), low + levels - 1)
 
-    div, levels = number("div"), number("n_levels", "n_levels_out", default=256)
-    low = -(levels // 2) if number("signed", default=1) else 0
-    columns = [part.ravel() for part in np.broadcast_arrays(x, mul, add)]
-    rows, place = np.unique(np.stack([c.astype(np.float64) for c in columns], axis=1), axis=0, return_inverse=True)
-    found = []
-    for data, factor, addend in rows.tolist():
-        exact = (Fraction(data) * int(factor) + int(addend)) / div
-        nearest = math.floor(exact + Fraction(div // 2, div))
-        found.append(min(max(nearest, low), low + levels - 1))
-    return np.array(found, np.int64)[place.ravel()].reshape(x.shape).astype(x.dtype)
+    return _elements(one, *arrays)
+
+
+def integer_gelu(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Deeploy's iGELU: x * (one + sign(x) * (one - (min(|x|, -b) + b)^2)) / 2, the half rounded down."""
+    b, one = _number(attributes, "b"), _number(attributes, "one")
+
+    def value(x: Fraction) -> int:
+        top = one - (min(abs(int(x)), -b) + b) ** 2
+        return int(x) * ((one + (top if x > 0 else -top if x < 0 else 0)) // 2)
+
+    return _elements(value, arrays[0])
+
+
+def integer_hardswish(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Deeploy's iHardswish: x * min(max(x + three, 0), six) * one_over_six."""
+    three, six, factor = (_number(attributes, key) for key in ("three", "six", "one_over_six"))
+    return _elements(lambda x: x * min(max(x + three, 0), six) * factor, arrays[0])
+
+
+def integer_no_norm(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Deeploy's iNoNorm: (x * w + b) * mul / D, rounded down, as an int8 that wraps."""
+    mul, d = _number(attributes, "mul"), _number(attributes, "D")
+    return _elements(lambda x, w, b: (math.floor((x * w + b) * mul / d) + 128) % 256 - 128, *arrays)
+
+
+def integer_division(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Deeploy's IntegerDiv: Delta * eta * x / (eta * c + eps), half the divisor added to the absolute value, truncated."""
+    delta, eta, eps = (_number(attributes, key, default=d) for key, d in (("Delta", 1), ("eta", 1), ("eps", 0)))
+
+    def value(x: Fraction, c: Fraction) -> int:
+        dividend, divisor = int(delta * eta * x), int(eta * c + eps)
+        whole = (abs(dividend) + divisor // 2) // divisor
+        return whole if dividend >= 0 else -whole
+
+    return _elements(value, *arrays)
+
+
+def integer_mean(arrays: Sequence[Array], attributes: Mapping[str, Any]) -> Array:
+    """Deeploy's IntegerMean over `axes`, to the nearest, halves up."""
+    (x,) = arrays
+    axes = tuple(int(axis) for axis in np.ravel(attributes["axes"]))
+    total = x.astype(np.int64).sum(axis=axes, keepdims=bool(_number(attributes, "keepdims", default=1)))
+    count = math.prod(x.shape[axis] for axis in axes)
+    return _elements(lambda s: math.floor(s / count + Fraction(1, 2)), total).astype(x.dtype)
 
 
 #: Operator, in any domain -> its result from the arrays and attributes of a node.
-DEFINED: dict[str, Callable[[Sequence[Array], Mapping[str, Any]], Array]] = {"RequantShift": requant_shift}
+DEFINED: dict[str, Callable[[Sequence[Array], Mapping[str, Any]], Array]] = {
+    "RequantShift": requant_shift,
+    "iGELU": integer_gelu,
+    "iHardswish": integer_hardswish,
+    "iNoNorm": integer_no_norm,
+    "IntegerDiv": integer_division,
+    "TrueIntegerDiv": integer_division,
+    "IntegerMean": integer_mean,
+}

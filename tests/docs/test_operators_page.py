@@ -21,7 +21,7 @@ from hlsgen.frontend.rules import RULES, rule_of
 from hlsgen.numerics import activations
 
 PAGE = (ROOT / "docs" / "operators.md").read_text(encoding="utf-8")
-NAME = re.compile(r"\b[A-Z]\w+")
+NAME = re.compile(r"\bi?[A-Z]\w+")
 #: Sections of the page whose tables do not list accepted operators in their first column.
 OTHER = {"Dialects", "Two inputs", "Domains", "Refused"}
 

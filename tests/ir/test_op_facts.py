@@ -32,6 +32,9 @@ from hlsgen.ir.ops import (
     FixedAdd,
     FloatQuant,
     Fma,
+    IntegerActivation,
+    IntegerKind,
+    IntegerRatio,
     IntQuant,
     Lookup,
     Max,
@@ -164,6 +167,15 @@ def operation(r: Random, kind: Any, dtype: str) -> Elementwise:
             return FloatQuant(constant(r, real), mantissa, least, largest, bool(r.random() < 0.7), mode)
         case "Pair":
             return Pair(PairOp.MUL, IntType(-128, 127), "int8", (0.1, 0.2, 0.3), (1, 2, 3))
+        case "IntegerActivation":
+            both = [(IntegerKind.GELU, (-30, 1000)), (IntegerKind.HARDSWISH, (60, 120, -9))]
+            chosen = both[int(r.integers(2))]
+            return IntegerActivation(*chosen, IntType(-(1 << 31), (1 << 31) - 1), "float32")
+        case "IntegerRatio":
+            big = int(2 ** r.integers(1, 30))
+            own = r.integers(-big, big, SETS), r.integers(-big, big, SETS), r.integers(1, big + 1, SETS)
+            forms = {"mirrored": bool(r.random() < 0.5), "wraps": bool(r.random() < 0.2)}
+            return IntegerRatio(*own, type_, str(r.choice(["int32", "float32"])), **forms)
         case "FixedAdd":
             return FixedAdd(np.zeros(SETS, np.int64), True, Parameters(0, 0, 0, 300, 300, 200, 5))
         case _:
@@ -176,7 +188,20 @@ def fits(kind: Any, dtype: str) -> bool:
         return dtype in FLOAT_DTYPES or (kind in ("Abs", "Sign") and dtype != "bool")
     if kind in (Pair, FixedAdd):
         return dtype == "int8"
-    if kind in (Slope, Div, Fma, Requantize, Trunc, IntQuant, Bipolar, SignedBit, QuantizeLinear, FloatQuant):
+    if kind in (
+        Slope,
+        Div,
+        Fma,
+        IntegerActivation,
+        IntegerRatio,
+        Requantize,
+        Trunc,
+        IntQuant,
+        Bipolar,
+        SignedBit,
+        QuantizeLinear,
+        FloatQuant,
+    ):
         return dtype != "bool"
     return not (kind in (BinaryOf,) and dtype == "bool")
 
@@ -221,7 +246,7 @@ def test_directions_and_ranges(kind: Any) -> None:
                 middle = int(r.integers(len(x)))
                 x = x[max(0, middle - int(r.integers(400))) : middle + 1 + int(r.integers(400))]
             known += check(op, x)[0]
-    assert known or kind in (BinaryOf, Where, Pair, FixedAdd, "HardSwish", "Sqrt", "Log")
+    assert known or kind in (BinaryOf, Where, Pair, FixedAdd, IntegerActivation, "HardSwish", "Sqrt", "Log")
 
 
 @pytest.mark.parametrize("kind", CASES, ids=lambda kind: kind if isinstance(kind, str) else kind.__name__)

@@ -18,6 +18,8 @@ from hlsgen.ir.ops import (
     Cast,
     Dequantize,
     Div,
+    IntegerActivation,
+    IntegerRatio,
     IntQuant,
     Max,
     Min,
@@ -244,6 +246,51 @@ def _requant_shift(found: Found, n: int) -> Told:
     ]
 
 
+def _whole(attributes: dict[str, Any], key: str, default: int = 0) -> int:
+    return int(np.ravel(attributes.get(key, default))[0])
+
+
+def _integer_activation(found: Found, n: int) -> Told:
+    """iGELU and iHardswish: the name and the parameters of each."""
+    step, attributes = found.only(n, IntegerActivation), found.file.attributes[n]
+    if step is None:
+        return None
+    op, kind = step.op, found.file.nodes[n].op_type
+    assert isinstance(op, IntegerActivation)
+    keys = {"iGELU": ("b", "one"), "iHardswish": ("three", "six", "one_over_six")}[kind]
+    told = [] if op.kind.value == kind else [f"{op.kind.value} was imported, the file has {kind}."]
+    return [*told, *differ("parameters", op.parameters, [_whole(attributes, key) for key in keys])]
+
+
+def _integer_ratio(found: Found, n: int) -> Told:
+    """iNoNorm, IntegerDiv, TrueIntegerDiv, IntegerMean: factor, addend, divisor, and what is done beyond them."""
+    steps, attributes, kind = found.steps(n, IntegerRatio), found.file.attributes[n], found.file.nodes[n].op_type
+    if len(steps) != 1:
+        return None
+    op, rank = steps[0].op, len(steps[0].shape)
+    assert isinstance(op, IntegerRatio)
+    if kind == "IntegerMean":
+        count = math.prod(found.source(found.steps(n)[0])) // math.prod(steps[0].shape)
+        wanted: list[Any] = [1, count // 2, count]
+    elif kind == "iNoNorm":
+        values = _parameters(found, n, rank, 1, 2)
+        if values is None:
+            return None
+        wanted = [*(value * _whole(attributes, "mul") for value in values), _whole(attributes, "D")]
+    else:
+        values = _parameters(found, n, rank, 1)
+        if values is None:
+            return None
+        delta, eta = (_whole(attributes, key, 1) for key in ("Delta", "eta"))
+        divisor = values[0].astype(np.int64) * eta + _whole(attributes, "eps")
+        wanted = [delta * eta, divisor // 2, divisor]
+    told = [*differ("factor", op.multiplier, wanted[0]), *differ("addend", op.add, wanted[1])]
+    told += differ("divisor", op.divisor, wanted[2])
+    ends = (-128, 127) if kind == "iNoNorm" else (-(1 << 31), (1 << 31) - 1)
+    told += differ("range of codes", (op.type.lo, op.type.hi), ends)
+    return [*told, *differ("form", (op.mirrored, op.wraps), (kind.endswith("IntegerDiv"), kind == "iNoNorm"))]
+
+
 def _requantize(found: Found, n: int) -> Told:
     step, file, attributes = found.only(n, Requantize), found.file, found.file.attributes[n]
     values = [file.constant(n, i) for i in (1, 2, 3)]
@@ -429,6 +476,8 @@ ELEMENTS: dict[str, Callable[[Found, int], Told]] = {
     "QuantizeLinear": _quantize_linear, "DequantizeLinear": _dequantize_linear, "RequantShift": _requant_shift,
     "Requantize": _requantize, "QLinearAdd": _qlinear_pair, "QLinearMul": _qlinear_pair, "Relu": _relu, "Clip": _clip,
     "QLinearSigmoid": _qlinear_activation, "QLinearLeakyRelu": _qlinear_activation, "BatchNormalization": _batch_norm,
+    **dict.fromkeys(["iGELU", "iHardswish"], _integer_activation),
+    **dict.fromkeys(["iNoNorm", "IntegerDiv", "TrueIntegerDiv", "IntegerMean"], _integer_ratio),
     "Cast": _cast, "Transpose": _transpose, "Reshape": _reshape, "Flatten": _reshape, "Pad": _pad,
     **dict.fromkeys(_ARITHMETIC, _arithmetic), **dict.fromkeys(_NAMES, _activation),
 }  # fmt: skip

@@ -27,6 +27,9 @@ from hlsgen.ir.ops import (
     FixedAdd,
     FloatQuant,
     Fma,
+    IntegerActivation,
+    IntegerKind,
+    IntegerRatio,
     IntQuant,
     Lookup,
     MultiThreshold,
@@ -139,6 +142,14 @@ def _verify_fields(place: Place, op: Elementwise, dtype: str | None) -> None:
             _int64(place, op, **arrays)
             place.require(((op.shift >= 0) & (op.shift < 63)).all(), "Requantize.shift", op.shift, "0 to 62")
             _codes_fit(place, op.type, op.dtype)
+        case IntegerRatio():
+            _int64(place, op, multiplier=op.multiplier, add=op.add, divisor=op.divisor)
+            place.require((op.divisor > 0).all(), "IntegerRatio.divisor", op.divisor, "greater than 0")
+        case IntegerActivation():
+            count = {IntegerKind.GELU: 2, IntegerKind.HARDSWISH: 3}[op.kind]
+            place.require(
+                len(op.parameters) == count, "IntegerActivation.parameters", op.parameters, f"{count} of them"
+            )
         case FloatQuant():
             _is_float(place, op, dtype)
             _positive(place, op, scale=op.scale)

@@ -43,7 +43,7 @@ from hlsgen.ir.graph import (
     sources_of,
 )
 from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Step, Transpose
-from hlsgen.ir.ops import Quantizer, Trunc
+from hlsgen.ir.ops import IntegerActivation, IntegerRatio, Quantizer, Trunc
 from hlsgen.ir.verify.elementwise import verify_chain, verify_op
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
 from hlsgen.ir.verify.model import verify_step
@@ -150,7 +150,8 @@ def _verify_type(place: Place, found: IntType, expected: IntType) -> None:
 def _verify_quantized(place: Place, quantizer: Quantizer, dtype: str | None, result: Value) -> None:
     verify_op(place, quantizer, result.shape, dtype)
     full = code_type(quantizer)
-    if isinstance(quantizer, Trunc) and quantizer.type is None:
+    narrowed = isinstance(quantizer, IntegerActivation | IntegerRatio)
+    if narrowed or (isinstance(quantizer, Trunc) and quantizer.type is None):
         inside = full.lo <= result.type.lo and result.type.hi <= full.hi
         place.require(inside, "result.type", result.type, f"within {full}")
     else:

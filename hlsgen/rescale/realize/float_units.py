@@ -21,6 +21,8 @@ from hlsgen.ir.ops import (
     FixedAdd,
     Float,
     FloatQuant,
+    IntegerActivation,
+    IntegerRatio,
     IntQuant,
     Max,
     Min,
@@ -159,7 +161,7 @@ def _quantize(f: StepFunction, op: Quantizer) -> list[FloatOp]:
             return [*_divide(f, op.scale), *_add(op.zero_point), _compare(f, zeros, -1)]
         case QuantizeLinear():
             return _quantize_linear(f, op)
-        case Requantize() | FloatQuant() | Pair() | FixedAdd():
+        case Requantize() | FloatQuant() | Pair() | FixedAdd() | IntegerActivation() | IntegerRatio():
             raise fail("HG037", f.name, f"there is no float32 unit for {type(op).__name__}.")
         case MultiThreshold():
             if len(op.thresholds) > MAX_COMPARE:
