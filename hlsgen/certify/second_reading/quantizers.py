@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify.second_reading.protobuf import ROUNDINGS, along, code_range, kind_of, limits
-from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ
+from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ, parameters
 from hlsgen.ir import Pad, Reshape, Transpose
 from hlsgen.ir.ops import (
     Activation,
@@ -18,8 +18,6 @@ from hlsgen.ir.ops import (
     Cast,
     Dequantize,
     Div,
-    IntegerActivation,
-    IntegerRatio,
     IntQuant,
     Max,
     Min,
@@ -43,18 +41,12 @@ def _mode(attributes: dict[str, Any], default: str) -> str:
     return _SYNONYMS.get(name, name) if name in ROUNDINGS else "unknown"
 
 
-def _parameters(found: Found, n: int, rank: int, *places: int) -> list[Array] | None:
-    """Constant inputs that broadcast from the right; None if one is not known."""
-    parts = [found.file.constant(n, i) for i in places]
-    return None if None in parts else [aligned(part.array, rank) for part in parts if part is not None]
-
-
 # --------------------------------------------------------------------------- QONNX
 
 
 def _int_quant(found: Found, n: int) -> Told:
     step, attributes = found.only(n, IntQuant, Bipolar, SignedBit), found.file.attributes[n]
-    values = None if step is None else _parameters(found, n, len(step.shape), 1, 2, 3)
+    values = None if step is None else parameters(found, n, len(step.shape), 1, 2, 3)
     if step is None or values is None:
         return None
     (scale, zero, width), op = values, step.op
@@ -77,7 +69,7 @@ def _same_mode(found: str, wanted: str) -> list[str]:
 
 def _bipolar(found: Found, n: int) -> Told:
     step = found.only(n, Bipolar)
-    values = None if step is None else _parameters(found, n, len(step.shape), 1)
+    values = None if step is None else parameters(found, n, len(step.shape), 1)
     if step is None or values is None:
         return None
     op = step.op
@@ -89,7 +81,7 @@ def _trunc(found: Found, n: int) -> Told:
     """Version 1: scale, zero point, both widths. Version 2: the scale of the result in front of the last."""
     step, attributes = found.only(n, Trunc), found.file.attributes[n]
     later = found.file.given(n, 5)
-    values = None if step is None else _parameters(found, n, len(step.shape), *range(1, 6 if later else 5))
+    values = None if step is None else parameters(found, n, len(step.shape), *range(1, 6 if later else 5))
     if step is None or values is None:
         return None
     op, (scale, zero) = step.op, values[:2]
@@ -221,74 +213,6 @@ def _qlinear_activation(found: Found, n: int) -> Told:
     if file.nodes[n].op_type == "QLinearLeakyRelu":
         told += differ("alpha", np.float32(function.alpha), np.float32(file.attributes[n].get("alpha", 0.01)))
     return told if f"QLinear{function.kind}" == file.nodes[n].op_type else [*told, f"{function.kind} was imported."]
-
-
-def _requant_shift(found: Found, n: int) -> Told:
-    """clip((x * mul + add + (div >> 1)) >> log2(div))."""
-    step, attributes = found.only(n, Requantize), found.file.attributes[n]
-    values = None if step is None else _parameters(found, n, len(step.shape), 1, 2)
-    if step is None or values is None or "div" not in attributes:
-        return None
-    op = step.op
-    assert isinstance(op, Requantize)
-    div, levels = (
-        int(np.ravel(attributes.get(key, 256))[0])
-        for key in ("div", "n_levels" if "n_levels" in attributes else "n_levels_out")
-    )
-    signed = bool(np.ravel(attributes.get("signed", 1))[0])
-    ends = (-(levels // 2), levels // 2 - 1) if signed else (0, levels - 1)
-    told = [*differ("multiplier", op.multiplier, values[0]), *differ("addend", op.add, values[1] + div // 2)]
-    told += [*differ("shift", op.shift, math.log2(div)), *differ("range of codes", (op.type.lo, op.type.hi), ends)]
-    return [
-        *told,
-        *differ("zero point", op.zero_point, 0),
-        *([] if op.convention.value == "floor" else ["another rounding."]),
-    ]
-
-
-def _whole(attributes: dict[str, Any], key: str, default: int = 0) -> int:
-    return int(np.ravel(attributes.get(key, default))[0])
-
-
-def _integer_activation(found: Found, n: int) -> Told:
-    """iGELU and iHardswish: the name and the parameters of each."""
-    step, attributes = found.only(n, IntegerActivation), found.file.attributes[n]
-    if step is None:
-        return None
-    op, kind = step.op, found.file.nodes[n].op_type
-    assert isinstance(op, IntegerActivation)
-    keys = {"iGELU": ("b", "one"), "iHardswish": ("three", "six", "one_over_six")}[kind]
-    told = [] if op.kind.value == kind else [f"{op.kind.value} was imported, the file has {kind}."]
-    return [*told, *differ("parameters", op.parameters, [_whole(attributes, key) for key in keys])]
-
-
-def _integer_ratio(found: Found, n: int) -> Told:
-    """iNoNorm, IntegerDiv, TrueIntegerDiv, IntegerMean: factor, addend, divisor, and what is done beyond them."""
-    steps, attributes, kind = found.steps(n, IntegerRatio), found.file.attributes[n], found.file.nodes[n].op_type
-    if len(steps) != 1:
-        return None
-    op, rank = steps[0].op, len(steps[0].shape)
-    assert isinstance(op, IntegerRatio)
-    if kind == "IntegerMean":
-        count = math.prod(found.source(found.steps(n)[0])) // math.prod(steps[0].shape)
-        wanted: list[Any] = [1, count // 2, count]
-    elif kind == "iNoNorm":
-        values = _parameters(found, n, rank, 1, 2)
-        if values is None:
-            return None
-        wanted = [*(value * _whole(attributes, "mul") for value in values), _whole(attributes, "D")]
-    else:
-        values = _parameters(found, n, rank, 1)
-        if values is None:
-            return None
-        delta, eta = (_whole(attributes, key, 1) for key in ("Delta", "eta"))
-        divisor = values[0].astype(np.int64) * eta + _whole(attributes, "eps")
-        wanted = [delta * eta, divisor // 2, divisor]
-    told = [*differ("factor", op.multiplier, wanted[0]), *differ("addend", op.add, wanted[1])]
-    told += differ("divisor", op.divisor, wanted[2])
-    ends = (-128, 127) if kind == "iNoNorm" else (-(1 << 31), (1 << 31) - 1)
-    told += differ("range of codes", (op.type.lo, op.type.hi), ends)
-    return [*told, *differ("form", (op.mirrored, op.wraps), (kind.endswith("IntegerDiv"), kind == "iNoNorm"))]
 
 
 def _requantize(found: Found, n: int) -> Told:
@@ -473,11 +397,9 @@ def _pad(found: Found, n: int) -> Told:
 #: Operator -> its second reading.
 ELEMENTS: dict[str, Callable[[Found, int], Told]] = {
     "Quant": _int_quant, "IntQuant": _int_quant, "BipolarQuant": _bipolar, "Trunc": _trunc, "MultiThreshold": _multi_threshold,
-    "QuantizeLinear": _quantize_linear, "DequantizeLinear": _dequantize_linear, "RequantShift": _requant_shift,
+    "QuantizeLinear": _quantize_linear, "DequantizeLinear": _dequantize_linear,
     "Requantize": _requantize, "QLinearAdd": _qlinear_pair, "QLinearMul": _qlinear_pair, "Relu": _relu, "Clip": _clip,
     "QLinearSigmoid": _qlinear_activation, "QLinearLeakyRelu": _qlinear_activation, "BatchNormalization": _batch_norm,
-    **dict.fromkeys(["iGELU", "iHardswish"], _integer_activation),
-    **dict.fromkeys(["iNoNorm", "IntegerDiv", "TrueIntegerDiv", "IntegerMean"], _integer_ratio),
     "Cast": _cast, "Transpose": _transpose, "Reshape": _reshape, "Flatten": _reshape, "Pad": _pad,
     **dict.fromkeys(_ARITHMETIC, _arithmetic), **dict.fromkeys(_NAMES, _activation),
 }  # fmt: skip

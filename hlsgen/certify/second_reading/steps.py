@@ -56,6 +56,12 @@ def aligned(values: Array, rank: int) -> Array:
     return values.reshape((1,) * (rank - values.ndim) + values.shape)
 
 
+def parameters(found: Found, n: int, rank: int, *places: int) -> list[Array] | None:
+    """Constant inputs that broadcast from the right; None if one is not known."""
+    parts = [found.file.constant(n, i) for i in places]
+    return None if None in parts else [aligned(part.array, rank) for part in parts if part is not None]
+
+
 def differ(what: str, found: Any, wanted: Any) -> Iterator[str]:
     """What differs between two numbers, or arrays that broadcast."""
     one, other = np.asarray(found), np.asarray(wanted)
