@@ -49,6 +49,7 @@ from hlsgen.interpreter.exact_numbers import (
     matrix_product,
     multiples,
     narrow,
+    normalized,
     on_one_grid,
     one_scale,
     products,
@@ -75,6 +76,8 @@ from hlsgen.ir import (
     MatMul,
     MatMulInteger,
     Model,
+    Normalize,
+    NormKind,
     Pack,
     Pad,
     Pool,
@@ -201,6 +204,10 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Pool(Reduction.MAX, window):
             # The largest sum is not the sum of the largest operands.
             return _moved(replace(fresh, operands=None), lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2)))
+        case Normalize(kind, epsilon):
+            exact = _whole(model, step.inputs[0], first)
+            value = normalized(exact, kind is NormKind.LAYER, Fraction(epsilon))
+            return Tensor(value, origin=number)
         case Binary(kind):
             return _joined(model, step, kind, given[0], given[1], number)
         case Select(fixed):
