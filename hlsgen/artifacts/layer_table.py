@@ -31,6 +31,7 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -111,6 +112,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "argmax"}
         case SoftmaxRows():
             row |= {"kind": "softmax", "lanes": nodes[-1].source.lanes}
+        case NormRows():
+            row |= {"kind": f"{layer.kind.value} norm", "lanes": nodes[-1].source.lanes}
         case _:
             assert_never(layer)
     return row

@@ -22,6 +22,7 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -103,6 +104,8 @@ def _row(
             return row | {"kind": "argmax"}
         case SoftmaxRows():
             return row | {"kind": "softmax"} | lanes
+        case NormRows():
+            return row | {"kind": f"{layer.kind.value} norm"} | lanes
 
 
 def _realized(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -41,7 +42,7 @@ FORMAT = 2
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
-    SoftmaxRows: "softmax",
+    SoftmaxRows: "softmax", NormRows: "normalization",
 }  # fmt: skip
 
 

@@ -37,6 +37,7 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -142,6 +143,8 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = _winner(b, i, layer, f"top{number}")
         case SoftmaxRows():
             raise fail("HG030", layer.name, "Softmax between layers has no hardware in this version.")
+        case NormRows():
+            raise fail("HG037", layer.name, "normalization has no hardware yet.")
         case _:
             assert_never(layer)
     b.deliver(i + 1, flow)

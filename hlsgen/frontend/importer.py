@@ -26,12 +26,13 @@ from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
+from hlsgen.frontend.norm_patterns import put_together
 from hlsgen.frontend.onnx_graph import computed_outputs, name_all, used_inputs, with_outputs
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
-from hlsgen.frontend.rules import is_quantized, rule_of
+from hlsgen.frontend.rules import is_hardware, is_quantized, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
@@ -59,17 +60,20 @@ class Importer:
     steps    those of the Model so far
     origins  of steps by index: what they were made from
     roles    (node, role, operator) of every node of computed inputs, in order
+    followed names of tensors behind which there is a quantizer or a layer
     """
 
     def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool = False) -> None:
         self.graph, self.name, self.problems, self.fixed_point = proto.graph, name, problems, fixed_point
         self.functions = {(f.domain, f.name) for f in proto.functions}
         name_all(self.graph)
+        put_together(self.graph)
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
         self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), newest))
         self.folded = self.elements = 0
         self.used: set[str] = set()
+        self.followed: set[str] = set()
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
         self.origins: dict[int, Origin] = {}
@@ -206,6 +210,8 @@ class Importer:
         self.used = {output}
         for i in reversed(range(len(self.graph.node))):
             node = self.graph.node[i]
+            if is_hardware(node) or not self.followed.isdisjoint(node.output):
+                self.followed.update(node.input)
             if self.used & set(node.output):
                 needed.add(i)
                 self.used.update(i for i in node.input if i)
@@ -283,6 +289,7 @@ class Importer:
             opset=self.opset,
             version=version,
             fixed_point=self.fixed_point,
+            last=self.followed.isdisjoint(proto.output),
         )
 
     def _joined(self, node: NodeContext, rule: Rule) -> Imported:

@@ -28,6 +28,7 @@ class NodeContext:
     opset    version of the default domain
     version  version of the node's own domain; 1 where the model does not say
     fixed_point  whether QLinearAdd becomes QuantizedAdd, with multipliers and a shift
+    last     whether no quantizer and no layer follows
     """
 
     proto: onnx.NodeProto
@@ -38,6 +39,7 @@ class NodeContext:
     opset: int = 13
     version: int = 1
     fixed_point: bool = False
+    last: bool = False
 
     @property
     def op_type(self) -> str:

@@ -17,6 +17,7 @@ from hlsgen.ir import (
     IntegerEncoding,
     MatMul,
     MatMulInteger,
+    Normalize,
     Op,
     Pack,
     Pad,
@@ -51,7 +52,7 @@ def _dtype_behind(op: Op, dtype: str) -> str:
             return "int32"
         case Pack():
             return "uint16"
-        case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | HostOp():
+        case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | HostOp():
             return "float32"
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
             return dtype
@@ -68,9 +69,7 @@ def starts_hardware(op: Op) -> bool:
     match op:
         case MatMul() | MatMulInteger() | Conv() | ConvInteger() | BatchMatMul() | BatchMatMulInteger():
             return True
-        case Concat() | Binary() | Pack():
-            return True
-        case Softmax() | QLinearSoftmax():
+        case Concat() | Binary() | Pack() | Softmax() | QLinearSoftmax() | Normalize():
             return True
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp():
             return False

@@ -217,23 +217,30 @@ def is_spatial(shape: Shape, axes: Sequence[int]) -> bool:
 
 
 def reduction(node: NodeContext) -> Imported:
-    """ReduceMax, ReduceMean, ReduceSum: over points of images in hardware, else the host's. IntegerMean: the sum.
+    """ReduceMax, ReduceMean, ReduceMin, ReduceSum, over any axes: those are the points, what is left the channels.
+    IntegerMean: the sum.
 
-    What is left takes the place of the channels. Raises HG004, HG010, HG013, HG026.
+    A minimum is the maximum with all signs turned around. At the end of a network the host does what is not over points
+    of images. Raises HG004, HG013, HG026.
     """
     shape, axes = node.shape, _reduced_axes(node)
-    if not is_spatial(shape, axes):
-        if node.op_type == "IntegerMean":
-            raise fail("HG010", node.name, f"{node.op_type} over axes {axes} of data of shape {list(shape)}.",
-                       "Supported: points of images, or tokens of a sequence.")  # fmt: skip
-        return on_host(node)
-    if node.op_type != "ReduceMax":
+    if not axes and node.attrs.get("noop_with_empty_axes", 0):
+        return Imported(([],))
+    axes = axes or list(range(len(shape)))
+    largest = node.op_type in ("ReduceMax", "ReduceMin")
+    if not largest:
         _check_float32(node)
-    kept = [a for a in range(1, len(shape)) if a not in axes]
-    order = (0, *axes, *kept)
-    points = pair([shape[a] for a in axes], 1)
-    image = (shape[0], *points, math.prod(shape[a] for a in kept))
-    place = Window(points)
+    wraps = node.op_type == "ReduceMin" and not node.dtype.startswith("float")
+    hosted = not shape or wraps or (node.last and (node.op_type == "ReduceMin" or not is_spatial(shape, axes)))
+    if hosted and node.op_type != "IntegerMean":
+        return on_host(node)
+    kept = [a for a in range(len(shape)) if a not in axes]
+    front = 0 in kept
+    order = (*kept[:front], *axes, *kept[front:])
+    points = [shape[a] for a in axes]
+    points = [math.prod(points[:-1]), points[-1]] if len(points) > 1 else [1, *points]
+    image = (shape[0] if front else 1, *points, math.prod(shape[a] for a in kept[front:]))
+    place = Window((points[0], points[1]))
     steps: ShapedOps = []
     apart = tuple(shape[a] for a in order)
     if order != tuple(range(len(shape))):
@@ -243,8 +250,12 @@ def reduction(node: NodeContext) -> Imported:
     if node.op_type == "ReduceMean":
         steps += _mean(image, place)
     else:
-        kind = Reduction.MAX if node.op_type == "ReduceMax" else Reduction.SUM
-        steps.append((Pool(kind, place), (image[0], 1, 1, image[3])))
+        kind = Reduction.MAX if largest else Reduction.SUM
+        points_left = (image[0], 1, 1, image[3])
+        steps.append((Pool(kind, place), points_left))
+        if node.op_type == "ReduceMin":
+            minus = Mul(np.full((1,) * 4, -1, node.dtype))
+            steps[-1:] = [(minus, image), steps[-1], (minus, points_left)]
     if node.attrs.get("keepdims", 1):
         result = tuple(1 if a in axes else s for a, s in enumerate(shape))
     else:

@@ -17,6 +17,7 @@ from hlsgen.frontend import (
     dialect_qlinear,
     dialect_qonnx,
     im2col,
+    norm_patterns,
     ops_broadcast,
     ops_compare_select,
     ops_conv,
@@ -25,6 +26,7 @@ from hlsgen.frontend import (
     ops_linear,
     ops_matrix_product,
     ops_multi_operand,
+    ops_norm,
     ops_pool,
     ops_resize,
     ops_shape,
@@ -92,6 +94,11 @@ def image(convert: Convert, fold: Fold = refused, role: Role = Role.ELEMENTS) ->
     return Rule(convert, ANY, fold=fold, role=role, host_first=True, alike=False)
 
 
+def normalization(convert: Convert) -> Rule:
+    """Over rows of float32; in front of the first quantizer or layer the host does it."""
+    return Rule(convert, role=Role.LAYER, host_first=True)
+
+
 def host(fold: Fold = refused) -> Rule:
     """Only the host does it."""
     return Rule(on_host, fold=fold, role=Role.HOST)
@@ -104,6 +111,8 @@ ORT = frozenset([MICROSOFT])
 QONNX_OR_NONE = QONNX | {""}
 IMAGES = ONNX | QONNX | {CHANNELS_LAST}
 OWN = frozenset([HLSGEN])
+#: Of nodes that the importer has put together.
+PATTERN = frozenset([norm_patterns.DOMAIN])
 #: Of a name that means the same in every domain.
 ANYWHERE = ONNX | frozenset(["*"])
 
@@ -174,6 +183,13 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Cast"): Rule(ops_standard.cast, ANY, fold=evaluated, alike=False),
     (ONNX, "BatchNormalization"): Rule(ops_standard.batch_norm, fold=evaluated),
     (frozenset([CHANNELS_LAST]), "BatchNormalization"): Rule(ops_standard.batch_norm_channels_last, fold=evaluated),
+    # Normalization of rows.
+    (ONNX, "GroupNormalization"): normalization(ops_norm.group_normalization),
+    (ONNX, "InstanceNormalization"): normalization(ops_norm.instance_normalization),
+    (ONNX, "LayerNormalization"): normalization(ops_norm.layer_normalization),
+    (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization),
+    (ONNX | ORT, "SimplifiedLayerNormalization"): normalization(ops_norm.rms_normalization),
+    (PATTERN, norm_patterns.OPERATOR): Rule(ops_norm.decomposed, role=Role.LAYER),
     # Activations.
     (ONNX, "Abs"): Rule(activation(), ANY, fold=evaluated),
     (ONNX, "Ceil"): Rule(activation(), fold=evaluated),
@@ -238,6 +254,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (IMAGES, "QuantAvgPool2d"): image(ops_pool.quant_avg_pool),
     (IMAGES, "ReduceMax"): image(ops_pool.reduction, evaluated, Role.HOST),
     (IMAGES, "ReduceMean"): image(ops_pool.reduction, evaluated, Role.HOST),
+    (IMAGES, "ReduceMin"): image(ops_pool.reduction, evaluated, Role.HOST),
     (IMAGES, "ReduceSum"): image(ops_pool.reduction, evaluated, Role.HOST),
     (IMAGES, "DepthToSpace"): image(ops_image.depth_to_space),
     (IMAGES, "Expand"): image(ops_broadcast.expand, evaluated),
@@ -256,7 +273,6 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "ArgMin"): Rule(arg_min, role=Role.HOST),
     (ONNX, "Hardmax"): host(),
     (ONNX, "LogSoftmax"): host(),
-    (ONNX, "ReduceMin"): host(evaluated),
     (ONNX, "Softmax"): host(),
     # Of constants; with one computed input, on the host.
     (ONNX, "Constant"): Rule(on_host, fold=evaluated),
@@ -284,6 +300,12 @@ def rule_of(domain: str, op_type: str, name: str) -> Rule:
     if rule is None:
         raise _unknown(domain, op_type, name)
     return rule
+
+
+def is_hardware(node: onnx.NodeProto) -> bool:
+    """Whether a node is a quantizer or a layer."""
+    rule = _BY_NODE.get((node.domain, node.op_type)) or _BY_NODE.get(("*", node.op_type))
+    return rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER)
 
 
 def is_quantized(graph: onnx.GraphProto) -> bool:

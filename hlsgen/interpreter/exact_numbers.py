@@ -164,6 +164,37 @@ def nearest_float32(number: Fraction) -> np.float32:
     return min(finite, key=lambda f: (abs(Fraction(float(f)) - number), int(f.view(np.uint32)) & 1))
 
 
+def normalized(rows: Exact, centered: bool, epsilon: Fraction) -> Array:
+    """Rows along the last axis, each divided by the root of its moment: float32, rounded as the contract says."""
+    whole, length = rows.whole.astype(object), rows.whole.shape[-1]
+    total = whole.sum(axis=-1, keepdims=True)
+    moment = length * (whole * whole).sum(axis=-1, keepdims=True)
+    if centered:
+        moment = moment - total * total
+    addend = length * length * epsilon / (rows.unit * rows.unit)
+    roots = {m: reciprocal_root(m + addend) for m in set(moment.ravel())}
+    root = np.frompyfunc(roots.__getitem__, 1, 1)(moment)
+    element = length * whole - total if centered else length * whole
+    result = np.frompyfunc(lambda a, r: nearest_float32(a * r), 2, 1)(element, root)
+    return np.asarray(result.astype(np.float32))
+
+
+def reciprocal_root(number: Fraction) -> Fraction:
+    """1 / sqrt(number), rounded once to float32: found by comparing squares with the middles around a guess."""
+    guess = np.float32(1 / math.sqrt(number))
+    while True:
+        below, above = (np.nextafter(guess, np.float32(end)) for end in (0, np.inf))
+        low, high = ((Fraction(float(guess)) + Fraction(float(n))) / 2 for n in (below, above))
+        if low * low * number > 1:
+            guess = below
+        elif high * high * number < 1:
+            guess = above
+        else:
+            even = not int(guess.view(np.uint32)) & 1
+            ties = low * low * number == 1, high * high * number == 1
+            return Fraction(float(guess if even or not any(ties) else (below if ties[0] else above)))
+
+
 def products(x: Array, weight: Array) -> Array:
     """x @ weight.T, exact."""
     bound = _largest(x) * int(np.abs(weight).sum(axis=-1).max(initial=0))

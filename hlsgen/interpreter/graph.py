@@ -35,6 +35,8 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    NormKind,
+    NormRows,
     PackBytes,
     Pad,
     Pooling,
@@ -50,6 +52,7 @@ from hlsgen.ir import (
 from hlsgen.ir.evaluate import apply, decode, float_to_key, join, own_shapes, quantize
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
 from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.normalization import normalized
 
 #: Elements that a function is evaluated on at a time, about: few enough for the caches of a processor.
 _CHUNK = 1 << 17
@@ -185,6 +188,9 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             return np.asarray(best.reshape(len(codes), *layer.result.shape))
         case SoftmaxRows():
             return softmax_rows(layer, codes)
+        case NormRows():
+            rows = codes * layer.factor + layer.offset
+            return float_to_key(normalized(rows, layer.kind is NormKind.LAYER, layer.addend))
         case _:
             assert_never(layer)
 

@@ -45,6 +45,7 @@ from hlsgen.interpreter.exact_numbers import (
     matrix_product,
     multiples,
     narrow,
+    normalized,
     one_scale,
     products,
     shifted,
@@ -67,6 +68,8 @@ from hlsgen.ir import (
     MatMul,
     MatMulInteger,
     Model,
+    Normalize,
+    NormKind,
     Pack,
     Pad,
     Pool,
@@ -150,6 +153,10 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Pool(Reduction.MAX, window):
             # The largest sum is not the sum of the largest operands.
             return _moved(replace(fresh, operands=None), lambda a: windows(a, window, lowest(a)).max(axis=(-1, -2)))
+        case Normalize(kind, epsilon):
+            exact = _whole(model, step.inputs[0], first)
+            value = normalized(exact, kind is NormKind.LAYER, Fraction(epsilon))
+            return Tensor(value, origin=number)
         case Binary(kind):
             return joined(kind, given[0], given[1], number)
         case Select(fixed):

@@ -16,6 +16,7 @@ from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
 from hlsgen.ir.graph import MatrixProduct as MatrixProduct
+from hlsgen.ir.graph import NormRows as NormRows
 from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling
 from hlsgen.ir.graph import Rearrange as Rearrange
@@ -35,6 +36,8 @@ from hlsgen.ir.model import HostOp as HostOp
 from hlsgen.ir.model import MatMul as MatMul
 from hlsgen.ir.model import MatMulInteger as MatMulInteger
 from hlsgen.ir.model import Model as Model
+from hlsgen.ir.model import Normalize as Normalize
+from hlsgen.ir.model import NormKind as NormKind
 from hlsgen.ir.model import Op as Op
 from hlsgen.ir.model import Pack as Pack
 from hlsgen.ir.model import Pad as Pad

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 from hlsgen.ir.encoding import Encoding
-from hlsgen.ir.model import Model, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
+from hlsgen.ir.model import Model, NormKind, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
 from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.ir.window import Reduction as Reduction
@@ -215,9 +216,26 @@ class SoftmaxRows:
     inputs: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class NormRows:
+    """Rows along the last axis, normalized by the contract of docs/numeric-contract.md; keys of float32.
+
+    Each code stands for the integer code * factor + offset; `addend` is what their moment has added, for epsilon.
+    """
+
+    name: str
+    kind: NormKind
+    factor: int
+    offset: int
+    addend: Fraction
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
 Layer = (
     Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
-    | ArgMaxLayer | SoftmaxRows
+    | ArgMaxLayer | SoftmaxRows | NormRows
 )  # fmt: skip
 
 

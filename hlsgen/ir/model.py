@@ -10,6 +10,7 @@ Everything is a frozen dataclass over raw numbers; arrays are numpy and are neve
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -190,6 +191,21 @@ class QLinearSoftmax:
 QLINEAR_FLOOR = np.float32(2.0**-24)
 
 
+class NormKind(Enum):
+    """What the rows of a `Normalize` are divided by: their standard deviation, once centered, or their quadratic mean."""
+
+    LAYER = "layer"
+    RMS = "rms"
+
+
+@dataclass(frozen=True)
+class Normalize:
+    """Rows along the last axis, (x - mean) / sqrt(variance + epsilon) or x / sqrt(mean of x^2 + epsilon), float32."""
+
+    kind: NormKind
+    epsilon: float
+
+
 @dataclass(frozen=True, eq=False)
 class HostOp:
     """A standard ONNX operator that only the host executes: a serialized single-node model."""
@@ -206,7 +222,7 @@ Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
     Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
-    | Pack | ArgMax | Softmax | QLinearSoftmax | HostOp
+    | Pack | ArgMax | Softmax | QLinearSoftmax | Normalize | HostOp
 )  # fmt: skip
 
 

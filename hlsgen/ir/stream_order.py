@@ -28,6 +28,7 @@ from hlsgen.ir.graph import (
     Linear,
     Map,
     MatrixProduct,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -112,7 +113,7 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
     match layer:
         case Map() | View():
             return given
-        case Linear():
+        case Linear() | NormRows():
             fits = vectors(order, shape) is not None
         case SoftmaxRows(in_order=False):
             fits = vectors(order, shape) is not None
@@ -146,7 +147,7 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
     """The order of the one result."""
     order, shape = taken[0], layer.result.shape
     match layer:
-        case Map() | BinaryMap() | PackBytes() | SoftmaxRows():
+        case Map() | BinaryMap() | PackBytes() | SoftmaxRows() | NormRows():
             return [order]
         case View():
             return [renaming(layer)[order] if isinstance(layer.op, Transpose) else order]

@@ -28,6 +28,7 @@ from hlsgen.ir import (
     MatMul,
     MatMulInteger,
     Model,
+    Normalize,
     Pack,
     Pad,
     Pool,
@@ -48,6 +49,7 @@ from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
 from hlsgen.passes.input_port import InputPort, check_mode, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
+from hlsgen.passes.lower_norm import normalized_rows
 from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
@@ -129,6 +131,8 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
             return product(builder, name, op, operands, shape)
         case Conv() | ConvInteger():
             return convolution(builder, name, op, builder.to_codes(name, first), shape)
+        case Normalize():
+            return normalized_rows(builder, name, op, builder.to_codes(name, first), shape)
         case Pool():
             return pooling(builder, name, op, first, shape)
         case Pad():

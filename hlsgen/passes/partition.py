@@ -13,6 +13,7 @@ from hlsgen.ir import (
     HostOp,
     MatMul,
     MatMulInteger,
+    Normalize,
     Pack,
     Pad,
     Pool,
@@ -33,6 +34,7 @@ IMAGES = (Pool, Repeat, Slice, Pad)
 
 HARDWARE = (
     *QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger, Softmax, QLinearSoftmax,
+    Normalize,
 )  # fmt: skip
 
 #: What the host can do one behind the other.

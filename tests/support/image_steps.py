@@ -110,8 +110,9 @@ def node_of(op_type: str, inputs: int, domain: str = "", outputs: int = 1, **att
 
 
 def imported_node(
-    node: onnx.NodeProto, shape: tuple[int, ...], dtype: str, constants: list[Any], opset: int = 13, position: int = 0
-) -> Imported:
+    node: onnx.NodeProto, shape: tuple[int, ...], dtype: str, constants: list[Any], opset: int = 13, position: int = 0,
+    last: bool = False,
+) -> Imported:  # fmt: skip
     """What a node of data of that shape and dtype becomes, by the table of operators.
 
     `constants` are the inputs from the second on: arrays, `Const`, or None where one is absent or the data.
@@ -120,20 +121,20 @@ def imported_node(
     inputs: list[Const | Dynamic | None] = [None, *given]
     inputs[position] = Dynamic(shape, dtype, 0)
     outputs = tuple(node.output)
-    context = NodeContext(node, "node", attributes(node), tuple(inputs), outputs, opset)
+    context = NodeContext(node, "node", attributes(node), tuple(inputs), outputs, opset, last=last)
     rule = rule_of(node.domain, node.op_type, "node")
     check_operands(context, rule.operands)
     return rule.convert(context)
 
 
 def imported(
-    node: onnx.NodeProto, x: Array, constants: list[Any], opset: int = 13, position: int = 0
-) -> Any:  # fmt: skip
+    node: onnx.NodeProto, x: Array, constants: list[Any], opset: int = 13, position: int = 0, last: bool = False
+) -> Any:
     """The steps of a node of data like x, of each output for Split; constants as for `imported_node`."""
     for i, const in enumerate(constants, 1):
         if const is None and i != position:
             node.input[i] = ""
-    found = imported_node(node, x.shape, str(x.dtype), constants, opset, position)
+    found = imported_node(node, x.shape, str(x.dtype), constants, opset, position, last)
     return list(found.outputs) if node.op_type == "Split" else found.outputs[0]
 
 

@@ -34,6 +34,7 @@ from hlsgen.ir.graph import (
     Linear,
     Map,
     MatrixProduct,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -42,7 +43,7 @@ from hlsgen.ir.graph import (
     View,
     sources_of,
 )
-from hlsgen.ir.model import Pad, Repeat, Shape, Slice, Step, Transpose
+from hlsgen.ir.model import NormKind, Pad, Repeat, Shape, Slice, Step, Transpose
 from hlsgen.ir.ops import IntegerActivation, IntegerRatio, Quantizer, Trunc
 from hlsgen.ir.verify.elementwise import verify_chain, verify_op
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
@@ -51,6 +52,7 @@ from hlsgen.ir.verify.violations import Place, Violation
 from hlsgen.ir.verify.window import concatenated, rearranged, verify_pool, verify_shape, viewed, windowed
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.normalization import MAX_ELEMENT_BITS, bounds
 
 
 def verify_graph(graph: Graph) -> list[Violation]:
@@ -134,8 +136,26 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             place.require(indices, "result.encoding", result.encoding, "the index itself")
         case SoftmaxRows():
             _verify_softmax(place, layer)
+        case NormRows():
+            _verify_rows(place, layer)
         case _:
             assert_never(layer)
+
+
+def _verify_rows(place: Place, layer: NormRows) -> None:
+    source, result = layer.source, layer.result
+    verify_shape(place, result.shape, source.shape)
+    place.require(layer.factor > 0, "factor", layer.factor, "above 0")
+    place.require(layer.addend > 0, "addend", layer.addend, "above 0")
+    if place.violations:
+        return
+    ends = sorted(code * layer.factor + layer.offset for code in (source.type.lo, source.type.hi))
+    most = bounds(layer.kind is NormKind.LAYER, source.shape[-1], ends[0], ends[1], layer.addend)
+    short = most.element.bit_length() <= MAX_ELEMENT_BITS
+    place.require(short, "source", f"codes times {source.shape[-1]}: {most.element}", f"{MAX_ELEMENT_BITS} bits")
+    far = float_to_key(np.array([-most.result, most.result], np.float32))
+    _verify_type(place, result.type, IntType(int(far[0]), int(far[1])))
+    place.require(isinstance(result.encoding, FloatKey), "result.encoding", result.encoding, "keys of float32")
 
 
 def _dtype(item: Encoding) -> str:

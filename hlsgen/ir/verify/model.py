@@ -24,6 +24,7 @@ from hlsgen.ir.model import (
     MatMul,
     MatMulInteger,
     Model,
+    Normalize,
     Op,
     Pack,
     Pad,
@@ -171,6 +172,10 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             _verify_powers(place, "powers", powers)
             place.require(factor.dtype == np.float32 and 0 <= factor < np.inf, "factor", factor, "float32, finite")
             return shape, "float32"
+        case Normalize(_, epsilon):
+            legal = epsilon == np.float32(epsilon) and 0 < epsilon < np.inf
+            place.require(legal, "Normalize.epsilon", epsilon, "a float32 above 0")
+            return shape, _real(place, dtype)
         case HostOp():
             place.require(bool(op.model), "HostOp.model", "empty", "a serialized model")
             return step.shape, None

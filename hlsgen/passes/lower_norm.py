@@ -1,0 +1,59 @@
+"""Lowers the normalization of rows to integers: codes, one scale, and the addend that stands for epsilon.
+
+real = scale * (code - zero point) for every element. So the mean and the variance of a row are those of its codes, and
+epsilon counts in units of the scale: a row of N codes is divided by sqrt(M + N^2 * epsilon / scale^2), M as in
+`numerics.normalization`.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.ir import Accumulator, FloatKey, Normalize, NormKind, NormRows, Shape, Value
+from hlsgen.ir.evaluate import float_to_key
+from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.normalization import MAX_ELEMENT_BITS, bounds
+from hlsgen.passes.graph_builder import GraphBuilder
+from hlsgen.passes.pending_value import PendingValue
+from hlsgen.passes.quantization import column_meaning, zero_shift
+
+
+def normalized_rows(
+    builder: GraphBuilder, name: str, op: Normalize, tensor: PendingValue, shape: Shape
+) -> PendingValue:  # fmt: skip
+    """Rows of codes as float32. Raises HG024, HG032, HG033, HG034."""
+    centered, value, length = op.kind is NormKind.LAYER, tensor.value, shape[-1]
+    factor, offset, scale = (1, 0, _line(name, value)[2]) if centered else _line(name, value)
+    addend = length * length * Fraction(op.epsilon) / (scale * scale)
+    ends = [code * factor + offset for code in (value.type.lo, value.type.hi)]
+    most = bounds(centered, length, min(ends), max(ends), addend)
+    if most.element.bit_length() > MAX_ELEMENT_BITS:
+        raise fail(
+            "HG033", name, f"rows of {length} codes of {value.type.bits} bits.",
+            f"At most {MAX_ELEMENT_BITS} bits are supported for the codes times {length}: use a narrower quantizer.",
+        )  # fmt: skip
+    far = float_to_key(np.array([-most.result, most.result], np.float32))
+    result = Value(shape, IntType(int(far[0]), int(far[1])), FloatKey())
+    return builder.add(NormRows(name, op.kind, factor, offset, addend, value, result, (tensor.index,)))
+
+
+def _line(name: str, value: Value) -> tuple[int, int, Fraction]:
+    """(factor, offset, scale): real = (code * factor + offset) * scale, the same for all elements."""
+    meaning = value.encoding
+    if isinstance(meaning, Accumulator):
+        starts, units = meaning.offset.ravel(), meaning.scale.ravel()
+        if meaning.factor & (meaning.factor - 1) or (starts != starts[0]).any() or (units != units[0]).any():
+            raise fail(
+                "HG034", name, "its input's scale or offset differs within a row.",
+                "Put a quantizer with one scale in front of the normalization.",
+            )  # fmt: skip
+        return meaning.factor, int(starts[0]), Fraction(float(units[0]))
+    scales, zeros = column_meaning(name, value)
+    if (scales != scales[0]).any() or (zeros != zeros[0]).any():
+        raise fail("HG034", name, "its input's scale or zero point differs within a row.", "Use one per tensor.")
+    shift = zero_shift(name, zeros[:1])
+    offset = -round(float(zeros[0]) * 2.0**shift)
+    return 1 << shift, offset, abs(Fraction(float(scales[0]))) / (1 << shift)
