@@ -14,6 +14,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ConvUnit,
+    DynamicMatVec,
     Fifo,
     MatVec,
     Node,
@@ -92,7 +93,7 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
         case Linear() | Convolution():
             row |= _multiplying(timing, layer, nodes[-1])
         case MatrixProduct():
-            row |= {"kind": "product"}
+            row |= _product(timing, layer, nodes[-1])
         case Map() | BinaryMap():
             choice = network.choices[layer.name]
             row |= {"kind": "quantizer" if isinstance(layer, Map) else layer.kind.value}
@@ -130,6 +131,16 @@ def _multiplying(timing: Timing, layer: Linear | Convolution, node: Node) -> dic
         "kind": "depthwise" if work.depthwise else kind, "rows": work.groups * work.rows, "columns": work.taps * work.columns,
         "pe": pe, "simd": simd, "macs": work.macs, "utilization": round(work.macs / (pe * simd * timing.interval), 4),
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
+    }  # fmt: skip
+
+
+def _product(timing: Timing, layer: MatrixProduct, node: Node) -> dict[str, Any]:
+    unit, work = node.unit, work_of(layer)
+    assert isinstance(unit, DynamicMatVec)
+    return {
+        "kind": "product", "rows": work.rows, "columns": work.columns, "pe": unit.pe, "simd": unit.simd,
+        "macs": work.macs, "utilization": round(work.macs / (unit.pe * unit.simd * timing.interval), 4),
+        "accumulator": [layer.interval.lo, layer.interval.hi],
     }  # fmt: skip
 
 

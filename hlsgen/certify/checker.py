@@ -18,7 +18,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.models import line_buffer, unrolled_windows
+from hlsgen.certify.models import line_buffer, matrix_product, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.port_wiring import PortFrame
@@ -34,6 +34,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     PackBytes,
     Pooling,
     Rearrange,
@@ -48,11 +49,13 @@ from hlsgen.numerics.fixed import Array
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
+    MatrixProduct: "product",
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
     Linear: ("hg_mvu", ADDERS), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
     Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), PackBytes: ("hg_join",), ArgMaxLayer: ("hg_argmax",),
+    MatrixProduct: ("hg_dynmvu",),
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
@@ -251,7 +254,7 @@ class Checker:
             ADDERS,
         )
         for taken_, source, order_ in zip(taken, layer.inputs, orders, strict=True):
-            if not at_once:
+            if not (at_once or isinstance(layer, MatrixProduct)):
                 elements.expect(name, taken_, source, order_)
         match layer:
             case Linear() | Convolution():
@@ -261,6 +264,9 @@ class Checker:
                     sent = weights.convolution(cell, stream, layer, elements, value)
                 elements.limit(value, layer.lo, layer.hi)  # Behind weights that are wrong, those of the model.
                 return sent, lambda: self._sums(layer, cell, stream, order, entry)
+            case MatrixProduct():
+                sent = matrix_product.product(cell, taken, layer, self.layout.orders[value], elements, value)
+                return sent, lambda: self._product(layer, cell, entry)
             case Pooling():
                 find = unrolled_windows.pool if at_once else line_buffer.pool
                 sent = find(cell, stream, layer, order, elements, value)
@@ -285,6 +291,20 @@ class Checker:
             _check_window(layer, entry)
             same(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
         return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
+
+    def _product(self, layer: MatrixProduct, cell: Cell, entry: dict[str, Any]) -> Summary:
+        ends = matrix_product.check(cell, layer)
+        wanted = {
+            "columns": [layer.depth],
+            "factors": layer.factors,
+            "offsets": layer.offsets,
+            "lo": ends[:1],
+            "hi": ends[1:],
+        }
+        for key, value in wanted.items():
+            said = entry[key] if isinstance(entry[key], list) else [entry[key]]
+            same(layer.name, f"certificate.json, {key}", said, list(value))
+        return Summary(layer.name, "product", cell.module, layer.result.shape[-1], 0, 0)
 
     def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
         _check_window(layer, entry)

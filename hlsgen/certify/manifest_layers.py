@@ -85,7 +85,7 @@ def _row(
         case Linear() | Convolution():
             return row | _multiplying(layer, cells[-1], interval)
         case MatrixProduct():
-            return row | {"kind": "product"}
+            return row | _product(layer, cells[-1], interval)
         case Map() | BinaryMap():
             assert entry is not None
             kind = "quantizer" if isinstance(layer, Map) else layer.kind.value
@@ -160,6 +160,16 @@ def _multiplying(layer: Linear | Convolution, cell: Cell, interval: int | None) 
         "kind": "depthwise" if depthwise else kind, "rows": outputs, "columns": columns, "pe": pe, "simd": simd,
         "macs": macs, "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
         "accumulator": [int(layer.lo.min()), int(layer.hi.max())],
+    }  # fmt: skip
+
+
+def _product(layer: MatrixProduct, cell: Cell, interval: int | None) -> dict[str, Any]:
+    pe, simd, macs = cell.number("PE", 1), cell.number("SIMD", 1), layer.result.size * layer.depth
+    busy = NotProven("cycles", lambda value: isinstance(value, float))
+    return {
+        "kind": "product", "rows": layer.result.shape[-1], "columns": layer.depth, "pe": pe, "simd": simd,
+        "macs": macs, "utilization": round(macs / (pe * simd * interval), 4) if interval else busy,
+        "accumulator": [layer.result.type.lo, layer.result.type.hi],
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ _FUNCTION: dict[str, Any] = {"realization": str, "form": str, "period": int}
 _KINDS: dict[str, dict[str, Any]] = {
     "linear": {"rows": int, "columns": int, **_SUMS},
     "convolution": {"weights": [int], "groups": int, **_WINDOW, **_SUMS},
+    "product": {"columns": int, "factors": [int], "offsets": [int], **_SUMS},
     "pool": {"reduction": str, **_WINDOW},
     "quantizer": _FUNCTION,
     "merge": {"way": str, **_FUNCTION},

@@ -107,11 +107,12 @@ def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (Tr
         yield
 
 
-def join(first: Wire, second: Wire, result: Wire, latency: int) -> Process:
-    """A unit with an enable that takes a beat of each wire in the same cycle, and sends one `latency` later."""
+def join(first: Wire, second: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Process:
+    """A unit with an enable that takes a beat of each wire in the same cycle, and sends one `latency` enabled cycles
+    after those that `gives` marks, as in `pipeline`."""
     out, gone = result.due, result.taken
     k = left = lost = first_late = second_late = 0
-    t = -1
+    t, period = -1, len(gives)
     while True:
         while k < len(first.due) and k < len(second.due):
             t = max(t + 1, first.due[k] + first_late, second.due[k] + second_late)
@@ -125,7 +126,8 @@ def join(first: Wire, second: Wire, result: Wire, latency: int) -> Process:
             second.taken.append(t)
             first_late = t - first.due[k] if first.frozen else 0
             second_late = t - second.due[k] if second.frozen else 0
-            out.append(t - lost + latency)
+            if gives[k % period]:
+                out.append(t - lost + latency)
             k += 1
         yield
 

@@ -25,6 +25,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -98,7 +99,7 @@ def traits(unit: Unit) -> Traits:
             return Traits(enable=False, even=True)
         case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | ConvUnit() | PoolUnit() | SlidingWindow():
             return Traits(enable=True, even=True)
-        case MatVec() | GroupedMatVec() | TiledPool() | ReduceTree() | ArgMaxUnit():
+        case MatVec() | DynamicMatVec() | GroupedMatVec() | TiledPool() | ReduceTree() | ArgMaxUnit():
             return Traits(enable=True, even=False)
         case JoinStreams() | ConcatChannels() | Reorder():
             return Traits(enable=True, even=False)
@@ -124,7 +125,7 @@ def busy(node: Node) -> int:
             return beats
         case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit() | Slice():
             return beats
-        case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder():
+        case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder() | DynamicMatVec():
             return beats
         case _:
             assert_never(unit)
@@ -191,6 +192,8 @@ def _exact(
             return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
         case JoinStreams() | ConcatChannels():
             return processes.join(wire, more[0], result, latency(unit))
+        case DynamicMatVec():
+            return processes.join(wire, more[0], result, latency(unit), _summed(unit))
         case WidthConverter():
             return processes.width(wire, result, *processes.width_beats(node.source, node.result))
         case MatVec():
@@ -226,6 +229,8 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_processes.pipeline(latency(unit), Pattern([1]))
         case JoinStreams() | ConcatChannels():
             return run_processes.pipeline(latency(unit), Pattern([1]))
+        case DynamicMatVec():
+            return run_processes.pipeline(latency(unit), Pattern(_summed(unit)))
         case ArgMaxUnit():
             return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
         case TiledPool():
@@ -255,6 +260,11 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_processes.route(_padded(unit), 1)
         case _:
             assert_never(unit)
+
+
+def _summed(unit: DynamicMatVec) -> list[bool]:
+    """For each beat of a sum: whether it completes it."""
+    return [False] * (unit.folds - 1) + [True]
 
 
 @lru_cache(maxsize=1024)
@@ -292,6 +302,8 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
             return _single([wire], result, [True])
         case JoinStreams() | ConcatChannels():
             return _single([wire, *more], result, [True])
+        case DynamicMatVec():
+            return _single([wire, *more], result, _summed(unit))
         case ArgMaxUnit():
             return _single([wire], result, [False] * (unit.beats - 1) + [True])
         case TiledPool():
@@ -326,6 +338,8 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
             return run_processes.hold(Pattern([1]))
         case JoinStreams() | ConcatChannels():
             return run_processes.hold(Pattern([1]))
+        case DynamicMatVec():
+            return run_processes.hold(Pattern(_summed(unit)))
         case ArgMaxUnit():
             return run_processes.hold(Pattern([0] * (unit.beats - 1) + [1]))
         case TiledPool():

@@ -12,7 +12,7 @@ from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter, stream_of
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Convolution, Graph, Linear, View
+from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import Choice, Prices
@@ -47,7 +47,7 @@ class NetworkBuilder:
     ) -> None:
         self.graph, self.layout, self.folding = graph, layout, folding
         self.targets, self.prices, self.adders_pay = targets, prices, adders_pay
-        works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | Convolution)]
+        works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)]
         least = targets.cycles or pixels_moved(graph)
         self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])
         self.nodes: list[Node] = []

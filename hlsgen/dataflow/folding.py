@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Convolution, FloatKey, Graph, Linear, Pad, Pooling, Rearrange, Value
+from hlsgen.ir import Convolution, FloatKey, Graph, Linear, MatrixProduct, Pad, Pooling, Rearrange, Value
 from hlsgen.rescale import Preference, Prices
 
 #: Multiplications a cycle that the default folding aims at.
@@ -100,7 +100,7 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
         least = max(-(-_port_bits(value) // targets.bus) for value in (graph.input, graph.output))
     for layer in graph.layers:
         match layer:
-            case Linear() | Convolution() if layer.name not in targets.folding:
+            case Linear() | MatrixProduct() | Convolution() if layer.name not in targets.folding:
                 work = work_of(layer)
                 least = max(least, work.cycles(*fastest(work)))
             case Rearrange(op=Pad()):

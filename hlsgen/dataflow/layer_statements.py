@@ -22,6 +22,7 @@ from hlsgen.ir import (
     Layer,
     Linear,
     Map,
+    MatrixProduct,
     NormRows,
     PackBytes,
     Pooling,
@@ -42,7 +43,7 @@ FORMAT = 2
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
-    SoftmaxRows: "softmax", NormRows: "normalization",
+    SoftmaxRows: "softmax", NormRows: "normalization", MatrixProduct: "product",
 }  # fmt: skip
 
 
@@ -81,6 +82,9 @@ def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
         case Convolution(weight=weight, lo=lo, hi=hi):
             sums = {"lo": lo.tolist(), "hi": hi.tolist()}
             return {"weights": list(weight.shape), "groups": layer.groups, **_window(layer.window, layer.pad), **sums}
+        case MatrixProduct(factors=factors, offsets=offsets):
+            own = {"factors": list(factors), "offsets": list(offsets)}
+            return {"columns": layer.depth, **own, "lo": [layer.interval.lo], "hi": [layer.interval.hi]}
         case Pooling():
             return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
         case Map():

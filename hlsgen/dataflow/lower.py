@@ -9,6 +9,7 @@ from typing_extensions import assert_never
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
+from hlsgen.dataflow.lower_product import product
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
@@ -126,7 +127,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
         case Linear():
             flow = _linear(b, i, layer, f"mv{number}")
         case MatrixProduct():
-            raise fail("HG010", layer.name, "a product of two computed tensors has no hardware yet.")
+            flow = product(b, i, layer, f"mm{number}")
         case Convolution():
             flow = convolution(b, i, layer, f"conv{number}")
         case Pooling():

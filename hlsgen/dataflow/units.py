@@ -310,6 +310,28 @@ class Reorder:
 
 
 @dataclass(frozen=True)
+class DynamicMatVec:
+    """Sums of products of two streams: PE sums of SIMD products a beat, `folds` beats a sum.
+
+    The first stream brings SIMD codes a beat for all sums, the second PE * SIMD: those of a sum side by side
+    (`rows_first`), or those of the same column. An operand is code * factor + offset, within `operands`.
+    """
+
+    pe: int
+    simd: int
+    folds: int
+    factors: tuple[int, int]
+    offsets: tuple[int, int]
+    operands: tuple[IntType, IntType]
+    rows_first: bool
+
+    @property
+    def word(self) -> IntType:
+        """The type of the second operand as a signed number, as a multiplier takes it."""
+        return IntType(min(-1, self.operands[1].lo), max(0, self.operands[1].hi))
+
+
+@dataclass(frozen=True)
 class ArgMaxUnit:
     """The position of the largest of the elements in so many beats."""
 
@@ -324,6 +346,7 @@ Unit = (
     | FloatUnit
     | MatVec
     | AdderMatVec
+    | DynamicMatVec
     | ConvUnit
     | PoolUnit
     | TiledPool
@@ -381,7 +404,7 @@ def buffer_bits(node: Node) -> int:
             return unit.words * node.result.bits
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():
             return 0
-        case AdderMatVec() | Slice():
+        case AdderMatVec() | DynamicMatVec() | Slice():
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0

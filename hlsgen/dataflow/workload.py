@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hlsgen.ir import Convolution, Graph, Linear
+from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct
 from hlsgen.ir.window import Window
 
 #: (PE, SIMD) of each layer that multiplies.
@@ -26,7 +26,7 @@ class Workload:
     that come in. A PE of n * `rows` works on n windows (of a row) or vectors, whole ones.
     """
 
-    layer: Linear | Convolution
+    layer: Linear | MatrixProduct | Convolution
     places: int
     groups: int
     rows: int
@@ -85,6 +85,8 @@ class Workload:
         return pixels_at_once(self.layer.window, height, width, windows)
 
     def legal(self, pe: int, simd: int) -> bool:
+        if isinstance(self.layer, MatrixProduct):
+            return pe > 0 and simd > 0 and self.rows % pe == 0 and self.columns % simd == 0
         most = self.taps * self.columns
         if pe > self.outputs:
             return pe % self.outputs == 0 and simd == most and self.windows(pe) in self.several
@@ -102,6 +104,8 @@ class Workload:
         layer = self.layer
         if isinstance(layer, Linear):
             return divisors(self.places)[1:]
+        if isinstance(layer, MatrixProduct):
+            return []
         height, width, _ = layer.source.shape[-3:]
         return several_windows(layer.window, height, width)
 
@@ -159,7 +163,10 @@ def is_depthwise(layer: Convolution) -> bool:
     return layer.groups > 1 and layer.weight.shape[3] == 1 and len(layer.weight) == layer.groups
 
 
-def work_of(layer: Linear | Convolution) -> Workload:
+def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
+    if isinstance(layer, MatrixProduct):
+        vectors = math.prod(layer.result.shape[:-1])
+        return Workload(layer, vectors, 1, layer.result.shape[-1], 1, layer.depth, vectors)
     if isinstance(layer, Linear):
         rows, columns = layer.weight.shape
         vectors = math.prod(layer.source.shape[:-1])
@@ -173,4 +180,4 @@ def work_of(layer: Linear | Convolution) -> Workload:
 
 def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
-    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | Convolution)}
+    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)}

@@ -25,6 +25,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -64,6 +65,8 @@ def needs(node: Node) -> list[Array]:
             return [beat + 1]
         case JoinStreams() | ConcatChannels():
             return [beat + 1, beat + 1]
+        case DynamicMatVec():
+            return [(beat + 1) * unit.folds] * 2
         case WidthConverter():
             return [_containing(source, _last_elements(result))]
         case MatVec() | AdderMatVec():

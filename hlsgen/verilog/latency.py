@@ -12,6 +12,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -69,6 +70,8 @@ def latency(unit: Unit) -> int:
                     assert_never(unit.unit)
         case MatVec():
             return 2 + _stages(unit, unit.simd) + 1
+        case DynamicMatVec():
+            return _products(unit.simd, unit.word.bits) + 1
         case AdderMatVec():
             return schedule(unit.graph, ADDER_LEVELS).latency
         case ConvUnit():
@@ -91,7 +94,12 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
     """Registers of hg_mac in front of its accumulators: STAGES there."""
     if unit.product is Product.AGREEMENTS:
         return 2 + _levels(-(-simd // 6)) // TREE_LEVELS
-    digits = (weight_bits(unit) + 1) // 2
+    return _products(simd, weight_bits(unit))
+
+
+def _products(simd: int, bits: int) -> int:
+    """The same, of products with weights of `bits`."""
+    digits = (bits + 1) // 2
     tree, merge = _levels(-(-simd // 4)), _levels(digits)
     return (2 if simd <= 2 else 3) + -(-tree // TREE_LEVELS) + -(-merge // TREE_LEVELS)
 

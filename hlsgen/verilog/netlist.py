@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hlsgen.dataflow.backend import Request
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.network import Network
-from hlsgen.dataflow.units import Fork, Node, Port, Stream, WeightedUnit
+from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, Product, Stream, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
@@ -112,8 +112,8 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
         if isinstance(node.unit, WeightedUnit):
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
-            parameters |= {"DSP": 1} if dsp and _in_blocks(node) else {}
             loads += loadable
+        parameters |= {"DSP": 1} if dsp and _in_blocks(node) else {}
         module = bound.module
         if bound.text is not None:
             module = f"{node.name}_adders"
@@ -146,6 +146,8 @@ def _identity(sha256: str) -> Identity:
 
 def _in_blocks(node: Node) -> bool:
     unit = node.unit
+    if isinstance(unit, DynamicMatVec):
+        return worth_a_block(unit.operands[0], unit.word.bits, Product.INTEGER)
     return isinstance(unit, WeightedUnit) and worth_a_block(node.source.type, weight_bits(unit), unit.product)
 
 

@@ -14,6 +14,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -53,7 +54,7 @@ def hops(unit: Unit) -> int | None:
             return 0
         case FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | TiledPool():
             return 1
-        case ReduceTree() | ArgMaxUnit() | JoinStreams() | ConcatBeats() | ConcatChannels() | Fork():
+        case ReduceTree() | ArgMaxUnit() | JoinStreams() | DynamicMatVec() | ConcatBeats() | ConcatChannels() | Fork():
             return 1
         case Crop() | PadBorder():
             return 1

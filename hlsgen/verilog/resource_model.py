@@ -11,11 +11,12 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node, Product
 from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import Folding, Workload
+from hlsgen.ir import MatrixProduct
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 from hlsgen.verilog.dot_sizes import dot_tables
 from hlsgen.verilog.parts import Parts
-from hlsgen.verilog.unit_parts import memory, multipliers, node_parts, unit_parts
+from hlsgen.verilog.unit_parts import buffer, memory, multipliers, node_parts, unit_parts
 
 #: How weights are held, by option: STYLE of hg_weights.
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}
@@ -60,7 +61,14 @@ def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, s
     total = Cost()
     for name, work in works.items():
         pe, simd = folding[name]
-        layer, product = work.layer, product_of(work.layer)
+        layer = work.layer
+        if isinstance(layer, MatrixProduct):
+            x, bits = layer.operand(0), _factor_bits(layer)
+            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp)
+            total += buffer(2 * -(-layer.sources[1].size // (pe * simd)), pe * simd * layer.sources[1].type.bits)
+            total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * x.bits)
+            continue
+        product = product_of(layer)
         low, high = int(layer.weight.min()), int(layer.weight.max())
         bits = IntType(min(low, -1), high).bits if product is Product.INTEGER else 1
         total += multipliers(layer.source.type, bits, product, pe, simd, dsp)
@@ -73,6 +81,11 @@ def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, s
 def folding_price(work: Workload, pe: int, simd: int) -> float:
     """Tables of a layer with this folding, roughly, in order to compare it with other foldings of the layer."""
     layer = work.layer
+    if isinstance(layer, MatrixProduct):
+        left, bits = layer.operand(0).bits, _factor_bits(layer)
+        beat = simd * left + pe * simd * layer.sources[1].type.bits
+        tables = pe * dot_tables(simd, left, bits, Product.INTEGER) + pe * layer.result.type.bits * 3
+        return tables + beat / 4 + max(0, beat - WIDE_BEAT) * 2
     x_bits, product = layer.source.type.bits, product_of(layer)
     low, high = int(layer.weight.min()), int(layer.weight.max())
     w_bits = IntType(low, high).bits if product is Product.INTEGER else 1
@@ -82,7 +95,14 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     return tables + _rotation(work, pe, simd)
 
 
+def _factor_bits(layer: MatrixProduct) -> int:
+    """Bits of the second operand of a product, as a signed number."""
+    type_ = layer.operand(1)
+    return IntType(min(-1, type_.lo), max(0, type_.hi)).bits
+
+
 def _rotation(work: Workload, pe: int, simd: int) -> float:
     """Tables that put the taps of a window in their places in hg_unfold, 0 if they come one by one."""
+    assert not isinstance(work.layer, MatrixProduct)
     lanes = work.elements(pe, simd) * work.taps * work.windows(pe) if work.at_once(pe, simd) else 0
     return 2.0 * lanes * work.layer.source.type.bits

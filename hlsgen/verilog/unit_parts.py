@@ -17,6 +17,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -147,6 +148,20 @@ def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, dsp: bool
     return parts
 
 
+def _products(node: Node, unit: DynamicMatVec, dsp: bool) -> Parts:
+    """Rows of products of two streams with their sums; both operands are held in registers."""
+    x, word, (left, right) = unit.operands[0], unit.word, node.sources
+    products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp)
+    form = "blocks" if products.dsp else dot_form(x.bits, word.bits, Product.INTEGER)
+    sums = float(unit.pe * node.result.type.bits)
+    zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
+    parts = Parts("MatVec", dsp=products.dsp)
+    parts.lut = {form: products.lut, "sums": sums, "control": CONTROL, "zeros": float(sum(zeros))}
+    codes = float(x.bits * left.lanes + word.bits * right.lanes)
+    parts.ff = {form: products.lut, "sums": sums, "control": 20.0, "codes": codes}
+    return parts
+
+
 def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
     """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
     unit, source, result = node.unit, node.source, node.result
@@ -171,6 +186,8 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             parts.ff["control"] = _walk(unit.depth)
             parts.hold("buffer", buffer(unit.depth, source.bits))
             return parts
+        case DynamicMatVec():
+            return _products(node, unit, dsp)
         case GroupedMatVec():
             return _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp, style)
         case AdderMatVec():

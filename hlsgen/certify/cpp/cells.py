@@ -65,6 +65,33 @@ def _mvu(call: Call, tables: Tables) -> Meaning:
     return instance(call, "hg_mvu", beats, SIMD=simd, PE=pe, COL_FOLDS=columns, ROW_FOLDS=rows, EVERY=1, **found)
 
 
+def _dynamic_mvu(call: Call, tables: Tables) -> Meaning:
+    del tables
+    names = ("FA", "OA", "FB", "OB")
+    call.only(f"FACTOR PE SIMD FOLDS ROWS_FIRST {' '.join(names)} SUMS")
+    takes_tables(call, "")
+    pe, simd, folds = (call.number(n, 1) for n in ("PE", "SIMD", "FOLDS"))
+    first = {"true": 1, "false": 0}.get(call.arguments["ROWS_FIRST"])
+    (a, b), sent = call.takes, call.gives[0]
+    factors = {name: call.number(name, -(1 << 40)) for name in names}
+    match = re.fullmatch(r"ap_int<(\d{1,2})>", call.arguments["FACTOR"])
+    bits = int(match[1]) if match else 1
+    if any(not -(1 << (bits - 1)) <= v < 1 << (bits - 1) for v in factors.values()):
+        raise broken(call.name, f"FACTOR is {call.arguments['FACTOR']}, for {factors}.")
+    shifts = [factors[name].bit_length() - 1 for name in ("FA", "FB")]
+    if first is None or [1 << max(s, 0) for s in shifts] != [factors["FA"], factors["FB"]]:
+        raise broken(call.name, f"its factors are {factors}, or ROWS_FIRST is no truth value.")
+    if (a.lanes, b.lanes, sent.lanes) != (simd, pe * simd, pe):
+        raise broken(call.name, f"its streams have {a.lanes}, {b.lanes} and {sent.lanes} lanes.")
+    beats = call.number("SUMS", 1) * folds
+    # Numbers of C++ are as wide as their values.
+    return instance(
+        call, "hg_dynmvu", (beats, beats), SIMD=simd, PE=pe, FOLDS=folds, ROWS_FIRST=first, A_W=a.bits, B_W=b.bits,
+        A_SHIFT=shifts[0], A_OFFSET=factors["OA"], X_W=64, X_SIGNED=1, B_SHIFT=shifts[1], B_OFFSET=factors["OB"],
+        W_W=64, ACC_W=sent.bits, EVERY=1, **_sides(call),
+    )  # fmt: skip
+
+
 def _mvu_beside(call: Call, tables: Tables) -> Meaning:
     call.only("PRODUCT WINDOWS TAPS PE SIMD BEATS")
     windows, taps, pe, simd = (call.number(n, 1) for n in ("WINDOWS", "TAPS", "PE", "SIMD"))
@@ -382,7 +409,7 @@ def _argmax(call: Call, tables: Tables) -> Meaning:
 
 
 KNOWN: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::mvu": _mvu, "hg::mvu_beside": _mvu_beside, "hg::grouped": _grouped, "hg::conv": _conv,
+    "hg::mvu": _mvu, "hg::mvu_beside": _mvu_beside, "hg::dynamic_mvu": _dynamic_mvu, "hg::grouped": _grouped, "hg::conv": _conv,
     "hg::depthwise": _depthwise, "hg::sliding": _sliding, "hg::pool": _pool, "hg::reduce": _reduce,
     "hg::pool_tree": _pool_tree, "hg::widen": _regroup, "hg::narrow": _regroup, "hg::gearbox": _regroup, "hg::fork": _fork,
     "hg::pick": _pick, "hg::take": _take, "hg::pad": _border, "hg::gather": _gather, "hg::concat": _concat,

@@ -11,6 +11,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -44,7 +45,7 @@ from hlsgen.hls.binding.moves import (
     bind_width,
 )
 from hlsgen.hls.binding.realizations import bind_realization
-from hlsgen.hls.binding.weighted import bind_convolution, bind_groups, bind_matrix
+from hlsgen.hls.binding.weighted import bind_convolution, bind_groups, bind_matrix, bind_product
 from hlsgen.hls.binding.windows import bind_pool, bind_sliding, bind_tiled, bind_tree
 from hlsgen.hls.process import Process, process
 
@@ -63,6 +64,8 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
             return bind_matrix(node, unit)
         case AdderMatVec():
             return bind_matrix(node, unit.matrix)
+        case DynamicMatVec():
+            return bind_product(node, unit)
         case Fork(count):
             return process("fork", f"{count} takers", BEATS=source.beats)
         case FloatKeyUnit():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.units import ConvUnit, GroupedMatVec, MatVec, Node, Product, WeightedUnit
+from hlsgen.dataflow.units import ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, Node, Product, WeightedUnit
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.hls.binding.windows import window_text
@@ -47,6 +47,17 @@ def bind_matrix(node: Node, unit: MatVec) -> Process:
     return process(
         "mvu", about, tables, PRODUCT=name, PE=unit.pe, SIMD=unit.simd, ROW_FOLDS=unit.row_folds,
         COL_FOLDS=unit.col_folds, VECTORS=unit.vectors,
+    )  # fmt: skip
+
+
+def bind_product(node: Node, unit: DynamicMatVec) -> Process:
+    """Products of two streams."""
+    constants = (*unit.factors, *unit.offsets)
+    return process(
+        "dynamic_mvu", f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams",
+        FACTOR=IntType(min(-1, *constants), max(constants)), PE=unit.pe, SIMD=unit.simd, FOLDS=unit.folds,
+        ROWS_FIRST=unit.rows_first, FA=unit.factors[0], OA=unit.offsets[0], FB=unit.factors[1], OB=unit.offsets[1],
+        SUMS=node.result.beats,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from hlsgen.dataflow.units import (
     ConcatChannels,
     ConvUnit,
     Crop,
+    DynamicMatVec,
     Fifo,
     FloatKeyUnit,
     FloatUnit,
@@ -68,6 +69,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return _matrix(node, unit, style)
         case AdderMatVec():
             return _adders(node, unit)
+        case DynamicMatVec():
+            return _product(node, unit)
         case ConvUnit():
             return _convolution(node, unit, style)
         case PoolUnit():
@@ -208,6 +211,18 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
     parameters = folds | _weights(node, unit, style) | {"EVERY": TREE_LEVELS} | several
     about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
     return Binding("hg_mvu", parameters, about, _memory(node, unit))
+
+
+def _product(node: Node, unit: DynamicMatVec) -> Binding:
+    a, b = (stream.type for stream in node.sources)
+    x, (shift_a, shift_b) = unit.operands[0], (factor.bit_length() - 1 for factor in unit.factors)
+    return Binding("hg_dynmvu", {
+        "SIMD": unit.simd, "PE": unit.pe, "FOLDS": unit.folds, "ROWS_FIRST": int(unit.rows_first),
+        "A_W": a.bits, "A_SIGNED": int(a.signed), "A_SHIFT": shift_a, "A_OFFSET": unit.offsets[0],
+        "X_W": x.bits, "X_SIGNED": int(x.signed),
+        "B_W": b.bits, "B_SIGNED": int(b.signed), "B_SHIFT": shift_b, "B_OFFSET": unit.offsets[1],
+        "W_W": unit.word.bits, "ACC_W": node.result.type.bits, "EVERY": TREE_LEVELS,
+    }, f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams")  # fmt: skip
 
 
 def _adders(node: Node, unit: AdderMatVec) -> Binding:

@@ -1,0 +1,52 @@
+// dynamic_mvu: products of a matrix and vectors that both come in streams, PE sums and SIMD products at once.
+//
+// Purpose     m[p] = sum over FOLDS beats and SIMD lanes i of (a[i] * FA + OA) * (b[p, i] * FB + OB).
+// Parameters  FACTOR     type of FA, OA, FB, OB
+//             PE, SIMD   sums, and products of a sum, that are worked on at once
+//             FOLDS      beats of a sum
+//             ROWS_FIRST whether b[p, i] is at place p * SIMD + i, else at i * PE + p
+//             SUMS       beats of a frame that it sends
+// Contract    Y holds every sum. What is added on the way may wrap, the sum does not.
+#ifndef HG_DYNAMIC_MVU_HPP
+#define HG_DYNAMIC_MVU_HPP
+
+#include "types.hpp"
+
+namespace hg {
+
+template <typename FACTOR, int PE, int SIMD, int FOLDS, bool ROWS_FIRST, long long FA, long long OA, long long FB,
+          long long OB, int SUMS, typename A, typename B, int IN, typename Y>
+void dynamic_mvu(hls::stream<vec<A, SIMD> > &a, hls::stream<vec<B, IN> > &b, hls::stream<vec<Y, PE> > &m) {
+    static_assert(IN == PE * SIMD, "a beat has the factors of all products");
+    Y sums[PE];
+#pragma HLS ARRAY_PARTITION variable=sums complete
+    int fold = 0;
+    for (int beat = 0; beat < SUMS * FOLDS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<A, SIMD> x = a.read();
+        const vec<B, IN> w = b.read();
+        for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+            Y sum = fold == 0 ? Y(0) : sums[p];
+            for (int i = 0; i < SIMD; i++) {
+#pragma HLS UNROLL
+                sum += Y((x[i] * FACTOR(FA) + FACTOR(OA)) *
+                         (w[ROWS_FIRST ? p * SIMD + i : i * PE + p] * FACTOR(FB) + FACTOR(OB)));
+            }
+            sums[p] = sum;
+        }
+        fold = fold == FOLDS - 1 ? 0 : fold + 1;
+        if (fold == 0) {
+            vec<Y, PE> y;
+            for (int p = 0; p < PE; p++) {
+#pragma HLS UNROLL
+                y[p] = sums[p];
+            }
+            m.write(y);
+        }
+    }
+}
+
+}  // namespace hg
+
+#endif
