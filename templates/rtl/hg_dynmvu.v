@@ -1,7 +1,7 @@
-// hg_dynmvu: folded products of a matrix and vectors that both come in streams, PE sums by SIMD products a cycle.
+// hg_dynmvu: folded products of a matrix and vectors that both come in streams.
 //
-// Purpose     m[p] = sum over FOLDS beats and SIMD lanes s of x[s] * w[p][s], where x = a * 2^A_SHIFT + A_OFFSET and
-//             w = b * 2^B_SHIFT + B_OFFSET.
+// Purpose     m[p] = sum over FOLDS beats and SIMD lanes s of x[s] * w[p][s], where
+//             x = a * 2^A_SHIFT + A_OFFSET and w = b * 2^B_SHIFT + B_OFFSET: PE sums by SIMD products a cycle
 // Parameters  SIMD, PE      products of a sum, and sums, worked on in a cycle
 //             FOLDS         beats of a sum
 //             ROWS_FIRST    lane of b for sum p, product s: 1: p * SIMD + s; 0: s * PE + p
@@ -17,8 +17,8 @@
 // Latency     that of hg_mac from the last beats of a sum; one beat a cycle. Both beats are taken in the
 //             same cycle; all registers advance in cycles in which the output is free or taken, else they
 //             stand still. a_ready depends on b_valid and b_ready on a_valid.
-// Contract    exact modulo 2^ACC_W. The beats that come at once belong together: SIMD codes of a for all sums, and
-//             PE * SIMD of b. Sums come in the order of their beats, m[0] in the low bits.
+// Contract    exact modulo 2^ACC_W. The beats that come at once belong together: SIMD codes of a for all
+//             sums, and PE * SIMD of b. Sums come in the order of their beats, m[0] in the low bits.
 `default_nettype none
 module hg_dynmvu #(
     parameter integer       SIMD       = 2,
@@ -93,7 +93,8 @@ module hg_dynmvu #(
     wire unused = &{1'b0, A_ADDED, B_ADDED};
 
     hg_mac #(
-        .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .ACC_W(ACC_W), .EVERY(EVERY), .DSP(DSP)
+        .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W), .ACC_W(ACC_W),
+        .EVERY(EVERY), .DSP(DSP)
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(both), .x_last(last), .w(w),
