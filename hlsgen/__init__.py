@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from hlsgen.driver.results import Report
     from hlsgen.driver.schedule import Progress
     from hlsgen.explore.points import Point
+    from hlsgen.ir import Graph
     from hlsgen.numerics.fixed import Array
     from hlsgen.simulation.verdict import Verdict
     from hlsgen.synthesis.result import Synthesis
@@ -125,10 +126,10 @@ def build(
 def run(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], backend: str = "reference", *,
     allow_changed: bool = False, round_input: bool = False,
-) -> Array:  # fmt: skip
+) -> Any:  # fmt: skip
     """Model inputs (the model's shape, or a batch of them) -> model outputs, through a backend.
 
-    Of models with two inputs `x` is a mapping from their names.
+    Of models with several inputs `x` is a mapping from their names; of those with several outputs, so is the result.
 
     backend: "reference"; "verilator" or "icarus" for Verilog; "cpp" or "cpp-ap" for C++, with the integers of ac_types or
     ap_types. x: numbers; y: the model's output dtype.
@@ -145,7 +146,7 @@ def run(
         outputs = reference.run_output(found.graph, codes)
     else:
         outputs = run_hardware(found, Path(directory), codes, BACKENDS[backend], allow_changed=allow_changed)
-    return reference.decode_output(found.graph, outputs)
+    return _outputs(found.graph, outputs)
 
 
 def layers(
@@ -187,15 +188,14 @@ def pack(
     return stream_codec.to_bus(beats, network.layouts[0]).tobytes()
 
 
-def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) -> Array:
-    """Bytes of whole frames from the core's output port -> model outputs; `codes`: int64 (frames, *shape).
+def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) -> Any:
+    """Bytes of whole frames from the core's output port -> model outputs (as of `run`); `codes`: int64 (frames, *shape).
 
     Raises HG054.
     """
     import numpy as np
 
     from hlsgen.driver.build_directory import reopen
-    from hlsgen.interpreter.graph import decode_output
     from hlsgen.testbench import stream_codec
 
     found = reopen(Path(directory))
@@ -205,7 +205,7 @@ def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) 
         raise fail("HG054", graph.model.output_name, f"{len(data)} bytes are no whole frames of {bus.frame_bytes}.")
     beats = stream_codec.from_bus(np.frombuffer(data, np.uint8), bus)
     got = stream_codec.unpack(beats, network.orders[-1], network.output, graph.output.shape)
-    return got if codes else decode_output(graph, got)
+    return _outputs(graph, got, codes)
 
 
 def package(
@@ -221,6 +221,15 @@ def package(
 
     files, notes = package_directory(Path(directory), Path(output), list(kinds), device, clock_mhz, progress)
     return sorted(files), notes
+
+
+def _outputs(graph: Graph, got: Array, codes: bool = False) -> Any:
+    """The model's output of its codes, or the codes; by name where there are several."""
+    from hlsgen.interpreter import graph as reference
+
+    if graph.outputs:
+        return (reference.named_codes if codes else reference.named_outputs)(graph, got)
+    return got if codes else reference.decode_output(graph, got)
 
 
 def _opened(

@@ -134,10 +134,19 @@ def two_inputs() -> Net:
     return net.node("Add", net.last, "second")
 
 
-def two_outputs() -> Net:
+def nameless_output() -> Net:
     net = Net().quant().then("Relu")
-    net.outputs = ["t0", "t1"]
+    net.outputs = [""]
     return net
+
+
+def unlike_inputs() -> Net:
+    """A quantizer behind the first input, two behind the second."""
+    net = Net()
+    net.inputs.append(helper.make_tensor_value_info("second", TensorProto.FLOAT, [1, 4]))
+    ways = zip(("x", "second", "second"), (0.5, 0.5, 0.25), strict=True)
+    ends = [net.node("IntQuant", name, s, 0.0, 4.0, domain=DOMAIN).last for name, s in ways]
+    return net.node("Concat", *ends, axis=1)
 
 
 def unordered() -> Net:
@@ -228,8 +237,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "Relu of two": ("HG014", "r", lambda: Net().then("Relu", ONES, name="r").quant().model()),
     "unordered nodes": ("HG014", "order of computation", lambda: unordered().model()),
     "cycle": ("HG014", "cycles", lambda: cyclic().model()),
-    "two inputs": ("HG015", "two inputs", lambda: two_inputs().model()),
-    "two outputs": ("HG015", "2 outputs", lambda: two_outputs().model()),
+    "two inputs": ("HG036", "no quantizer", lambda: two_inputs().model()),
+    "an output without a name": ("HG015", "has no name", lambda: nameless_output().model()),
+    "float32 beside codes": ("HG042", "float32 (second)", lambda: unlike_inputs().model()),
     "branches without a quantizer": ("HG036", "no quantizer", lambda: branching().model()),
     "tensor made twice": ("HG015", "'t0'", lambda: Net().then("Relu").node("Relu", "x", outputs=["t0"], name="again").model()),
     "initializer twice": ("HG015", "c0", lambda: edited(quantizer(), lambda m: m.graph.initializer.append(m.graph.initializer[0]))),
@@ -345,9 +355,7 @@ def test_every_problem_of_three_inputs(tmp_path: Path) -> None:
     for name in ("second", "third"):
         net.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 5]))
         net.node("Add", net.last, name)
-    found = problems_of(net.model(), tmp_path)
-    assert found[:2] == [FLOATS[0], ("HG015", "m")]
-    assert found[2:] == FLOATS[1:]
+    assert problems_of(net.model(), tmp_path) == FLOATS
 
 
 def test_every_choice_between_several_tensors(tmp_path: Path) -> None:

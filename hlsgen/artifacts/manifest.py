@@ -14,7 +14,7 @@ from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Port
 from hlsgen.host.plan import left_to_user
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step
+from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step, Value
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
@@ -52,11 +52,13 @@ def manifest(
             "shape": list(graph.model.input_shape),
             "port": "s_axis",
             **_stream(network, 0, options.get("tkeep") is True),
+            **_input_parts(graph),
         },
         "output": {
             "tensor": graph.model.output_name,
             "port": "m_axis",
             **_stream(network, -1, options.get("tkeep") is True),
+            **_output_parts(graph),
         },
         "cycles": {"latency": timing.latency, "interval": timing.interval},
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
@@ -109,6 +111,51 @@ def _stream(network: Network, end: int, keep: bool) -> dict[str, Any]:
         "frame_shape": list(shape),
         **_named_order(order, shape),
         "meaning": describe(decode),
+    }
+
+
+def _input_parts(graph: Graph) -> dict[str, Any]:
+    """Of several inputs, where each lies in the frame, what its codes mean, and what the host does first."""
+    named = zip(graph.model.inputs, graph.inputs, strict=True)
+    parts = [
+        {
+            "tensor": one.name,
+            "tensor_shape": list(one.shape),
+            "dtype": one.dtype,
+            **_part(part.offset, part.value),
+            "head": [
+                *({"node": s.name, **_host_op(s.op)} for s in part.steps),
+                *([] if part.encode is None else [{"node": "input quantizer", **_host_op(part.encode)}]),
+            ],
+        }
+        for one, part in named
+    ]
+    return {"parts": parts} if parts else {}
+
+
+def _output_parts(graph: Graph) -> dict[str, Any]:
+    """Of several outputs, where each lies in the frame, what its codes mean, and what the host does then."""
+    named = zip(graph.model.outputs, graph.outputs, strict=True)
+    parts = [
+        {
+            "tensor": one.name,
+            "tensor_shape": list(one.shape),
+            "dtype": one.dtype,
+            **_part(part.offset, part.value),
+            "tail": [{"node": s.name, **_host_op(s.op)} for s in part.steps],
+        }
+        for one, part in named
+    ]
+    return {"parts": parts} if parts else {}
+
+
+def _part(offset: int, value: Value) -> dict[str, Any]:
+    return {
+        "offset": offset,
+        "elements": value.size,
+        "frame_shape": list(value.shape),
+        "range": [value.type.lo, value.type.hi],
+        "meaning": describe(value.encoding),
     }
 
 

@@ -113,9 +113,15 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     second = compare(path, model)
     for node, text in second.problems:
         collector.error("HG055", node, f"read a second time: {text}")
-    graph = lower(model, _mode(options.get("input")), problems)
+    graph = lower(model, _modes(options.get("input")), problems)
     problems.finish()
     return graph, lay_out(graph), second.once
+
+
+def _modes(types: object) -> dict[str, InputMode]:
+    """The types of the inputs by name, "" for all others."""
+    named = types if isinstance(types, dict) else {"": types}
+    return {str(name): mode for name, text in named.items() if (mode := _mode(text)) is not None}
 
 
 def _mode(text: object) -> InputMode | None:

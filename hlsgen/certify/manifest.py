@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -19,7 +19,21 @@ from hlsgen.certify.json_compare import NotProven, differences
 from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, units, weight_units
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Value
+from hlsgen.ir import (
+    Accumulator,
+    Affine,
+    Encoding,
+    Fixed,
+    FloatKey,
+    Graph,
+    GraphInput,
+    GraphOutput,
+    HostOp,
+    IntegerEncoding,
+    ModelInput,
+    ModelOutput,
+    Value,
+)
 from hlsgen.library import tool_version
 from hlsgen.numerics.fixed import Array, IntType, Rounding
 
@@ -90,6 +104,7 @@ def check(
             "tensor": graph.model.output_name,
             "port": "m_axis",
             **_port(checker, 1, graph.output, checker.layout.orders[-1]),
+            **_parts(graph.model.outputs, graph.outputs, "tail"),
         },
         "cycles": {key: NotProven("cycles", _count) for key in ("latency", "interval")},
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
@@ -139,6 +154,11 @@ def _maybe_text(value: Any) -> bool:
     return value is None or isinstance(value, str)
 
 
+def _types(value: Any) -> bool:
+    by_name = isinstance(value, dict) and all(isinstance(text, str) for text in (*value, *value.values()))
+    return by_name or _maybe_text(value)
+
+
 def _number_given(value: Any) -> bool:
     return isinstance(value, float)
 
@@ -157,7 +177,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     wish = NotProven("wishes", lambda value: isinstance(value, str))
     name = NotProven("wishes", lambda value: value is None or isinstance(value, str))
     return {
-        "input": NotProven("options", _maybe_text),
+        "input": NotProven("options", _types),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
@@ -176,7 +196,24 @@ def _input(graph: Graph, checker: Checker) -> dict[str, Any]:
     found = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
     port = _port(checker, 0, graph.input, checker.layout.orders[0])
     # What the element is comes last: of two inputs, the port's word for it stands.
-    return {**found, **pair, **port}
+    return {**found, **pair, **port, **_parts(graph.model.inputs, graph.inputs, "head")}
+
+
+def _parts(
+    tensors: Sequence[ModelInput | ModelOutput], parts: Sequence[GraphInput | GraphOutput], steps: str
+) -> dict[str, Any]:
+    """Several tensors of a port, one behind the other; none of it for a single one."""
+    rows, before = [], 0
+    for tensor, part in zip(tensors, parts, strict=True):
+        host = [_step(step.name, step.op) for step in part.steps]
+        if isinstance(part, GraphInput) and part.encode is not None:
+            host.append(_step("input quantizer", part.encode))
+        count = math.prod(part.value.shape)
+        row = {"tensor": tensor.name, "tensor_shape": list(tensor.shape), "dtype": tensor.dtype, "offset": before}
+        row |= {"elements": count, "frame_shape": list(part.value.shape), "meaning": meaning(part.value.encoding)}
+        rows.append({**row, "range": [part.value.type.lo, part.value.type.hi], steps: host})
+        before += count
+    return {"parts": rows} if rows else {}
 
 
 def _port(checker: Checker, end: int, value: Value, order: Array) -> dict[str, Any]:

@@ -45,14 +45,6 @@ def read_array(path: Path) -> Any:
         raise fail("HG001", str(path), f"is no array file: {text}", "Save it with numpy.save.") from None
 
 
-def read_one_array(path: Path) -> Array:
-    """The array of a file that holds only one. Raises HG001."""
-    found = read_array(path)
-    if isinstance(found, dict):
-        raise fail("HG001", str(path), f"holds several arrays: {', '.join(found)}.", "Save one with numpy.save.")
-    return np.asarray(found)
-
-
 def write_array(path: Path, array: Array, tensor: str) -> None:
     """A file with one array, in .npz under the name `tensor`. Raises HG001."""
     if path.suffix == ".npz":
@@ -60,6 +52,16 @@ def write_array(path: Path, array: Array, tensor: str) -> None:
         return
     with whole(path) as stream:
         np.lib.format.write_array(stream, array)
+
+
+def write_outputs(path: Path, arrays: Any, tensor: str) -> None:
+    """The model's output, as `write_array` does; several by name, in .npz. Raises HG001."""
+    if not isinstance(arrays, dict):
+        write_array(path, arrays, tensor)
+    elif path.suffix != ".npz":
+        raise fail("HG001", str(path), f"{len(arrays)} outputs ({', '.join(arrays)}).", "Name a file .npz.")
+    else:
+        write_arrays(path, arrays)
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hlsgen.cli.array_files import read_one_array
+from hlsgen.cli.array_files import read_array
 from hlsgen.devices import CLOCK_MHZ, devices
 from hlsgen.diagnostics import Collector, fail
 from hlsgen.driver.calibration import input_type_of
@@ -54,7 +54,7 @@ class Sample:
     calibrate: Path | None = option(
         None,
         "--calibrate",
-        "A sample of the model's inputs, .npy: instead of --input, the smallest fixed-point type that holds it.",
+        "A sample of the model's inputs, .npy (of several .npz): instead of --input, the smallest fixed-point types that hold it.",
         metavar="X",
     )
 
@@ -92,7 +92,10 @@ class BuildFlags:
             with problems.catching():
                 if found["input"] is not None:
                     raise fail("HG040", "--calibrate", "given together with --input.", "Use one of them.")
-                found["input"] = input_type_of(read_one_array(sample))
+                arrays = read_array(sample)
+                several = isinstance(arrays, dict)
+                types = {name: input_type_of(x) for name, x in arrays.items()} if several else input_type_of(arrays)
+                found["input"] = types
         options = Options(**found)
         if problems.errors:
             with problems.catching():

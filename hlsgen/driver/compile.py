@@ -17,7 +17,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.fit import too_large
-from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_input, reset_port
+from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.hls.emit import Core
@@ -89,7 +89,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lower(model, parse_input(options.input), problems)
+        graph = lower(model, parse_inputs(options.input), problems)
     problems.finish()
     check_options_for(options, graph)
     backends = backends_of(options.target)

@@ -41,6 +41,12 @@ def parse_input(text: str | None) -> InputMode | None:
     return None if found is None else InputMode("fixed", *found)
 
 
+def parse_inputs(types: str | Mapping[str, str] | None) -> dict[str, InputMode]:
+    """--input: the mode of each input that has one, "" standing for all others. The types are legal."""
+    by_name = types if isinstance(types, Mapping) else {"": types}
+    return {name: mode for name, text in by_name.items() if (mode := parse_input(text)) is not None}
+
+
 def _targets(names: str) -> Iterator[tuple[str, str]]:
     try:
         backends_of(names)
@@ -48,12 +54,13 @@ def _targets(names: str) -> Iterator[tuple[str, str]]:
         yield from ((d.message, d.hint) for d in error.diagnostics)
 
 
-def _input_type(text: str) -> Iterator[tuple[str, str]]:
-    if parse_input(text) is None:
-        yield (
-            f"{text!r} is not an input type.",
-            "Supported: codes, float32, fixed:W,I, ufixed:W,I (W of 1 to 32 bits, I of them integer), INT8 and the like.",
-        )
+def _input_type(types: str | dict[str, str]) -> Iterator[tuple[str, str]]:
+    for text in types.values() if isinstance(types, dict) else [types]:
+        if parse_input(text) is None:
+            yield (
+                f"{text!r} is not an input type.",
+                "Supported: codes, float32, fixed:W,I, ufixed:W,I (W of 1 to 32 bits, I of them integer), INT8 and the like.",
+            )
 
 
 def _bus_width(text: str) -> Iterator[tuple[str, str]]:
@@ -122,6 +129,12 @@ def _read_reset(polarity: str) -> bool:
     return polarity == "low"
 
 
+def _read_input(types: list[str] | None) -> str | dict[str, str] | None:
+    """A type for all inputs, or types by the names of inputs, "" for all others."""
+    found = {name: kind for name, _, kind in (text.rpartition("=") for text in types or [])}
+    return found.get("") if set(found) <= {""} else found
+
+
 def _read_realize(wishes: list[str] | None) -> dict[str, str]:
     return {layer: kind for layer, _, kind in (text.rpartition("=") for text in wishes or [])}
 
@@ -139,14 +152,16 @@ class Options:
     target: str = option(
         "verilog", "--target", "verilog, hls (C++ for HLS tools), or verilog,hls: both.", check=_targets
     )
-    input: str | None = option(
+    input: str | dict[str, str] | None = option(
         None,
         "--input",
         "What the input port carries: codes (the host quantizes), fixed:W,I or ufixed:W,I (W bits, I of them "
         "integer, as ap_fixed), float32, or a QONNX datatype such as INT8. Default: the type the model declares; "
-        "else codes for networks, float32 for graphs of quantizers.",
-        metavar="TYPE",
+        "else codes for networks, float32 for graphs of quantizers. Of a model with several inputs all of them, or that "
+        "one; may be given several times.",
+        metavar="[NAME=]TYPE",
         check=_input_type,
+        spelling=Spelling(list[str] | None, None, _read_input),
     )
     lanes: int | None = option(
         None, "--lanes", "Elements a beat, for graphs of quantizers. Default 1.", check=at_least(1, 9999)

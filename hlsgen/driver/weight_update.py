@@ -17,7 +17,7 @@ from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.compile import Build
-from hlsgen.driver.options import parse_input
+from hlsgen.driver.options import parse_inputs
 from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
 from hlsgen.numerics.fixed import Array
@@ -106,7 +106,7 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
         assert model is not None
     else:
         model = _with_weights(build.graph.model, weights)
-    graph = lower(model, parse_input(build.options.input), problems)
+    graph = lower(model, parse_inputs(build.options.input), problems)
     problems.finish()
     if len(graph.layers) != len(build.graph.layers):
         raise fail("HG056", graph.model.name, "the network has other layers with these weights.", _HINT)

@@ -19,7 +19,7 @@ from typing import Any
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.compile import compile_model, targets_of
-from hlsgen.driver.options import Options, check_options, check_options_for, parse_input
+from hlsgen.driver.options import Options, check_options, check_options_for, parse_inputs
 from hlsgen.driver.schedule import plan
 from hlsgen.explore.points import Place
 from hlsgen.explore.settings import split
@@ -91,7 +91,7 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lower(model, parse_input(options.input), problems)
+        graph = lower(model, parse_inputs(options.input), problems)
     problems.finish()
     check_options_for(options, graph)
     return graph, problems.warnings
@@ -112,7 +112,7 @@ def _file(source: Source) -> Iterator[Path]:
 def _graph(source: Source, options: Options) -> Graph:
     """The layers of a model: imported and lowered once in a process, as an exploration has one model."""
     global _lowered
-    key = (source.sha256, options.input, options.add)
+    key = (source.sha256, str(options.input), options.add)
     with _lock:
         if _lowered is None or _lowered[0] != key:
             _lowered = key, graph_of(source, options)[0]

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail, stuck
-from hlsgen.frontend import two_inputs
+from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.constant_folding import (
     Const,
     Dynamic,
@@ -34,7 +34,7 @@ from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_hardware, is_quantized, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
-from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, Op, Shape, Step
+from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 
@@ -88,46 +88,78 @@ class Importer:
             )  # fmt: skip
         self._read_initializers()
         try:
-            source, output, joined = self._ends()
+            sources, outputs, joined = self._ends()
         except HlsgenError as error:
             with self.problems.catching():
                 raise error
             self._survey()
             return None
-        shape: Shape = (1,)
-        known: Shape | None = None
-        batched, dtype = False, "float32"
-        with self.problems.catching():
-            shape, batched = input_shape(source)
-            known = shape
-        with self.problems.catching():
-            dtype = input_dtype(source)
-        self.tensors[source.name] = Dynamic(known, dtype, 0)
+        inputs = self._add_inputs(sources)
+        needed = self._needed(outputs)
         if joined:
-            self._add_step(joined.name, joined.op, shape, (0,))
-            self.tensors[joined.output] = Dynamic(known, joined.dtype, 1)
-        needed = self._needed(output.name)
+            self._add_step(joined.name, joined.op, inputs[0].shape, (0,))
+            known = self.tensors[inputs[0].name]
+            assert isinstance(known, Dynamic)
+            self.tensors[joined.output] = Dynamic(known.shape, joined.dtype, 1)
         for i, node in enumerate(self.graph.node):
             if i in needed and not (joined and i in joined.nodes):
                 with self.problems.catching():
                     self._node(node)
-        result = self._result(output.name)
-        if result is None or result.index is None:
+        results = [self._result(name) for name in outputs]
+        if any(result is None or result.index is None for result in results):
             return None
-        fused = fuse(self.steps, self.origins, result.index, self.fixed_point)
+        found, last = self._add_outputs(outputs, [r for r in results if r is not None])
+        fused = fuse(self.steps, self.origins, last.index or 0, self.fixed_point)
         steps = with_convolutions(in_hardware(fused))
+        first, several = inputs[0], several_ends.described(inputs)
         return Model(
             self.name,
-            source.name,
-            shape,
-            dtype,
-            batched,
-            (IntType(0, 65535), 0) if joined else declared_type(self.graph, source),
+            several.name if several else first.name,
+            several.shape if several else first.shape,
+            several.dtype if several else first.dtype,
+            all(one.batched for one in inputs),
+            (IntType(0, 65535), 0) if joined else None if several else first.type,
             steps,
-            output.name,
-            result.dtype,
+            ", ".join(outputs),
+            last.dtype,
             joined.inputs[1] if joined else None,
+            inputs if several else (),
+            found,
         )
+
+    def _add_inputs(self, sources: list[onnx.ValueInfoProto]) -> tuple[ModelInput, ...]:
+        """What is known of the inputs; of several each becomes a step."""
+        found: list[ModelInput] = []
+        for source in sources:
+            shape: Shape = (1,)
+            known: Shape | None = None
+            batched, dtype = False, "float32"
+            with self.problems.catching():
+                shape, batched = input_shape(source)
+                known = shape
+            with self.problems.catching():
+                dtype = input_dtype(source)
+            self.tensors[source.name] = Dynamic(known, dtype, 0)
+            found.append(ModelInput(source.name, shape, dtype, batched, declared_type(self.graph, source)))
+        if len(found) > 1:
+            for name, step in zip((one.name for one in found), several_ends.parts(found, self._names()), strict=True):
+                self._add_step(step.name, step.op, step.shape, (0,))
+                before = self.tensors[name]
+                assert isinstance(before, Dynamic)
+                self.tensors[name] = replace(before, index=len(self.steps))
+        return tuple(found)
+
+    def _add_outputs(self, names: list[str], results: list[Dynamic]) -> tuple[tuple[ModelOutput, ...], Dynamic]:
+        """The outputs if there are several, and the value that all steps lead to."""
+        if len(results) == 1:
+            return (), results[0]
+        found = tuple(ModelOutput(n, r.shape or (), r.dtype) for n, r in zip(names, results, strict=True))
+        step = several_ends.joined(found, self._names())
+        self._add_step(step.name, step.op, step.shape, tuple(r.index or 0 for r in results))
+        return found, Dynamic(step.shape, "float64", len(self.steps))
+
+    def _names(self) -> set[str]:
+        return {node.name for node in self.graph.node}
 
     def report_stuck(self) -> None:
         """Host operations between hardware, for a model that cannot be lowered because of other errors."""
@@ -177,21 +209,31 @@ class Importer:
                 self.tensors[tensor.name] = _UNKNOWN
                 self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
 
-    def _ends(self) -> tuple[onnx.ValueInfoProto, onnx.ValueInfoProto, two_inputs.InputPair | None]:
-        """(input, output, the operation that joins two inputs). Raises HG015."""
+    def _ends(self) -> tuple[list[onnx.ValueInfoProto], list[str], two_inputs.InputPair | None]:
+        """(inputs, names of the outputs, the operation that joins two inputs). Raises HG015.
+
+        Inputs on which no output depends are left out. Where two are joined, the first of them stands for both.
+        """
         inputs = used_inputs(self.graph, self.tensors)
-        outputs = computed_outputs(self.graph, [i.name for i in inputs], self.problems)
-        if not 1 <= len(inputs) <= 2 or len(outputs) != 1:
-            raise fail(
-                "HG015", self.name,
-                f"{len(inputs)} inputs ({', '.join(i.name for i in inputs)}), {len(outputs)} outputs.",
-                "Supported: one output; one input, or two that the first operation adds or multiplies.",
+        outputs = [o.name for o in computed_outputs(self.graph, [i.name for i in inputs], self.problems)]
+        if not inputs or not outputs or not all([*outputs, *(i.name for i in inputs)]):
+            raise fail("HG015", self.name, "an input or output is missing, or has no name.", "Export the model again.")
+        self._needed(outputs)
+        known = [i for i in inputs if i.name in self.used]
+        if known and len(known) < len(inputs):
+            left = ", ".join(i.name for i in inputs if i.name not in self.used)
+            self.problems.warn(
+                "HG090", self.name, f"inputs on which no output depends ({left}) are left out.",
+                "Remove them from the graph.",
             )  # fmt: skip
-        joined = self._input_pair(inputs) if len(inputs) == 2 else None
-        source = next(i for i in inputs if joined is None or i.name == joined.inputs[0])
-        if not source.name or not outputs[0].name:
-            raise fail("HG015", self.name, "an input or output without a name.", "Export the model again.")
-        return source, outputs[0], joined
+            inputs = known
+        if len(inputs) == 2 and len(outputs) == 1:
+            try:
+                joined = self._input_pair(inputs)
+            except HlsgenError:  # no quick way: an input each
+                return inputs, outputs, None
+            return [i for i in inputs if i.name == joined.inputs[0]], outputs, joined
+        return inputs, outputs, None
 
     def _input_pair(self, inputs: list[onnx.ValueInfoProto]) -> two_inputs.InputPair:
         """The operation that takes both inputs of a graph."""
@@ -204,10 +246,10 @@ class Importer:
         dtypes = [input_dtype(i) for i in inputs]
         return two_inputs.find(self.graph, [i.name for i in inputs], dtypes, shapes, constants, self.fixed_point)
 
-    def _needed(self, output: str) -> set[int]:
-        """Nodes on which the output depends. Nodes must stand in order, as ONNX demands."""
+    def _needed(self, outputs: list[str]) -> set[int]:
+        """Nodes on which the outputs depend. Nodes must stand in order, as ONNX demands."""
         needed = set()
-        self.used = {output}
+        self.used = set(outputs)
         for i in reversed(range(len(self.graph.node))):
             node = self.graph.node[i]
             if is_hardware(node) or not self.followed.isdisjoint(node.output):

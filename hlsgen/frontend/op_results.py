@@ -14,11 +14,13 @@ from hlsgen.ir import (
     Conv,
     ConvInteger,
     HostOp,
+    InputPart,
     IntegerEncoding,
     MatMul,
     MatMulInteger,
     Normalize,
     Op,
+    OutputParts,
     Pack,
     Pad,
     Pool,
@@ -54,6 +56,10 @@ def _dtype_behind(op: Op, dtype: str) -> str:
             return "uint16"
         case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | HostOp():
             return "float32"
+        case InputPart(_, _, part):
+            return part
+        case OutputParts():
+            return "float64"
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
             return dtype
         case _:
@@ -69,9 +75,11 @@ def starts_hardware(op: Op) -> bool:
     match op:
         case MatMul() | MatMulInteger() | Conv() | ConvInteger() | BatchMatMul() | BatchMatMulInteger():
             return True
-        case Concat() | Binary() | Pack() | Softmax() | QLinearSoftmax() | Normalize():
+        case Concat() | Binary() | Pack() | OutputParts() | Softmax() | QLinearSoftmax() | Normalize():
             return True
-        case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp():
+        case (
+            Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp() | InputPart()
+        ):
             return False
         case _:
             assert_never(op)

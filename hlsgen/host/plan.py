@@ -80,6 +80,9 @@ class Tail:
 def plan_head(graph: Graph) -> Head:
     """What host code does in front of the input port."""
     model = graph.model
+    if graph.inputs:
+        several = tuple((source.name, "one of several inputs") for source in model.inputs)
+        return Head(several, Tensor(graph.input.shape, "int64"), (), None, False, False)
     done = _typed(graph.head, Tensor(model.input_shape, model.input_dtype))
     reasons = [why_left(d) for d in done]
     first = max((n + 1 for n, reason in enumerate(reasons) if reason), default=0)
@@ -97,6 +100,9 @@ def plan_head(graph: Graph) -> Head:
 def plan_tail(graph: Graph) -> Tail:
     """What host code does behind the output port."""
     shape = graph.output.shape
+    if graph.outputs:
+        left = [(made.name, "one of several outputs") for made in graph.model.outputs]
+        return Tail(None, Tensor(shape, "int64"), (), Tensor(shape, "int64"), tuple(left))
     encoding = None if graph.output_is_index else graph.output.encoding
     dtype = "int64" if encoding is None else str(decode(encoding, np.zeros((1, *shape), np.int64)).dtype)
     decoded = Tensor(shape, dtype)

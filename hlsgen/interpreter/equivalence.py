@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 
 import numpy as np
@@ -14,6 +14,7 @@ from hlsgen.interpreter.tensor import Tensor, of_codes, plain
 from hlsgen.ir import (
     BinaryMap,
     Convolution,
+    Encoding,
     FloatKey,
     Graph,
     Layer,
@@ -22,6 +23,7 @@ from hlsgen.ir import (
     Model,
     Pooling,
     Reshape,
+    Shape,
     Step,
     Transpose,
     View,
@@ -95,6 +97,9 @@ def _start(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor, Array
     The codes are those of the first quantizer, or the numbers that the port carries. Where a pass has put another step
     in front, the model starts with its own input, and the codes are what the host makes of that.
     """
+    if model.inputs:
+        tensor = _parts(model, graph, codes)
+        return 0, tensor, reference.encode_input(graph, tensor.value)
     at = _behind_host(model, graph)
     if at is not None and graph.encode is None:
         dtype = model.input_dtype if not at and model.input_dtype.startswith("float") else None
@@ -106,6 +111,23 @@ def _start(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor, Array
             return at + 1, of_codes(decoding(op), codes), codes
     x = model_inputs(model, graph, codes)
     return 0, plain(x), reference.encode_input(graph, x)
+
+
+def _parts(model: Model, graph: Graph, codes: Array) -> Tensor:
+    """All inputs of a model with several, as tensors about where the codes lie."""
+    x = model_inputs(model, graph, codes)
+    tensors = []
+    for part, own in zip(graph.inputs, reference.parts_of(model.inputs, x), strict=True):
+        tensor = plain(own)
+        if part.encode is None and not part.steps and not isinstance(part.value.encoding, FloatKey):
+            # What the port carries is exact: sums of it are as well.
+            dtype = own.dtype.name if own.dtype.kind == "f" else None
+            held = np.clip(
+                codes[:, part.offset : part.offset + part.value.size], part.value.type.lo, part.value.type.hi
+            )
+            tensor = of_codes(part.value.encoding, held.reshape(own.shape), dtype)
+        tensors.append(tensor)
+    return replace(plain(x), parts=tuple(tensors))
 
 
 def _behind_host(model: Model, graph: Graph) -> int | None:
@@ -120,10 +142,21 @@ def _behind_host(model: Model, graph: Graph) -> int | None:
 
 
 def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
-    """Numbers for the model's input, as many frames as codes, about where these lie."""
-    real = np.nan_to_num(decode(graph.input.encoding, codes)).astype(np.float64).reshape(len(codes), -1)
-    x = np.stack([np.resize(frame, model.input_shape) for frame in real])
-    dtype = np.dtype(model.input_dtype)
+    """Numbers for the model's input, as many frames as codes, about where these lie; of several as `packed` has them."""
+    if model.inputs:
+        parts = []
+        for one, part in zip(model.inputs, graph.inputs, strict=True):
+            own = codes[:, part.offset : part.offset + part.value.size].reshape(-1, *part.value.shape)
+            own = np.clip(own, part.value.type.lo, part.value.type.hi)
+            parts.append(_numbers(one.shape, one.dtype, part.value.encoding, own).reshape(len(codes), -1))
+        return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
+    return _numbers(model.input_shape, model.input_dtype, graph.input.encoding, codes)
+
+
+def _numbers(shape: Shape, dtype_name: str, encoding: Encoding, codes: Array) -> Array:
+    real = np.nan_to_num(decode(encoding, codes)).astype(np.float64).reshape(len(codes), -1)
+    x = np.stack([np.resize(frame, shape) for frame in real])
+    dtype = np.dtype(dtype_name)
     if dtype.kind in "iu":
         return np.clip(np.round(x), np.iinfo(dtype).min, np.iinfo(dtype).max).astype(dtype)
     return x.astype(dtype)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -35,6 +36,7 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    ModelInput,
     NormKind,
     NormRows,
     PackBytes,
@@ -47,10 +49,11 @@ from hlsgen.ir import (
     SoftmaxRows,
     Step,
     Transpose,
+    Value,
     View,
 )
 from hlsgen.ir.evaluate import apply, decode, float_to_key, join, own_shapes, quantize
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise, Quantizer
 from hlsgen.numerics.fixed import Array
 from hlsgen.numerics.normalization import normalized
 
@@ -61,49 +64,68 @@ _FRAMES = 1 << 21
 
 
 def packed(graph: Graph, arrays: Mapping[str, Array]) -> Array:
-    """Both inputs of a model in one array of pairs, (frames, *input_shape). Raises HG054."""
+    """All inputs of a model in one array, (frames, *input_shape): of a `Pair` its pairs. Raises HG054."""
     model = graph.model
-    names = [model.input_name, model.second_input or ""]
-    if set(arrays) != set(names) - {""}:
+    sources = model.sources
+    if model.second_input:
+        sources = (*sources, replace(sources[0], name=model.second_input))
+    if set(arrays) != {source.name for source in sources}:
         raise fail(
-            "HG054", ", ".join(arrays), "not the model's inputs.", f"It takes {' and '.join(filter(None, names))}."
+            "HG054", ", ".join(arrays), "not the model's inputs.", f"It takes {' and '.join(s.name for s in sources)}."
         )
-    frames = [frames_of(graph, arrays[name]) for name in names if name]
+    frames = [frames_of_input(source, arrays[source.name]) for source in sources]
     if len({len(f) for f in frames}) > 1:
-        raise fail("HG054", ", ".join(names), f"{len(frames[0])} and {len(frames[-1])} samples.")
+        counts = " and ".join(str(len(f)) for f in frames)
+        raise fail("HG054", ", ".join(s.name for s in sources), f"{counts} samples.")
+    if model.inputs:
+        return np.concatenate([f.reshape(len(f), -1).astype(np.float64) for f in frames], axis=1)
     if not model.second_input:
         return frames[0]
     first, second = (part.astype(np.int64) for part in frames)
     return (first & 0xFF) | ((second & 0xFF) << 8)
 
 
-def frames_of(graph: Graph, x: Array) -> Array:
-    """Checks the model's input and gives it in the model's dtype, (frames, *input_shape).
+def parts_of(inputs: Sequence[ModelInput], x: Array) -> list[Array]:
+    """Each of several inputs, in its dtype (frames, *shape), of the array that `packed` gives."""
+    found, offset = [], 0
+    for one in inputs:
+        found.append(x[:, offset : offset + one.size].astype(one.dtype).reshape(-1, *one.shape))
+        offset += one.size
+    return found
 
-    Accepts the model's own shape, and any number of samples where its batch is 1. Raises HG054.
+
+def frames_of(graph: Graph, x: Array) -> Array:
+    """Checks the model's only input and gives it in the model's dtype, (frames, *input_shape); see `frames_of_input`."""
+    return frames_of_input(graph.model.sources[0], x)
+
+
+def frames_of_input(source: ModelInput, x: Array) -> Array:
+    """Checks an input of the model and gives it in the model's dtype, (frames, *shape).
+
+    Accepts the input's own shape, and any number of samples where its batch is 1. Raises HG054.
     """
-    shape = graph.model.input_shape
-    inner = shape[1:] if graph.model.batched else shape
+    shape = source.shape
+    inner = shape[1:] if source.batched else shape
     x = np.asarray(x)
     if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
-        raise fail("HG054", graph.model.input_name, f"array of type {x.dtype}; numbers are needed.")
+        raise fail("HG054", source.name, f"array of type {x.dtype}; numbers are needed.")
     if x.shape == shape:
-        return _typed(graph, x).reshape(1, *shape)
-    if (graph.model.batched or x.ndim == len(inner) + 1) and x.ndim and x.shape[1:] == inner and len(x) > 0:
-        return _typed(graph, x).reshape(-1, *shape)
-    batch = "N" if graph.model.batched else ""
+        return _typed(source, x).reshape(1, *shape)
+    if (source.batched or x.ndim == len(inner) + 1) and x.ndim and x.shape[1:] == inner and len(x) > 0:
+        return _typed(source, x).reshape(-1, *shape)
+    batch = "N" if source.batched else ""
     wanted = ", ".join([*([batch] if batch else []), *map(str, inner)])
     text = f"array of shape {list(x.shape)}; the model takes [{wanted}]."
     hint = ""
-    if graph.model.batched and x.shape == inner:
+    if source.batched and x.shape == inner:
         hint = f"One sample has the shape {[1, *inner]}: x[numpy.newaxis]."
     elif x.ndim and x.size and x.size % math.prod(inner) == 0 and x.shape[0] == x.size // math.prod(inner):
         hint = f"It has as many elements as {len(x)} samples: x.reshape({', '.join(map(str, [-1, *inner]))})."
-    raise fail("HG054", graph.model.input_name, text, hint)
+    raise fail("HG054", source.name, text, hint)
 
 
-def _typed(graph: Graph, x: Array) -> Array:
-    dtype = np.dtype(graph.model.input_dtype)
+def _typed(source: ModelInput, x: Array) -> Array:
+    dtype = np.dtype(source.dtype)
     if dtype.kind == "f":
         with np.errstate(over="ignore"):
             return x.astype(dtype)
@@ -111,32 +133,44 @@ def _typed(graph: Graph, x: Array) -> Array:
     with np.errstate(invalid="ignore"):
         wrong = (x != np.round(x)) | (x < info.min) | (x > info.max)
     if wrong.any():
-        raise fail("HG054", graph.model.input_name, f"value {x[wrong].ravel()[0]} is not of type {dtype}.")
+        raise fail("HG054", source.name, f"value {x[wrong].ravel()[0]} is not of type {dtype}.")
     return x.astype(dtype)
 
 
 def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
-    """The host's head: model input (frames, *shape) -> codes for the hardware's input port.
+    """The host's head: model input (frames, *shape) -> codes for the hardware's input port; several as `packed` gives them.
 
     rounded: values between two codes of a fixed-point input become the nearest code, the even one of two as near.
     Raises HG054 for values that the input cannot hold.
     """
-    for step in graph.head:
+    if not graph.inputs:
+        return _encoded(graph.model.input_name, graph.head, graph.encode, graph.input, x, rounded)
+    sources = graph.model.inputs
+    codes = [
+        _encoded(source.name, part.steps, part.encode, part.value, own, rounded).reshape(len(x), -1)
+        for source, part, own in zip(sources, graph.inputs, parts_of(sources, x), strict=True)
+    ]
+    return np.concatenate(codes, axis=1)
+
+
+def _encoded(name: str, steps: Sequence[Step], encode: Quantizer | None, port: Value, x: Array, rounded: bool) -> Array:
+    """The codes of one input. Raises HG054."""
+    for step in steps:
         x = run_step(step, x)
-    if graph.encode is not None:
-        return quantize(graph.encode, x)
-    match graph.input.encoding:
+    if encode is not None:
+        return quantize(encode, x)
+    match port.encoding:
         case FloatKey():
             return float_to_key(x)
         case Fixed(fraction):
             scaled = np.ldexp(x.astype(np.float64), fraction)
             if rounded:
                 scaled = np.rint(scaled)
-            type_ = graph.input.type
+            type_ = port.type
             wrong = (scaled != np.round(scaled)) | (scaled < type_.lo) | (scaled > type_.hi)
             if wrong.any():
                 raise fail(
-                    "HG054", graph.model.input_name,
+                    "HG054", name,
                     f"value {x[wrong].ravel()[0]} is not in the input's fixed-point type "
                     f"({type_}, {fraction} fraction bits).",
                     "Let `hlsgen run --round-input` round the array, or build with another --input.",
@@ -144,11 +178,11 @@ def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
             return scaled.astype(np.int64)
         case IntegerEncoding():
             codes = x.astype(np.int64)
-            if (codes < graph.input.type.lo).any() or (codes > graph.input.type.hi).any():
-                raise fail("HG054", graph.model.input_name, f"a value is outside of {graph.input.type}.")
+            if (codes < port.type.lo).any() or (codes > port.type.hi).any():
+                raise fail("HG054", name, f"a value is outside of {port.type}.")
             return np.asarray(codes)
         case _:
-            raise AssertionError(graph.input.encoding)
+            raise AssertionError(port.encoding)
 
 
 def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
@@ -281,11 +315,44 @@ def run_output(graph: Graph, codes: Array) -> Array:
 
 
 def decode_output(graph: Graph, codes: Array) -> Array:
-    """The host's tail: output codes (frames, *shape) -> the model's output, frames joined."""
-    x = codes if graph.output_is_index else decode(graph.output.encoding, codes)
-    for step in graph.tail:
+    """The host's tail: output codes (frames, *shape) -> the model's output, frames joined.
+
+    Of several outputs all together, (frames, elements) of float64; `named_outputs` divides them.
+    """
+    if graph.outputs:
+        return np.concatenate([x.reshape(len(x), -1).astype(np.float64) for x in _decoded_parts(graph, codes)], axis=1)
+    x = _decoded(graph.output, graph.output_is_index, graph.tail, codes)
+    return _joined_frames(graph, x.astype(graph.model.output_dtype))
+
+
+def named_outputs(graph: Graph, codes: Array) -> dict[str, Array]:
+    """Codes of several outputs -> each of them by its name, in its dtype, frames joined."""
+    named = zip(graph.model.outputs, _decoded_parts(graph, codes), strict=True)
+    return {one.name: _joined_frames(graph, x.astype(one.dtype)) for one, x in named}
+
+
+def named_codes(graph: Graph, codes: Array) -> dict[str, Array]:
+    """Codes of several outputs by the name of each, (frames, *shape)."""
+    cut = zip(graph.model.outputs, graph.outputs, strict=True)
+    return {
+        one.name: codes[:, part.offset : part.offset + part.value.size].reshape(-1, *part.value.shape)
+        for one, part in cut
+    }
+
+
+def _decoded_parts(graph: Graph, codes: Array) -> list[Array]:
+    own = named_codes(graph, codes).values()
+    return [_decoded(p.value, p.is_index, p.steps, part) for p, part in zip(graph.outputs, own, strict=True)]
+
+
+def _decoded(value: Value, is_index: bool, steps: Sequence[Step], codes: Array) -> Array:
+    x = codes if is_index else decode(value.encoding, codes)
+    for step in steps:
         x = run_step(step, x)
-    x = x.astype(graph.model.output_dtype)
+    return x
+
+
+def _joined_frames(graph: Graph, x: Array) -> Array:
     if graph.model.batched and x.ndim > 1 and x.shape[1] == 1:
         return x.reshape(-1, *x.shape[2:])
     return x[0] if len(x) == 1 else x

@@ -65,11 +65,13 @@ from hlsgen.ir import (
     Conv,
     ConvInteger,
     HostOp,
+    InputPart,
     MatMul,
     MatMulInteger,
     Model,
     Normalize,
     NormKind,
+    OutputParts,
     Pack,
     Pad,
     Pool,
@@ -98,7 +100,8 @@ from hlsgen.numerics.fixed import Array
 
 def interpret(model: Model, x: Array) -> list[Tensor]:
     """The input, in the model's dtype (frames, *input_shape), and the results of all steps, in order."""
-    return resumed(model, 0, plain(x))
+    parts = reference.parts_of(model.inputs, x)
+    return resumed(model, 0, replace(plain(x), parts=tuple(plain(part) for part in parts)))
 
 
 def resumed(model: Model, at: int, tensor: Tensor) -> list[Tensor]:
@@ -166,6 +169,11 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Pack():
             low, high = (int64(t.value) % 256 for t in given)
             return Tensor((low + 256 * high).astype(np.uint16), exact=None, origin=number)
+        case InputPart(part, _, _):
+            return replace(first.parts[part], origin=number)
+        case OutputParts():
+            flat = [t.value.reshape(len(t.value), -1).astype(np.float64) for t in given]
+            return Tensor(np.concatenate(flat, axis=1), origin=number)
         case ArgMax():
             return replace(plain(np.argmax(first.value, axis=-1).reshape(len(first.value), *step.shape)), origin=number)
         case Softmax(axis):

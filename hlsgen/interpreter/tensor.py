@@ -25,7 +25,7 @@ class Tensor:
     `operands`: the two terms of a sum that nothing followed, None for one that is no term. `is_pair`: the value
     is made of a Join without a quantizer behind it. `is_sum`: of an exact sum; `on_grid`: one of tensors on one grid.
     `origin`: the value of the model that it is made of element by element. `scores`: the exact numbers, also behind
-    float32 factors: what a Softmax takes.
+    float32 factors: what a Softmax takes. `parts`: of value 0 of a model with several inputs, each of them.
     """
 
     value: Array
@@ -39,6 +39,7 @@ class Tensor:
     on_grid: bool = False
     origin: int = -1
     scores: Exact | None = None
+    parts: tuple[Tensor, ...] = ()
 
 
 def plain(x: Array) -> Tensor:

@@ -12,6 +12,8 @@ from hlsgen.ir.graph import BinaryMap as BinaryMap
 from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Graph as Graph
+from hlsgen.ir.graph import GraphInput as GraphInput
+from hlsgen.ir.graph import GraphOutput as GraphOutput
 from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
@@ -33,12 +35,16 @@ from hlsgen.ir.model import Concat as Concat
 from hlsgen.ir.model import Conv as Conv
 from hlsgen.ir.model import ConvInteger as ConvInteger
 from hlsgen.ir.model import HostOp as HostOp
+from hlsgen.ir.model import InputPart as InputPart
 from hlsgen.ir.model import MatMul as MatMul
 from hlsgen.ir.model import MatMulInteger as MatMulInteger
 from hlsgen.ir.model import Model as Model
+from hlsgen.ir.model import ModelInput as ModelInput
+from hlsgen.ir.model import ModelOutput as ModelOutput
 from hlsgen.ir.model import Normalize as Normalize
 from hlsgen.ir.model import NormKind as NormKind
 from hlsgen.ir.model import Op as Op
+from hlsgen.ir.model import OutputParts as OutputParts
 from hlsgen.ir.model import Pack as Pack
 from hlsgen.ir.model import Pad as Pad
 from hlsgen.ir.model import Pool as Pool

@@ -247,6 +247,26 @@ def sources_of(layer: Layer) -> tuple[Value, ...]:
 
 
 @dataclass(frozen=True, eq=False)
+class GraphInput:
+    """One of several inputs: `steps` on the host, `encode`, then codes at `offset` of the frame; as in `Graph`."""
+
+    steps: tuple[Step, ...]
+    encode: Quantizer | None
+    offset: int
+    value: Value
+
+
+@dataclass(frozen=True, eq=False)
+class GraphOutput:
+    """One of several outputs: codes at `offset` of the frame, then `steps` on the host; as in `Graph`."""
+
+    steps: tuple[Step, ...]
+    offset: int
+    value: Value
+    is_index: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Graph:
     """The integer network: `head` on the host, `layers` in hardware, `tail` on the host.
 
@@ -254,6 +274,9 @@ class Graph:
     follow each other.
     `encode` is the quantizer that the host applies at the end of the head to make the input
     codes; None if the input goes to hardware as fixed point or float32 bits.
+
+    Of a model with several inputs, `input` holds the codes of all `inputs`, flat and one behind the other, in the narrowest
+    type that has them; what they mean stands with each. `outputs` likewise.
     """
 
     model: Model
@@ -265,3 +288,5 @@ class Graph:
     tail: tuple[Step, ...]
     output_is_index: bool = False
     notes: tuple[str, ...] = field(default=())
+    inputs: tuple[GraphInput, ...] = ()
+    outputs: tuple[GraphOutput, ...] = ()

@@ -9,6 +9,7 @@ Everything is a frozen dataclass over raw numbers; arrays are numpy and are neve
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import Enum
 
@@ -157,6 +158,20 @@ class Pack:
 
 
 @dataclass(frozen=True)
+class InputPart:
+    """Input `number` of a model with several: elements from `offset` on of value 0, in that dtype."""
+
+    number: int
+    offset: int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class OutputParts:
+    """All outputs of a model with several, flat and one behind the other, as float64."""
+
+
+@dataclass(frozen=True)
 class ArgMax:
     """Index of the first largest element along the last axis; `keepdims`, int64."""
 
@@ -222,7 +237,7 @@ Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
     Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
-    | Pack | ArgMax | Softmax | QLinearSoftmax | Normalize | HostOp
+    | Pack | InputPart | OutputParts | ArgMax | Softmax | QLinearSoftmax | Normalize | HostOp
 )  # fmt: skip
 
 
@@ -237,10 +252,41 @@ class Step:
 
 
 @dataclass(frozen=True)
+class ModelInput:
+    """One of several inputs; the fields as in `Model`."""
+
+    name: str
+    shape: Shape
+    dtype: str
+    batched: bool
+    type: tuple[IntType, int] | None
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class ModelOutput:
+    """One of several outputs: the tensor's name, its shape and dtype."""
+
+    name: str
+    shape: Shape
+    dtype: str
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
 class Model:
     """What the file says: steps between one input and one output, the result of the last step.
 
     With a `second_input`, of the same shape and dtype, the first step is a `Pair` of both.
+
+    With several `inputs`, value 0 holds all of them, flat and one behind the other, as float64 (which has every number of
+    theirs), and the first steps are an `InputPart` each. With several `outputs`, the last step is their `OutputParts`.
 
     `batched`: the leading axis is a batch of 1 (or symbolic). `input_type`: integer type and
     fraction bits the input tensor is declared to have, if it is.
@@ -256,6 +302,14 @@ class Model:
     output_name: str
     output_dtype: str
     second_input: str | None = None
+    inputs: tuple[ModelInput, ...] = ()
+    outputs: tuple[ModelOutput, ...] = ()
+
+    @property
+    def sources(self) -> tuple[ModelInput, ...]:
+        """The inputs, also where there is only one."""
+        own = ModelInput(self.input_name, self.input_shape, self.input_dtype, self.batched, self.input_type)
+        return self.inputs or (own,)
 
 
 def zeros(rank: int) -> Array:

@@ -260,7 +260,9 @@ def common_axes(orders: list[Array], shapes: list[Shape]) -> list[int] | None:
 
 
 def _input_order(graph: Graph) -> Array:
-    """The natural order of the first layer that has one; otherwise channels last."""
+    """The natural order of the first layer that has one; otherwise channels last. Of several inputs, their own."""
+    if graph.inputs:
+        return np.arange(graph.input.size)
     for layer in graph.layers:
         if isinstance(layer, Map | View | BinaryMap | PackBytes | Concatenation):
             continue

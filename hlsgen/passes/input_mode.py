@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, Step, TensorProduct
+from hlsgen.ir import Conv, ConvInteger, MatMul, MatMulInteger, Model, ModelInput, Step, TensorProduct
 from hlsgen.numerics.fixed import IntType
 
 
@@ -22,22 +22,23 @@ class InputMode:
 STAND_IN = InputMode("fixed", IntType(-128, 127), 0)
 
 
-def default_mode(model: Model, first: object, is_linear: bool) -> InputMode | None:
-    """The mode of a model whose first step of hardware is `first`; None if nothing in its file decides."""
-    if model.input_type:
-        return InputMode("fixed", *model.input_type)
+def default_mode(model: Model, source: ModelInput, first: object, is_linear: bool) -> InputMode | None:
+    """The mode of an input whose first step of hardware is `first`; None if nothing in the file decides."""
+    if source.type:
+        return InputMode("fixed", *source.type)
     if is_linear:
         return None
     if first is None:
         return InputMode("float32")
-    linear = any(isinstance(s.op, MatMul | MatMulInteger | Conv | ConvInteger | TensorProduct) for s in model.steps)
+    layers = MatMul | MatMulInteger | Conv | ConvInteger | TensorProduct
+    linear = bool(model.inputs) or any(isinstance(s.op, layers) for s in model.steps)
     return InputMode("codes" if linear else "float32")
 
 
-def ask_for_type(model: Model, layer: Step, problems: Collector) -> None:
+def ask_for_type(source: ModelInput, layer: Step, problems: Collector) -> None:
     """Reports that nobody has said which numbers the input holds (HG061)."""
     problems.error(
-        "HG061", model.input_name,
+        "HG061", source.name,
         f"{layer.name} multiplies the input as it is, and no quantizer, integer type or annotation of the file says "
         "which numbers it holds.",
         "Say it: --input fixed:W,I (as ap_fixed<W,I>), ufixed:8,0 for pictures of multiples of 1/256, UINT8 for pixels "

@@ -7,40 +7,42 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.diagnostics import Collector, fail
-from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, IntegerEncoding, Model, Value
+from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, HostOp, IntegerEncoding, Model, ModelInput, Value
 from hlsgen.ir.evaluate import KEY_POS_INF, code_type, decoding
 from hlsgen.ir.ops import QUANTIZERS, Cast, Quantizer
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.input_mode import InputMode
-from hlsgen.passes.partition import Partition
+from hlsgen.passes.partition import Entry, Partition
 from hlsgen.passes.pending_value import NamedOps, PendingValue, bounded
 
 
 @dataclass(frozen=True, eq=False)
 class InputPort:
-    """The codes that enter hardware.
+    """The codes of an input that enter hardware.
 
     `encode`: the quantizer with which the host makes them, if it does. `head`: steps of the model that the host does
-    before; `core`: those that become layers. `number`: the value of the model that the codes stand for, as `tensor`.
+    before; `added`: those that become layers all the same, and `taken`: those of the core that the port stands for.
+    `number`: the value of the model that the codes stand for, as `tensor`.
     """
 
     encode: Quantizer | None
-    head: list[int]
-    core: list[int]
+    head: tuple[int, ...]
+    added: tuple[int, ...]
+    taken: tuple[int, ...]
     number: int
     tensor: PendingValue
 
 
-def check_mode(model: Model, mode: InputMode, parts: Partition, problems: Collector) -> None:
+def check_mode(model: Model, source: ModelInput, mode: InputMode, entry: Entry, problems: Collector) -> None:
     """Reports an input mode that does not fit the first layer (HG032, HG042)."""
-    if parts.first < 0:
+    if entry.first < 0:
         if mode.kind == "codes":
             problems.error(
-                "HG032", model.input_name, "several operations use the input, and no quantizer comes first.",
+                "HG032", source.name, "several operations use the input, and no quantizer comes first.",
                 "Put one quantizer in front, or say --input fixed:W,I or float32.",
             )  # fmt: skip
         return
-    step = model.steps[parts.first]
+    step = model.steps[entry.first]
     if isinstance(step.op, QUANTIZERS):
         return
     if mode.kind == "codes":
@@ -55,53 +57,54 @@ def check_mode(model: Model, mode: InputMode, parts: Partition, problems: Collec
         )  # fmt: skip
 
 
-def input_port(model: Model, mode: InputMode, parts: Partition) -> InputPort:
+def input_port(model: Model, source: ModelInput, mode: InputMode, entry: Entry, parts: Partition) -> InputPort:
     """The port for a mode that fits (`check_mode`). Raises HG042."""
-    return _port_of_codes(model, parts) if mode.kind == "codes" else _port_of_numbers(model, mode, parts)
+    if mode.kind == "codes":
+        return _port_of_codes(model, entry, parts)
+    return _port_of_numbers(model, source, mode, entry)
 
 
-def _port_of_codes(model: Model, parts: Partition) -> InputPort:
+def _port_of_codes(model: Model, entry: Entry, parts: Partition) -> InputPort:
     """The host quantizes, with the bounds that follow the first quantizer."""
-    steps, core = model.steps, parts.core
-    run = [parts.first]
+    steps, core = model.steps, set(parts.core)
+    run = [entry.first]
     while len(parts.users[run[-1] + 1]) == 1 and parts.users[run[-1] + 1][0] in core:
         run.append(parts.users[run[-1] + 1][0])
     op, bounds = bounded(steps[run[0]].op, [steps[i].op for i in run[1:]])
     assert isinstance(op, QUANTIZERS)
     value = Value(steps[run[0]].shape, code_type(op), decoding(op))
-    rest = [i for i in core if i not in run[: bounds + 1]]
-    return InputPort(op, parts.head, rest, run[bounds] + 1, PendingValue(0, value))
+    return InputPort(op, entry.head, (), tuple(run[: bounds + 1]), run[bounds] + 1, PendingValue(0, value))
 
 
-def _port_of_numbers(model: Model, mode: InputMode, parts: Partition) -> InputPort:
+def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: Entry) -> InputPort:
     """The host hands over numbers behind the last step that only it can do; float work after that is hardware's."""
-    steps, head = model.steps, parts.head
+    steps, head = model.steps, entry.head
     host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
     cut = host[-1] + 1 if host else 0
-    shape = steps[head[cut - 1]].shape if cut else model.input_shape
+    shape = steps[head[cut - 1]].shape if cut else source.shape
     meaning: Encoding
     if mode.kind == "fixed":
         assert mode.type is not None
         type_, meaning = mode.type, Fixed(mode.fraction)
-        if np.dtype(model.input_dtype).kind in "iu" and not mode.fraction and not cut:
-            dtype = "uint16" if model.second_input else model.input_dtype
+        if np.dtype(source.dtype).kind in "iu" and not mode.fraction and not cut:
+            dtype = "uint16" if model.second_input else source.dtype
             meaning = IntegerEncoding(dtype, np.zeros((1,) * len(shape), np.int64))
     else:
         type_, meaning = IntType(0, KEY_POS_INF), FloatKey()
     value = Value(shape, type_, meaning)
-    number = head[cut - 1] + 1 if cut else 0
-    ops = () if cut else _to_input_dtype(model, mode, type_)
-    return InputPort(None, head[:cut], [*head[cut:], *parts.core], number, PendingValue(0, value, ops))
+    number = head[cut - 1] + 1 if cut else entry.value
+    ops = () if cut else _to_input_dtype(source, mode, type_)
+    return InputPort(None, head[:cut], head[cut:], (), number, PendingValue(0, value, ops))
 
 
-def _to_input_dtype(model: Model, mode: InputMode, type_: IntType) -> NamedOps:
-    """The port gives float32; a model of another float dtype goes on in that. Raises HG042."""
-    dtype = model.input_dtype
+def _to_input_dtype(source: ModelInput, mode: InputMode, type_: IntType) -> NamedOps:
+    """The port gives float32; an input of another float dtype goes on in that. Raises HG042."""
+    dtype = source.dtype
     if dtype not in ("float16", "float64"):
         return ()
     if dtype == "float64" and (mode.kind == "float32" or type_.bits > 24):
         raise fail(
-            "HG042", model.input_name, "a float64 input does not fit a float32 port.",
+            "HG042", source.name, "a float64 input does not fit a float32 port.",
             "Use --input codes, or fixed:W,I with W of at most 24.",
         )  # fmt: skip
-    return ((model.input_name, Cast(dtype)),)
+    return ((source.name, Cast(dtype)),)

@@ -8,6 +8,7 @@ exact integer sums (docs/numeric-contract.md). What joins two tensors becomes a 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -25,10 +26,13 @@ from hlsgen.ir import (
     ConvInteger,
     Graph,
     HostOp,
+    InputPart,
     MatMul,
     MatMulInteger,
     Model,
+    ModelInput,
     Normalize,
+    OutputParts,
     Pack,
     Pad,
     Pool,
@@ -53,48 +57,94 @@ from hlsgen.passes.lower_norm import normalized_rows
 from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
-from hlsgen.passes.partition import LINEAR, Partition
+from hlsgen.passes.partition import HARDWARE, LINEAR, End, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
 from hlsgen.passes.quantization import order_kept
+from hlsgen.passes.several_ports import host_inputs, host_output, packed_value, put_together, taken_apart
 
 
-def lower(model: Model, mode: InputMode | None, problems: Collector) -> Graph:
-    """The integer graph. `mode` None chooses: declared type, else float32 for a graph that has no
-    linear layer, else codes; a layer needs one of its input's (HG061). Raises HlsgenError."""
+def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector) -> Graph:
+    """The integer graph. `modes` by the names of inputs, "" for all others; or one for all.
+
+    Without one: declared type, else float32 for a graph that has no linear layer, else codes; a layer needs one of its
+    input's (HG061). Raises HlsgenError."""
     model = run_pipeline(model)
     steps = model.steps
-    if not any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in steps):
-        raise fail(
-            "HG036", model.name, "the model has no quantizer and no linear layer.",
-            "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
-        )  # fmt: skip
+    wishes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
+    _check_content(model, wishes)
     parts = Partition(steps)
     core = [steps[i] for i in parts.core]
     for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
-    first = steps[parts.first].op if parts.first >= 0 else None
-    typed = model if parts.input_type_holds(steps) else replace(model, input_type=None)
-    known = mode or default_mode(typed, first, isinstance(first, LINEAR))
-    mode = known or STAND_IN
-    check_mode(model, mode, parts, problems)
+    _check_names(model, wishes, problems)
+    found, unknown = [], []
+    for source, entry in zip(model.sources, parts.entries, strict=True):
+        known = _mode(model, source, entry, wishes)
+        check_mode(model, source, known or STAND_IN, entry, problems)
+        found.append(known or STAND_IN)
+        if known is None:
+            unknown.append((source, steps[entry.first]))
     problems.finish()
-    if known is None:
-        ask_for_type(model, steps[parts.first], problems)
-    port = input_port(model, mode, parts)
+    for source, step in unknown:
+        ask_for_type(source, step, problems)
+    ports = [
+        input_port(model, source, mode, entry, parts)
+        for source, mode, entry in zip(model.sources, found, parts.entries, strict=True)
+    ]
     apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
-    builder = GraphBuilder(problems, port.tensor.value, apart)
-    tensors = _lower_core(builder, model, parts, port)
+    packed = packed_value(model, ports) if model.inputs else ports[0].tensor.value
+    builder = GraphBuilder(problems, packed, apart)
+    inputs = taken_apart(builder, model, ports)
+    tensors = _lower_core(builder, model, parts, ports, inputs)
     problems.finish()
-    graph = _with_tail(builder, model, parts, port, tensors)
+    graph = _with_tails(builder, model, parts, tensors)
+    if model.inputs:
+        graph = replace(graph, inputs=host_inputs(model, ports))
+    else:
+        graph = replace(graph, head=tuple(steps[i] for i in ports[0].head), encode=ports[0].encode)
     check_graph(graph, "lowering")
     return graph
 
 
-def _lower_core(builder: GraphBuilder, model: Model, parts: Partition, port: InputPort) -> dict[int, PendingValue]:
+def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None:
+    """Whether there is anything to build: a quantizer or a linear layer, or another layer of integers. Raises HG036."""
+    if any(isinstance(s.op, (*QUANTIZERS, *LINEAR)) for s in model.steps):
+        return
+    typed = any(mode is not None and mode.kind == "fixed" for mode in wishes.values())
+    integers = typed or all(source.type is not None for source in model.sources)
+    if not integers or not any(isinstance(s.op, HARDWARE) for s in model.steps):
+        raise fail(
+            "HG036", model.name, "the model has no quantizer and no linear layer.",
+            "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
+        )  # fmt: skip
+
+
+def _check_names(model: Model, wishes: Mapping[str, InputMode | None], problems: Collector) -> None:
+    """Whether the inputs that modes are given for are there (HG040)."""
+    names = [source.name for source in model.sources]
+    for name in wishes:
+        if name and name not in names:
+            problems.error("HG040", "--input", f"no input {name!r}.", f"Inputs: {', '.join(names)}.")
+
+
+def _mode(model: Model, source: ModelInput, entry: Entry, wishes: Mapping[str, InputMode | None]) -> InputMode | None:
+    """The mode of an input; None if nothing says it."""
+    wish = wishes.get(source.name) or wishes.get("")
+    if model.second_input and wish is not None and wish.kind == "codes":
+        wish = None  # the integers of both are codes as they are
+    first = model.steps[entry.first].op if entry.first >= 0 else None
+    typed = source if entry.type_holds(model.steps) else replace(source, type=None)
+    return wish or default_mode(model, typed, first, isinstance(first, LINEAR))
+
+
+def _lower_core(
+    builder: GraphBuilder, model: Model, parts: Partition, ports: Sequence[InputPort], inputs: Sequence[PendingValue]
+) -> dict[int, PendingValue]:
     """What is known of every value of the model, layers being made on the way. Problems are collected."""
-    tensors = {port.number: port.tensor}
-    for i in port.core:
+    tensors = {port.number: tensor for port, tensor in zip(ports, inputs, strict=True)}
+    taken = {i for port in ports for i in port.taken}
+    for i in sorted({*parts.core, *(i for port in ports for i in port.added)} - taken):
         step = model.steps[i]
         operands = [tensors[j] for j in step.inputs]
         try:
@@ -147,18 +197,35 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
             return builder.packed(name, operands[0], operands[1], shape)
         case Softmax() | QLinearSoftmax():
             return softmax(builder, name, op, first, shape)
-        case HostOp() | ArgMax() | Select():
+        case HostOp() | ArgMax() | Select() | InputPart() | OutputParts():
             raise AssertionError("host operations end hardware")
         case _:
             return first.then(name, op)
 
 
-def _with_tail(
-    builder: GraphBuilder, model: Model, parts: Partition, port: InputPort, tensors: dict[int, PendingValue]
-) -> Graph:
-    """The graph, with what the host does behind its last layer."""
-    rest = [model.steps[i] for i in parts.tail]
-    end = builder.flushed(tensors[rest[0].inputs[0] if rest else len(model.steps)])
+def _with_tails(
+    builder: GraphBuilder, model: Model, parts: Partition, tensors: dict[int, PendingValue]
+) -> Graph:  # fmt: skip
+    """The graph, with what the host does behind its last layers."""
+    ends = [_ended(builder, model, end, tensors[end.value]) for end in parts.ends]
+    notes = tuple(str(w) for w in builder.problems.warnings)
+    if model.outputs:
+        outputs = [host_output(end, tail, is_index) for end, tail, is_index in ends]
+        output, placed = put_together(builder, model.steps[-1].name, outputs, [end.index for end, _, _ in ends])
+        layers = tuple(builder.layers.values())
+        return Graph(model, (), None, builder.values[0], layers, output, (), False, notes, (), placed)
+    ((end, tail, is_index),) = ends
+    assert end.index == len(builder.values) - 1, "the output is the last value"
+    layers = tuple(builder.layers.values())
+    return Graph(model, (), None, builder.values[0], layers, end.value, tail, is_index, notes)
+
+
+def _ended(
+    builder: GraphBuilder, model: Model, found: End, tensor: PendingValue
+) -> tuple[PendingValue, tuple[Step, ...], bool]:
+    """The last value of hardware in front of an output, the steps behind it, and whether it is an index."""
+    rest = [model.steps[i] for i in found.tail]
+    end = builder.flushed(tensor)
     if end.branches:
         end = builder.to_codes("the output", end)
     is_index = False
@@ -167,22 +234,8 @@ def _with_tail(
         index = _arg_max(builder, end, rest[: at + 1])
         if index is not None:
             end, rest, is_index = index, rest[at + 1 :], True
-    assert end.index == len(builder.values) - 1, "the output is the last value"
-    output = end.value
-    tail = [Step(name, op, output.shape, ()) for name, op in end.named_ops] + rest
-    head = tuple(model.steps[i] for i in port.head)
-    notes = tuple(str(w) for w in builder.problems.warnings)
-    return Graph(
-        model,
-        head,
-        port.encode,
-        builder.values[0],
-        tuple(builder.layers.values()),
-        output,
-        tuple(tail),
-        is_index,
-        notes,
-    )
+    tail = [Step(name, op, end.value.shape, ()) for name, op in end.named_ops] + rest
+    return end, tuple(tail), is_index
 
 
 def _arg_max(builder: GraphBuilder, end: PendingValue, steps: list[Step]) -> PendingValue | None:

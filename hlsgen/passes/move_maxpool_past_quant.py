@@ -16,6 +16,7 @@ from hlsgen.ir import (
     Conv,
     ConvInteger,
     HostOp,
+    InputPart,
     MatMul,
     MatMulInteger,
     Model,
@@ -155,6 +156,8 @@ def _values(steps: list[Step], value: int, input_dtype: str) -> Interval:
                 x = all_numbers("int32")
             case MatMul() | Conv() | HostOp():
                 x = all_numbers("float32")
+            case InputPart(_, _, part):
+                x = all_numbers(part)
             case Pack():
                 x = all_numbers("uint16")
             case ArgMax():

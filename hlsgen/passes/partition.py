@@ -1,6 +1,8 @@
-"""Divides the steps of a model: those that the host does before the hardware (head), hardware (core), the host again (tail)."""
+"""Divides the steps of a model: what the host does before the hardware (heads), hardware (core), the host again (tails)."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from hlsgen.ir import (
     ArgMax,
@@ -11,9 +13,11 @@ from hlsgen.ir import (
     Conv,
     ConvInteger,
     HostOp,
+    InputPart,
     MatMul,
     MatMulInteger,
     Normalize,
+    OutputParts,
     Pack,
     Pad,
     Pool,
@@ -41,35 +45,24 @@ HARDWARE = (
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
 
 
-class Partition:
-    """Which steps are head, core and tail; `first`: the first step of hardware, -1 if the input branches before it."""
+@dataclass(frozen=True)
+class Entry:
+    """An input, value `value` of the model; `head`: the steps in front of hardware, and `first` the first one of it.
 
-    def __init__(self, steps: tuple[Step, ...]) -> None:
-        users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
-        for i, step in enumerate(steps):
-            for j in set(step.inputs):
-                users[j].append(i)
-        self.users = users
-        self.head: list[int] = []
-        value = 0
-        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, HARDWARE):
-            self.head.append(users[value][0])
-            value = users[value][0] + 1
-        self.first = users[value][0] if len(users[value]) == 1 else -1
-        at = self._end(steps)
-        self.tail = list(range(at + 1, len(steps)))
-        while not isinstance(steps[at].op, HARDWARE):
-            self.tail.insert(0, at)
-            at = steps[at].inputs[0] - 1
-        last = steps[at].op
-        moved = next((n for n, i in enumerate(self.tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
-        _, bounds = bounded(last, [steps[i].op for i in self.tail[moved:]])
-        self.tail = self.tail[moved + bounds if bounds else 0 :]
-        outside = {*self.head, *self.tail}
-        self.core = [i for i in range(len(steps)) if i not in outside]
+    `first` is -1 if the input branches before, or if nothing but an output takes it.
+    """
 
-    def input_type_holds(self, steps: tuple[Step, ...]) -> bool:
-        """Whether what the host hands over may still have the type that the model's input is declared with.
+    value: int
+    head: tuple[int, ...]
+    first: int
+
+    @property
+    def end(self) -> int:
+        """The value behind the head."""
+        return self.head[-1] + 1 if self.head else self.value
+
+    def type_holds(self, steps: tuple[Step, ...]) -> bool:
+        """Whether what the host hands over may still have the type that the input is declared with.
 
         Not if it computes something else in front of a layer that only the host does.
         """
@@ -77,17 +70,84 @@ class Partition:
         kept = Cast | Reshape | Transpose | HostOp | ArgMax
         return not host or all(isinstance(steps[i].op, kept) for i in self.head[: host[-1]])
 
-    def _end(self, steps: tuple[Step, ...]) -> int:
-        """The step before which hardware ends: the last, or the first behind all layers that only the host does.
+
+@dataclass(frozen=True)
+class End:
+    """An output: the value of the model with which hardware ends, and the steps behind it."""
+
+    value: int
+    tail: tuple[int, ...]
+
+
+class Partition:
+    """Which steps are heads, core and tails: an entry for each input, an end for each output."""
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
+        for i, step in enumerate(steps):
+            for j in set(step.inputs):
+                users[j].append(i)
+        self.users = users
+        starts = [i + 1 for i, step in enumerate(steps) if isinstance(step.op, InputPart)] or [0]
+        self.entries = tuple(self._entry(steps, value) for value in starts)
+        several = isinstance(steps[-1].op, OutputParts)
+        outputs = steps[-1].inputs if several else (len(steps),)
+        self.ends = tuple(self._found_end(steps, value) for value in outputs)
+        wanted = {end.value for end in self.ends}
+        for i in reversed(range(len(steps))):
+            if i + 1 in wanted:
+                wanted.update(steps[i].inputs)
+        heads = {i for entry in self.entries for i in entry.head}
+        self.core = [i for i in range(len(steps)) if i + 1 in wanted - {0} and i not in heads and i + 1 not in starts]
+
+    def _entry(self, steps: tuple[Step, ...], value: int) -> Entry:
+        head, users, start = list[int](), self.users, value
+        while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, (*HARDWARE, OutputParts)):
+            head.append(users[value][0])
+            value = users[value][0] + 1
+        first = users[value][0] if len(users[value]) == 1 else -1
+        return Entry(start, tuple(head), -1 if isinstance(steps[first].op, OutputParts) else first)
+
+    def _found_end(self, steps: tuple[Step, ...], output: int) -> End:
+        """Where hardware ends in front of an output."""
+        starts = {entry.end for entry in self.entries}
+        value = self._behind_hardware(steps, output, starts)
+        tail = self._way(steps, value, output)
+        while value not in starts and not isinstance(steps[value - 1].op, HARDWARE):
+            tail.insert(0, value - 1)
+            value = steps[value - 1].inputs[0]
+        if value in starts:
+            return End(value, tuple(tail))
+        moved = next((n for n, i in enumerate(tail) if not isinstance(steps[i].op, Reshape | Transpose)), 0)
+        _, bounds = bounded(steps[value - 1].op, [steps[i].op for i in tail[moved:]])
+        kept = tail[moved + bounds if bounds else 0 :]
+        return End(self._before(steps, kept, output), tuple(kept))
+
+    @staticmethod
+    def _before(steps: tuple[Step, ...], tail: list[int], output: int) -> int:
+        """The value in front of a tail of an output."""
+        return steps[tail[0]].inputs[0] if tail else output
+
+    @staticmethod
+    def _way(steps: tuple[Step, ...], value: int, output: int) -> list[int]:
+        """The steps from a value to an output behind it, which follow each other."""
+        way: list[int] = []
+        while output != value:
+            way.insert(0, output - 1)
+            output = steps[output - 1].inputs[0]
+        return way
+
+    def _behind_hardware(self, steps: tuple[Step, ...], output: int, starts: set[int]) -> int:
+        """The output, or the value in front of all layers that only the host does.
 
         What follows that is the host's too, quantizers included.
         """
-        at = end = len(steps) - 1
-        while at >= 0 and isinstance(steps[at].op, _ON_HOST):
-            value = steps[at].inputs[0]
-            if isinstance(steps[at].op, HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[:at]):
-                end = value - 1
+        at = end = output
+        while at not in starts and at and isinstance(steps[at - 1].op, _ON_HOST):
+            value = steps[at - 1].inputs[0]
+            if isinstance(steps[at - 1].op, HostOp) and any(isinstance(s.op, HARDWARE) for s in steps[: at - 1]):
+                end = value
             if len(self.users[value]) > 1:
                 break
-            at = value - 1
+            at = value
         return end

@@ -22,9 +22,9 @@ from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.equivalence import model_inputs
 from hlsgen.interpreter.model import interpret, resumed
 from hlsgen.interpreter.tensor import Tensor, of_codes
-from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Transpose
+from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Transpose, Value
 from hlsgen.ir.evaluate import decode
-from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp
+from hlsgen.ir.ops import QUANTIZERS, FixedAdd, Pair, PairOp, Quantizer
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.exact_values import same
 from hlsgen.simulation.explanation import SORTS, Explained
@@ -120,13 +120,17 @@ def hold_file(
         verdict.reason = f"{name} is not installed; {_INSTALL}"
         return verdict
     try:
-        file = ExecutedFile(proto, name, [i for i in (model.input_name, model.second_input) if i])
+        file = ExecutedFile(proto, name, _input_names(model))
     except Unable as error:
         verdict.reason = f"{name} could not run: {error}"
         return verdict
     verdict.ran, verdict.frames = _with_version(name), len(codes)
     _Held(file, model, graph, verdict).run(codes, progress)
     return verdict
+
+
+def _input_names(model: Model) -> list[str]:
+    return [*(source.name for source in model.sources), *([model.second_input] if model.second_input else [])]
 
 
 def _with_version(name: str) -> str:
@@ -146,10 +150,15 @@ def check_choice(asked: str) -> None:
 
 def between_codes(x: Array, graph: Graph, seed: int) -> Array:
     """Numbers for a quantizer on the host: every second frame off its codes, by quarters and halves of a step."""
-    if graph.encode is None or isinstance(graph.input.encoding, FloatKey) or x.dtype.kind != "f" or graph.head:
+    return _between(x, graph.encode, bool(graph.head), graph.input, seed)
+
+
+def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: int) -> Array:
+    """The same for one input, whose codes `port` are; `head`: steps in front of the quantizer."""
+    if encode is None or isinstance(port.encoding, FloatKey) or x.dtype.kind != "f" or head:
         return x
-    shape, lowest = graph.input.shape, graph.input.type.lo
-    low, next_ = (decode(graph.input.encoding, np.full((1, *shape), code)) for code in (lowest, lowest + 1))
+    shape, lowest = port.shape, port.type.lo
+    low, next_ = (decode(port.encoding, np.full((1, *shape), code)) for code in (lowest, lowest + 1))
     step = np.broadcast_to(np.abs(next_ - low), (1, *shape)).reshape(-1)
     if step.size != x[0].size:
         return x
@@ -157,6 +166,11 @@ def between_codes(x: Array, graph: Graph, seed: int) -> Array:
     moved = x + rng.choice([-0.5, -0.25, 0.25, 0.5], x.shape) * step.reshape(x.shape[1:])
     odd = (np.arange(len(x)) % 2 == 1).reshape(-1, *(1,) * (x.ndim - 1))
     return np.where(odd, moved, x).astype(x.dtype)
+
+
+def _limited(x: Array) -> Array:
+    """Floats within bounds: beyond, codes saturate by contract where floats go on."""
+    return np.clip(np.nan_to_num(x), -_LARGEST, _LARGEST) if x.dtype.kind == "f" else x
 
 
 def _is_host(op: Op, op_type: str) -> bool:
@@ -174,12 +188,12 @@ class _Held:
 
     def run(self, codes: Array, progress: Callable[[str], None]) -> None:
         try:
-            values, x, output = self._ours(codes)
+            values, x, outputs = self._ours(codes)
         except HlsgenError as error:  # what the host makes of numbers for the file does not fit the port
             self.verdict.ran, self.verdict.reason = "", f"no inputs for the file: {one_line(error)}"
             return
         self.own = {name: list(array) for name, array in x.items()}
-        ends = self._ends(values, output)
+        ends = self._ends(values, outputs)
         for number, (target, wanted) in enumerate(ends, 1):
             progress(f"{self.verdict.ran}: {number} of {len(ends)}, {self.file.makers[target].name}")
             self._compare(target, wanted)
@@ -187,8 +201,8 @@ class _Held:
             why = next(iter(self.verdict.left.values()))
             self.verdict.ran, self.verdict.reason = "", f"{self.file.executor} could not run: {why}"
 
-    def _ours(self, codes: Array) -> tuple[list[Tensor], dict[str, Array], Array]:
-        """The values of the Model, the file's inputs by name, (frames, *shape), and the output of the Graph."""
+    def _ours(self, codes: Array) -> tuple[list[Tensor], dict[str, Array], dict[str, Array]]:
+        """The values of the Model, the file's inputs by name, (frames, *shape), and the outputs of the Graph."""
         model, graph = self.model, self.graph
         if model.second_input:
             halves = (codes & 0xFF, codes >> 8 & 0xFF)
@@ -196,15 +210,29 @@ class _Held:
             x = {name: half.astype(np.uint8).view(dtype) for name, half in zip(names, halves, strict=True)}
             values = resumed(model, 0, of_codes(graph.input.encoding, codes))
         else:
-            given = between_codes(model_inputs(model, graph, codes), graph, 1)
-            if given.dtype.kind == "f":  # beyond, codes saturate by contract where floats go on
-                given = np.clip(np.nan_to_num(given), -_LARGEST, _LARGEST)
-            codes, x = reference.encode_input(graph, given), {model.input_name: given}
-            values = interpret(model, given)
+            given = self._given(codes)
+            codes = reference.encode_input(graph, given)
+            x = {s.name: own for s, own in zip(model.inputs, reference.parts_of(model.inputs, given), strict=True)}
+            x, values = x or {model.input_name: given}, interpret(model, given)
         last = reference.run_output(graph, codes)
-        return values, x, reference.decode_output(graph, last).reshape(values[-1].value.shape)
+        if graph.outputs:
+            shapes = {one.name: (-1, *one.shape) for one in model.outputs}
+            return values, x, {n: y.reshape(shapes[n]) for n, y in reference.named_outputs(graph, last).items()}
+        return values, x, {model.output_name: reference.decode_output(graph, last).reshape(values[-1].value.shape)}
 
-    def _ends(self, values: list[Tensor], output: Array) -> list[tuple[str, list[Array]]]:
+    def _given(self, codes: Array) -> Array:
+        """Numbers for the file, about where codes lie."""
+        model, graph = self.model, self.graph
+        near = model_inputs(model, graph, codes)
+        if not model.inputs:
+            return _limited(between_codes(near, graph, 1))
+        parts = [
+            _limited(_between(own, part.encode, bool(part.steps), part.value, 1)).reshape(len(own), -1)
+            for part, own in zip(graph.inputs, reference.parts_of(model.inputs, near), strict=True)
+        ]
+        return np.concatenate([part.astype(near.dtype) for part in parts], axis=1)
+
+    def _ends(self, values: list[Tensor], results: dict[str, Array]) -> list[tuple[str, list[Array]]]:
         """Tensors to compare, in order: the name in the file, and what they may be here, (frames, *shape).
 
         Those behind quantizers, and behind what only the host computes.
@@ -216,9 +244,14 @@ class _Held:
             outputs = [o for o in node.output if o]
             numbers = [n for n, name in enumerate(own, 1) if name == node.name]
             ends = any(isinstance(op := steps[n - 1].op, QUANTIZERS) or _is_host(op, node.op_type) for n in numbers)
-            if len(outputs) == 1 and outputs[0] in self.file.computed and outputs[0] != self.model.output_name and ends:
+            if len(outputs) == 1 and outputs[0] in self.file.computed and outputs[0] not in results and ends:
                 found.append((outputs[0], [values[n].value for n in self._renamed(numbers[-1])]))
-        return [*found, (self.model.output_name, [output])]
+        return [*found, *((name, [own]) for name, own in self._in_order(results))]
+
+    def _in_order(self, results: dict[str, Array]) -> list[tuple[str, Array]]:
+        """The outputs, in the order of the nodes that make them."""
+        made = [o for node in self.file.nodes for o in node.output]
+        return [(name, results[name]) for name in made if name in results]
 
     def _renamed(self, number: int) -> list[int]:
         """The value, and those behind it that only rename or repeat its elements."""

@@ -49,7 +49,12 @@ def compare(path: Path, model: Model) -> SecondReading:
 
 
 def _ends(file: ModelFile, model: Model) -> Iterator[tuple[str, str]]:
-    """The names of input and output."""
-    for name, known in ((model.input_name, file.inputs), (model.output_name, file.outputs)):
-        if name not in known:
-            yield name, f"is no tensor of the file's graph: {', '.join(known[:4])}."
+    """The names of inputs and outputs; of several their order."""
+    inputs = [one.name for one in model.inputs] or [model.input_name]
+    outputs = [one.name for one in model.outputs] or [model.output_name]
+    for names, known in ((inputs, file.inputs), (outputs, file.outputs)):
+        for name in names:
+            if name not in known:
+                yield name, f"is no tensor of the file's graph: {', '.join(known[:4])}."
+        if names != [name for name in known if name in names]:
+            yield ", ".join(names), "stand in another order in the file."

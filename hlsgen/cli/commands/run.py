@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import hlsgen
-from hlsgen.cli.array_files import read_array, write_array, write_arrays
+from hlsgen.cli.array_files import read_array, write_arrays, write_outputs
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import AllowChanged, DirArg, Json
 from hlsgen.cli.progress import Watch
@@ -43,7 +43,7 @@ def run(
             how = {"allow_changed": allow_changed, "round_input": round_input}
             y = hlsgen.run(directory, x, backend, **how)
             layers = hlsgen.layers(directory, x, backend, **how) if dump_layers else []
-        write_array(output, y, tensor)
+        write_outputs(output, y, tensor)
         if dump_layers:
             parts = {layer.name: layer.codes for layer in layers}
             write_arrays(dump_layers, parts | {f"{layer.name}.values": layer.values for layer in layers})
@@ -56,12 +56,12 @@ def run(
                 "ok": not different,
                 "backend": backend,
                 "input_shape": _shape(x),
-                "output_shape": list(y.shape),
+                "output_shape": _shape(y),
                 **({"layers": [layer.name for layer in layers], "differing": different} if dump_layers else {}),
             }
         )
     else:
-        out.print(f"{backend}: {_shape(x)} -> {list(y.shape)}, wrote {plain(str(output))}")
+        out.print(f"{backend}: {_in_words(x)} -> {_in_words(y)}, wrote {plain(str(output))}")
         if dump_layers:
             out.print(
                 f"{len(layers)} layers, {len(different)} differ from the reference, wrote {plain(str(dump_layers))}"
@@ -72,5 +72,11 @@ def run(
         raise typer.Exit(1)
 
 
-def _shape(x: Any) -> list[int]:
-    return list(next(iter(x.values())).shape if isinstance(x, dict) else x.shape)
+def _shape(x: Any) -> Any:
+    """A shape; of several tensors by name."""
+    return {name: list(one.shape) for name, one in x.items()} if isinstance(x, dict) else list(x.shape)
+
+
+def _in_words(x: Any) -> str:
+    shape = _shape(x)
+    return plain(", ".join(f"{n} {s}" for n, s in shape.items()) if isinstance(shape, dict) else str(shape))

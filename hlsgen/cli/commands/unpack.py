@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 import hlsgen
-from hlsgen.cli.array_files import read_bytes, write_array
+from hlsgen.cli.array_files import read_bytes, write_outputs
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.cli.progress import Watch
@@ -29,10 +29,14 @@ def unpack(
         with Watch(as_json) as watch:
             watch.text("unpacking")
             y = hlsgen.unpack(directory, read_bytes(data), codes=codes)
-            write_array(output, y, output_tensor(directory))
+            write_outputs(output, y, output_tensor(directory))
     except HlsgenError as error:
         raise stop(error, as_json) from None
     if as_json:
-        emit({"ok": True, "output": str(output), "output_shape": list(y.shape)})
+        shape = {name: list(one.shape) for name, one in y.items()} if isinstance(y, dict) else list(y.shape)
+        emit({"ok": True, "output": str(output), "output_shape": shape})
     else:
-        out.print(f"{list(y.shape)}, wrote {plain(str(output))}")
+        parts = (
+            [f"{name} {list(one.shape)}" for name, one in y.items()] if isinstance(y, dict) else [str(list(y.shape))]
+        )
+        out.print(f"{plain(', '.join(parts))}, wrote {plain(str(output))}")

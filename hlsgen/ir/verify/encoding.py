@@ -5,7 +5,8 @@
    and the scale has at most 48 significant bits; a fixed-point code is below 2^53; float keys are keys.
 3. A reader takes a value with its shape, its type and its encoding. Two ways to read codes anew are legal: a reader may
    take any codes as the integers that they are (int64, no offset), and codes that are integers without an offset may
-   get a scale (a DequantizeLinear that is part of the reading; the meaning of an exact sum).
+   get a scale (a DequantizeLinear that is part of the reading; the meaning of an exact sum). Integers without an offset of
+   dtype int64 are codes that several tensors share (the inputs of one port): each reader knows what its own mean.
 4. What moves codes keeps their meaning: the lowest and the highest code mean the same before and behind it.
 """
 
@@ -85,7 +86,10 @@ def verify_reading(place: Place, field: str, read: Value, made: Value) -> None:
 def _reads_anew(read: Encoding, made: Encoding) -> bool:
     if isinstance(read, IntegerEncoding) and read.dtype == "int64" and not read.offset.any():
         return True
-    return isinstance(made, IntegerEncoding) and not made.offset.any() and isinstance(read, Affine | Accumulator)
+    if not isinstance(made, IntegerEncoding) or made.offset.any():
+        return False
+    # Integers of no other meaning are codes of whatever the layer takes them for.
+    return isinstance(read, Affine | Accumulator | Fixed | ThresholdCount) or made.dtype == "int64"
 
 
 def same_encoding(a: Encoding, b: Encoding) -> bool:

@@ -43,7 +43,7 @@ from hlsgen.ir.graph import (
     View,
     sources_of,
 )
-from hlsgen.ir.model import NormKind, Pad, Repeat, Shape, Slice, Step, Transpose
+from hlsgen.ir.model import ModelInput, NormKind, Pad, Repeat, Shape, Slice, Step, Transpose
 from hlsgen.ir.ops import IntegerActivation, IntegerRatio, Quantizer, Trunc
 from hlsgen.ir.verify.elementwise import verify_chain, verify_op
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
@@ -350,20 +350,52 @@ def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
 def _verify_host(place: Place, graph: Graph) -> None:
     """Rule 7."""
     model = graph.model
-    shape, dtype = _verify_steps(place, "head", graph.head, model.input_shape, model.input_dtype)
-    at = place.at("input")
-    at.require(graph.input.shape == shape, "shape", graph.input.shape, shape)
-    if graph.encode is not None:
-        _verify_quantized(at, graph.encode, dtype, graph.input)
+    if graph.inputs:
+        whole = len(graph.inputs) == len(model.inputs) and not graph.head and graph.encode is None
+        place.require(whole, "inputs", len(graph.inputs), f"{len(model.inputs)}, and no other head")
+        values = [part.value for part in graph.inputs]
+        _verify_places(place.at("input"), [part.offset for part in graph.inputs], values, graph.input)
+        for number, (source, part) in enumerate(zip(model.inputs, graph.inputs, strict=False), 1):
+            _verify_head(place.at(f"input {number}"), part.steps, part.encode, source, part.value)
     else:
-        legal = isinstance(graph.input.encoding, Fixed | FloatKey | IntegerEncoding)
-        at.require(legal, "encoding", graph.input.encoding, "fixed point, float keys or integers")
+        _verify_head(place, graph.head, graph.encode, model.sources[0], graph.input)
     last = graph.layers[-1] if graph.layers else None
+    if graph.outputs:
+        values = [part.value for part in graph.outputs]
+        _verify_places(place.at("output"), [part.offset for part in graph.outputs], values, graph.output)
+        for number, (made, end) in enumerate(zip(model.outputs, graph.outputs, strict=True), 1):
+            start = "int64" if end.is_index else _dtype(end.value.encoding)
+            at = place.at(f"output {number}")
+            shape, _ = _verify_steps(at, "tail", end.steps, end.value.shape, start)
+            at.require(shape == made.shape, "shape behind the tail", shape, made.shape)
+        return
     index = isinstance(last, ArgMaxLayer)
     place.require(graph.output_is_index == index, "output_is_index", graph.output_is_index, index)
     start = "int64" if index else _dtype(graph.output.encoding)
     shape, _ = _verify_steps(place, "tail", graph.tail, graph.output.shape, start)
     place.require(shape == model.steps[-1].shape, "shape behind the tail", shape, model.steps[-1].shape)
+
+
+def _verify_places(place: Place, offsets: list[int], values: list[Value], port: Value) -> None:
+    """Parts lie one behind the other in a port, which holds the codes of all."""
+    wanted = [sum(value.size for value in values[:n]) for n in range(len(values))]
+    place.require(offsets == wanted, "offsets", offsets, wanted)
+    place.require(port.shape == (sum(v.size for v in values),), "shape", port.shape, "the elements of all parts")
+    held = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
+    _verify_type(place, port.type, held)
+
+
+def _verify_head(
+    place: Place, steps: Sequence[Step], encode: Quantizer | None, source: ModelInput, port: Value
+) -> None:  # fmt: skip
+    shape, dtype = _verify_steps(place, "head", steps, source.shape, source.dtype)
+    at = place.at("input")
+    at.require(port.shape == shape, "shape", port.shape, shape)
+    if encode is not None:
+        _verify_quantized(at, encode, dtype, port)
+    else:
+        legal = isinstance(port.encoding, Fixed | FloatKey | IntegerEncoding)
+        at.require(legal, "encoding", port.encoding, "fixed point, float keys or integers")
 
 
 def _verify_steps(

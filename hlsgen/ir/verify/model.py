@@ -5,10 +5,14 @@
 3. The dtypes that a step takes are legal for it. Joined tensors have one dtype. The last is that of the output.
 4. Integer weights are int64 of the shape that the data asks for, with one finite float32 scale for each row.
 5. A model of two inputs begins with a `Pair`, and nothing else uses its input. Any other `Pair` follows a `Pack`.
-6. Elementwise operations and windows follow their own rules (`verify.elementwise`, `verify.window`).
+6. A model of several inputs begins with an `InputPart` each, and nothing else uses value 0; one of several outputs ends with
+   their `OutputParts`.
+7. Elementwise operations and windows follow their own rules (`verify.elementwise`, `verify.window`).
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -21,11 +25,13 @@ from hlsgen.ir.model import (
     Conv,
     ConvInteger,
     HostOp,
+    InputPart,
     MatMul,
     MatMulInteger,
     Model,
     Normalize,
     Op,
+    OutputParts,
     Pack,
     Pad,
     Pool,
@@ -98,7 +104,7 @@ def _operands(op: Op) -> int:
             return 2
         case Select(fixed):
             return sum(part is None for part in fixed)
-        case Concat():
+        case Concat() | OutputParts():
             return 0
         case _:
             return 1
@@ -115,6 +121,13 @@ def _verify_use(place: Place, model: Model) -> None:
             value = step.inputs[0]
             legal = bool(model.second_input) if not value else isinstance(steps[value - 1].op, Pack)
             _at(place, number, step).require(legal, "input of a Pair", f"value {value}", "two inputs, or a Pack")
+    parts = [i for i, step in enumerate(steps) if isinstance(step.op, InputPart)]
+    legal = parts == list(range(len(model.inputs))) and (
+        not parts or all(0 not in s.inputs for s in steps[len(parts) :])
+    )
+    place.require(legal, "inputs", parts, "an InputPart each as first steps, and no other use of value 0")
+    ends = [i for i, step in enumerate(steps) if isinstance(step.op, OutputParts)]
+    place.require(ends == [len(steps) - 1] * bool(model.outputs), "outputs", ends, "OutputParts as the last step")
     if model.second_input:
         users = [step for step in steps if 0 in step.inputs]
         legal = len(users) == 1 and isinstance(users[0].op, Pair) and users[0] is steps[0]
@@ -161,6 +174,12 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             return _one_shape(place, given), "uint16"
         case Select():
             return _select(place, op, given)
+        case InputPart(_, offset, part):
+            inside = offset + math.prod(step.shape) <= math.prod(shape)
+            place.require(inside, "InputPart.offset", offset, f"within {math.prod(shape)} elements")
+            return step.shape, part
+        case OutputParts():
+            return (sum(math.prod(s) for s, _ in given),), "float64"
         case ArgMax(keepdims):
             return ((*shape[:-1], 1) if keepdims else shape[:-1]), "int64"
         case Softmax(axis):

@@ -1,0 +1,135 @@
+"""Several inputs in one port, and several outputs in one: codes one behind the other, in the narrowest type of all.
+
+Each input is a Slice of the port's codes, and a View of that. Where its own type is narrower, a Map gives it that type: it
+changes no code that the host sends. The outputs are flat Views, and one Concatenation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hlsgen.diagnostics import fail
+from hlsgen.ir import (
+    Concatenation,
+    FloatKey,
+    GraphInput,
+    GraphOutput,
+    IntegerEncoding,
+    Model,
+    Rearrange,
+    Reshape,
+    Shape,
+    Slice,
+    Step,
+    Value,
+)
+from hlsgen.ir.ops import Cast, QuantizeLinear
+from hlsgen.numerics.fixed import IntType
+from hlsgen.passes.graph_builder import GraphBuilder
+from hlsgen.passes.input_port import InputPort
+from hlsgen.passes.pending_value import PendingValue
+
+#: Bits of a port's elements, at most.
+_MOST_BITS = 32
+#: A Map gives codes of up to so many bits their own type: float32 has all of these. Wider ones are left as they are.
+_NARROWED = 24
+#: Types of integers, the narrowest first.
+_DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+
+
+def packed_value(model: Model, ports: Sequence[InputPort]) -> Value:
+    """What the port of several inputs carries. Raises HG042."""
+    values = [port.tensor.value for port in ports]
+    shape, names = (sum(value.size for value in values),), ", ".join(one.name for one in model.inputs)
+    keys = [isinstance(value.encoding, FloatKey) for value in values]
+    if all(keys):
+        return Value(shape, values[0].type, FloatKey())
+    if any(keys):
+        wrong = ", ".join(one.name for one, key in zip(model.inputs, keys, strict=True) if key)
+        raise fail(
+            "HG042", names, f"float32 ({wrong}) and codes go through one port.",
+            f"Put a quantizer behind each, or say what they hold: --input {wrong.split(', ')[0]}=fixed:W,I.",
+        )  # fmt: skip
+    type_ = _together(values)
+    if type_.bits > _MOST_BITS:
+        types = ", ".join(str(value.type) for value in values)
+        raise fail(
+            "HG042", names, f"no type of {_MOST_BITS} bits holds {types}.", "Use narrower types: --input NAME=TYPE."
+        )
+    return Value(shape, type_, _plain(shape))
+
+
+def taken_apart(builder: GraphBuilder, model: Model, ports: Sequence[InputPort]) -> list[PendingValue]:
+    """The tensor of each port, with the layers that take it out of a shared one."""
+    if not model.inputs:
+        return [ports[0].tensor]
+    found, offset = [], 0
+    for port, step in zip(ports, model.steps, strict=False):
+        found.append(_part(builder, step.name, port.tensor, offset))
+        offset += port.tensor.value.size
+    return found
+
+
+def _part(builder: GraphBuilder, name: str, tensor: PendingValue, offset: int) -> PendingValue:
+    raw, wanted = builder.values[0], tensor.value
+    made = PendingValue(0, raw)
+    if wanted.size < raw.size:
+        cut = Slice(((offset, offset + wanted.size, 1),))
+        made = builder.add(Rearrange(name, cut, 0, raw, replace(raw, shape=(wanted.size,)), (0,)))
+    made = builder.relabelled(name, made, Reshape(), wanted.shape)
+    if wanted.type != raw.type and wanted.type.bits <= _NARROWED:
+        one = np.ones((1,) * len(wanted.shape), np.float32)
+        own = QuantizeLinear(one, np.zeros_like(one, np.int64), wanted.type, _dtype(wanted))
+        made = builder.mapped(f"{name} (codes)", made, [Cast("float32")], own)
+    return PendingValue(made.index, replace(wanted, type=made.value.type), tensor.named_ops)
+
+
+def host_inputs(model: Model, ports: Sequence[InputPort]) -> tuple[GraphInput, ...]:
+    """What the host does of several inputs."""
+    found, offset = [], 0
+    for port in ports if model.inputs else ():
+        value = port.tensor.value
+        found.append(GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value))
+        offset += value.size
+    return tuple(found)
+
+
+def host_output(end: PendingValue, tail: tuple[Step, ...], is_index: bool) -> GraphOutput:
+    """What the host does of an output, without its place in the frame."""
+    return GraphOutput(tail, 0, end.value, is_index)
+
+
+def put_together(
+    builder: GraphBuilder, name: str, outputs: Sequence[GraphOutput], values: Sequence[int]
+) -> tuple[Value, tuple[GraphOutput, ...]]:
+    """The value that holds all outputs, the codes of each being a value of the graph; and the outputs in their places."""
+    flat, placed, offset = [], [], 0
+    for one, index in zip(outputs, values, strict=True):
+        codes = PendingValue(index, replace(one.value, encoding=_plain(one.value.shape)))
+        flat.append(builder.relabelled(name, codes, Reshape(), (one.value.size,)))
+        placed.append(replace(one, offset=offset))
+        offset += one.value.size
+    sources = tuple(codes.value for codes in flat)
+    result = Value((offset,), _together(sources), _plain((offset,)))
+    builder.add(Concatenation(name, 0, sources, result, tuple(codes.index for codes in flat)))
+    return result, tuple(placed)
+
+
+def _together(values: Sequence[Value]) -> IntType:
+    return IntType(min(value.type.lo for value in values), max(value.type.hi for value in values))
+
+
+def _plain(shape: Shape) -> IntegerEncoding:
+    """Codes without a meaning of their own."""
+    return IntegerEncoding("int64", np.zeros((1,) * len(shape), np.int64))
+
+
+def _dtype(value: Value) -> str:
+    """The integer type that codes have as numbers."""
+    if isinstance(value.encoding, IntegerEncoding):
+        return value.encoding.dtype
+    limits = ((name, np.iinfo(name)) for name in _DTYPES)
+    return next(name for name, info in limits if info.min <= value.type.lo and value.type.hi <= info.max)

@@ -1,0 +1,252 @@
+"""Models of several inputs and outputs, against onnxruntime and the reference implementation of onnx, and in hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+
+import hlsgen
+from hlsgen.driver.compile import Build
+from hlsgen.ir import Map
+
+pytestmark = pytest.mark.sim
+
+Array = Any
+Tensors = dict[str, tuple[int, list[int]]]
+FLOAT, INT8, UINT8, INT16 = TensorProto.FLOAT, TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16
+
+
+@dataclass
+class Case:
+    """Nodes between inputs and outputs: (type, shape) of each by name."""
+
+    inputs: Tensors
+    outputs: Tensors
+    nodes: list[onnx.NodeProto]
+    constants: dict[str, Any]
+    options: dict[str, Any]
+
+    def proto(self) -> onnx.ModelProto:
+        ends = [
+            [helper.make_tensor_value_info(name, kind, shape) for name, (kind, shape) in tensors.items()]
+            for tensors in (self.inputs, self.outputs)
+        ]
+        constants = [numpy_helper.from_array(np.asarray(value), name) for name, value in self.constants.items()]
+        graph = helper.make_graph(self.nodes, "ends", *ends, constants)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=8)
+
+    def frames(self, count: int) -> list[dict[str, Array]]:
+        rng, found = np.random.default_rng(3), []
+        for _ in range(count):
+            frame = {}
+            for name, (kind, shape) in self.inputs.items():
+                dtype = helper.tensor_dtype_to_np_dtype(kind)
+                if dtype.kind == "f":
+                    frame[name] = (rng.integers(-60, 60, shape) / 8).astype(dtype)
+                else:
+                    info = np.iinfo(dtype)
+                    frame[name] = rng.integers(info.min, info.max, shape, endpoint=True).astype(dtype)
+            found.append(frame)
+        return found
+
+
+def node(op: str, inputs: str, outputs: str, **attributes: Any) -> onnx.NodeProto:
+    return helper.make_node(op, inputs.split(), outputs.split(), name=outputs, **attributes)
+
+
+def quantized(x: str, scale: str, zero: str, made: str) -> list[onnx.NodeProto]:
+    return [
+        node("QuantizeLinear", f"{x} {scale} {zero}", f"{made}_q"),
+        node("DequantizeLinear", f"{made}_q {scale} {zero}", made),
+    ]
+
+
+def inner_output() -> Case:
+    """A sum, and a pool of it: both are outputs."""
+    nodes = [node("Add", "a b", "s"), node("MaxPool", "s", "p", kernel_shape=[2, 2])]
+    image, pooled = [1, 2, 4, 4], [1, 2, 3, 3]
+    return Case({"a": (INT8, image), "b": (INT8, image)}, {"s": (INT8, image), "p": (INT8, pooled)}, nodes, {}, {})
+
+
+def unlike_types() -> Case:
+    """A float input behind a quantizer and an image of bytes, of other shapes; float and integer outputs."""
+    nodes = [
+        *quantized("x", "s", "z", "xd"), node("DequantizeLinear", "u su zu", "ud"), node("Flatten", "ud", "uf"),
+        node("Concat", "xd uf", "c", axis=1), *quantized("c", "s", "z", "cd"), node("DequantizeLinear", "w s z0", "wd"),
+        node("MatMul", "cd wd", "m"), *quantized("m", "sm", "z", "y"), node("Relu", "y", "r"),
+    ]  # fmt: skip
+    rng = np.random.default_rng(5)
+    constants = {
+        "s": np.float32(0.125), "z": np.int8(3), "su": np.float32(0.0625), "zu": np.uint8(7), "z0": np.int8(0),
+        "w": rng.integers(-8, 8, (10, 3)).astype(np.int8), "sm": np.float32(0.5),
+    }  # fmt: skip
+    return Case(
+        {"x": (FLOAT, [1, 6]), "u": (UINT8, [1, 2, 2])},
+        {"r": (FLOAT, [1, 3]), "cd_q": (INT8, [1, 10]), "y": (FLOAT, [1, 3])}, nodes, constants, {},
+    )  # fmt: skip
+
+
+def three_inputs() -> Case:
+    """Three inputs of three types, of which one is passed on as it is."""
+    nodes = [
+        node("Cast", "a", "aw", to=INT16), node("Cast", "b", "bw", to=INT16), node("Sub", "aw bw", "d"),
+        node("Identity", "c", "e"),
+    ]  # fmt: skip
+    small = [1, 5]
+    inputs: Tensors = {"a": (INT8, small), "b": (UINT8, small), "c": (INT16, small)}
+    return Case(inputs, {"d": (INT16, small), "e": (INT16, small)}, nodes, {}, {})
+
+
+def fixed_inputs() -> Case:
+    """Float inputs without quantizers, whose types are said: a layer each, and what they give together."""
+    nodes = [
+        node("DequantizeLinear", "w s z0", "wd"), node("MatMul", "x wd", "m"), node("Add", "m y", "t"),
+        *quantized("t", "s2", "z0", "o"),
+    ]  # fmt: skip
+    weights = np.random.default_rng(7).integers(-8, 8, (4, 3)).astype(np.int8)
+    constants = {"w": weights, "s": np.float32(0.125), "z0": np.int8(0), "s2": np.float32(0.5)}
+    inputs: Tensors = {"x": (FLOAT, [1, 4]), "y": (FLOAT, [1, 3])}
+    options = {"input": {"x": "fixed:8,5", "": "fixed:10,5"}}
+    return Case(inputs, {"o": (FLOAT, [1, 3]), "m": (FLOAT, [1, 3])}, nodes, constants, options)
+
+
+def floats() -> Case:
+    """Two inputs that hardware quantizes, and one output."""
+    nodes = [*quantized("x", "s", "z", "xd"), *quantized("y", "s2", "z", "yd"), node("Concat", "xd yd", "c", axis=1)]
+    constants = {"s": np.float32(0.125), "s2": np.float32(0.375), "z": np.int8(-3)}
+    inputs: Tensors = {"x": (FLOAT, [1, 3]), "y": (FLOAT, [1, 2])}
+    return Case(inputs, {"c": (FLOAT, [1, 5])}, nodes, constants, {"input": "float32"})
+
+
+def one_input() -> Case:
+    """One input, two ways from it, an output each; one ends with what only the host does."""
+    nodes = [
+        *quantized("x", "s", "z", "q"), node("Transpose", "q_q", "t", perm=[0, 2, 1]), node("MaxPool", "q", "p", kernel_shape=[2]),
+        node("Sigmoid", "p", "g"),
+    ]  # fmt: skip
+    constants = {"s": np.float32(0.125), "z": np.int8(0)}
+    outputs: Tensors = {"t": (INT8, [1, 4, 3]), "g": (FLOAT, [1, 3, 3]), "p": (FLOAT, [1, 3, 3])}
+    return Case({"x": (FLOAT, [1, 3, 4])}, outputs, nodes, constants, {})
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    f.__name__: f for f in (inner_output, unlike_types, three_inputs, fixed_inputs, floats, one_input)
+}
+#: Cases that onnxruntime does not run (arithmetic of int16), or runs in fewer bits (products of floats and int8 weights).
+REFERENCE = {"three_inputs", "fixed_inputs"}
+
+
+def built(case: Case, folder: Path) -> tuple[Build, Path]:
+    onnx.save(case.proto(), folder / "m.onnx")
+    return hlsgen.build(folder / "m.onnx", folder / "build", hlsgen.Options(**case.options)), folder / "build"
+
+
+def outputs_of(case: Case, got: Any) -> dict[str, Array]:
+    return got if isinstance(got, dict) else {next(iter(case.outputs)): got}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_the_file(tmp_path: Path, name: str) -> None:
+    """In the integer reference and in hardware, frame by frame."""
+    case = CASES[name]()
+    _, folder = built(case, tmp_path)
+    frames = case.frames(5)
+    runs: Any = ReferenceEvaluator(case.proto()) if name in REFERENCE else ort.session(case.proto())
+    expected = [dict(zip(case.outputs, runs.run(list(case.outputs), frame), strict=True)) for frame in frames]
+    several = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
+    x = several if len(several) > 1 else next(iter(several.values()))
+    for backend in ("reference", "verilator"):
+        found = outputs_of(case, hlsgen.run(folder, x, backend))
+        for output in case.outputs:
+            wanted = np.concatenate([frame[output] for frame in expected])
+            assert found[output].dtype == wanted.dtype
+            near = (
+                np.abs(found[output] - wanted).max() < 1e-6 if output == "g" else (found[output] == wanted).all()
+            )  # what the host does of Sigmoid is rounded otherwise
+            assert near, (backend, output)
+
+
+@pytest.mark.slow
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("name", CASES)
+def test_verify_and_certify(tmp_path: Path, name: str) -> None:
+    _, folder = built(CASES[name](), tmp_path)
+    verdict = hlsgen.verify(folder, ["verilator"], frames=6)
+    assert verdict.ok
+    assert verdict.oracle.compared
+    assert hlsgen.certify(folder).ok
+
+
+def test_parts_in_the_manifest(tmp_path: Path) -> None:
+    import json
+
+    build, folder = built(unlike_types(), tmp_path)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    rows = [(p["tensor"], p["offset"], p["elements"], p["range"]) for p in manifest["input"]["parts"]]
+    assert rows == [("x", 0, 6, [-128, 127]), ("u", 6, 4, [0, 255])]
+    assert (manifest["input"]["range"], manifest["input"]["axes"]) == ([-128, 255], [0])
+    assert [p["offset"] for p in manifest["output"]["parts"]] == [0, 3, 13]
+    narrowed = [
+        layer.name for layer in build.graph.layers if isinstance(layer, Map) and layer.name.startswith("input ")
+    ]
+    assert narrowed == ["input x (codes)", "input u (codes)"]
+
+
+def test_bytes_of_the_port(tmp_path: Path) -> None:
+    """`pack` puts the inputs one behind the other, `unpack` gives the outputs by name."""
+    _, folder = built(inner_output(), tmp_path)
+    (frame,) = inner_output().frames(1)
+    data = np.frombuffer(hlsgen.pack(folder, frame), np.int8)
+    assert (data == np.concatenate([frame["a"].ravel(), frame["b"].ravel()])).all()
+    back = hlsgen.unpack(folder, bytes(range(50)), codes=True)
+    assert (np.concatenate([back["s"].ravel(), back["p"].ravel()]) == np.arange(50)).all()
+
+
+def test_what_inputs_are_refused(tmp_path: Path) -> None:
+    _, folder = built(inner_output(), tmp_path)
+    (frame,) = inner_output().frames(1)
+    for wrong in ({"a": frame["a"]}, {**frame, "c": frame["a"]}, {**frame, "b": frame["b"][:, :1]}, frame["a"]):
+        with pytest.raises(hlsgen.HlsgenError, match="HG054"):
+            hlsgen.run(folder, wrong)
+
+
+def test_wide_types_do_not_share_a_port(tmp_path: Path) -> None:
+    case = three_inputs()
+    case.inputs |= {"a": (TensorProto.UINT32, [1, 5])}
+    onnx.save(case.proto(), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match="HG042"):
+        hlsgen.check(tmp_path / "m.onnx")
+
+
+def test_types_by_name(tmp_path: Path) -> None:
+    case = fixed_inputs()
+    onnx.save(case.proto(), tmp_path / "m.onnx")
+    for types, code in (({"y": "fixed:8,5"}, "HG061"), ({"n": "INT8", "": "INT8"}, "HG040")):
+        with pytest.raises(hlsgen.HlsgenError) as error:
+            hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input=types))
+        assert [d.code for d in error.value.diagnostics] == [code]
+
+
+def test_codes_of_a_pair(tmp_path: Path) -> None:
+    """Where one operation joins both inputs, the integers of both are codes."""
+    names = ["a", "sa", "z", "b", "sb", "z", "sc", "z"]
+    nodes = [helper.make_node("QLinearAdd", names, ["c"], domain="com.microsoft")]
+    constants = {"sa": np.float32(0.5), "sb": np.float32(0.25), "sc": np.float32(0.5), "z": np.int8(0)}
+    case = Case({"a": (INT8, [1, 4]), "b": (INT8, [1, 4])}, {"c": (INT8, [1, 4])}, nodes, constants, {"input": "codes"})
+    proto = case.proto()
+    proto.opset_import.append(helper.make_opsetid("com.microsoft", 1))
+    onnx.save(proto, tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "build", hlsgen.Options(input="codes"))
+    (frame,) = case.frames(1)
+    (expected,) = ort.session(proto).run(None, frame)
+    assert (hlsgen.run(tmp_path / "build", frame) == expected).all()
+    assert len(hlsgen.pack(tmp_path / "build", frame)) == 8
