@@ -1,7 +1,7 @@
 """QDQ layers as integer layers, the way onnxruntime runs them.
 
 DequantizeLinear, MatMul or Gemm with an int32 bias, QuantizeLinear is a QLinearMatMul with one
-multiplication by fl(fl(sa * sb) / sy), with Conv likewise a QLinearConv; DequantizeLinear, Add or Mul,
+multiplication by fl(fl(sa * sb) / sy), so is MatMul of two tensors; with Conv likewise a QLinearConv; DequantizeLinear, Add or Mul,
 QuantizeLinear of 8 bits is a QLinearAdd or QLinearMul, with an average pool a QLinearAveragePool or
 QLinearGlobalAveragePool. Elsewhere the chain is evaluated as the file has it.
 """
@@ -22,7 +22,21 @@ from hlsgen.frontend.ops_multi_operand import exchanged
 from hlsgen.frontend.pattern_match import NamedOps, Replacement, StepGraph, keeps_order, named, plain, relabels
 from hlsgen.frontend.qdq_fusion_pools import averaged, moved
 from hlsgen.frontend.qdq_softmax import softmax
-from hlsgen.ir import Binary, Conv, ConvInteger, MatMul, MatMulInteger, Op, Pack, Repeat, Reshape, Step, Transpose
+from hlsgen.ir import (
+    BatchMatMul,
+    BatchMatMulInteger,
+    Binary,
+    Conv,
+    ConvInteger,
+    MatMul,
+    MatMulInteger,
+    Op,
+    Pack,
+    Repeat,
+    Reshape,
+    Step,
+    Transpose,
+)
 from hlsgen.ir.ops import Add, BinaryKind, Cast, Dequantize, Max, Mul, QuantizeLinear
 from hlsgen.ir.rewrite import pruned
 from hlsgen.numerics.fixed import Array
@@ -65,6 +79,7 @@ def _ending_with(graph: StepGraph, i: int, fixed_point: bool) -> Replacement | N
         _layer(graph, i, last)
         or _elementwise(graph, i, last, fixed_point)
         or _branches(graph, i, last, fixed_point)
+        or _product(graph, i, last)
         or averaged(graph, i, last)
         or moved(graph, i, last)
         or softmax(graph, i, last)
@@ -191,6 +206,29 @@ def _branches(graph: StepGraph, i: int, last: QuantizeLinear, fixed_point: bool)
         return None
     ops: NamedOps = [(graph.steps[j].name, Pack(), shape), (name, found, shape), *named(after)]
     return Replacement(tuple(inputs), ops, tuple(ways))
+
+
+def _product(graph: StepGraph, i: int, last: QuantizeLinear) -> Replacement | None:
+    """DequantizeLinear of two tensors, MatMul, QuantizeLinear."""
+    value, after = graph.back(graph.steps[i].inputs[0], keeps_order)
+    j = value - 1
+    if j < 0 or graph.users[value] > 1 or not isinstance(graph.steps[j].op, BatchMatMul):
+        return None
+    sides = [graph.back(side, relabels) for side in graph.steps[j].inputs]
+    ends = [graph.dequantized(value) for value, _ in sides]
+    if min(ends) < 0 or (*(graph.origins[e].dtype for e in ends), last.dtype) not in _LAYERS:
+        return None
+    left, right = (graph.steps[e].op for e in ends)
+    assert isinstance(left, Dequantize)
+    assert isinstance(right, Dequantize)
+    name, shape, one = graph.steps[j].name, graph.steps[j].shape, (1,) * len(graph.steps[j].shape)
+    factor = left.scale.ravel()[:1] * right.scale.ravel()[:1] / last.scale.ravel()[:1]
+    whole = replace(last, scale=np.ones(one, np.float32), zero_point=last.zero_point.reshape(one))
+    sums = BatchMatMulInteger((int(left.zero_point.ravel()[0]), int(right.zero_point.ravel()[0])))
+    ops: NamedOps = [(name, op, shape) for op in (sums, Cast("float32"), Mul(factor.reshape(one)))]
+    ops += [(graph.steps[i].name, whole, shape), *named(after)]
+    ways = tuple(named(steps) for _, steps in sides)
+    return Replacement(tuple(graph.steps[e].inputs[0] for e in ends), ops, ways)
 
 
 def _repeats(op: Op) -> bool:
