@@ -128,10 +128,20 @@ endmodule
 """
 
 
-def packed(shape: tuple[int, int, int, int, int, int], each: int, folder: Path) -> Callable[..., npt.NDArray[np.uint64]]:
+def packed(
+    shape: tuple[int, int, int, int, int, int], each: int, folder: Path
+) -> Callable[..., npt.NDArray[np.uint64]]:
     """hg_dot_packed, with codes and weights in the same cycle."""
     columns, rows, x_bits, x_signed, w_bits, guard = shape
-    names = {"SIMD": columns, "ROWS": rows, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "GUARD": guard, "EVERY": each}
+    names = {
+        "SIMD": columns,
+        "ROWS": rows,
+        "X_W": x_bits,
+        "X_SIGNED": x_signed,
+        "W_W": w_bits,
+        "GUARD": guard,
+        "EVERY": each,
+    }
     ports, out = {"x": columns * x_bits, "w": rows * columns * w_bits}, rows * width(columns, x_bits, w_bits)
     text = ", ".join(f".{name}({value})" for name, value in names.items())
     late = folder / "late.v"
