@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -113,3 +114,70 @@ def test_many_terms(form: str, shape: tuple[int, int, int, int], each: int) -> N
     total = np.array(pack(product(x, w, w_bits)[:, None], width(terms, x_bits, w_bits)), dtype=np.uint64)
     xs, ws = words
     assert (dot(x=xs, w=ws, stalls=True) == total).all()
+
+
+# columns, rows, bits and sign of x, bits of w, guard: at most 16 bits of codes and weights together
+EVERY_PACK = [(1, 2, 4, 0, 4, 0), (1, 2, 4, 1, 4, 2), (1, 3, 4, 1, 4, 1), (2, 2, 2, 0, 3, 2), (1, 2, 8, 0, 4, 0), (3, 2, 2, 1, 2, 1)]  # fmt: skip
+LONG_PACKS = [(3, 2, 8, 0, 8, 0), (4, 2, 8, 1, 8, 2), (5, 3, 4, 1, 4, 2), (9, 2, 5, 0, 3, 1), (6, 3, 4, 0, 3, 0)]
+
+_LATE = """module late(input clk, input en, input [{x}:0] x, input [{w}:0] w, output [{out}:0] sums);
+    reg [{x}:0] x_reg;
+    always @(posedge clk) if (en) x_reg <= x;
+    hg_dot_packed #({parameters}) dot (.clk(clk), .en(en), .x(x_reg), .w(w), .sums(sums));
+endmodule
+"""
+
+
+def packed(
+    shape: tuple[int, int, int, int, int, int], each: int, folder: Path
+) -> Callable[..., npt.NDArray[np.uint64]]:
+    """hg_dot_packed, with codes and weights in the same cycle."""
+    columns, rows, x_bits, x_signed, w_bits, guard = shape
+    names = {
+        "SIMD": columns,
+        "ROWS": rows,
+        "X_W": x_bits,
+        "X_SIGNED": x_signed,
+        "W_W": w_bits,
+        "GUARD": guard,
+        "EVERY": each,
+    }
+    ports, out = {"x": columns * x_bits, "w": rows * columns * w_bits}, rows * width(columns, x_bits, w_bits)
+    text = ", ".join(f".{name}({value})" for name, value in names.items())
+    late = folder / "late.v"
+    late.write_text(_LATE.format(x=ports["x"] - 1, w=ports["w"] - 1, out=out - 1, parameters=text))
+    files = [late, *(RTL / f"{name}.v" for name in ("hg_dot_packed", "hg_adder_tree", "hg_digits"))]
+    return compile_function(files, "late", {}, ports, ("sums", out), 1 + dot_latency(columns, w_bits, each))
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("shape", EVERY_PACK)
+def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: Path) -> None:
+    columns, rows, x_bits, x_signed, w_bits, _ = shape
+    dot = packed(shape, 1, tmp_path)
+    x, w = (a.ravel() for a in np.meshgrid(*(np.arange(1 << n) for n in (columns * x_bits, rows * columns * w_bits))))
+    xs, ws = unpacked(x, columns, x_bits, bool(x_signed)), unpacked(w, rows * columns, w_bits, True)
+    sums = (xs[:, None, :] * ws.reshape(-1, rows, columns)).sum(axis=-1)
+    wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
+    for stalls in (False, True):
+        assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("shape", LONG_PACKS)
+def test_many_packed_terms(shape: tuple[int, int, int, int, int, int], each: int, tmp_path: Path) -> None:
+    """All pairs of extremes in all rows, and random operands."""
+    columns, rows, x_bits, x_signed, w_bits, _ = shape
+    rng = np.random.default_rng(each)
+    x = integers(rng, x_bits, bool(x_signed), (4000, columns))
+    w = integers(rng, w_bits, True, (4000, rows, columns))
+    for k in range(1 << rows + 1):
+        x[k] = x.max() if k & 1 else x.min()
+        for row in range(rows):
+            w[k, row] = w.max() if k >> row + 1 & 1 else w.min()
+    dot = packed(shape, each, tmp_path)
+    xs = np.array(pack(x, x_bits), dtype=np.uint64)
+    ws = np.array(pack(w.reshape(4000, -1), w_bits), dtype=np.uint64)
+    wanted = np.array(pack((x[:, None, :] * w).sum(axis=-1), width(columns, x_bits, w_bits)), dtype=np.uint64)
+    assert (dot(x=xs, w=ws, stalls=True) == wanted).all()

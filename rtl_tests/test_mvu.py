@@ -26,6 +26,7 @@ class Matrix:
     every: int
     windows: int = 1
     taps: int = 1
+    dsp: int = 0
 
 
 CASES = [
@@ -42,6 +43,9 @@ CASES = [
     Matrix(5, 2, 1, 1, 3, 0, 4, 0, 11, 1, windows=3),
     Matrix(8, 1, 1, 1, 2, 1, 1, 1, 6, 2, windows=4, taps=2),
     Matrix(18, 2, 1, 1, 1, 0, 1, 2, 5, 1, windows=3, taps=9),
+    Matrix(5, 5, 2, 2, 4, 1, 4, 0, 16, 2, dsp=25),
+    Matrix(3, 3, 1, 2, 8, 0, 8, 0, 20, 1, dsp=25),
+    Matrix(2, 2, 1, 1, 4, 0, 4, 0, 14, 2, windows=2, dsp=18),
 ]
 
 

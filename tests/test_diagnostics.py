@@ -77,6 +77,14 @@ def branching() -> Net:
     return net.node("Relu", "x", outputs=["other"]).node("Add", "t0", "other", name="add")
 
 
+def two_layers() -> Net:
+    """The input itself into two layers, one behind a Transpose; both are quantized and added."""
+    net = Net((1, 2, 4)).linear().quant()
+    first, net.last = net.last, "x"
+    net.then("Transpose", perm=[0, 2, 1]).then("Transpose", perm=[0, 2, 1]).linear(name="other").quant()
+    return net.node("Add", first, net.last).quant()
+
+
 def doubled(times: int) -> Net:
     net = Net()
     start = net.const(np.ones(1 << 20, np.float32))
@@ -303,6 +311,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "folding of more than there is": ("HG041", "fc0", lambda: mlp().model(), {"folding": {"fc0": {"pe": 999, "simd": 1}}}),
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "input of a layer": ("HG061", "x: fc multiplies", lambda: Net().linear().model()),
+    "input of two layers": ("HG061", "x: fc multiplies", lambda: two_layers().model()),
     "budget that cannot be met": ("HG070", "--max-lut", lambda: mlp().model(), {"max_lut": 1}),
     "unknown device": ("HG040", "--device", lambda: mlp().model(), {"device": "ecp6"}),
     "multipliers that are not taken": ("HG090", "--max-dsp", lambda: mlp().model(), {"max_dsp": 4}),

@@ -80,11 +80,12 @@ def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, probl
     _check_names(model, wishes, problems)
     found, unknown = [], []
     for source, entry in zip(model.sources, parts.entries, strict=True):
-        known = _mode(model, source, entry, wishes)
+        layer = parts.multiplying(entry, steps)
+        known = _mode(model, source, entry, wishes, layer >= 0)
         check_mode(model, source, known or STAND_IN, entry, problems)
         found.append(known or STAND_IN)
         if known is None:
-            unknown.append((source, steps[entry.first]))
+            unknown.append((source, steps[layer]))
     problems.finish()
     for source, step in unknown:
         ask_for_type(source, step, problems)
@@ -128,14 +129,16 @@ def _check_names(model: Model, wishes: Mapping[str, InputMode | None], problems:
             problems.error("HG040", "--input", f"no input {name!r}.", f"Inputs: {', '.join(names)}.")
 
 
-def _mode(model: Model, source: ModelInput, entry: Entry, wishes: Mapping[str, InputMode | None]) -> InputMode | None:
-    """The mode of an input; None if nothing says it."""
+def _mode(
+    model: Model, source: ModelInput, entry: Entry, wishes: Mapping[str, InputMode | None], multiplied: bool
+) -> InputMode | None:  # fmt: skip
+    """The mode of an input, `multiplied` by a layer as it is or not; None if nothing says it."""
     wish = wishes.get(source.name) or wishes.get("")
     if model.second_input and wish is not None and wish.kind == "codes":
         wish = None  # the integers of both are codes as they are
     first = model.steps[entry.first].op if entry.first >= 0 else None
     typed = source if entry.type_holds(model.steps) else replace(source, type=None)
-    return wish or default_mode(model, typed, first, isinstance(first, LINEAR))
+    return wish or default_mode(model, typed, first, multiplied)
 
 
 def _lower_core(

@@ -108,6 +108,17 @@ class Partition:
         first = users[value][0] if len(users[value]) == 1 else -1
         return Entry(start, tuple(head), -1 if isinstance(steps[first].op, OutputParts) else first)
 
+    def multiplying(self, entry: Entry, steps: tuple[Step, ...]) -> int:
+        """The first step that multiplies an input as it is, -1 if none does: one of several that take it, too."""
+        ways = [entry.end]
+        for value in ways:
+            for i in self.users[value]:
+                if isinstance(steps[i].op, (*LINEAR, BatchMatMul, BatchMatMulInteger)):
+                    return i
+                if isinstance(steps[i].op, Reshape | Transpose):
+                    ways.append(i + 1)
+        return -1
+
     def _found_end(self, steps: tuple[Step, ...], output: int) -> End:
         """Where hardware ends in front of an output."""
         starts = {entry.end for entry in self.entries}

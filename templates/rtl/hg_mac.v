@@ -10,7 +10,8 @@
 //             ACC_W         bits of an accumulator (two's complement; unsigned in MODE 2)
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
 //             CONSTANT      1: w never changes
-//             DSP           1: products that tools map to multiplier blocks, 0: in tables
+//             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor:
+//                           products of rows that fit beside each other share one, see hg_dot_packed
 // Latency     1 + that of hg_dot_booth or hg_popcount + 1 enabled cycles, from the last word of a reduction
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
 //             and nobody takes. Lane p, column s of w at bit (p * SIMD + s) * W_W, of x (not
@@ -74,12 +75,26 @@ module hg_mac #(
     assign m_valid = m_valid_reg;
     wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES]};
 
+    // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
+    localparam integer FIELD = X_W + V_W;
+    localparam integer FIT   = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
+    localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
+    localparam integer SHARE = (PE + MOST - 1) / MOST;
+    localparam integer ROWS  = (PE + SHARE - 1) / SHARE;
+    localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
+    localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
+    localparam integer REST  = PE % ROWS;
+    localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
+    localparam integer PLAIN = (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
     // As whole vectors: simulators look at all of a vector for each part that is assigned by itself.
     reg  [X_ALL*X_W-1:0]   x_reg;
     wire [PE*SIMD*V_W-1:0] v, w_now;
+    wire [PE*SUM_W-1:0]    sums;
     always @(posedge clk) if (en) x_reg <= x;
+    wire unused_w = &{1'b0, w_now};  // rows that share blocks have their own
     genvar i, p;
     generate
         if (V_W == W_W) begin : same
@@ -96,10 +111,21 @@ module hg_mac #(
             always @(posedge clk) if (en) v_reg <= v;
             assign w_now = v_reg;
         end
-        for (p = 0; p < PE; p = p + 1) begin : pe
+        for (p = 0; p < PACKS; p = p + 1) begin : pack
+            localparam integer OWN = (PE - p*ROWS < ROWS) ? PE - p*ROWS : ROWS;
+            hg_dot_packed #(
+                .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .GUARD(GUARD),
+                .EVERY(EVERY)
+            ) dot (
+                .clk(clk), .en(en), .x(x_reg[SIMD*X_W-1:0]), .w(v[p*ROWS*SIMD*V_W +: OWN*SIMD*V_W]),
+                .sums(sums[p*ROWS*SUM_W +: OWN*SUM_W])
+            );
+        end
+        for (p = PLAIN; p < PE; p = p + 1) begin : pe
             wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
             wire [SIMD*V_W-1:0] w_row = w_now[p*SIMD*V_W +: SIMD*V_W];
             wire [SUM_W-1:0]    sum;
+            assign sums[p*SUM_W +: SUM_W] = sum;
             if (MODE == 2) begin : binary
                 hg_popcount #(.SIMD(SIMD), .EVERY(EVERY)) popcount (
                     .clk(clk), .en(en), .x(x_row), .w(w_row), .count(sum)
@@ -123,13 +149,16 @@ module hg_mac #(
                     .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
                 );
             end
+        end
+        for (p = 0; p < PE; p = p + 1) begin : row
+            wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];
             wire [SUM_W+ACC_W-1:0] extended = {{ACC_W{(MODE != 2) && sum[SUM_W-1]}}, sum};
             reg  [ACC_W-1:0]       acc_reg;
             always @(posedge clk)
                 if (en && valid_reg[STAGES-1])
                     acc_reg <= (first_reg ? {ACC_W{1'b0}} : acc_reg) + extended[ACC_W-1:0];
             assign m_data[p*ACC_W +: ACC_W] = acc_reg;
-            wire unused_pe = &{1'b0, extended};
+            wire unused_row = &{1'b0, extended};
         end
     endgenerate
 endmodule
