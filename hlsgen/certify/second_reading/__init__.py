@@ -15,6 +15,7 @@ from hlsgen.certify.second_reading.deeploy import DEEPLOY
 from hlsgen.certify.second_reading.formulas import FORMULAS
 from hlsgen.certify.second_reading.layers import LAYERS
 from hlsgen.certify.second_reading.probes import PROBES
+from hlsgen.certify.second_reading.products import PRODUCTS
 from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.certify.second_reading.quantizers import ELEMENTS
 from hlsgen.certify.second_reading.steps import Found
@@ -36,7 +37,7 @@ def compare(path: Path, model: Model) -> SecondReading:
     found = Found(file, model)
     problems, once = list(_ends(file, model)), []
     # Layers come first: in QDQ form they stand for the nodes around them as well.
-    for table in (LAYERS, WINDOWS, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
+    for table in (PRODUCTS, LAYERS, WINDOWS, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
         for n in file.computing:
             check = table.get(file.nodes[n].op_type)
             if check is not None and n not in found.covered:
