@@ -119,6 +119,27 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"X_W": 1, "M_W": 1, "STYLE": 0, "STAGES": 1},
         {"X_W": 4, "M_W": 7, "STYLE": 2, "STAGES": 3, "M": "7'h4d"},
     ),
+    "hg_rows_buffer": (
+        {"WIDTH": 1, "BLOCK": 1, "STAT_W": 1, "LAG": 5},
+        {"WIDTH": 3, "BLOCK": 3, "STAT_W": 2, "LAG": 2},
+    ),
+    "hg_rows_divide": ({"LANES": 1, "BITS": 1, "DEN_W": 1}, {"LANES": 3, "BITS": 3, "DEN_W": 2}),
+    "hg_rows_max": (
+        {"LANES": 1, "BEATS": 1, "IN_W": 1, "OUT_W": 1},
+        {"LANES": 3, "BEATS": 2, "IN_W": 3, "IN_SIGNED": 0, "OUT_W": 2},
+    ),
+    "hg_rows_norm": (
+        {"LANES": 1, "BEATS": 1, "CENTERED": 0, "BIAS_W": 1, "SHIFT": 0, "BITS": 20, "OUT_W": 8, "ACC_W": 40, "MEAN_W": 1},
+        {"LANES": 3, "BEATS": 2, "IN_W": 3, "IN_SIGNED": 0, "SUM_W": 9, "SQ_W": 11, "MEAN_W": 3, "ROOT_W": 3, "ACC_W": 20, "WRAPS": 1},
+    ),
+    "hg_rows_root": (
+        {"COUNT": 1, "CENTERED": 1, "SUM_W": 3, "SQ_W": 4, "MEAN_W": 1, "ROOT_W": 1},
+        {"COUNT": 6, "CENTERED": 0, "SUM_W": 7, "SQ_W": 9, "MEAN_W": 3, "ROOT_W": 3},
+    ),
+    "hg_rows_share": (
+        {"LANES": 1, "BEATS": 1, "IN_W": 1, "WEIGHT_W": 1, "NUMBER_W": 1, "SUM_W": 2, "OUT_W": 1},
+        {"LANES": 3, "BEATS": 2, "IN_W": 3, "WEIGHT_W": 4, "NUMBER_W": 9, "SUM_W": 8, "OUT_W": 5},
+    ),
     "hg_scale": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "M_W": 24, "R_W": 40, "SHIFT": 31, "MODE": 1, "STYLE": 0, "STAGES": 2},
         {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "M_W": 3, "R_W": 5, "SHIFT": 2, "MODE": 3, "SYMMETRIC": 2},

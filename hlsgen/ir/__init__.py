@@ -14,6 +14,7 @@ from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import GraphInput as GraphInput
 from hlsgen.ir.graph import GraphOutput as GraphOutput
+from hlsgen.ir.graph import IntegerRows as IntegerRows
 from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
@@ -51,6 +52,7 @@ from hlsgen.ir.model import Pool as Pool
 from hlsgen.ir.model import QLinearSoftmax as QLinearSoftmax
 from hlsgen.ir.model import Repeat as Repeat
 from hlsgen.ir.model import Reshape as Reshape
+from hlsgen.ir.model import RowStep as RowStep
 from hlsgen.ir.model import Select as Select
 from hlsgen.ir.model import Shape as Shape
 from hlsgen.ir.model import Slice as Slice

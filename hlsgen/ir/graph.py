@@ -10,6 +10,7 @@ from hlsgen.ir.encoding import Encoding
 from hlsgen.ir.model import Model, NormKind, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
 from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.ops import Elementwise, Quantizer
+from hlsgen.ir.row_functions import RowFunction
 from hlsgen.ir.window import Reduction as Reduction
 from hlsgen.ir.window import Window as Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -233,9 +234,20 @@ class NormRows:
     inputs: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class IntegerRows:
+    """A function of rows of codes, along the last axis; codes of the source are whole numbers as such."""
+
+    name: str
+    function: RowFunction
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
 Layer = (
     Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
-    | ArgMaxLayer | SoftmaxRows | NormRows
+    | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows
 )  # fmt: skip
 
 

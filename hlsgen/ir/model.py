@@ -17,6 +17,7 @@ import numpy as np
 
 from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.ops import Elementwise
+from hlsgen.ir.row_functions import RowFunction as RowFunction
 from hlsgen.ir.window import Reduction as Reduction
 from hlsgen.ir.window import Window as Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -222,6 +223,13 @@ class Normalize:
 
 
 @dataclass(frozen=True, eq=False)
+class RowStep:
+    """A function of rows of whole numbers, along the last axis."""
+
+    function: RowFunction
+
+
+@dataclass(frozen=True, eq=False)
 class HostOp:
     """A standard ONNX operator that only the host executes: a serialized single-node model."""
 
@@ -237,7 +245,7 @@ Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
     Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
-    | Pack | InputPart | OutputParts | ArgMax | Softmax | QLinearSoftmax | Normalize | HostOp
+    | Pack | InputPart | OutputParts | ArgMax | Softmax | QLinearSoftmax | Normalize | RowStep | HostOp
 )  # fmt: skip
 
 

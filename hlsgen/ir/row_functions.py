@@ -1,0 +1,95 @@
+"""Functions of rows of whole numbers, along the last axis: what they compute, and what they can give.
+
+They are the integer softmaxes and normalizations of Deeploy. All is exact, in int64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.numerics.fixed import Array, IntType
+
+
+@dataclass(frozen=True)
+class BelowLargest:
+    """The largest number of the row, less each number."""
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """numbers[x] / the sum of weights[x] over the row, rounded down; x is 0 or more, and 0 somewhere in every row.
+
+    weights, numbers: int64, none negative, weights[0] > 0.
+    """
+
+    weights: Array
+    numbers: Array
+
+
+@dataclass(frozen=True, eq=False)
+class IntegerNorm:
+    """(t / root, truncated, + bias) >> shift with t = (x - mean) * weight, in codes of `type`.
+
+    mean = sum of x / count, truncated, 0 unless `centred`; root = floor(sqrt(v)), v = the sum of (x - mean)^2 divided by
+    count, rounded down, + 1. What `type` does not hold wraps if `wraps`, else it saturates. weight, bias: int64 (count,).
+    """
+
+    centred: bool
+    weight: Array
+    bias: Array
+    shift: int
+    type: IntType
+    wraps: bool
+
+
+RowFunction = BelowLargest | Share | IntegerNorm
+
+
+def evaluate(function: RowFunction, x: Array) -> Array:
+    """int64 (..., count) -> int64 of that shape."""
+    match function:
+        case BelowLargest():
+            return np.asarray(x.max(axis=-1, keepdims=True) - x)
+        case Share(weights, numbers):
+            place = np.clip(x, 0, len(weights) - 1)
+            return np.asarray(numbers[place] // weights[place].sum(axis=-1, keepdims=True))
+        case IntegerNorm():
+            return _normalized(function, x)
+        case _:
+            assert_never(function)
+
+
+def _normalized(function: IntegerNorm, x: Array) -> Array:
+    count = x.shape[-1]
+    total = x.sum(axis=-1, keepdims=True)
+    mean = np.sign(total) * (np.abs(total) // count) if function.centred else np.zeros_like(total)
+    centred = x - mean
+    root = integer_root((centred * centred).sum(axis=-1, keepdims=True) // count + 1)
+    t = centred * function.weight
+    y = (np.sign(t) * (np.abs(t) // root) + function.bias) >> function.shift
+    low, high = function.type.lo, function.type.hi
+    return np.asarray((y - low) % (high - low + 1) + low if function.wraps else np.clip(y, low, high))
+
+
+def integer_root(v: Array) -> Array:
+    """floor(sqrt(v)) of numbers from 0 to 2^52."""
+    root = np.sqrt(v.astype(np.float64)).astype(np.int64)
+    root = np.where(root * root > v, root - 1, root)
+    return np.where((root + 1) * (root + 1) <= v, root + 1, root)
+
+
+def result_type(function: RowFunction, source: IntType) -> IntType:
+    """What it can give for rows of numbers of that type."""
+    match function:
+        case BelowLargest():
+            return IntType(0, source.hi - source.lo)
+        case Share(weights, numbers):
+            first, rest = int(weights[0]), weights[1:] + weights[0]
+            return IntType(0, max(int(numbers[0]) // first, int((numbers[1:] // rest).max(initial=0)), 1))
+        case IntegerNorm():
+            return function.type
+        case _:
+            assert_never(function)
