@@ -28,6 +28,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    IntegerRows,
     Layer,
     Linear,
     Map,
@@ -113,6 +114,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "argmax"}
         case SoftmaxRows():
             row |= {"kind": "softmax", "lanes": nodes[-1].source.lanes}
+        case IntegerRows():
+            row |= {"kind": "integer rows", "lanes": nodes[-1].source.lanes}
         case NormRows():
             row |= {"kind": f"{layer.kind.value} norm", "lanes": nodes[-1].source.lanes}
         case _:

@@ -20,6 +20,7 @@ from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.models import line_buffer, matrix_product, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
+from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
 from hlsgen.certify.port_wiring import PortFrame
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, check_map, same, widths
@@ -31,6 +32,7 @@ from hlsgen.ir import (
     Convolution,
     FloatKey,
     Graph,
+    IntegerRows,
     Layer,
     Linear,
     Map,
@@ -50,12 +52,14 @@ KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
     MatrixProduct: "product",
+    IntegerRows: "integer rows",
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
     Linear: ("hg_mvu", ADDERS), Convolution: ("hg_conv", "hg_dwconv", "hg_mvu", "hg_dwmvu", ADDERS),
     Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), PackBytes: ("hg_join",), ArgMaxLayer: ("hg_argmax",),
     MatrixProduct: ("hg_dynmvu",),
+    IntegerRows: ROWS,
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
@@ -273,6 +277,10 @@ class Checker:
                 return sent, lambda: self._pool(layer, cell, entry)
             case PackBytes():
                 return self._pack_bytes(value, layer, cell, taken, orders)
+            case IntegerRows():
+                row_beats(layer, cell, stream, vectors(name, order, layer.source.shape[-1])[1])
+                sent = stream.computed(elements.numbers[value][order], layer.result.type)
+                return sent, lambda: self._rows(layer, cell, stream)
             case _:
                 assert isinstance(layer, ArgMaxLayer)
                 return self._argmax(value, layer, cell, stream, order)
@@ -311,6 +319,12 @@ class Checker:
         if entry["reduction"] != layer.kind.value:
             raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
         return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
+
+    def _rows(self, layer: IntegerRows, cell: Cell, stream: StreamContents) -> Summary:
+        type_ = layer.source.type
+        readable(cell.name, stream, type_, cell.number("IN_W"), int(type_.signed))
+        check_rows(layer, cell, type_.lo, type_.hi, self.memories)
+        return Summary(layer.name, "integer rows", cell.module, 1, 0, 0)
 
     def _pack_bytes(
         self, value: int, layer: PackBytes, cell: Cell, taken: list[StreamContents], orders: list[Array]

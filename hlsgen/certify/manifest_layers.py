@@ -18,6 +18,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    IntegerRows,
     Layer,
     Linear,
     Map,
@@ -104,6 +105,8 @@ def _row(
             return row | {"kind": "argmax"}
         case SoftmaxRows():
             return row | {"kind": "softmax"} | lanes
+        case IntegerRows():
+            return row | {"kind": "integer rows"} | lanes
         case NormRows():
             return row | {"kind": f"{layer.kind.value} norm"} | lanes
 
@@ -197,6 +200,8 @@ def _kept(cell: Cell, beat: int) -> int:
             return own["ROWS"] * own["COLUMNS"] * own["FOLDS"] * beat
         case "hg_gather":
             return 2 * own["BLOCK"] * beat
+        case "hg_rows_max" | "hg_rows_share" | "hg_rows_norm":
+            return 2 * own["BEATS"] * beat
         case "hg_reduce":
             places = own["OUT_W"] if own["KH"] > 1 else 1
             return own["FOLDS"] * places * own["LANES"] * own["ACC_W"]

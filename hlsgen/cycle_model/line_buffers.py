@@ -28,7 +28,7 @@ class Buffer:
 
     A frame is `words` words. Window v of a frame may start when word needs[v] of the frame is stored. Until the
     window is sent, the words from keeps[v] on stay in the memory, which has room for `depth` words. A window takes
-    `period` enabled cycles. starts[v] is the enabled cycle in which window v (of all frames) began.
+    `period` enabled cycles; it starts no earlier than `lag` cycles after it could by what is stored. starts[v] is the enabled cycle in which window v (of all frames) began.
     """
 
     needs: Sequence[int]
@@ -36,6 +36,7 @@ class Buffer:
     words: int
     depth: int
     period: int
+    lag: int = 0
     starts: list[int] = field(default_factory=list)
 
     def needed(self, window: int) -> int:
@@ -101,7 +102,7 @@ class WindowReader:
         buffer, starts = self.buffer, self.buffer.starts
         before = len(starts)
         while self.needed < len(self.taken):
-            stored = self.taken[self.needed] + 1
+            stored = self.taken[self.needed] + 1 + buffer.lag
             start = starts[-1] + buffer.period if starts else 0
             if stored - self.clock.lost > start:
                 enabled = self.clock.enabled(stored)

@@ -9,7 +9,7 @@ from hlsgen.cycle_model.run_wires import Arrivals, Progression, Wire
 from hlsgen.cycle_model.runs import Cursor, Repeated, Runs, latest
 
 
-def windows(memory: Memory, first: int, step: int) -> Machine:
+def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
     """As `line_buffers.windows`."""
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
@@ -30,9 +30,9 @@ def windows(memory: Memory, first: int, step: int) -> Machine:
                 m, every = need_left, 0
                 if need_step:
                     m, every = min(m, (count - 1) // need_step + 1), pace * need_step
-                enabled = reads.enabled(word + 1)
+                enabled = reads.enabled(word + 1 + lag)
                 stop = reads.stop()
-                if enabled != word + 1:
+                if enabled != word + 1 + lag:
                     m = 1
                 elif every:
                     m = before(stop, enabled, every, m)
@@ -96,7 +96,7 @@ def windows(memory: Memory, first: int, step: int) -> Machine:
                 break
         return Moved([taken], [out], starts)
 
-    words = (memory.words, memory.depth, memory.period, first, step)
+    words = (memory.words, memory.depth, memory.period, first, step, lag)
     return Machine(("windows", memory.needs.content(), memory.keeps.content(), *words), run, memory)
 
 

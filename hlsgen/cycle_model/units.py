@@ -40,6 +40,7 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
@@ -101,7 +102,7 @@ def traits(unit: Unit) -> Traits:
             return Traits(enable=True, even=True)
         case MatVec() | DynamicMatVec() | GroupedMatVec() | TiledPool() | ReduceTree() | ArgMaxUnit():
             return Traits(enable=True, even=False)
-        case JoinStreams() | ConcatChannels() | Reorder():
+        case JoinStreams() | ConcatChannels() | Reorder() | RowsUnit():
             return Traits(enable=True, even=False)
         case ConcatBeats() | SelectLanes() | Crop() | PadBorder():
             return Traits(enable=False, even=False)
@@ -121,7 +122,7 @@ def busy(node: Node) -> int:
             return max(beats, height * width * unit.period)
         case Port(bus):
             return beats if bus is None else max(beats, bus.words)
-        case FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder():
+        case FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder() | RowsUnit():
             return beats
         case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit() | Slice():
             return beats
@@ -152,6 +153,8 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
                 own = 2 * unit.col_folds
             case Reorder():
                 own = 2 * unit.block
+            case RowsUnit():
+                own = 2 * unit.beats
             case _:
                 own = 0 if unlimited else room(unit)
         return own + latency(unit)
@@ -202,6 +205,8 @@ def _exact(
             period = math.prod(extent for extent, _ in unit.loops)
             buffer = Buffer([unit.block - 1], [0], unit.block, 2 * unit.block, period)
             return windows(wire, result, buffer, latency(unit), 1)
+        case RowsUnit(beats=beats):
+            return windows(wire, result, Buffer([beats - 1], [0], beats, 2 * beats, beats, unit.lag), latency(unit), 1)
         case Fork():
             return processes.fork(wire, [result, *others])
         case ConcatBeats():
@@ -248,6 +253,9 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             needs, keeps = Runs.of([unit.block - 1]), Runs.of([0])
             memory = run_processes.Memory(needs, keeps, unit.block, 2 * unit.block, period)
             return run_buffers.windows(memory, latency(unit), 1)
+        case RowsUnit(beats=beats):
+            memory = run_processes.Memory(Runs.of([beats - 1]), Runs.of([0]), beats, 2 * beats, beats)
+            return run_buffers.windows(memory, latency(unit), 1, unit.lag)
         case Fork():
             return run_processes.fork
         case ConcatBeats():
@@ -316,6 +324,8 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
         case Reorder():
             count = math.prod(extent for extent, _ in unit.loops)
             return _blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
+        case RowsUnit(beats=beats):
+            return _blocks(wire, result, [beats - 1], [0], beats, 2 * beats, beats)
         case ConvUnit() | PoolUnit() | SlidingWindow():
             count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
             return _blocks(wire, result, *words_of(unit), unit.depth, count)
@@ -352,6 +362,8 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
         case Reorder():
             count = math.prod(extent for extent, _ in unit.loops)
             return _blocks_in_runs(Runs.of([unit.block - 1]), Runs.of([0]), unit.block, 2 * unit.block, count)
+        case RowsUnit(beats=beats):
+            return _blocks_in_runs(Runs.of([beats - 1]), Runs.of([0]), beats, 2 * beats, beats)
         case ConvUnit() | PoolUnit() | SlidingWindow():
             count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
             return _blocks_in_runs(*runs_of(unit), unit.depth, count)

@@ -23,6 +23,7 @@ from hlsgen.dataflow.units import (
     Port,
     Product,
     RescaleUnit,
+    RowsUnit,
     Unit,
     stream_of,
 )
@@ -35,6 +36,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     FloatKey,
+    IntegerRows,
     Linear,
     Map,
     MatrixProduct,
@@ -144,6 +146,8 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = _winner(b, i, layer, f"top{number}")
         case SoftmaxRows():
             raise fail("HG030", layer.name, "Softmax between layers has no hardware in this version.")
+        case IntegerRows():
+            flow = _integer_rows(b, i, layer, f"rows{number}")
         case NormRows():
             raise fail("HG037", layer.name, "normalization has no hardware yet.")
         case _:
@@ -158,6 +162,14 @@ def _winner(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedSt
     beats = count // flow.stream.lanes
     result = stream_of(layer.result.type, 1, layer.result.size, 1)
     return b.append(name, ArgMaxUnit(beats), [flow], result, layer.name, i)
+
+
+def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> NamedStream:
+    count = layer.source.shape[-1]
+    flow = b.take(i, 0, name)
+    flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
+    unit = RowsUnit(layer.function, count // flow.stream.lanes, layer.source.type, count)
+    return b.append(name, unit, [flow], replace(flow.stream, type=layer.result.type), layer.name, i)
 
 
 def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:

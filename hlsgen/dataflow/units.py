@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.row_sizes import lag
 from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
 from hlsgen.dataflow.weighted_units import Product as Product
 from hlsgen.dataflow.weighted_units import WeightedUnit as WeightedUnit
+from hlsgen.ir.row_functions import RowFunction
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Single
@@ -338,6 +340,23 @@ class ArgMaxUnit:
     beats: int
 
 
+@dataclass(frozen=True, eq=False)
+class RowsUnit:
+    """A function of rows of `beats` beats, `count` elements with codes of `source`; a row leaves when it is complete.
+
+    Its first beat is read `lag` cycles later than it could be by then.
+    """
+
+    function: RowFunction
+    beats: int
+    source: IntType
+    count: int
+
+    @property
+    def lag(self) -> int:
+        return lag(self.function, self.source, self.count)
+
+
 Unit = (
     Port
     | FloatKeyUnit
@@ -364,6 +383,7 @@ Unit = (
     | PadBorder
     | Reorder
     | ArgMaxUnit
+    | RowsUnit
 )
 #: Units that keep pixels of an image until no window needs them any more.
 WindowUnit = ConvUnit | PoolUnit | SlidingWindow
@@ -400,6 +420,8 @@ def buffer_bits(node: Node) -> int:
             return unit.depth * node.source.bits
         case Reorder():
             return 2 * unit.block * node.source.bits
+        case RowsUnit():
+            return 2 * unit.beats * node.source.bits
         case TiledPool():
             return unit.words * node.result.bits
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():

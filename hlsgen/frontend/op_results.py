@@ -27,6 +27,7 @@ from hlsgen.ir import (
     QLinearSoftmax,
     Repeat,
     Reshape,
+    RowStep,
     Select,
     Slice,
     Softmax,
@@ -54,7 +55,7 @@ def _dtype_behind(op: Op, dtype: str) -> str:
             return "int32"
         case Pack():
             return "uint16"
-        case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | HostOp():
+        case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | RowStep() | HostOp():
             return "float32"
         case InputPart(_, _, part):
             return part
@@ -75,7 +76,7 @@ def starts_hardware(op: Op) -> bool:
     match op:
         case MatMul() | MatMulInteger() | Conv() | ConvInteger() | BatchMatMul() | BatchMatMulInteger():
             return True
-        case Concat() | Binary() | Pack() | OutputParts() | Softmax() | QLinearSoftmax() | Normalize():
+        case Concat() | Binary() | Pack() | OutputParts() | Softmax() | QLinearSoftmax() | Normalize() | RowStep():
             return True
         case (
             Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp() | InputPart()

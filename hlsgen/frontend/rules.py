@@ -12,6 +12,7 @@ import onnx
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend import (
     constants,
+    deeploy_rows,
     dialect_deeploy,
     dialect_integer,
     dialect_qlinear,
@@ -137,6 +138,11 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ANYWHERE, "iNoNorm"): rescaling(dialect_deeploy.integer_no_norm, Operands.INTEGER),
     (ANYWHERE, "IntegerDiv"): rescaling(dialect_deeploy.integer_division, Operands.EITHER),
     (ANYWHERE, "TrueIntegerDiv"): rescaling(dialect_deeploy.integer_division, Operands.EITHER),
+    (ANYWHERE, "iSoftmax"): linear(deeploy_rows.integer_softmax, Operands.INTEGER),
+    (ANYWHERE, "ITAMax"): linear(deeploy_rows.ita_max, Operands.INTEGER),
+    (ANYWHERE, "ITAPartialMax"): linear(deeploy_rows.ita_partial_max, Operands.INTEGER),
+    (ANYWHERE, "iLayerNorm"): linear(deeploy_rows.layer_norm, Operands.INTEGER),
+    (ANYWHERE, "iRMSNorm"): linear(deeploy_rows.rms_norm, Operands.INTEGER),
     (ANYWHERE, "IntegerMean"): retyping(dialect_deeploy.integer_mean, Operands.INTEGER),
     (OWN, "Requantize"): retyping(dialect_integer.requantize, Operands.EITHER),
     (OWN, "QuantizedAdd"): rescaling(two_inputs.quantized_add, Operands.EITHER, ops_multi_operand.quantized_add),

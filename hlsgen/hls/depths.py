@@ -40,6 +40,7 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
@@ -90,6 +91,8 @@ def needs(node: Node) -> list[Array]:
             return [np.cumsum(np.array(pad_beats(unit)) == 0)]
         case Reorder():
             return [(beat // math.prod(extent for extent, _ in unit.loops) + 1) * unit.block]
+        case RowsUnit():
+            return [(beat // unit.beats + 1) * unit.beats]
         case ArgMaxUnit():
             return [(beat + 1) * unit.beats]
         case _:

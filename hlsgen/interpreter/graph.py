@@ -32,6 +32,7 @@ from hlsgen.ir import (
     Graph,
     HostOp,
     IntegerEncoding,
+    IntegerRows,
     Layer,
     Linear,
     Map,
@@ -54,6 +55,7 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.evaluate import apply, decode, float_to_key, join, own_shapes, quantize
 from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise, Quantizer
+from hlsgen.ir.row_functions import row_values
 from hlsgen.numerics.fixed import Array
 from hlsgen.numerics.normalization import normalized
 
@@ -222,6 +224,8 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             return np.asarray(best.reshape(len(codes), *layer.result.shape))
         case SoftmaxRows():
             return softmax_rows(layer, codes)
+        case IntegerRows():
+            return row_values(layer.function, codes)
         case NormRows():
             rows = codes * layer.factor + layer.offset
             return float_to_key(normalized(rows, layer.kind is NormKind.LAYER, layer.addend))

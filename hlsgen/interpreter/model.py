@@ -78,6 +78,7 @@ from hlsgen.ir import (
     QLinearSoftmax,
     Repeat,
     Reshape,
+    RowStep,
     Select,
     Slice,
     Softmax,
@@ -94,6 +95,7 @@ from hlsgen.ir.ops import (
     Min,
     Mul,
 )
+from hlsgen.ir.row_functions import row_values
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
@@ -182,6 +184,8 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             )
         case QLinearSoftmax():
             return replace(plain(qlinear_softmax(op, int64(first.value))), origin=number)
+        case RowStep(function):
+            return replace(plain(row_values(function, int64(first.value)).astype(np.float32)), origin=number)
         case HostOp():
             return replace(plain(reference.run_step(step, first.value)), origin=number)
         case Add(value):

@@ -48,7 +48,7 @@ class IntegerNorm:
 RowFunction = BelowLargest | Share | IntegerNorm
 
 
-def evaluate(function: RowFunction, x: Array) -> Array:
+def row_values(function: RowFunction, x: Array) -> Array:
     """int64 (..., count) -> int64 of that shape."""
     match function:
         case BelowLargest():

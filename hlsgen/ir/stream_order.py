@@ -24,6 +24,7 @@ from hlsgen.ir.graph import (
     Concatenation,
     Convolution,
     Graph,
+    IntegerRows,
     Layer,
     Linear,
     Map,
@@ -117,7 +118,7 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
             fits = vectors(order, shape) is not None
         case SoftmaxRows(in_order=False):
             fits = vectors(order, shape) is not None
-        case ArgMaxLayer() | SoftmaxRows():
+        case ArgMaxLayer() | SoftmaxRows() | IntegerRows():
             found = vectors(order, shape)
             fits = found is not None and bool((np.diff(found[1]) > 0).all())
         case Convolution():
@@ -147,7 +148,7 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
     """The order of the one result."""
     order, shape = taken[0], layer.result.shape
     match layer:
-        case Map() | BinaryMap() | PackBytes() | SoftmaxRows() | NormRows():
+        case Map() | BinaryMap() | PackBytes() | SoftmaxRows() | NormRows() | IntegerRows():
             return [order]
         case View():
             return [renaming(layer)[order] if isinstance(layer.op, Transpose) else order]

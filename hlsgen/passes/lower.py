@@ -39,6 +39,7 @@ from hlsgen.ir import (
     QLinearSoftmax,
     Repeat,
     Reshape,
+    RowStep,
     Select,
     Slice,
     Softmax,
@@ -55,6 +56,7 @@ from hlsgen.passes.input_port import InputPort, check_mode, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_norm import normalized_rows
 from hlsgen.passes.lower_product import product
+from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.partition import HARDWARE, LINEAR, End, Entry, Partition
@@ -184,6 +186,8 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
             return product(builder, name, op, operands, shape)
         case Conv() | ConvInteger():
             return convolution(builder, name, op, builder.to_codes(name, first), shape)
+        case RowStep():
+            return integer_rows(builder, name, op, builder.to_codes(name, first), shape)
         case Normalize():
             return normalized_rows(builder, name, op, builder.to_codes(name, first), shape)
         case Pool():

@@ -24,6 +24,7 @@ from hlsgen.ir import (
     QLinearSoftmax,
     Repeat,
     Reshape,
+    RowStep,
     Slice,
     Softmax,
     Step,
@@ -38,7 +39,7 @@ IMAGES = (Pool, Repeat, Slice, Pad)
 
 HARDWARE = (
     *QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger, Softmax, QLinearSoftmax,
-    Normalize,
+    Normalize, RowStep,
 )  # fmt: skip
 
 #: What the host can do one behind the other.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.defined_rows import ROWS
 
 
 def _number(attributes: Mapping[str, Any], *names: str, default: int | None = None) -> int:
@@ -94,4 +95,5 @@ DEFINED: dict[str, Callable[[Sequence[Array], Mapping[str, Any]], Array]] = {
     "IntegerDiv": integer_division,
     "TrueIntegerDiv": integer_division,
     "IntegerMean": integer_mean,
+    **ROWS,
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing_extensions import assert_never
 
 from hlsgen.adder_graph import schedule
+from hlsgen.dataflow.row_sizes import NormSizes
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -27,6 +28,7 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
@@ -35,6 +37,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 
 #: Adder levels between pipeline registers: parameter EVERY of the library.
@@ -82,12 +85,27 @@ def latency(unit: Unit) -> int:
             return max(1, (unit.taps - 1).bit_length())
         case PoolUnit():
             return 3
+        case RowsUnit():
+            return _rows(unit)
         case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
         case Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
             return 0
         case _:
             assert_never(unit)
+
+
+def _rows(unit: RowsUnit) -> int:
+    """From the read of a beat of hg_rows_buffer."""
+    match unit.function:
+        case BelowLargest():
+            return 2
+        case Share():
+            return 2 + result_type(unit.function, unit.source).bits
+        case IntegerNorm():
+            return 6 + NormSizes.of(unit.function, unit.source, unit.count).quotient
+        case _:
+            assert_never(unit.function)
 
 
 def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:

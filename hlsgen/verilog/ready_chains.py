@@ -29,6 +29,7 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
@@ -48,6 +49,8 @@ def hops(unit: Unit) -> int | None:
     """Units that a ready signal goes through here: 1 if s_ready depends on m_ready, None if on registers only."""
     match unit:
         case Port() | Slice() | WidthConverter() | MatVec() | ConvUnit() | PoolUnit() | SlidingWindow() | Reorder():
+            return None
+        case RowsUnit():
             return None
         case Fifo() | SelectLanes():
             # A FIFO that is of no use is left out later; choosing lanes takes no logic.

@@ -9,6 +9,7 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
 from hlsgen.dataflow.units import (
     INPUT,
     AdderMatVec,
@@ -33,6 +34,7 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
@@ -44,6 +46,7 @@ from hlsgen.dataflow.units import (
     regrouped,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words, worth_a_block
+from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
@@ -227,6 +230,8 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             parts = Parts("Reorder", {"control": 60.0}, {"control": 40.0, "out": float(result.bits)})
             parts.hold("buffer", buffer(2 * block, source.bits))
             return parts
+        case RowsUnit():
+            return row_parts(node, unit)
         case SelectLanes():
             return Parts("SelectLanes")
         case Fork(count):
@@ -245,6 +250,38 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             return Parts(type(unit).__name__, {"data": float(source.bits + result.bits)}, beats)
         case _:
             assert_never(unit)
+
+
+def row_parts(node: Node, unit: RowsUnit) -> Parts:
+    """The memory of rows, what is summed or compared on the way in, and a divider a lane on the way out."""
+    lanes, source, result = node.source.lanes, node.source, node.result
+    parts = Parts("RowsUnit", {"control": 40.0}, {"control": 40.0, "in": 2.0 * source.bits, "out": float(result.bits)})
+    parts.hold("buffer", buffer(2 * unit.beats, source.bits))
+    match unit.function:
+        case BelowLargest():
+            parts.lut["largest"] = 2.0 * source.bits + result.bits
+        case Share():
+            sizes = ShareSizes.of(unit.function, unit.source, unit.count)
+            bits = result.type.bits
+            parts.lut["divide"] = 2.0 * lanes * bits * (sizes.sum + 1)
+            parts.ff["divide"] = 1.0 * lanes * bits * (sizes.sum + bits) + bits * sizes.sum
+            parts.lut["sums"] = 1.2 * lanes * sizes.sum
+            for _ in range(lanes):
+                parts.hold("weights", memory(1 << unit.source.bits, sizes.weight))
+                parts.hold("numbers", memory(1 << unit.source.bits, sizes.number))
+        case IntegerNorm():
+            own = NormSizes.of(unit.function, unit.source, unit.count)
+            products = unit.source.bits**2 / 2 + (unit.source.bits + 2) * own.weight / 2
+            products += own.bias * own.root / 2 if unit.function.bias.any() else 0.0
+            parts.lut["products"] = lanes * products
+            parts.lut["divide"] = 2.0 * lanes * own.quotient * (own.root + 1)
+            parts.ff["divide"] = 1.0 * lanes * own.quotient * (own.root + own.quotient)
+            parts.lut["root"] = 3.0 * own.root * own.squares
+            parts.ff["root"] = 2.0 * own.root * own.squares
+            parts.hold("places", memory(unit.beats, lanes * (own.weight + own.bias)))
+        case _:
+            assert_never(unit.function)
+    return parts
 
 
 def node_parts(node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int) -> Parts:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from hlsgen.certify.second_reading.steps import Found, Told, differ, parameters
+from hlsgen.ir import RowStep
 from hlsgen.ir.ops import IntegerActivation, IntegerRatio, Requantize
+from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 
 
 def _requant_shift(found: Found, n: int) -> Told:
@@ -80,9 +82,49 @@ def _integer_ratio(found: Found, n: int) -> Told:
     return [*told, *differ("form", (op.mirrored, op.wraps), (kind.endswith("IntegerDiv"), kind == "iNoNorm"))]
 
 
+def _softmax(found: Found, n: int) -> Told:
+    """iSoftmax, ITAMax, ITAPartialMax: both tables, entry by entry."""
+    attributes, kind, steps = found.file.attributes[n], found.file.nodes[n].op_type, found.steps(n, RowStep)
+    functions = [step.op.function for step in steps if isinstance(step.op, RowStep)]
+    if len(functions) != 2 or not isinstance(functions[0], BelowLargest) or not isinstance(functions[1], Share):
+        return None
+    levels, share, powers, most = _whole(attributes, "n_levels", 256), functions[1], [], []
+    for below in range(len(share.weights)):
+        if kind == "iSoftmax":
+            a, b, c, log2 = (_whole(attributes, key) for key in ("coeffA", "coeffB", "coeffC", "log2"))
+            z = min(below // log2, 31)
+            powers.append((a * (z * log2 - below + b) ** 2 + c) >> z)
+            most.append(powers[-1] * (levels - 1))
+        else:
+            top = levels // 2 - 1 if kind == "ITAPartialMax" else levels - 1
+            powers.append(256 // 2 ** ((below + 16) // 32))
+            most.append(top * 256 // 2 ** ((below + 16) // 32))
+    return [*differ("weights", share.weights, powers), *differ("numbers", share.numbers, most)]
+
+
+def _norm(found: Found, n: int) -> Told:
+    """iLayerNorm, iRMSNorm."""
+    step, attributes, kind = found.only(n, RowStep), found.file.attributes[n], found.file.nodes[n].op_type
+    centred = kind == "iLayerNorm"
+    values = None if step is None else parameters(found, n, len(step.shape), *((1, 2) if centred else (1,)))
+    if step is None or values is None:
+        return None
+    assert isinstance(step.op, RowStep)
+    norm = step.op.function
+    if not isinstance(norm, IntegerNorm):
+        return None
+    told = [*differ("weight", norm.weight, values[0].ravel())]
+    told += differ("bias", norm.bias, values[1].ravel() if centred else 0)
+    told += differ("shift", norm.shift, math.log2(_whole(attributes, "D")))
+    told += differ("form", (norm.centred, norm.wraps), (centred, centred))
+    return [*told, *differ("range of codes", (norm.type.lo, norm.type.hi), (-128, 127))]
+
+
 #: Operator -> its second reading.
 DEEPLOY: dict[str, Callable[[Found, int], Told]] = {
     "RequantShift": _requant_shift,
+    **dict.fromkeys(["iSoftmax", "ITAMax", "ITAPartialMax"], _softmax),
+    **dict.fromkeys(["iLayerNorm", "iRMSNorm"], _norm),
     **dict.fromkeys(["iGELU", "iHardswish"], _integer_activation),
     **dict.fromkeys(["iNoNorm", "IntegerDiv", "TrueIntegerDiv", "IntegerMean"], _integer_ratio),
 }

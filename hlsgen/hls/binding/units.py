@@ -26,12 +26,14 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
     TiledPool,
     WidthConverter,
 )
+from hlsgen.diagnostics import fail
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.hls.binding.moves import (
     bind_argmax,
@@ -98,6 +100,11 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
             return bind_pad(unit)
         case Reorder():
             return bind_gather(node, unit)
+        case RowsUnit():
+            raise fail(
+                "HG040", "--target", f"hls has no function for {node.layer}, which works on rows of integers.",
+                "Build it with --target verilog.",
+            )  # fmt: skip
         case ArgMaxUnit():
             return bind_argmax(node, unit)
         case _:

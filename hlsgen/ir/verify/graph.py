@@ -30,6 +30,7 @@ from hlsgen.ir.graph import (
     Concatenation,
     Convolution,
     Graph,
+    IntegerRows,
     Layer,
     Linear,
     Map,
@@ -45,6 +46,7 @@ from hlsgen.ir.graph import (
 )
 from hlsgen.ir.model import ModelInput, NormKind, Pad, Repeat, Shape, Slice, Step, Transpose
 from hlsgen.ir.ops import IntegerActivation, IntegerRatio, Quantizer, Trunc
+from hlsgen.ir.row_functions import IntegerNorm, Share, result_type
 from hlsgen.ir.verify.elementwise import verify_chain, verify_op
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
 from hlsgen.ir.verify.model import verify_step
@@ -138,6 +140,16 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             _verify_softmax(place, layer)
         case NormRows():
             _verify_rows(place, layer)
+        case IntegerRows(_, function, source):
+            verify_shape(place, result.shape, source.shape)
+            place.require(source.type.bits <= 16, "source", source.type, "at most 16 bits")
+            _verify_type(place, result.type, result_type(function, source.type))
+            if isinstance(function, Share):
+                inside = source.type.lo >= 0 and source.type.hi < len(function.weights)
+                place.require(inside, "source", source.type, f"within a table of {len(function.weights)}")
+            if isinstance(function, IntegerNorm):
+                own = {function.weight.shape, function.bias.shape}
+                place.require(own == {source.shape[-1:]}, "weight, bias", own, "one for each place of a row")
         case _:
             assert_never(layer)
 

@@ -38,6 +38,7 @@ from hlsgen.ir.model import (
     QLinearSoftmax,
     Repeat,
     Reshape,
+    RowStep,
     Select,
     Shape,
     Slice,
@@ -195,6 +196,9 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             legal = epsilon == np.float32(epsilon) and 0 < epsilon < np.inf
             place.require(legal, "Normalize.epsilon", epsilon, "a float32 above 0")
             return shape, _real(place, dtype)
+        case RowStep():
+            place.require(dtype in (None, "float32"), "dtype", dtype, "float32")
+            return shape, "float32"
         case HostOp():
             place.require(bool(op.model), "HostOp.model", "empty", "a serialized model")
             return step.shape, None

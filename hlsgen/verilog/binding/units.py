@@ -29,6 +29,7 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SelectLanes,
     Slice,
     SlidingWindow,
@@ -42,7 +43,7 @@ from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 from hlsgen.verilog.adder_text import module_text
-from hlsgen.verilog.binding import bind
+from hlsgen.verilog.binding import bind, rows
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.latency import ADDER_LEVELS, TREE_LEVELS
 from hlsgen.verilog.weight_packing import MODES
@@ -138,6 +139,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             }, "border")  # fmt: skip
         case Reorder():
             return _gather(node, unit)
+        case RowsUnit():
+            return rows.bind(node, unit)
         case ArgMaxUnit():
             return Binding("hg_argmax", {
                 "LANES": source.lanes, "BEATS": unit.beats, "IN_W": source.type.bits, "IN_SIGNED": signed,

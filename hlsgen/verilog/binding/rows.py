@@ -1,0 +1,64 @@
+"""Binds units on rows of integers to hg_rows_max, hg_rows_share and hg_rows_norm."""
+
+from __future__ import annotations
+
+import numpy as np
+from typing_extensions import assert_never
+
+from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
+from hlsgen.dataflow.units import Node, RowsUnit
+from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
+
+
+def bind(node: Node, unit: RowsUnit) -> Binding:
+    """The module of a function of rows."""
+    source, result = node.source.type, node.result.type
+    row: dict[str, Parameter] = {"LANES": node.source.lanes, "BEATS": unit.beats, "IN_W": source.bits}
+    match unit.function:
+        case BelowLargest():
+            own: dict[str, Parameter] = {"IN_SIGNED": int(source.signed), "OUT_W": result.bits}
+            return Binding("hg_rows_max", row | own, f"below the largest of {unit.count}")
+        case Share():
+            return _share(node, unit, unit.function, row)
+        case IntegerNorm():
+            return _norm(node, unit, unit.function, row)
+        case _:
+            assert_never(unit.function)
+
+
+def _share(node: Node, unit: RowsUnit, share: Share, row: dict[str, Parameter]) -> Binding:
+    sizes = ShareSizes.of(share, unit.source, unit.count)
+    own: dict[str, Parameter] = {
+        "WEIGHT_W": sizes.weight, "NUMBER_W": sizes.number, "SUM_W": sizes.sum, "OUT_W": node.result.type.bits,
+        "FILE": node.name,
+    }  # fmt: skip
+    tables = ((share.weights, sizes.weight), (share.numbers, sizes.number))
+    memories = {
+        f"{node.name}_{n:04d}.mem": words(_filled(table, unit.source)[:, None], bits)
+        for n, (table, bits) in enumerate(tables)
+    }
+    return Binding("hg_rows_share", row | own, f"shares of {unit.count}", memories)
+
+
+def _filled(table: Array, source: IntType) -> Array:
+    """A word for each code of so many bits; those that do not occur are 0."""
+    found = np.zeros(1 << source.bits, np.int64)
+    found[: source.hi + 1] = table[: source.hi + 1]
+    return found
+
+
+def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, row: dict[str, Parameter]) -> Binding:
+    sizes = NormSizes.of(norm, unit.source, unit.count)
+    file = f"{node.name}.mem"
+    own: dict[str, Parameter] = {
+        "IN_SIGNED": int(unit.source.signed), "CENTERED": int(norm.centred), "SUM_W": sizes.sum,
+        "SQ_W": sizes.squares, "MEAN_W": sizes.mean, "ROOT_W": sizes.root, "WEIGHT_W": sizes.weight,
+        "BIAS_W": sizes.bias, "ACC_W": sizes.number, "SHIFT": norm.shift, "BITS": sizes.quotient,
+        "OUT_W": norm.type.bits, "WRAPS": int(norm.wraps), "FILE": file,
+    }  # fmt: skip
+    place = ((norm.bias & ((1 << sizes.bias) - 1)) << sizes.weight) | (norm.weight & ((1 << sizes.weight) - 1))
+    text = words(place.reshape(unit.beats, node.source.lanes), sizes.bias + sizes.weight)
+    kind = "layer" if norm.centred else "root-mean-square"
+    return Binding("hg_rows_norm", row | own, f"{kind} norm of {unit.count}", {file: text})
