@@ -26,6 +26,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "rearrangement": {},
     "concatenation": {},
     "argmax": {},
+    "normalization": {},
 }
 #: Of the kinds with sets: what a set has besides its steps, and what with them.
 _SETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

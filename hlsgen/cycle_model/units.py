@@ -34,6 +34,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -103,7 +106,9 @@ def traits(unit: Unit) -> Traits:
             return Traits(enable=True, even=False)
         case JoinStreams() | ConcatChannels() | Reorder():
             return Traits(enable=True, even=False)
-        case ConcatBeats() | SelectLanes() | Crop() | PadBorder():
+        case NormMoments() | NormScale():
+            return Traits(enable=True, even=False)
+        case ConcatBeats() | SelectLanes() | Crop() | PadBorder() | NormRoot():
             return Traits(enable=False, even=False)
         case _:
             assert_never(unit)
@@ -127,6 +132,10 @@ def busy(node: Node) -> int:
             return beats
         case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder() | DynamicMatVec():
             return beats
+        case NormMoments() | NormScale():
+            return beats
+        case NormRoot():
+            return max(beats, beats * (unit.cycles + 1) // unit.ways)
         case _:
             assert_never(unit)
 
@@ -190,6 +199,12 @@ def _exact(
             return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
         case TiledPool():
             return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
+        case NormMoments():
+            return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
+        case NormRoot():
+            return processes.fifo(wire, result, unit.ways, latency(unit))
+        case NormScale():
+            return processes.join(wire, more[0], result, latency(unit), every=unit.beats)
         case JoinStreams() | ConcatChannels():
             return processes.join(wire, more[0], result, latency(unit))
         case DynamicMatVec():
@@ -235,6 +250,12 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
         case TiledPool():
             return run_processes.pipeline(latency(unit), _completing(unit))
+        case NormMoments():
+            return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
+        case NormRoot():
+            return run_processes.ways(unit.ways, latency(unit))
+        case NormScale():
+            return run_processes.rows(latency(unit), unit.beats)
         case WidthConverter():
             return run_processes.width(*processes.width_beats(*streams))
         case MatVec():
@@ -308,6 +329,12 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
             return _single([wire], result, [False] * (unit.beats - 1) + [True])
         case TiledPool():
             return _single([wire], result, processes.completing_beats(unit))
+        case NormMoments():
+            return _single([wire], result, [False] * (unit.beats - 1) + [True])
+        case NormRoot():
+            return _single([wire], result, [True])
+        case NormScale():
+            return _rows(wire, more[0], result, unit.beats)
         case MatVec() if unit.row_folds == 1:
             return _sums(wire, result, unit.col_folds)
         case MatVec():
@@ -344,6 +371,12 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
             return run_processes.hold(Pattern([0] * (unit.beats - 1) + [1]))
         case TiledPool():
             return run_processes.hold(_completing(unit))
+        case NormMoments():
+            return run_processes.hold(Pattern([0] * (unit.beats - 1) + [1]))
+        case NormRoot():
+            return run_processes.hold(Pattern([1]))
+        case NormScale():
+            return run_processes.rows(0, unit.beats)
         case MatVec() if unit.row_folds == 1:
             return run_processes.hold(Pattern([0] * (unit.col_folds - 1) + [1]))
         case MatVec():
@@ -378,6 +411,19 @@ def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Proce
                 wire.taken.append(k)
             if gives[k % len(gives)]:
                 result.due.append(k)
+            k += 1
+        yield
+
+
+def _rows(first: Wire, second: Wire, result: Wire, every: int) -> Process:
+    """A join that takes a beat of the second wire with the last of `every` beats of the first one."""
+    k = 0
+    while True:
+        while k < len(first.due) and k // every < len(second.due) and len(result.taken) == len(result.due):
+            first.taken.append(k)
+            if k % every == every - 1:
+                second.taken.append(k)
+            result.due.append(k)
             k += 1
         yield
 

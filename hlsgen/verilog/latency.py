@@ -20,6 +20,9 @@ from hlsgen.dataflow.units import (
     GroupedMatVec,
     JoinStreams,
     MatVec,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -82,6 +85,12 @@ def latency(unit: Unit) -> int:
             return max(1, (unit.taps - 1).bit_length())
         case PoolUnit():
             return 3
+        case NormMoments(rows, beats):
+            return 5 + _levels(rows.length // beats) // TREE_LEVELS
+        case NormRoot():
+            return unit.cycles
+        case NormScale():
+            return 8
         case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
         case Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():

@@ -20,6 +20,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -32,6 +35,7 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WidthConverter,
 )
+from hlsgen.diagnostics import fail
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.hls.binding.moves import (
     bind_argmax,
@@ -100,5 +104,9 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
             return bind_gather(node, unit)
         case ArgMaxUnit():
             return bind_argmax(node, unit)
+        case NormMoments() | NormRoot() | NormScale():
+            raise fail(
+                "HG037", node.layer, "the C++ library has no normalization yet.", "Build it with --target verilog."
+            )  # fmt: skip
         case _:
             assert_never(unit)
