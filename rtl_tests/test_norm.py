@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bench import Unit
+from bench import simulate as bench
 from streams import Stream, pack, sweep
 
 from hlsgen.dataflow.norm_units import NormMoments, NormRoot, NormScale, RowCodes, units_of
 from hlsgen.dataflow.units import stream_of
 from hlsgen.numerics.fixed import IntType
-from hlsgen.numerics.normalization import moments, reciprocal_roots
-from hlsgen.verilog.binding.norm import bind_moments, bind_root
+from hlsgen.numerics.normalization import moments, normalized, reciprocal_roots
+from hlsgen.verilog.binding.memory_files import Binding, Bits
+from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.verilog.latency import latency
+from hlsgen.verilog.render import constant
 
 Array = Any
 F = Fraction
@@ -32,6 +38,10 @@ CASES: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
     (9, 9, IntType(-8, 7), 0, 3, False, F(2, 5), 2),
 ]
 Case = tuple[int, int, IntType, int, int, bool, Fraction, int]
+
+
+def parameters(binding: Binding) -> dict[str, object]:
+    return {k: constant(v) if isinstance(v, Bits) else v for k, v in binding.parameters.items()}
 
 
 def parts(case: Case) -> tuple[RowCodes, tuple[NormMoments, NormRoot, NormScale]]:
@@ -54,7 +64,7 @@ def codes(case: Case, count: int) -> Array:
 
 def words_of_rows(case: Case, x: Array) -> tuple[list[int], list[int]]:
     """What hg_norm_moments and hg_norm_root send for these rows."""
-    length, _, _, shift, offset, centered, addend, _ = case
+    _, _, _, shift, offset, centered, addend, _ = case
     rows, (own, root, _) = parts(case)
     q = (x << shift) + offset
     _, moment = moments(q, centered)
@@ -82,17 +92,57 @@ def test_moments(simulate: Callable[..., None], simulator: str, case: Case) -> N
         completes=[(v + 1) * unit.beats - 1 for v in range(len(x))],
         short=100,
     )
-    simulate(simulator, "hg_norm_moments", bind_moments(unit, source).parameters, job)
+    simulate(simulator, "hg_norm_moments", parameters(bind_moments(unit, source)), job)
 
 
 @pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator, case", sweep(CASES))
 def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None:
+    """One row at a time."""
     unit = parts(case)[1][1]
-    x = codes(case, 40)
-    before, behind = words_of_rows(case, x)
+    unit = replace(unit, ways=1)
+    before, behind = words_of_rows(case, codes(case, 40))
     job = Stream(
-        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.ways,
-        gap=unit.cycles + 1 if unit.ways == 1 else 1, short=30,
+        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=1, continuous="output",
+        gap=unit.cycles + 1, short=20,
     )  # fmt: skip
-    simulate(simulator, "hg_norm_root", bind_root(unit).parameters, job)
+    simulate(simulator, "hg_norm_root", parameters(bind_root(unit)), job)
+
+
+def test_as_many_roots_as_keep_the_input_busy(simulate: Callable[..., None]) -> None:
+    unit = parts(CASES[3])[1][1]
+    unit = replace(unit, ways=unit.cycles + 1)
+    before, behind = words_of_rows(CASES[3], codes(CASES[3], 2 * unit.ways + 20))
+    job = Stream({"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.ways, short=70)
+    simulate("icarus", "hg_norm_root", parameters(bind_root(unit)), job)
+
+
+def test_elements_and_rows(tmp_path: Path) -> None:
+    """hg_norm_scale: every result is that of the contract, 8 enabled cycles after its beats; a row's beat leaves with the
+    last beat of its elements."""
+    units, expected = [], []
+    for case in CASES:
+        length, lanes, type_, shift, offset, centered, addend, _ = case
+        unit = parts(case)[1][2]
+        x = codes(case, max(12, 480 // unit.beats))
+        rows = words_of_rows(case, x)[1]
+        bits = unit.rows.sum_bits + 24 + unit.constants.step_bits
+        source = stream_of(type_, lanes, x.size, length)
+        units.append(Unit(
+            "hg_norm_scale", parameters(bind_scale(unit, source)),
+            {"a": pack(x.reshape(-1, lanes), type_.bits), "b": rows}, {"a": lanes * type_.bits, "b": bits, "m": 32 * lanes},
+        ))  # fmt: skip
+        real = normalized((x << shift) + offset, centered, addend).astype(np.float32)
+        expected.append(pack(real.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
+    for case, wanted, phases in zip(CASES, expected, bench(units, tmp_path), strict=True):
+        beats = parts(case)[1][2].beats
+        for ports in phases:
+            a, b, m = (ports[name] for name in "abm")
+            assert m.words == wanted[: len(m.words)]
+            assert m.holds_still()
+            np.testing.assert_array_equal(b.taken, a.taken[beats - 1 :: beats])
+            lag = np.cumsum(m.enabled)
+            sent = a.taken[: len(m.offered)]
+            shown = m.offered[: len(sent)]
+            np.testing.assert_array_equal(lag[shown - 1] - lag[sent] + 1, np.full(len(shown), 8))
+        assert max(len(ports["m"].words) for ports in phases) > 100

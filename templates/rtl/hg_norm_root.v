@@ -11,7 +11,8 @@
 //             SERIAL  1: the product with FACTOR is made bit by bit, in M_W cycles; 0: FACTOR is 2^SHIFT
 //             FACTOR, SHIFT, ADDEND, START  constants; START < ADDEND
 //             WAYS    rows under way
-// Latency     (SERIAL ? M_W : 0) + STEPS + 4 cycles; row k is taken when row k - WAYS has left in a cycle before
+// Latency     (SERIAL ? M_W : 0) + STEPS + 4 cycles; row k is taken when row k - WAYS has left in a cycle
+//             before
 // Contract    m = {steps, significand, sum}. Rows leave in order; s_ready and m_valid are registers behind a
 //             multiplexer. START * 4^STEPS >= 2^48 * W for all W.
 `default_nettype none
@@ -79,8 +80,8 @@ module hg_norm_root #(
             wire           load = push && in_reg == g[N_W-1:0];
             always @(posedge clk) if (load) sum_reg <= s_data[S_W-1:0];
             hg_norm_root_way #(
-                .M_W(M_W), .E_W(E_W), .W_W(W_W), .STEPS(STEPS), .SERIAL(SERIAL), .SHIFT(SHIFT), .FACTOR(FACTOR),
-                .ADDEND(ADDEND), .START(START)
+                .M_W(M_W), .E_W(E_W), .W_W(W_W), .STEPS(STEPS), .SERIAL(SERIAL), .SHIFT(SHIFT),
+                .FACTOR(FACTOR), .ADDEND(ADDEND), .START(START)
             ) root (
                 .clk(clk), .rst(rst), .load(load), .moment(s_data[M_W+S_W-1:S_W]), .done(done[g]),
                 .significand(significand), .steps(steps)

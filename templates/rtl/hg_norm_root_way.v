@@ -33,7 +33,7 @@ module hg_norm_root_way #(
     localparam [C_W-1:0] TRIPLES = ADDS + 1'b1;
     localparam [C_W-1:0] ENDS = LAST[C_W-1:0];
 
-    reg             busy_reg, done_reg;
+    reg             busy_reg, done_reg, whole_reg;  // whole: W is there
     reg [C_W-1:0]   count_reg;
     reg [M_W-1:0]   moment_reg;
     reg [W_W-1:0]   w_reg;
@@ -65,6 +65,7 @@ module hg_norm_root_way #(
         done_reg <= 1'b0;
         if (load) begin
             busy_reg   <= 1'b1;
+            whole_reg  <= 1'b0;
             count_reg  <= {C_W{1'b0}};
             moment_reg <= moment;
             w_reg      <= {W_W{1'b0}};
@@ -73,11 +74,12 @@ module hg_norm_root_way #(
             steps_reg  <= {E_W{1'b0}};
         end else if (busy_reg) begin
             count_reg <= count_reg + 1'b1;
-            if (count_reg < ADDS) begin
+            if (count_reg == ADDS) begin
+                w_reg     <= product + ADDEND;
+                whole_reg <= 1'b1;
+            end else if (!whole_reg) begin
                 w_reg      <= digit[W_W-1:0];
                 moment_reg <= moment_reg << 1;
-            end else if (count_reg == ADDS) begin
-                w_reg <= product + ADDEND;
             end else if (count_reg == TRIPLES) begin
                 w3_reg    <= {2'b00, w_reg} + {1'b0, w_reg, 1'b0};
                 trial_reg <= {{R_W-W_W{1'b0}}, w_reg};

@@ -1,6 +1,6 @@
 // hg_norm_scale: the elements of each row less its mean, times one number, rounded to float32.
 //
-// Purpose     the last step of a normalization: round((N * q - sum) * significand * 2^(1 - EXPONENT - steps))
+// Purpose     the last step of a normalization: round((N * q - sum) * significand * 2^(BIAS - 126 - steps))
 //             for each of the N = LANES * BEATS integers q of a row.
 // Parameters  LANES          codes of a beat
 //             BEATS          beats of a row
@@ -10,10 +10,10 @@
 //             S_W            bits of the sum (two's complement)
 //             E_W            bits of steps
 //             A_W            bits of the magnitude of N * q - sum
-//             EXPONENT       see above
+//             BIAS           see above
 // Latency     8 enabled cycles (m_ready || !m_valid); one beat a cycle
-// Contract    b = {steps, significand, sum}: one beat a row, which is taken with the last beat of a. m: bits of
-//             float32, to nearest even; the caller proves that no result other than 0 is outside of the
+// Contract    b = {steps, significand, sum}: one beat a row, which is taken with the last beat of a. m: bits
+//             of float32, to nearest even; the caller proves that no result other than 0 is outside of the
 //             normal numbers. a_ready depends on b_valid and b_ready on a_valid.
 `default_nettype none
 module hg_norm_scale #(
@@ -27,7 +27,7 @@ module hg_norm_scale #(
     parameter integer          S_W      = 7,
     parameter integer          E_W      = 6,
     parameter integer          A_W      = 7,
-    parameter integer          EXPONENT = 0
+    parameter integer          BIAS     = 127
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -45,7 +45,7 @@ module hg_norm_scale #(
     localparam integer D_W    = A_W + 1;
     localparam integer L_W    = $clog2(A_W + 1);
     localparam integer LENGTH = LANES * BEATS;
-    localparam integer BASE   = 127 - EXPONENT + A_W + 23;
+    localparam integer BASE   = BIAS + A_W + 23;
     localparam [BW-1:0] LAST  = BEATS[BW-1:0] - 1'b1;
 
     reg [7:0]    valid_reg;

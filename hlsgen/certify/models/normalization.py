@@ -8,8 +8,8 @@ Of a row of N integers q the first sends the sum and the moment M, the second 1 
   T(k) = START * 4^k, step k gives m(k) = floor(sqrt(T(k) / W)), as it adds the largest bit b with (2m + b)^2 * W <= T(k).
   That begins with m(0) = 0, true if START < ADDEND, which is the least W. It ends with the first m of 25 bits, reached
   after at most STEPS steps if T(STEPS) >= 2^48 * W for the largest W. Then m / 2 rounds to 24 bits with the rest T - m^2 * W
-  for the tie. And sqrt(T(k) / W) = 2^(k + EXPONENT) / sqrt(M + addend) if ADDEND / F is the addend and START / F is
-  4^EXPONENT. All of it are comparisons of the module's parameters, no trial of inputs.
+  for the tie. And sqrt(T(k) / W) = 2^(k + e) / sqrt(M + addend), where e is 127 - BIAS, if ADDEND / F is the addend and
+  START / F is 4^e. All of it are comparisons of the module's parameters, no trial of inputs.
 - No result but 0 leaves the normal numbers, and the exponent stays within its 10 bits.
 - All results lie in the interval that the graph says.
 """
@@ -31,6 +31,8 @@ MODULES = ("hg_norm_moments", "hg_norm_root", "hg_norm_scale")
 _INTEGERS = "LANES BEATS X_W X_SIGNED SHIFT OFFSET Q_W"
 #: Bits of a significand, and those of the root in front of rounding.
 _SIGNIFICAND, _ROOT = 24, 25
+#: Of the exponent of float32.
+_BIAS = 127
 #: A result with its two roundings is at most so much larger than the exact one.
 _ROUNDED = 1 + Fraction(1, 1 << 22)
 
@@ -67,7 +69,7 @@ def row_elements(
     cell: Cell, codes: StreamContents, rows: StreamContents, layer: NormRows, order: Array, numbers: Array
 ) -> StreamContents:  # fmt: skip
     """The stream behind the third; `numbers`: those of its results. Raises HG055."""
-    only(cell, f"{_INTEGERS} S_W E_W A_W EXPONENT")
+    only(cell, f"{_INTEGERS} S_W E_W A_W BIAS")
     beats = _integers(cell, codes, layer, order)
     fits(cell, rows, 1, cell.number("E_W", 1) + _SIGNIFICAND + cell.number("S_W", 1))
     if [unit.module for unit in rows.units] != list(MODULES[:2]):
@@ -118,7 +120,7 @@ def prove(layer: NormRows, units: tuple[Cell, Cell, Cell]) -> None:
     require(moments.number("M_W") == root.number("M_W"), root, "M_W is not that of the moments.")
     require(most.element < 1 << scale.number("A_W"), scale, f"an element can be {most.element}.")
     require(root.number("E_W") == scale.number("E_W"), scale, "E_W is not that of the root.")
-    _prove_root(layer, root, scale.number("EXPONENT"), most.moment, require)
+    _prove_root(layer, root, _BIAS - scale.number("BIAS"), most.moment, require)
     largest = Fraction(most.element**2) / layer.addend
     smallest = 1 / (most.moment + layer.addend)
     normal = largest < Fraction(4) ** 126 and smallest > Fraction(4) ** -124
@@ -135,7 +137,9 @@ def _prove_root(layer: NormRows, root: Cell, exponent: int, moment: int, require
     require(serial == 1 or factor == 1 << root.number("SHIFT"), root, "FACTOR is not 2^SHIFT.")
     require(Fraction(addend, factor) == layer.addend, root, f"ADDEND / FACTOR is not the model's {layer.addend}.")
     require(0 < start < addend, root, "START is not below ADDEND: the root does not begin with 0.")
-    require(Fraction(start, factor) == Fraction(4) ** exponent, root, f"START / FACTOR is not 4^{exponent}, EXPONENT.")
+    require(
+        Fraction(start, factor) == Fraction(4) ** exponent, root, f"START / FACTOR is not 4^{exponent}, as BIAS says."
+    )
     largest = moment * factor + addend
     require(largest < 1 << bits, root, f"W_W is {bits}, a number can have {largest.bit_length()} bits.")
     reached = start << 2 * steps >= largest << 2 * (_ROOT - 1)

@@ -28,7 +28,12 @@ def bind_root(unit: NormRoot) -> Binding:
 
 def bind_scale(unit: NormScale, source: Stream) -> Binding:
     own, parameters = unit.constants, _integers(unit.rows, unit.beats, source)
-    parameters |= {"S_W": unit.rows.sum_bits, "E_W": own.step_bits, "A_W": unit.element_bits, "EXPONENT": own.exponent}
+    parameters |= {
+        "S_W": unit.rows.sum_bits,
+        "E_W": own.step_bits,
+        "A_W": unit.element_bits,
+        "BIAS": 127 - own.exponent,
+    }
     return Binding("hg_norm_scale", parameters, "elements times 1 / sqrt")
 
 
