@@ -115,6 +115,32 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_replay": ({"WIDTH": 1, "LENGTH": 1, "REPEAT": 1}, {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4}),
     "hg_reset": ({}, {"ACTIVE_LOW": 1}),
+    "hg_norm_moments": (
+        {
+            "LANES": 1,
+            "BEATS": 1,
+            "X_W": 1,
+            "X_SIGNED": 0,
+            "SHIFT": 2,
+            "Q_W": 4,
+            "OFFSET": "4'd9",
+            "CENTERED": 0,
+            "S_W": 1,
+        },
+        {"LANES": 5, "BEATS": 2, "X_W": 3, "Q_W": 3, "S_W": 7, "M_W": 11, "EVERY": 1},
+    ),
+    "hg_norm_root": (
+        {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 1},
+        {"M_W": 3, "S_W": 2, "E_W": 5, "W_W": 5, "STEPS": 27, "WAYS": 3},
+    ),
+    "hg_norm_root_way": (
+        {"M_W": 5, "SERIAL": 1, "FACTOR": "14'd5"},
+        {"M_W": 3, "E_W": 5, "W_W": 5, "STEPS": 27, "SHIFT": 1},
+    ),
+    "hg_norm_scale": (
+        {"LANES": 1, "BEATS": 1, "X_W": 1, "X_SIGNED": 0, "SHIFT": 2, "Q_W": 4, "OFFSET": "4'd9", "S_W": 1, "A_W": 1},
+        {"LANES": 2, "BEATS": 2, "X_W": 3, "Q_W": 3, "S_W": 6, "E_W": 5, "A_W": 5, "BIAS": 130},
+    ),
     "hg_multiply": (
         {"X_W": 1, "M_W": 1, "STYLE": 0, "STAGES": 1},
         {"X_W": 4, "M_W": 7, "STYLE": 2, "STAGES": 3, "M": "7'h4d"},

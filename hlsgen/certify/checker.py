@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.models import line_buffer, matrix_product, unrolled_windows
+from hlsgen.certify.models import line_buffer, matrix_product, normalization, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
@@ -37,6 +38,7 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    NormRows,
     PackBytes,
     Pooling,
     Rearrange,
@@ -51,8 +53,7 @@ from hlsgen.numerics.fixed import Array
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
-    MatrixProduct: "product",
-    IntegerRows: "integer rows",
+    MatrixProduct: "product", NormRows: "normalization", IntegerRows: "integer rows",
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
@@ -175,6 +176,9 @@ class Checker:
                 if cell.module == "hg_pad" and isinstance(layer.result.encoding, FloatKey):
                     raise broken(layer.name, "the border of a float32 tensor has no code.")
                 sent = move(cell, taken, layer.result.type.signed)
+            elif isinstance(layer, NormRows):
+                sent = self._normalized(i, layer, cell, taken)
+                proof = partial(self._prove_normalized, layer, own, entry)
             elif cell is not own[-1]:
                 sent = self._partly(layer, cell, taken)
             elif isinstance(layer, Map | BinaryMap):
@@ -197,6 +201,25 @@ class Checker:
             self.written.add(cell.module)
             cell = self.network.cells[cell.name] = stands_for(cell, f"{self.top}_", shape, x, layer.result.type.bits)
         return cell
+
+    def _normalized(self, i: int, layer: NormRows, cell: Cell, taken: list[StreamContents]) -> StreamContents:
+        """The stream behind one of the three instances of a normalization."""
+        order = self.layout.of_input(self.graph, i)
+        if cell.module == normalization.MODULES[1]:
+            return normalization.row_roots(cell, taken[0])
+        if cell.module not in normalization.MODULES:
+            raise broken(layer.name, f"{cell.name} ({cell.module}) is none of its units.")
+        self.elements.expect(layer.name, taken[0], layer.inputs[0], order)
+        if cell.module == normalization.MODULES[0]:
+            return normalization.row_moments(cell, taken[0], layer, order)
+        numbers = self.elements.numbers[i + 1]
+        return normalization.row_elements(cell, taken[0], taken[1], layer, order, numbers)
+
+    def _prove_normalized(self, layer: NormRows, own: list[Cell], entry: dict[str, Any]) -> Summary:
+        if [cell.module for cell in own] != list(normalization.MODULES):
+            raise broken(layer.name, f"{[cell.module for cell in own]} are not {', '.join(normalization.MODULES)}.")
+        normalization.prove(layer, (own[0], own[1], own[2]))
+        return Summary(layer.name, entry["kind"], modules(own), layer.result.size, 0, 0)
 
     def _partly(self, layer: Layer, cell: Cell, taken: list[StreamContents]) -> StreamContents:
         """The stream behind an instance that is one of several that realize a function together."""

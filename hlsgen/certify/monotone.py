@@ -69,8 +69,10 @@ class _Walk:
         if isinstance(f.source, FloatKey):
             low = np.array([0, KEY_NEG_INF, KEY_NEG_INF + 1, KEY_POS_INF])
             high = np.array([0, KEY_NEG_INF, KEY_POS_INF - 1, KEY_POS_INF])
-            self.s = np.repeat(self.s, 4)
-            self.lo, self.hi = np.tile(low, f.sets), np.tile(high, f.sets)
+            s = np.repeat(self.s, 4)
+            first, last = np.maximum(np.tile(low, f.sets), self.lo[s]), np.minimum(np.tile(high, f.sets), self.hi[s])
+            some = first <= last
+            self.s, self.lo, self.hi = s[some], first[some], last[some]
         self.every = np.zeros(len(self.s), np.bool_)
         self.same = np.zeros(len(self.s), np.bool_)
         self._source(f.source)

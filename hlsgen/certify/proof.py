@@ -74,7 +74,8 @@ def runs(module: Module, fold: int, lane: int, f: StepFunction, s: int) -> RunLe
     """The runs of a lane on the inputs of set s, as the output's type reads its bits."""
     lo, hi = int(f.lo[s]), int(f.hi[s])
     # Keys between that of NaN and that of -infinity do not occur.
-    return runs_in(module, fold, lane, [(0, 0), (KEY_NEG_INF, hi)] if f.is_float else [(lo, hi)], f.output_type)
+    parts = [(0, 0), (KEY_NEG_INF, hi)] if f.is_float and lo == 0 else [(lo, hi)]
+    return runs_in(module, fold, lane, parts, f.output_type)
 
 
 def runs_in(module: Module, fold: int, lane: int, parts: list[tuple[int, int]], type_: IntType) -> RunLengths:

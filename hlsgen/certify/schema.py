@@ -27,6 +27,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "concatenation": {},
     "argmax": {},
     "integer rows": {},
+    "normalization": {},
 }
 #: Of the kinds with sets: what a set has besides its steps, and what with them.
 _SETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

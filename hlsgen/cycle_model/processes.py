@@ -107,15 +107,21 @@ def pipeline(wire: Wire, result: Wire, latency: int, gives: Sequence[bool] = (Tr
         yield
 
 
-def join(first: Wire, second: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,)) -> Process:
+def join(
+    first: Wire, second: Wire, result: Wire, latency: int, gives: Sequence[bool] = (True,), every: int = 1
+) -> Process:
     """A unit with an enable that takes a beat of each wire in the same cycle, and sends one `latency` enabled cycles
-    after those that `gives` marks, as in `pipeline`."""
+    after those that `gives` marks, as in `pipeline`.
+
+    Each beat of the second wire is there for `every` beats of the first one, and taken with the last of them.
+    """
     out, gone = result.due, result.taken
     k = left = lost = first_late = second_late = 0
     t, period = -1, len(gives)
     while True:
-        while k < len(first.due) and k < len(second.due):
-            t = max(t + 1, first.due[k] + first_late, second.due[k] + second_late)
+        while k < len(first.due) and k // every < len(second.due):
+            row = k // every
+            t = max(t + 1, first.due[k] + first_late, second.due[row] + second_late)
             while left < len(out) and out[left] + lost <= t:
                 while left == len(gone):
                     yield
@@ -123,17 +129,18 @@ def join(first: Wire, second: Wire, result: Wire, latency: int, gives: Sequence[
                 t = max(t, gone[left])
                 left += 1
             first.taken.append(t)
-            second.taken.append(t)
             first_late = t - first.due[k] if first.frozen else 0
-            second_late = t - second.due[k] if second.frozen else 0
+            if k % every == every - 1:
+                second.taken.append(t)
+                second_late = t - second.due[row] if second.frozen else 0
             if gives[k % period]:
                 out.append(t - lost + latency)
             k += 1
         yield
 
 
-def fifo(wire: Wire, result: Wire, depth: int) -> Process:
-    """hg_fifo of `depth` beats. With depth 2 it is hg_slice as well."""
+def fifo(wire: Wire, result: Wire, depth: int, delay: int = 1) -> Process:
+    """hg_fifo of `depth` beats. With depth 2 it is hg_slice as well; with more cycles of delay, hg_norm_root."""
     due, taken, frozen, out, gone = wire.due, wire.taken, wire.frozen, result.due, result.taken
     k = late = 0
     t = -1
@@ -147,7 +154,7 @@ def fifo(wire: Wire, result: Wire, depth: int) -> Process:
                     t = gone[k - depth] + 1
             taken.append(t)
             late = t - due[k]
-            out.append(t + 1)
+            out.append(t + delay)
             k += 1
         yield
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from typing_extensions import assert_never
 
-from hlsgen.cycle_model import processes, run_buffers, run_processes
+from hlsgen.cycle_model import least_processes, processes, run_buffers, run_processes
 from hlsgen.cycle_model.known_moves import Known
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, runs_of, windows, words_of
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
@@ -34,6 +34,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -104,7 +107,9 @@ def traits(unit: Unit) -> Traits:
             return Traits(enable=True, even=False)
         case JoinStreams() | ConcatChannels() | Reorder() | RowsUnit():
             return Traits(enable=True, even=False)
-        case ConcatBeats() | SelectLanes() | Crop() | PadBorder():
+        case NormMoments() | NormScale():
+            return Traits(enable=True, even=False)
+        case ConcatBeats() | SelectLanes() | Crop() | PadBorder() | NormRoot():
             return Traits(enable=False, even=False)
         case _:
             assert_never(unit)
@@ -128,6 +133,10 @@ def busy(node: Node) -> int:
             return beats
         case JoinStreams() | ConcatBeats() | ConcatChannels() | SelectLanes() | Crop() | PadBorder() | DynamicMatVec():
             return beats
+        case NormMoments() | NormScale():
+            return beats
+        case NormRoot():
+            return max(beats, beats * (unit.cycles + 1) // unit.ways)
         case _:
             assert_never(unit)
 
@@ -193,6 +202,12 @@ def _exact(
             return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
         case TiledPool():
             return processes.pipeline(wire, result, latency(unit), processes.completing_beats(unit))
+        case NormMoments():
+            return processes.pipeline(wire, result, latency(unit), [False] * (unit.beats - 1) + [True])
+        case NormRoot():
+            return processes.fifo(wire, result, unit.ways, latency(unit))
+        case NormScale():
+            return processes.join(wire, more[0], result, latency(unit), every=unit.beats)
         case JoinStreams() | ConcatChannels():
             return processes.join(wire, more[0], result, latency(unit))
         case DynamicMatVec():
@@ -240,6 +255,12 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
         case TiledPool():
             return run_processes.pipeline(latency(unit), _completing(unit))
+        case NormMoments():
+            return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
+        case NormRoot():
+            return run_processes.ways(unit.ways, latency(unit))
+        case NormScale():
+            return run_processes.rows(latency(unit), unit.beats)
         case WidthConverter():
             return run_processes.width(*processes.width_beats(*streams))
         case MatVec():
@@ -307,28 +328,34 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
         case Slice():
             return processes.fifo(wire, result, 2)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
-            return _single([wire], result, [True])
+            return least_processes.single([wire], result, [True])
         case JoinStreams() | ConcatChannels():
-            return _single([wire, *more], result, [True])
+            return least_processes.single([wire, *more], result, [True])
         case DynamicMatVec():
-            return _single([wire, *more], result, _summed(unit))
+            return least_processes.single([wire, *more], result, _summed(unit))
         case ArgMaxUnit():
-            return _single([wire], result, [False] * (unit.beats - 1) + [True])
+            return least_processes.single([wire], result, [False] * (unit.beats - 1) + [True])
         case TiledPool():
-            return _single([wire], result, processes.completing_beats(unit))
+            return least_processes.single([wire], result, processes.completing_beats(unit))
+        case NormMoments():
+            return least_processes.single([wire], result, [False] * (unit.beats - 1) + [True])
+        case NormRoot():
+            return least_processes.single([wire], result, [True])
+        case NormScale():
+            return least_processes.rows(wire, more[0], result, unit.beats)
         case MatVec() if unit.row_folds == 1:
-            return _sums(wire, result, unit.col_folds)
+            return least_processes.sums(wire, result, unit.col_folds)
         case MatVec():
             length = unit.col_folds
-            return _blocks(wire, result, [length - 1], [0], length, 2 * length, unit.row_folds)
+            return least_processes.blocks(wire, result, [length - 1], [0], length, 2 * length, unit.row_folds)
         case Reorder():
             count = math.prod(extent for extent, _ in unit.loops)
-            return _blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
+            return least_processes.blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
         case RowsUnit(beats=beats):
-            return _blocks(wire, result, [beats - 1], [0], beats, 2 * beats, beats)
+            return least_processes.blocks(wire, result, [beats - 1], [0], beats, 2 * beats, beats)
         case ConvUnit() | PoolUnit() | SlidingWindow():
             count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
-            return _blocks(wire, result, *words_of(unit), unit.depth, count)
+            return least_processes.blocks(wire, result, *words_of(unit), unit.depth, count)
         case Fifo() | WidthConverter() | Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
             return _exact(node, ins, outs, first, _no_latency, unlimited=False)
         case _:
@@ -354,6 +381,12 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
             return run_processes.hold(Pattern([0] * (unit.beats - 1) + [1]))
         case TiledPool():
             return run_processes.hold(_completing(unit))
+        case NormMoments():
+            return run_processes.hold(Pattern([0] * (unit.beats - 1) + [1]))
+        case NormRoot():
+            return run_processes.hold(Pattern([1]))
+        case NormScale():
+            return run_processes.rows(0, unit.beats)
         case MatVec() if unit.row_folds == 1:
             return run_processes.hold(Pattern([0] * (unit.col_folds - 1) + [1]))
         case MatVec():
@@ -379,59 +412,3 @@ def _blocks_in_runs(needs: Runs, keeps: Runs, words: int, depth: int, count: int
 
 def _no_latency(unit: Unit) -> int:
     raise AssertionError(f"{unit} has no pipeline")
-
-
-def _single(wires: Sequence[Wire], result: Wire, gives: Sequence[bool]) -> Process:
-    """A unit that takes a beat of every wire when it holds none. `gives` marks those that lead to an output beat."""
-    k = 0
-    while True:
-        while all(k < len(wire.due) for wire in wires) and len(result.taken) == len(result.due):
-            for wire in wires:
-                wire.taken.append(k)
-            if gives[k % len(gives)]:
-                result.due.append(k)
-            k += 1
-        yield
-
-
-def _sums(wire: Wire, result: Wire, length: int) -> Process:
-    """hg_mvu with one pass: `length` beats lead to one, and it stores some more before it needs them."""
-    k = used = 0
-    while True:
-        moved = False
-        while used < k and len(result.taken) == len(result.due):
-            used += 1
-            if used % length == 0:
-                result.due.append(0)
-            moved = True
-        while k < len(wire.due) and k < used + (4 if length > 2 else 2 * length):
-            wire.taken.append(0)
-            k += 1
-            moved = True
-        if not moved:
-            yield
-
-
-def _blocks(
-    wire: Wire, result: Wire, needs: Sequence[int], keeps: Sequence[int], words: int, depth: int, count: int
-) -> Process:
-    """A unit with a memory of `depth` words, for frames of `words` words.
-
-    When word needs[v] of a frame is stored, window v leads to `count` beats, one after the other. Until the last of
-    these is made, the words from keeps[v] on stay in the memory.
-    """
-    k = v = made = 0
-    while True:
-        moved = False
-        while needs[v % len(needs)] + v // len(needs) * words < k and len(result.taken) == len(result.due):
-            result.due.append(0)
-            made += 1
-            if made == count:
-                v, made = v + 1, 0
-            moved = True
-        while k < len(wire.due) and k - depth < keeps[v % len(keeps)] + v // len(keeps) * words:
-            wire.taken.append(0)
-            k += 1
-            moved = True
-        if not moved:
-            yield

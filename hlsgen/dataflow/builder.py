@@ -75,13 +75,13 @@ class NetworkBuilder:
     def deliver(self, value: int, flow: NamedStream) -> None:
         """The value is on that stream: forked, if several take it."""
         count = len(self._takers[value])
-        if count <= 1:
-            self._streams[value] = (flow,)
-            return
-        name = f"{flow.wire}_fork"
+        self._streams[value] = (flow,) if count <= 1 else self.forked(flow, count, f"{flow.wire}_fork")
+
+    def forked(self, flow: NamedStream, count: int, name: str) -> tuple[NamedStream, ...]:
+        """The same stream for several takers."""
         outputs = tuple(f"{name}_{k}" for k in range(count))
         self.nodes.append(Node(name, Fork(count), (flow.wire,), (flow.stream,), outputs, flow.stream))
-        self._streams[value] = tuple(NamedStream(wire, flow.stream) for wire in outputs)
+        return tuple(NamedStream(wire, flow.stream) for wire in outputs)
 
     def take(self, i: int, n: int, name: str) -> NamedStream:
         """The n-th input of layer i, in the order in which it wants it."""

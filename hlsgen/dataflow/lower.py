@@ -9,6 +9,7 @@ from typing_extensions import assert_never
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
+from hlsgen.dataflow.lower_norm import normalization
 from hlsgen.dataflow.lower_product import product
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
 from hlsgen.dataflow.units import (
@@ -149,7 +150,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
         case IntegerRows():
             flow = _integer_rows(b, i, layer, f"rows{number}")
         case NormRows():
-            raise fail("HG037", layer.name, "normalization has no hardware yet.")
+            flow = normalization(b, i, layer, f"norm{number}")
         case _:
             assert_never(layer)
     b.deliver(i + 1, flow)

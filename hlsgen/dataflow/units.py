@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.norm_units import NormMoments as NormMoments
+from hlsgen.dataflow.norm_units import NormRoot as NormRoot
+from hlsgen.dataflow.norm_units import NormScale as NormScale
 from hlsgen.dataflow.row_sizes import lag
 from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
@@ -384,6 +387,9 @@ Unit = (
     | Reorder
     | ArgMaxUnit
     | RowsUnit
+    | NormMoments
+    | NormRoot
+    | NormScale
 )
 #: Units that keep pixels of an image until no window needs them any more.
 WindowUnit = ConvUnit | PoolUnit | SlidingWindow
@@ -426,7 +432,7 @@ def buffer_bits(node: Node) -> int:
             return unit.words * node.result.bits
         case Port() | FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | ArgMaxUnit():
             return 0
-        case AdderMatVec() | DynamicMatVec() | Slice():
+        case AdderMatVec() | DynamicMatVec() | Slice() | NormMoments() | NormRoot() | NormScale():
             return 0
         case MatVec() | GroupedMatVec() | ReduceTree() | JoinStreams() | ConcatBeats() | ConcatChannels():
             return 0

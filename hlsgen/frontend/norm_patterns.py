@@ -102,12 +102,17 @@ class _Nodes:
 
 def put_together(graph: onnx.GraphProto) -> None:
     """Replaces, in place, every node that ends such a pattern."""
-    if not any(node.op_type == "ReduceMean" for node in graph.node):
-        return
-    nodes = _Nodes(graph)
-    found = [(at, made) for at, node in enumerate(graph.node) if (made := _normalize(nodes, node)) is not None]
-    for at, made in found:
+    for at, made in found(graph).items():
         graph.node[at].CopyFrom(made)
+
+
+def found(graph: onnx.GraphProto) -> dict[int, onnx.NodeProto]:
+    """The Normalize that stands for each such pattern, by the number of the node that ends it."""
+    if not any(node.op_type == "ReduceMean" for node in graph.node):
+        return {}
+    nodes = _Nodes(graph)
+    made = ((at, _normalize(nodes, node)) for at, node in enumerate(graph.node))
+    return {at: normalize for at, normalize in made if normalize is not None}
 
 
 def _normalize(nodes: _Nodes, node: onnx.NodeProto) -> onnx.NodeProto | None:

@@ -34,6 +34,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -93,8 +96,12 @@ def needs(node: Node) -> list[Array]:
             return [(beat // math.prod(extent for extent, _ in unit.loops) + 1) * unit.block]
         case RowsUnit():
             return [(beat // unit.beats + 1) * unit.beats]
-        case ArgMaxUnit():
+        case ArgMaxUnit() | NormMoments():
             return [(beat + 1) * unit.beats]
+        case NormRoot():
+            return [beat + 1]
+        case NormScale():
+            return [beat + 1, beat // unit.beats + 1]
         case _:
             assert_never(unit)
 

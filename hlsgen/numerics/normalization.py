@@ -23,6 +23,8 @@ from hlsgen.numerics.fixed import Array
 SIGNIFICAND = 24
 #: Most bits of a centered element, without its sign: its product with a significand is below 2^62.
 MAX_ELEMENT_BITS = 38
+#: Most bits of numerator and denominator of the addend.
+MAX_ADDEND_BITS = 160
 #: From this distance of two roundings on, in units of the last place, float64 decides between them.
 _SURE = 2.0**-20
 

@@ -15,7 +15,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import Accumulator, FloatKey, Normalize, NormKind, NormRows, Shape, Value
 from hlsgen.ir.evaluate import float_to_key
 from hlsgen.numerics.fixed import IntType
-from hlsgen.numerics.normalization import MAX_ELEMENT_BITS, bounds
+from hlsgen.numerics.normalization import MAX_ADDEND_BITS, MAX_ELEMENT_BITS, bounds
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.quantization import column_meaning, zero_shift
@@ -30,6 +30,11 @@ def normalized_rows(
     addend = length * length * Fraction(op.epsilon) / (scale * scale)
     ends = [code * factor + offset for code in (value.type.lo, value.type.hi)]
     most = bounds(centered, length, min(ends), max(ends), addend)
+    if addend.numerator.bit_length() > MAX_ADDEND_BITS or addend.denominator.bit_length() > MAX_ADDEND_BITS:
+        raise fail(
+            "HG033", name, f"epsilon {op.epsilon} is out of all proportion to the scale {float(scale)} of its input.",
+            "Use an epsilon that is nearer to the square of the scale.",
+        )  # fmt: skip
     if most.element.bit_length() > MAX_ELEMENT_BITS:
         raise fail(
             "HG033", name, f"rows of {length} codes of {value.type.bits} bits.",

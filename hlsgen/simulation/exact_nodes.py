@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, ONNX
+from hlsgen.interpreter import exact_numbers
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.exact_values import Grid, Known, dyadic, multiples, once, same
 from hlsgen.simulation.oracles import Unable, run_node
 
 LINEAR = frozenset(["MatMul", "Gemm", "Conv", "ConvTranspose"])
+ROWS = frozenset(["LayerNormalization", "RMSNormalization", "InstanceNormalization", "GroupNormalization"])
 POOLS = frozenset(["AveragePool", "GlobalAveragePool", "ReduceMean"])
 #: The real function, rounded once.
 ROUNDED_ONCE = frozenset(
@@ -220,6 +223,79 @@ def function_reach(node: onnx.NodeProto, one: Array, other: Array) -> Array:
     if node.op_type in ("Sigmoid", "Tanh", "Erf"):
         largest = np.maximum(largest, np.asarray(1, largest.dtype))
     return np.asarray(np.spacing(largest).astype(np.float64) * _STEPS)
+
+
+def rows(node: onnx.NodeProto, data: Known, arrays: Sequence[Array], opset: int) -> tuple[Array, Array] | None:
+    """A normalization of rows by the contract, gamma and beta behind it, and how far float32 operations in any order may
+    be from it; None if the numbers are not known. `arrays`: what the node takes, the data first."""
+    known: dict[str, Any] = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    x, kind = arrays[0], node.op_type
+    shape, axes, epsilon = x.shape, known.get("axes"), float(np.float32(known.get("epsilon", 1e-5)))
+    layer = kind != "RMSNormalization" and known.get("kind", b"layer") == b"layer"
+    if kind == "GroupNormalization":
+        groups = known["num_groups"]
+        if opset < 21:
+            arrays = [x, *(np.repeat(a, shape[1] // groups) for a in arrays[1:])]
+        shape, axes = (shape[0], groups, shape[1] // groups, *shape[2:]), range(2, x.ndim + 1)
+    elif kind == "InstanceNormalization":
+        axes = range(2, x.ndim)
+    elif axes is None:
+        axes = range(known.get("axis", -1) % x.ndim, x.ndim)
+    axes = [a % len(shape) for a in axes]
+    if data.grids is None:
+        return None
+    order = [*(a for a in range(len(shape)) if a not in axes), *axes]
+    length = math.prod(shape[a] for a in axes)
+
+    def apart(values: Array) -> Array:
+        return np.asarray(np.broadcast_to(values, x.shape).reshape(shape).transpose(order).reshape(-1, length))
+
+    def together(values: Array) -> Array:
+        placed = values.reshape([shape[a] for a in order]).transpose([int(a) for a in np.argsort(order)])
+        return np.asarray(placed.reshape(x.shape))
+
+    exact = _one_grid(data.grids, x.shape)
+    if exact is None:
+        return None
+    value = exact_numbers.normalized(replace(exact, whole=apart(exact.whole)), layer, Fraction(epsilon))
+    reach = _rows_reach(apart(x).astype(np.float64), value.astype(np.float64), epsilon, layer)
+    value, reach = together(value), together(reach)
+    channels = kind in ("InstanceNormalization", "GroupNormalization")
+    factors = [a.reshape(1, -1, *(1,) * (x.ndim - 2)) if channels else a for a in arrays[1:]]
+    if factors:
+        value = value * factors[0]
+        reach = reach * np.abs(factors[0]) + np.abs(value) * 4 * _UNIT
+    if len(factors) > 1:
+        reach = reach + (np.abs(value) + np.abs(factors[1])) * 4 * _UNIT
+        value = value + factors[1]
+    return np.asarray(value, np.float32), np.asarray(reach)
+
+
+def _one_grid(grids: Sequence[Grid], shape: tuple[int, ...]) -> exact_numbers.Exact | None:
+    """The sum of grids that have one scale each, in one unit."""
+    scales = {float(s) for grid in grids for s in np.unique(grid.scale)}
+    if any(np.size(grid.scale) > 1 and len(np.unique(grid.scale)) > 1 for grid in grids):
+        return None
+    unit = exact_numbers.common(Fraction(s) for s in scales)
+    whole = np.zeros(shape, object)
+    for grid in grids:
+        factor = int(Fraction(float(np.ravel(grid.scale)[0])) / unit)
+        whole = whole + np.broadcast_to(grid.whole, shape).astype(np.int64).astype(object) * factor
+    return exact_numbers.Exact(whole, unit, None)
+
+
+def _rows_reach(x: Array, result: Array, epsilon: float, layer: bool) -> Array:
+    """A mean of N numbers is off by N roundings of their largest, each difference by that, a variance by twice that times
+    its root and N roundings of itself; twice of everything, and the variance also as mean of squares less square of mean."""
+    length = x.shape[-1]
+    steps, largest = (length + 8) * _UNIT, np.abs(x).max(axis=-1, keepdims=True)
+    middle = x.mean(axis=-1, keepdims=True) if layer else 0.0
+    variance = ((x - middle) ** 2).mean(axis=-1, keepdims=True)
+    off = steps * largest if layer else 0.0 * largest
+    cancelled = steps * largest * largest * 2 if layer else 0.0
+    spread = 2 * np.sqrt(variance) * off + off * off + steps * variance + cancelled
+    relative = spread / (variance + epsilon) + 8 * _UNIT
+    return np.asarray(2 * (off / np.sqrt(variance + epsilon) + np.abs(result) * relative))
 
 
 def normalized(node: onnx.NodeProto, arrays: Sequence[Array]) -> tuple[Array, Array]:

@@ -159,7 +159,13 @@ class Explained:
             inputs = [values.get(i, file.constants.get(i)) for i in node.input if i]
             given = [i for i in inputs if i is not None]
             found = run_node(file.executor, node, arrays, file.opsets)
-            result = self._node(node, arrays, given, found[0], adds)
+            whole = file.normalizations.get(outputs[0])
+            result: Known | Array | None
+            if whole is not None and whole.input[0] in values:
+                node, known = whole, values[whole.input[0]]
+                result = self._rows(whole, known, [known.value], found[0])
+            else:
+                result = self._node(node, arrays, given, found[0], adds)
             if isinstance(result, Known):
                 values[outputs[0]] = result
                 continue
@@ -192,6 +198,8 @@ class Explained:
         if kind in exact.ROUNDED_ONCE and floats:
             value = exact.function(node, arrays, file.opsets)
             return self._noted(node, "function", own, value, exact.function_reach(node, own, value))
+        if kind in exact.ROWS and floats:
+            return self._rows(node, data[0], arrays, own)
         if kind == "BatchNormalization" and node.domain in ONNX and len(arrays) == 5:
             return self._noted(node, "function", own, *exact.normalized(node, arrays))
         if kind in ("Add", "Sub") and len(data) == 2 and own.dtype == np.float32:
@@ -205,6 +213,13 @@ class Explained:
             magnitude = sum((np.abs(term.whole * term.scale) for term in total.terms), start=np.float64(0))
             return total.known(self._noted(node, "sum", own, value, magnitude * len(terms) * 4 * 2.0**-24, terms))
         return None
+
+    def _rows(self, node: onnx.NodeProto, data: Known, arrays: list[Array], own: Array) -> Array | None:
+        """A normalization of rows, of one node or put together of several. Raises Unable."""
+        found = exact.rows(node, data, arrays, self.file.opsets.get("", 0))
+        if found is None:
+            raise Unable(f"the numbers in front of {node.name} are not known exactly")
+        return self._noted(node, "function", own, *found)
 
     def _noted(
         self, node: onnx.NodeProto, kind: str, own: Array, contract: Array, reach: Array,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
+from hlsgen.frontend import norm_patterns
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation.defined_operators import DEFINED
 from hlsgen.simulation.exact_values import Grid, constant_grid
@@ -29,6 +30,7 @@ class ExecutedFile:
 
     `constants`: arrays of all tensors that depend on no input, and of `grids` the integers and scales of those that a
     quantizer made. `computed`: names of tensors that depend on an input. `makers`: the node of each tensor.
+    `normalizations`: those that the file has taken apart, each as one node, by the tensor that it gives.
     Raises Unable if the executor cannot evaluate a constant.
     """
 
@@ -41,6 +43,7 @@ class ExecutedFile:
         self.nodes = list(proto.graph.node)
         self.makers = {o: n for n in self.nodes for o in n.output if o}
         self.computed = set(inputs)
+        self.normalizations = {made.output[0]: made for made in norm_patterns.found(proto.graph).values()}
         self._fold()
 
     def _fold(self) -> None:

@@ -21,6 +21,9 @@ from hlsgen.dataflow.units import (
     GroupedMatVec,
     JoinStreams,
     MatVec,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -87,6 +90,12 @@ def latency(unit: Unit) -> int:
             return 3
         case RowsUnit():
             return _rows(unit)
+        case NormMoments(rows, beats):
+            return 5 + _levels(rows.length // beats) // TREE_LEVELS
+        case NormRoot():
+            return unit.cycles
+        case NormScale():
+            return 8
         case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
         case Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():

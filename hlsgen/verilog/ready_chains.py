@@ -23,6 +23,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -50,7 +53,7 @@ def hops(unit: Unit) -> int | None:
     match unit:
         case Port() | Slice() | WidthConverter() | MatVec() | ConvUnit() | PoolUnit() | SlidingWindow() | Reorder():
             return None
-        case RowsUnit():
+        case RowsUnit() | NormRoot():
             return None
         case Fifo() | SelectLanes():
             # A FIFO that is of no use is left out later; choosing lanes takes no logic.
@@ -59,7 +62,7 @@ def hops(unit: Unit) -> int | None:
             return 1
         case ReduceTree() | ArgMaxUnit() | JoinStreams() | DynamicMatVec() | ConcatBeats() | ConcatChannels() | Fork():
             return 1
-        case Crop() | PadBorder():
+        case Crop() | PadBorder() | NormMoments() | NormScale():
             return 1
         case _:
             assert_never(unit)

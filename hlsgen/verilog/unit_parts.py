@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.norm_units import NormUnit, root_bits
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
 from hlsgen.dataflow.units import (
@@ -27,6 +28,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -246,6 +250,8 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             return _regrouping(source, result)
         case Port(bus):
             return _port(node, bus)
+        case NormMoments() | NormRoot() | NormScale():
+            return _normalizing(unit, source, dsp)
         case FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():
             return Parts(type(unit).__name__, {"data": float(source.bits + result.bits)}, beats)
         case _:
@@ -282,6 +288,32 @@ def row_parts(node: Node, unit: RowsUnit) -> Parts:
         case _:
             assert_never(unit.function)
     return parts
+
+
+def _normalizing(unit: NormUnit, source: Stream, dsp: bool) -> Parts:
+    """Counted from the structure of the modules."""
+    match unit:
+        case NormMoments(rows, _, moment):
+            bits = IntType(min(-1, rows.ends[0]), max(0, rows.ends[1])).bits
+            lut = source.lanes * (bits * bits / 2 + 4 * bits) + 3.0 * moment + rows.sum_bits**2 / 2
+            ff = source.lanes * 6.0 * bits + 3 * moment + 3 * rows.sum_bits
+            return Parts("NormMoments", {"data": lut, "control": 10.0}, {"data": ff, "control": 12.0})
+        case NormRoot(constants, moment, sum_, ways):
+            wide = root_bits(unit)
+            lut = ways * (4.0 * (wide + 28) + wide + moment)
+            ff = ways * (2.0 * (wide + 28) + 2 * wide + moment + sum_ + 56 + constants.step_bits)
+            out = ways * (constants.step_bits + 24 + sum_) / 2 if ways > 1 else 0.0
+            return Parts("NormRoot", {"data": lut + out, "control": 20.0 * ways}, {"data": ff, "control": 12.0 * ways})
+        case NormScale(_, _, element, _):
+            blocks = -(-element // 17) * 2 if dsp else 0
+            product = 0.0 if dsp else element * 13.0
+            lut = source.lanes * (product + element * 8 + 60)
+            ff = source.lanes * (5.0 * element + 2 * (element + 24) + 90)
+            return Parts(
+                "NormScale", {"data": lut, "control": 12.0}, {"data": ff, "control": 140.0}, dsp=source.lanes * blocks
+            )
+        case _:
+            assert_never(unit)
 
 
 def node_parts(node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int) -> Parts:

@@ -26,8 +26,8 @@ def move(cell: Cell, streams: list[StreamContents], signed: bool) -> StreamConte
     signed: whether the code of a border is a signed number.
     """
     for stream in streams:
-        # Registers change nothing, whatever a beat is.
-        if (stream.units or stream.operands) and cell.module != "hg_slice":
+        # Registers and FIFOs change nothing, whatever a beat is.
+        if (stream.units or stream.operands) and cell.module not in ("hg_slice", "hg_fifo"):
             raise broken(cell.name, f"{cell.module} stands in the middle of a function.")
     if cell.module in _JOINERS:
         return _JOINERS[cell.module](cell, *streams)

@@ -20,6 +20,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -107,5 +110,9 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
             )  # fmt: skip
         case ArgMaxUnit():
             return bind_argmax(node, unit)
+        case NormMoments() | NormRoot() | NormScale():
+            raise fail(
+                "HG037", node.layer, "the C++ library has no normalization yet.", "Build it with --target verilog."
+            )  # fmt: skip
         case _:
             assert_never(unit)

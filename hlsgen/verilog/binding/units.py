@@ -22,6 +22,9 @@ from hlsgen.dataflow.units import (
     JoinStreams,
     MatVec,
     Node,
+    NormMoments,
+    NormRoot,
+    NormScale,
     PadBorder,
     PoolUnit,
     Port,
@@ -45,6 +48,7 @@ from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFl
 from hlsgen.verilog.adder_text import module_text
 from hlsgen.verilog.binding import bind, rows
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
+from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.verilog.latency import ADDER_LEVELS, TREE_LEVELS
 from hlsgen.verilog.weight_packing import MODES
 
@@ -141,6 +145,12 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return _gather(node, unit)
         case RowsUnit():
             return rows.bind(node, unit)
+        case NormMoments():
+            return bind_moments(unit, source)
+        case NormRoot():
+            return bind_root(unit)
+        case NormScale():
+            return bind_scale(unit, source)
         case ArgMaxUnit():
             return Binding("hg_argmax", {
                 "LANES": source.lanes, "BEATS": unit.beats, "IN_W": source.type.bits, "IN_SIGNED": signed,

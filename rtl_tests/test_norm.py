@@ -1,0 +1,148 @@
+"""hg_norm_moments, hg_norm_root, hg_norm_scale: against integers, and together against the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from bench import Unit
+from bench import simulate as bench
+from streams import Stream, pack, sweep
+
+from hlsgen.dataflow.norm_units import NormMoments, NormRoot, NormScale, RowCodes, units_of
+from hlsgen.dataflow.units import stream_of
+from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.normalization import moments, normalized, reciprocal_roots
+from hlsgen.verilog.binding.memory_files import Binding, Bits
+from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
+from hlsgen.verilog.latency import latency
+from hlsgen.verilog.render import constant
+
+Array = Any
+F = Fraction
+
+# elements of a row, lanes, type of the codes, shift, offset, centered, addend, ways
+CASES: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
+    (6, 2, IntType(-8, 7), 0, 0, True, F(36, 1) * F(float(np.float32(1e-5))) / F(float(np.float32(0.3))) ** 2, 2),
+    (4, 4, IntType(0, 255), 0, -128, False, F(3, 7), 1),
+    (24, 3, IntType(-128, 127), 0, 0, True, F(5, 4), 3),
+    (5, 1, IntType(0, 3), 1, -3, False, F(1, 1 << 20), 2),
+    (3, 3, IntType(-1, 0), 0, 0, True, F(12345678901, 1000), 5),
+    (16, 8, IntType(0, 15), 0, 0, True, F(1, 3), 4),
+    (1, 1, IntType(-2, 1), 0, 0, False, F(7, 11), 1),
+    (9, 9, IntType(-8, 7), 0, 3, False, F(2, 5), 2),
+]
+Case = tuple[int, int, IntType, int, int, bool, Fraction, int]
+
+
+def parameters(binding: Binding) -> dict[str, object]:
+    return {k: constant(v) if isinstance(v, Bits) else v for k, v in binding.parameters.items()}
+
+
+def parts(case: Case) -> tuple[RowCodes, tuple[NormMoments, NormRoot, NormScale]]:
+    length, lanes, type_, shift, offset, centered, addend, ways = case
+    rows = RowCodes(length, type_, shift, offset, centered)
+    return rows, units_of(rows, addend, lanes, ways)
+
+
+def codes(case: Case, count: int) -> Array:
+    """Random rows, and some of extremes."""
+    length, type_ = case[0], case[2]
+    rng = np.random.default_rng(length)
+    x = rng.integers(type_.lo, type_.hi + 1, (count, length))
+    x[0], x[1] = type_.lo, type_.hi
+    x[2, ::2], x[2, 1::2] = type_.lo, type_.hi
+    x[3] = type_.lo
+    x[3, 0] = type_.hi
+    return x
+
+
+def words_of_rows(case: Case, x: Array) -> tuple[list[int], list[int]]:
+    """What hg_norm_moments and hg_norm_root send for these rows."""
+    _, _, _, shift, offset, centered, addend, _ = case
+    rows, (own, root, _) = parts(case)
+    q = (x << shift) + offset
+    _, moment = moments(q, centered)
+    sums = q.sum(axis=1) if centered else np.zeros(len(q), np.int64)
+    low = [int(s) & ((1 << rows.sum_bits) - 1) for s in sums]
+    before = [int(m) << rows.sum_bits | s for m, s in zip(moment, low, strict=True)]
+    found, e = reciprocal_roots(moment, addend)
+    steps = 1 - root.constants.exponent - e
+    behind = [(int(k) << 24 | int(m)) << rows.sum_bits | s for k, m, s in zip(steps, found, low, strict=True)]
+    assert max(before).bit_length() <= own.moment_bits + rows.sum_bits
+    return before, behind
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("simulator, case", sweep(CASES))
+def test_moments(simulate: Callable[..., None], simulator: str, case: Case) -> None:
+    length, lanes, type_ = case[:3]
+    unit = parts(case)[1][0]
+    x = codes(case, max(40, 300 // unit.beats))
+    source = stream_of(type_, lanes, x.size, length)
+    job = Stream(
+        {"s_data": pack(x.reshape(-1, lanes), type_.bits)},
+        {"m_data": words_of_rows(case, x)[0]},
+        latency=latency(unit),
+        completes=[(v + 1) * unit.beats - 1 for v in range(len(x))],
+        short=100,
+    )
+    simulate(simulator, "hg_norm_moments", parameters(bind_moments(unit, source)), job)
+
+
+@pytest.mark.cases(2)
+@pytest.mark.parametrize("simulator, case", sweep(CASES))
+def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None:
+    """One row at a time."""
+    unit = parts(case)[1][1]
+    unit = replace(unit, ways=1)
+    before, behind = words_of_rows(case, codes(case, 40))
+    job = Stream(
+        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=1, continuous="output",
+        gap=unit.cycles + 1, short=20,
+    )  # fmt: skip
+    simulate(simulator, "hg_norm_root", parameters(bind_root(unit)), job)
+
+
+def test_as_many_roots_as_keep_the_input_busy(simulate: Callable[..., None]) -> None:
+    unit = parts(CASES[3])[1][1]
+    unit = replace(unit, ways=unit.cycles + 1)
+    before, behind = words_of_rows(CASES[3], codes(CASES[3], 2 * unit.ways + 20))
+    job = Stream({"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.ways, short=70)
+    simulate("icarus", "hg_norm_root", parameters(bind_root(unit)), job)
+
+
+def test_elements_and_rows(tmp_path: Path) -> None:
+    """hg_norm_scale: every result is that of the contract, 8 enabled cycles after its beats; a row's beat leaves with the
+    last beat of its elements."""
+    units, expected = [], []
+    for case in CASES:
+        length, lanes, type_, shift, offset, centered, addend, _ = case
+        unit = parts(case)[1][2]
+        x = codes(case, max(12, 480 // unit.beats))
+        rows = words_of_rows(case, x)[1]
+        bits = unit.rows.sum_bits + 24 + unit.constants.step_bits
+        source = stream_of(type_, lanes, x.size, length)
+        units.append(Unit(
+            "hg_norm_scale", parameters(bind_scale(unit, source)),
+            {"a": pack(x.reshape(-1, lanes), type_.bits), "b": rows}, {"a": lanes * type_.bits, "b": bits, "m": 32 * lanes},
+        ))  # fmt: skip
+        real = normalized((x << shift) + offset, centered, addend).astype(np.float32)
+        expected.append(pack(real.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
+    for case, wanted, phases in zip(CASES, expected, bench(units, tmp_path), strict=True):
+        beats = parts(case)[1][2].beats
+        for ports in phases:
+            a, b, m = (ports[name] for name in "abm")
+            assert m.words == wanted[: len(m.words)]
+            assert m.holds_still()
+            np.testing.assert_array_equal(b.taken, a.taken[beats - 1 :: beats])
+            lag = np.cumsum(m.enabled)
+            sent = a.taken[: len(m.offered)]
+            shown = m.offered[: len(sent)]
+            np.testing.assert_array_equal(lag[shown - 1] - lag[sent] + 1, np.full(len(shown), 8))
+        assert max(len(ports["m"].words) for ports in phases) > 100
