@@ -104,7 +104,9 @@ def test_numbers_are_read_twice(tmp_path: Path, kind: str) -> None:
     at = next(i for i, step in enumerate(steps) if isinstance(step.op, BatchMatMulInteger))
     wrong = replace(steps[at], op=BatchMatMulInteger((7, 201)))
     found = compare(path, replace(right, steps=(*steps[:at], wrong, *steps[at + 1 :]))).problems
-    assert [text for _, text in found] == ["zero point of the right operand 201 was imported, the file has 200 (at [0])."]
+    assert [text for _, text in found] == [
+        "zero point of the right operand 201 was imported, the file has 200 (at [0])."
+    ]
     if kind != "integer":
         at = next(i for i, step in enumerate(steps) if isinstance(step.op, Mul))
         wrong = replace(steps[at], op=Mul(np.nextafter(steps[at].op.value, np.float32(1))))  # type: ignore[union-attr]
