@@ -78,6 +78,8 @@ def _input_lanes(b: NetworkBuilder) -> tuple[int, int]:
             pe, simd = b.folding[first.name]
             windows = work_of(first).windows(pe)
             return windows * max(d for d in divisors(first.weight.shape[1]) if d <= simd), size
+        case MatrixProduct():
+            return max(d for d in divisors(first.depth) if d <= b.folding[first.name][1]), size
         case Convolution():
             pe, simd = b.folding[first.name]
             work = work_of(first)

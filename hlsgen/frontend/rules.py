@@ -291,6 +291,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
 _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
 _FUSED = "Give the model before Deeploy fuses its RequantShift."
 _HINTS = {
+    "Attention": "Its scores and weights are not quantized. Export it as MatMul, Softmax, MatMul, with quantizers between.",
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
     "RequantizediGELU": _FUSED,
     "RequantizediHardswish": _FUSED,

@@ -9,6 +9,8 @@ import onnx
 import ort
 import pytest
 from builds import assert_verified
+from onnx.parser import parse_model
+from onnx.reference import ReferenceEvaluator
 from paths import shared_model
 from product_models import model, some
 
@@ -73,3 +75,80 @@ def test_eegformer(tmp_path: Path) -> None:
     assert np.array_equal(found, golden["golden_output_0"])
     assert build.timing.interval == 528  # of the busiest unit: nothing waits for the products
     assert hlsgen.certify(tmp_path / "out").ok
+
+
+def _form(body: str, result: str) -> onnx.ModelProto:
+    """A model of codes a (1, 3, 4, 6) of int8, in steps of 1/8, and what is made of them: `real`."""
+    return parse_model(f"""
+      <ir_version: 9, opset_import: ["" : 19]>
+      form (float[1, 3, 4, 6] x) => (float[{result}] y)
+      <float step = {{0.125}}, float wide = {{2.0}}, int8 zero = {{0}}, int8 odd = {{5}}, int64[2] last = {{12, 6}},
+       int64[3] flat = {{1, 12, 6}}, float[12] row = {{0,1,2,3,4,5,6,7,8,9,10,11}}, int64[1] from = {{0}}, int64[1] to = {{1}},
+       int64[1] heads = {{1}}>
+      {{
+        q = QuantizeLinear(x, step, odd)
+        a = DequantizeLinear(q, step, odd)
+        {body}
+        r = QuantizeLinear(real, wide, zero)
+        y = DequantizeLinear(r, wide, zero)
+      }}""")
+
+
+FORMS = {
+    "with itself": ("t = Transpose <perm = [0, 1, 3, 2]> (a)  real = MatMul(a, t)", "1, 3, 4, 4"),
+    "one matrix for all heads": (
+        "s = Slice(a, from, to, heads)  t = Transpose <perm = [0, 1, 3, 2]> (s)  real = MatMul(a, t)",
+        "1, 3, 4, 4",
+    ),
+    "a matrix without heads": (
+        "h = Reshape(a, flat)  t = Transpose <perm = [0, 2, 1]> (h)  real = MatMul(h, t)",
+        "1, 12, 12",
+    ),
+    "Gemm": ("m = Reshape(a, last)  real = Gemm <transB = 1, alpha = 0.5, beta = 2.0> (m, m, row)", "12, 12"),
+    "Gemm of the transposed": ("m = Reshape(a, last)  real = Gemm <transA = 1> (m, m)", "6, 6"),
+    "of sums": (
+        "t = Transpose <perm = [0, 1, 3, 2]> (a)  s = MatMul(a, t)  real = MatMul(s, a)",
+        "1, 3, 4, 6",
+    ),
+    "of a product": (
+        "t = Transpose <perm = [0, 1, 3, 2]> (a)  s = MatMul(a, t)  p = QuantizeLinear(s, wide, zero)"
+        "  d = DequantizeLinear(p, wide, zero)  real = MatMul(d, a)",
+        "1, 3, 4, 6",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_forms(tmp_path: Path, name: str) -> None:
+    """Steps are powers of two, so that float32 rounds nothing, whatever the order of sums."""
+    made = _form(*FORMS[name])
+    onnx.save(made, tmp_path / "m.onnx")
+    x = rng.normal(0, 4, (20, 1, 3, 4, 6)).astype(np.float32)
+    x[0], x[1] = 16, -17
+    wanted = np.concatenate([ReferenceEvaluator(made).run(None, {"x": frame})[0][None] for frame in x])
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
+    assert np.array_equal(np.asarray(interpret(build.model, x)[-1].value), wanted)
+    assert np.array_equal(layers_of(build.graph, x), wanted)
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+@pytest.mark.sim
+def test_a_tensor_that_waits_for_itself(tmp_path: Path) -> None:
+    """One branch of a fork has to wait until the other one is stored, twice."""
+    onnx.save(_form(*FORMS["of a product"]), tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(target_cycles=40))
+    assert_verified(tmp_path / "out", "icarus", 8)
+
+
+@pytest.mark.parametrize(
+    "body, result, code",
+    [
+        ("s = Slice(a, from, to, heads)  t = Transpose <perm = [0, 1, 3, 2]> (a)  real = MatMul(s, t)", "1, 3, 4, 4", "HG023"),
+        ("t = Transpose <perm = [0, 1, 3, 2]> (a)  e = Exp(t)  real = MatMul(a, e)", "1, 3, 4, 4", "HG030"),
+    ],
+)  # fmt: skip
+def test_refused(tmp_path: Path, body: str, result: str, code: str) -> None:
+    onnx.save(_form(body, result), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError) as found:
+        hlsgen.check(tmp_path / "m.onnx")
+    assert [d.code for d in found.value.diagnostics] == [code]
