@@ -1,0 +1,145 @@
+"""hg_softmax: every float32 value of rows of codes, and the cycle of every read and write."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from bench import Port, Unit, simulate
+from streams import memory, pack
+
+from hlsgen.numerics.exponential import powers
+
+Array = npt.NDArray[np.int64]
+
+# lanes, beats of a row, bits, signed, step, whether the sum is in order
+CASES = [
+    (1, 8, 8, 1, 0.05, False),
+    (2, 4, 8, 1, 0.0142, False),
+    (4, 1, 8, 0, 0.3, False),
+    (1, 1, 3, 1, 0.5, False),
+    (3, 3, 4, 0, 1.7, False),
+    (5, 2, 8, 1, 1.0, False),  # powers and products below the smallest normal number
+    (1, 2, 8, 1, 30.0, False),
+    (1, 6, 8, 1, 0.05, True),
+    (1, 1, 8, 0, 0.3, True),
+    (1, 3, 8, 1, 2.5, True),
+]
+
+
+def tables(step: float, bits: int, row: int, in_order: bool) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+    """Powers and numerators, with the 0 behind the last one where a distance can reach it."""
+    exact = Fraction(float(np.float32(step)))
+    if in_order:
+        high = np.float32(np.finfo(np.float32).max / np.float32(200 * row))
+        power = (np.exp(-float(exact) * np.arange(1 << bits)) * high).astype(np.float32)
+        return power, power * np.float32(100)
+    power = powers(exact, 1 << bits)
+    power = np.append(power, np.float32(0)) if len(power) < 1 << bits else power
+    return power, power
+
+
+def parameters(case: tuple[int, int, int, int, float, bool], stem: Path) -> dict[str, object]:
+    lanes, beats, bits, signed, step, in_order = case
+    power, numerator = tables(step, bits, lanes * beats, in_order)
+    exact = [Fraction(float(p)) for p in power]
+    fraction = max(p.denominator.bit_length() - 1 for p in exact)
+    words = power.view(np.uint32).tolist() if in_order else [int(p * (1 << fraction)) for p in exact]
+    Path(f"{stem}_power.mem").write_text(memory(words))
+    Path(f"{stem}_numerator.mem").write_text(memory(numerator.view(np.uint32).tolist()))
+    return {
+        "LANES": lanes, "BEATS": beats, "IN_W": bits, "IN_SIGNED": signed, "LAST": len(power) - 1,
+        "W": 32 if in_order else fraction + 1, "FRACTION": 0 if in_order else fraction, "IN_ORDER": int(in_order),
+        "FILE": f'"{stem}"',
+    }  # fmt: skip
+
+
+def expected(rows: Array, case: tuple[int, int, int, int, float, bool]) -> npt.NDArray[np.float32]:
+    """By numpy's float32, and by fractions where a sum is exact."""
+    lanes, beats, bits, _, step, in_order = case
+    power, numerator = tables(step, bits, lanes * beats, in_order)
+    at = np.minimum(rows.max(axis=1, keepdims=True) - rows, len(power) - 1)
+    if in_order:
+        total = np.zeros(len(rows), np.float32)
+        for column in power[at].T:
+            total = total + column
+        quotient = numerator[at] / total[:, None]
+        return np.where(quotient < np.float32(2.0**-24), np.float32(0), quotient)
+    sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in power[at].astype(float).tolist()]
+    return numerator[at] * (np.float32(1) / np.array(sums, np.float32))[:, None]
+
+
+def nearest(number: Fraction) -> float:
+    """The nearest number of 24 bits, the even one of two."""
+    scale = Fraction(1)
+    while number * scale < 1 << 23:
+        scale *= 2
+    while number * scale >= 1 << 24:
+        scale /= 2
+    return float(round(number * scale) / scale)
+
+
+def check_cycles(s: Port, m: Port, beats: int, latency: int) -> None:
+    """Every read and with it every offer, every write."""
+    enabled = np.flatnonzero(m.enabled)
+    first, issued = -beats, []
+    for last_word in s.taken[beats - 1 :: beats]:
+        first = max(int(np.searchsorted(enabled, last_word + 1)), first + beats)
+        issued += range(first, first + beats)
+    offers = enabled[[place + latency - 1 for place in issued if place + latency - 1 < len(enabled)]] + 1
+    assert np.array_equal(m.offered, offers[offers < len(m.valid)])
+    reads = enabled[[place for place in issued if place < len(enabled)]]
+    freed = reads[beats - 1 :: beats]
+    taken = np.cumsum(s.valid & s.ready) - (s.valid & s.ready)
+    wanted = [
+        count // beats < 2 or (count // beats - 2 < len(freed) and cycle > freed[count // beats - 2])
+        for cycle, count in enumerate(taken)
+    ]
+    assert np.array_equal(s.ready, wanted)
+
+
+def rows_of(case: tuple[int, int, int, int, float, bool], count: int) -> Array:
+    """Rows of codes of all kinds: near each other, far apart, equal."""
+    lanes, beats, bits, signed, *_ = case
+    rng = np.random.default_rng(lanes + 10 * beats)
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+    center, spread = rng.uniform(low, high, (count, 1)), rng.choice([0, 0.02, 0.1, 1], (count, 1)) * (high - low)
+    return np.clip(np.rint(rng.normal(center, spread, (count, lanes * beats))), low, high).astype(np.int64)
+
+
+def test_softmax(tmp_path: Path) -> None:
+    units, wanted = [], []
+    for n, case in enumerate(CASES):
+        lanes, _, bits, *_ = case
+        rows = rows_of(case, 300)
+        values = expected(rows, case)
+        own = {"s": bits * lanes, "m": 32 * lanes}
+        units.append(Unit("hg_softmax", parameters(case, tmp_path / f"t{n}"), {"s": pack(rows.reshape(-1, lanes), bits)}, own))
+        wanted.append(pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
+    for case, words, phases in zip(CASES, wanted, simulate(units, tmp_path), strict=True):
+        lanes, beats, *_, in_order = case
+        latency = 24 + beats if in_order else 32 + beats + (lanes - 1).bit_length()
+        for trace in phases:
+            s, m = trace["s"], trace["m"]
+            assert m.holds_still()
+            assert m.words == words[: len(m.words)], case
+            assert len(m.words) >= 30
+            check_cycles(s, m, beats, latency)
+
+
+@pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[7]])
+def test_full_rate(tmp_path: Path, case: tuple[int, int, int, int, float, bool]) -> None:
+    """Rows follow each other without a gap on either side."""
+    lanes, beats, bits, *_, in_order = case
+    rows = rows_of(case, 300)
+    own = {"s": bits * lanes, "m": 32 * lanes}
+    unit = Unit("hg_softmax", parameters(case, tmp_path / "t"), {"s": pack(rows.reshape(-1, lanes), bits)}, own)
+    ((full, *_),) = simulate([unit], tmp_path, simulators=("icarus",))
+    assert np.array_equal(full["s"].taken, np.arange(len(full["s"].taken)))
+    assert all(later == earlier + 1 for earlier, later in pairwise(full["m"].taken))
+    latency = 24 + beats if in_order else 32 + beats + (lanes - 1).bit_length()
+    assert full["m"].offered[0] == beats + latency

@@ -1,0 +1,189 @@
+// hg_softmax: Softmax of rows of codes, as float32.
+//
+// Purpose     with d = largest code of the row - code: numerator[d] * fl(1 / sum of power[d]), where the sum is exact
+//             and rounded once; IN_ORDER: numerator[d] / sum, 0 below 2^-24, where the sum is rounded after each
+//             addition, from the first element to the last.
+// Parameters  LANES      elements of a beat; 1 if IN_ORDER
+//             BEATS      beats of a row
+//             IN_W       bits of a code
+//             IN_SIGNED  1: codes are two's complement, 0: unsigned
+//             LAST       index of the last word of both tables; larger distances have it
+//             W          bits of a power: fixed point, or 32 for float32 if IN_ORDER
+//             FRACTION   bits of a power behind its binary point, if not IN_ORDER
+//             IN_ORDER   0 or 1
+//             FILE       file name stem; FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each, W bits and
+//                        32 bits (float32)
+// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat of the row
+//             before; it is offered 32 + BEATS + ceil(log2(LANES)) enabled cycles after the read, 24 + BEATS if
+//             IN_ORDER. One beat a cycle. Beats of row b+2 are taken from the cycle after the last read of row b.
+// Contract    exact. Reading and all that follows stands still while m_valid and nobody takes; s_ready depends on
+//             registers only. power[0] is the largest power, 1 if not IN_ORDER; sums are finite.
+`default_nettype none
+module hg_softmax #(
+    parameter integer LANES     = 2,
+    parameter integer BEATS     = 3,
+    parameter integer IN_W      = 8,
+    parameter integer IN_SIGNED = 1,
+    parameter integer LAST      = 100,
+    parameter integer W         = 40,
+    parameter integer FRACTION  = 39,
+    parameter integer IN_ORDER  = 0,
+    parameter         FILE      = ""
+) (
+    input  wire                  clk,
+    input  wire                  rst,
+    input  wire [LANES*IN_W-1:0] s_data,
+    input  wire                  s_valid,
+    output wire                  s_ready,
+    output wire [LANES*32-1:0]   m_data,
+    output wire                  m_valid,
+    input  wire                  m_ready
+);
+    localparam integer D_W    = (LAST < 1) ? 1 : $clog2(LAST + 1);
+    localparam integer LEVELS = (IN_ORDER != 0) ? 0 : $clog2(LANES);
+    // Enabled cycles between a distance and the look-up of its numerator.
+    localparam integer DELAY  = (IN_ORDER != 0) ? BEATS : 21 + BEATS + LEVELS;
+    localparam integer TW     = (DELAY <= 1) ? 1 : $clog2(DELAY);
+    localparam integer SCALE  = (IN_ORDER != 0) ? 18 : 5;
+    localparam integer CW     = $clog2(BEATS + 1);
+    localparam integer OLDEST = DELAY - 1;
+
+    wire en = m_ready || !m_valid;
+
+    wire [LANES*D_W-1:0] distance;
+    wire                 valid, first, last;
+    hg_softmax_rows #(
+        .LANES    (LANES),
+        .BEATS    (BEATS),
+        .IN_W     (IN_W),
+        .IN_SIGNED(IN_SIGNED),
+        .LAST     (LAST),
+        .D_W      (D_W)
+    ) u_rows (
+        .clk    (clk),
+        .rst    (rst),
+        .s_data (s_data),
+        .s_valid(s_valid),
+        .s_ready(s_ready),
+        .en     (en),
+        .m_data (distance),
+        .m_valid(valid),
+        .m_first(first),
+        .m_last (last)
+    );
+
+    // The second pass: the sum of a row.
+    wire [LANES*W-1:0] power;
+    reg  [1:0]         valid_reg, first_reg, last_reg;
+    wire [31:0]        total;
+    wire               total_valid;
+    hg_softmax_table #(
+        .LANES(LANES),
+        .D_W  (D_W),
+        .WORDS(LAST + 1),
+        .W    (W),
+        .FILE (FILE),
+        .TAIL ("_power.mem")
+    ) u_power (
+        .clk     (clk),
+        .en      (en),
+        .distance(distance),
+        .word    (power)
+    );
+    always @(posedge clk) begin
+        if (en) begin
+            valid_reg <= {valid_reg[0], valid};
+            first_reg <= {first_reg[0], first};
+            last_reg  <= {last_reg[0], last};
+        end
+        if (rst) valid_reg <= 2'b00;
+    end
+    hg_softmax_sum #(
+        .LANES   (LANES),
+        .BEATS   (BEATS),
+        .W       (W),
+        .FRACTION(FRACTION),
+        .IN_ORDER(IN_ORDER)
+    ) u_sum (
+        .clk    (clk),
+        .rst    (rst),
+        .en     (en),
+        .s_data (power),
+        .s_valid(valid_reg[1]),
+        .s_first(first_reg[1]),
+        .s_last (last_reg[1]),
+        .m_data (total),
+        .m_valid(total_valid)
+    );
+
+    // Meanwhile the distances wait; then the third pass.
+    (* ram_style = "auto" *) reg [LANES*D_W-1:0] wait_mem [0:DELAY-1];
+    reg  [TW-1:0]        place_reg;
+    reg  [LANES*D_W-1:0] waited_reg;
+    reg  [31:0]          total_reg;
+    reg  [CW-1:0]        left_reg;
+    reg  [SCALE-1:0]     out_reg;
+    wire [LANES*32-1:0]  numerator;
+    wire [SCALE:0]       out_in = {out_reg, left_reg != {CW{1'b0}}};
+    always @(posedge clk) begin
+        if (en) begin
+            waited_reg          <= wait_mem[place_reg];
+            wait_mem[place_reg] <= distance;
+            place_reg           <= (place_reg == OLDEST[TW-1:0]) ? {TW{1'b0}} : place_reg + 1'b1;
+            if (total_valid) begin
+                total_reg <= total;
+                left_reg  <= BEATS[CW-1:0];
+            end else if (left_reg != {CW{1'b0}}) left_reg <= left_reg - 1'b1;
+            out_reg <= out_in[SCALE-1:0];
+        end
+        if (rst) begin
+            place_reg <= {TW{1'b0}};
+            left_reg  <= {CW{1'b0}};
+            out_reg   <= {SCALE{1'b0}};
+        end
+    end
+    assign m_valid = out_reg[SCALE-1];
+    hg_softmax_table #(
+        .LANES(LANES),
+        .D_W  (D_W),
+        .WORDS(LAST + 1),
+        .W    (32),
+        .FILE (FILE),
+        .TAIL ("_numerator.mem")
+    ) u_numerator (
+        .clk     (clk),
+        .en      (en),
+        .distance(waited_reg),
+        .word    (numerator)
+    );
+    genvar i;
+    generate
+        for (i = 0; i < LANES; i = i + 1) begin : lane
+            if (IN_ORDER != 0) begin : divided
+                wire [31:0] quotient;
+                hg_f32_div #(
+                    .PIPE(1)
+                ) u_div (
+                    .clk(clk),
+                    .en (en),
+                    .a  (numerator[32*i +: 32]),
+                    .b  (total_reg),
+                    .y  (quotient)
+                );
+                assign m_data[32*i +: 32] = (quotient[30:23] < 8'd103) ? 32'd0 : quotient;
+            end else begin : multiplied
+                hg_f32_mul #(
+                    .PIPE(1)
+                ) u_mul (
+                    .clk(clk),
+                    .en (en),
+                    .a  (numerator[32*i +: 32]),
+                    .b  (total_reg),
+                    .y  (m_data[32*i +: 32])
+                );
+            end
+        end
+    endgenerate
+    wire unused = &{1'b0, out_in[SCALE]};
+endmodule
+`default_nettype wire
