@@ -64,11 +64,12 @@ Tensor = Const | Dynamic
 #: Inputs of a node by number: None where one is absent or not constant.
 ConstInputs = list[Const | None]
 
-#: ONNX element types of the network's tensors, as numpy dtypes. 4-bit integers are held in 8 bits.
+#: ONNX element types of the network's tensors, as numpy dtypes. Integers of 2 and 4 bits are held in 8 bits.
 DTYPES: dict[int, str] = {
     TensorProto.FLOAT: "float32", TensorProto.FLOAT16: "float16", TensorProto.DOUBLE: "float64",
     TensorProto.INT8: "int8", TensorProto.UINT8: "uint8", TensorProto.INT16: "int16", TensorProto.UINT16: "uint16",
     TensorProto.INT32: "int32", TensorProto.UINT32: "uint32", TensorProto.INT4: "int8", TensorProto.UINT4: "uint8",
+    TensorProto.INT2: "int8", TensorProto.UINT2: "uint8",
 }  # fmt: skip
 
 _BROADCASTING = frozenset(

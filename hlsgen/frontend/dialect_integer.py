@@ -19,6 +19,8 @@ from hlsgen.ir.ops import Convention, Dequantize, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import Array, IntType
 
 _TYPES: dict[str, IntType] = {
+    "int2": IntType(-2, 1),
+    "uint2": IntType(0, 3),
     "int4": IntType(-8, 7),
     "uint4": IntType(0, 15),
     "int8": IntType(-128, 127),
@@ -27,6 +29,8 @@ _TYPES: dict[str, IntType] = {
     "uint16": IntType(0, 65535),
     "int32": IntType(-(1 << 31), (1 << 31) - 1),
 }
+#: Floats of 8 and 4 bits, as constants; their numbers are multiples of a power of two.
+_FLOATS = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz", "float4_e2m1fn")
 _SHORT = [name for name in _TYPES if name != "int32"]
 
 
@@ -121,16 +125,75 @@ def dequantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str
 
 def numpy_type(kind: str) -> str:
     """The numpy dtype that holds an ONNX integer type."""
-    return {"int4": "int8", "uint4": "uint8"}.get(kind, kind)
+    return {"int2": "int8", "uint2": "uint8", "int4": "int8", "uint4": "uint8"}.get(kind, kind)
 
 
 def dequantized(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, Any]) -> Const:
-    """A constant behind DequantizeLinear, with its codes."""
+    """A constant behind DequantizeLinear, with its codes; scales and zero points may be those of blocks.
+
+    Numbers of 8 or 4 bits that are floats have whole multiples of one power of two as codes.
+    """
+    if const.array.dtype.name in _FLOATS:
+        return _float_codes(name, const, inputs, attrs)
     codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
+    if attrs.get("block_size", 0):
+        return _blocks(name, codes, kind, inputs, attrs)
     scale, zero, _ = _linear_parameters(name, codes.shape, inputs, attrs, kind)
     real = (codes - zero).astype(scale.dtype) * scale
     spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
     return Const(np.asarray(real), codes, spread, point, kind)
+
+
+def _blocks(name: str, codes: Array, kind: str, inputs: ConstInputs, attrs: dict[str, Any]) -> Const:
+    """Codes with one scale and zero point for each block along an axis. Raises HG013, HG023, HG026."""
+    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
+    given = inputs[2] if len(inputs) > 2 else None
+    zero = (
+        np.zeros_like(scale, np.int64)
+        if given is None
+        else integers(name, given, "the zero point", [*_SHORT, "int32"])[0]
+    )
+    spread, point = (
+        _spread(name, part, codes.shape, attrs, what) for part, what in ((scale, "the scale"), (zero, "the zero point"))
+    )
+    real = (codes - point).astype(spread.dtype) * spread
+    return Const(np.asarray(real), codes, spread, point.astype(np.float32), kind)
+
+
+def _spread(name: str, values: Array, shape: Shape, attrs: dict[str, Any], what: str) -> Array:
+    """Values of blocks of `block_size` along `axis`, one for each element; the last block may be shorter."""
+    size, axis, rank = attrs["block_size"], attrs.get("axis", 1), len(shape)
+    axis = axis + rank if axis < 0 else axis
+    if size < 1 or not 0 <= axis < rank:
+        raise fail("HG013", name, f"block_size is {size}, axis {axis} of a constant of shape {list(shape)}.")
+    wanted = tuple(-(-n // size) if i == axis else n for i, n in enumerate(shape))
+    if values.shape != wanted:
+        text = f"{what} of shape {list(values.shape)} for a constant of shape {list(shape)}."
+        raise fail("HG023", name, text, f"Blocks of {size} along axis {axis} need the shape {list(wanted)}.")
+    return np.repeat(values, size, axis=axis).take(np.arange(shape[axis]), axis=axis)
+
+
+def _float_codes(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, Any]) -> Const:
+    """Raises HG013, HG023, HG024, HG026, HG027."""
+    values = const.array.astype(np.float64)
+    if not np.isfinite(values).all():
+        raise fail("HG027", name, "a constant is not finite.", "Infinity and NaN have no integer code.")
+    given = inputs[2] if len(inputs) > 2 else None
+    if given is not None and given.array.astype(np.float64).any():
+        raise fail("HG024", name, f"the zero point of {const.array.dtype.name} data is not 0.", "ONNX demands 0.")
+    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
+    blocks = attrs.get("block_size", 0)
+    own = (
+        _spread(name, scale, values.shape, attrs, "the scale")
+        if blocks
+        else placed(name, scale, values.shape, attrs.get("axis", 1), "the scale")
+    )
+    spread = np.broadcast_to(own, values.shape)
+    # The least power of two that all numbers are multiples of; the least of a type is 2^-17.
+    step = next(2.0**-k for k in range(18) if (values * 2.0**k == np.round(values * 2.0**k)).all())
+    real = values.astype(spread.dtype) * spread
+    exact = (spread * spread.dtype.type(step)).astype(spread.dtype)
+    return Const(np.asarray(real), (values / step).astype(np.int64), exact, np.zeros(values.shape, np.float32))
 
 
 # --------------------------------------------------------------------------- linear layers

@@ -14,6 +14,11 @@ from hlsgen.ir import Shape
 from hlsgen.numerics.fixed import IntType
 
 _MOVES = frozenset({"Flatten", "Identity", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+#: Integers that numpy holds in 8 bits.
+_NARROW: dict[int, IntType] = {
+    TensorProto.INT2: IntType(-2, 1), TensorProto.UINT2: IntType(0, 3), TensorProto.INT4: IntType(-8, 7),
+    TensorProto.UINT4: IntType(0, 15),
+}  # fmt: skip
 _INTEGERS = frozenset(kind for kind, dtype in DTYPES.items() if np.dtype(dtype).kind in "iu")
 
 
@@ -33,8 +38,8 @@ def declared_type(graph: onnx.GraphProto, source: onnx.ValueInfoProto) -> tuple[
                 return found
     kind = source.type.tensor_type.elem_type
     if kind in _INTEGERS:
-        if kind in (TensorProto.INT4, TensorProto.UINT4):
-            return (IntType(-8, 7) if kind == TensorProto.INT4 else IntType(0, 15)), 0
+        if kind in _NARROW:
+            return _NARROW[kind], 0
         info = np.iinfo(DTYPES[kind])
         return IntType(int(info.min), int(info.max)), 0
     return None

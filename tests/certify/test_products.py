@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from certified import messages, sign
+from certified import changed, messages
 from product_models import Codes, Shape, model
 
 import hlsgen
@@ -37,25 +35,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = hlsgen.Options(top="top", folding={layer: {"pe": 2, "simd": 3}})
     hlsgen.build(folder / "m.onnx", folder / "out", options)
     return folder / "out"
-
-
-@contextmanager
-def changed(directory: Path, instance: str, name: str, value: int | str) -> Iterator[None]:
-    """A parameter of an instance, in top level and certificate alike."""
-    top, path = directory / "rtl" / "top.v", directory / "certificate.json"
-    before, original = top.read_text(), path.read_text()
-    block = re.search(rf"\S+ #\([^;]*?\) {instance} \(", before)
-    assert block
-    certificate = json.loads(original)
-    for x in (x for layer in certificate["layers"] for x in layer["instances"] if x["instance"] == instance):
-        old, x["parameters"][name] = x["parameters"][name], value
-    assert f".{name}({old})" in block[0]
-    path.write_text(json.dumps(certificate))
-    top.write_text(before.replace(block[0], block[0].replace(f".{name}({old})", f".{name}({value})")))
-    sign(directory, "rtl/top.v")
-    yield
-    top.write_text(before)
-    path.write_text(original)
 
 
 def instances(directory: Path, module: str) -> list[dict[str, object]]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -162,3 +164,22 @@ def sign(directory: Path, name: str) -> None:
     certificate["rtl"][name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
     path.write_text(json.dumps(certificate))
     list_files(directory)
+
+
+@contextmanager
+def changed(directory: Path, instance: str, name: str, value: int | str) -> Iterator[None]:
+    """A parameter of an instance, in top level and certificate alike."""
+    top, path = directory / "rtl" / "top.v", directory / "certificate.json"
+    before, original = top.read_text(), path.read_text()
+    block = re.search(rf"\S+ #\([^;]*?\) {instance} \(", before)
+    assert block
+    certificate = json.loads(original)
+    for x in (x for layer in certificate["layers"] for x in layer["instances"] if x["instance"] == instance):
+        old, x["parameters"][name] = x["parameters"][name], value
+    assert f".{name}({old})" in block[0]
+    path.write_text(json.dumps(certificate))
+    top.write_text(before.replace(block[0], block[0].replace(f".{name}({old})", f".{name}({value})")))
+    sign(directory, "rtl/top.v")
+    yield
+    top.write_text(before)
+    path.write_text(original)

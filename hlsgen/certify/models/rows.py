@@ -160,7 +160,7 @@ def _quotients(
     _holds(layer, cell, "BITS", *ends, signed=True)
     if cell.number("OUT_W") > cell.number("BITS"):
         raise broken(layer.name, f"OUT_W of {cell.name} is more than BITS.")
-    products = cell.number("IN_W") + 2, cell.number("MEAN_W") + 2
+    products = cell.number("IN_W") + 2, cell.number("MEAN_W", 1) + 2
     if cell.number("ACC_W") <= max(
         max(products) + cell.number("WEIGHT_W"), cell.number("BIAS_W") + cell.number("ROOT_W") + 1
     ):

@@ -232,9 +232,14 @@ def _bipolar(given: Given, attributes: Attributes) -> Numbers | None:
 def _dequantize(given: Given, attributes: Attributes) -> Numbers | None:
     codes, scale = given[0].array, given[1].array
     zero = given[2].array if len(given) > 2 else np.zeros(1)
-    if attributes.get("block_size"):
-        return None
-    scale, zero = (along(part, codes.ndim, attributes.get("axis", 1)) for part in (scale, zero))
+    size, axis = attributes.get("block_size", 0), attributes.get("axis", 1)
+    if codes.dtype.kind not in "iu" and not codes.dtype.name.startswith(("int", "uint")):
+        return None  # floats of 8 or 4 bits: not read twice
+    if size:
+        blocks = np.arange(codes.shape[axis]) // size
+        scale, zero = (part.take(blocks, axis=axis) if part.size > 1 else part for part in (scale, zero))
+        return _decoded(codes.astype(np.int64), scale, zero.astype(np.int64), kind_of(codes))
+    scale, zero = (along(part, codes.ndim, axis) for part in (scale, zero))
     return _decoded(codes.astype(np.int64), scale, zero.astype(np.int64), kind_of(codes))
 
 

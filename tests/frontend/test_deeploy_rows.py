@@ -1,0 +1,80 @@
+"""Deeploy's softmaxes and normalizations of integers: as its kernels and golden networks have them, in hardware, certified."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from paths import needs_icarus, shared_model
+from row_models import CASES, expected, model, rows
+
+import hlsgen
+from hlsgen.interpreter import graph as reference
+
+INT8 = hlsgen.Options(input="int8")
+
+
+def saved(case: str, folder: Path, form: str = "tensor", shape: tuple[int, ...] = (1, 12)) -> Path:
+    op, attributes, constants, _ = CASES[case]
+    onnx.save(model(op, list(shape), attributes, constants, form), folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+@pytest.mark.parametrize("form", ["tensor", "int"])
+@pytest.mark.parametrize("case", CASES)
+def test_as_the_kernel(case: str, form: str, tmp_path: Path) -> None:
+    x = rows()
+    build = hlsgen.check(saved(case, tmp_path, form), INT8)
+    got = reference.evaluate(build.graph, x.astype(np.float32))
+    assert (got == expected(case, x)).all()
+    assert len(np.unique(got)) > 5
+
+
+@pytest.mark.parametrize("name", ["isoftmax", "irmsnorm", "attention_isoftmax"])
+def test_golden(name: str) -> None:
+    """The outputs that come with Deeploy's networks."""
+    path = shared_model(f"attention/deeploy_{name}")
+    arrays = np.load(path.with_suffix(".npz"))
+    x, y = (next(arrays[key] for key in arrays if key.startswith(start)) for start in ("x_input", "golden_output"))
+    got = reference.evaluate(hlsgen.check(path, INT8).graph, x.astype(np.float32))
+    assert (got.reshape(y.shape) == y).all()
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("case, simulator, lanes", [
+    ("softmax", "verilator", 3), ("layer", "verilator", 2), ("rms", "verilator", 4),
+    pytest.param("ita", "icarus", 1, marks=needs_icarus), pytest.param("rms", "icarus", 12, marks=needs_icarus),
+])  # fmt: skip
+def test_in_hardware(case: str, simulator: str, lanes: int, tmp_path: Path) -> None:
+    """Cycles as predicted, the golden values, the file, the certificate."""
+    path, out = saved(case, tmp_path, shape=(1, 2, 12)), tmp_path / "out"
+    hlsgen.build(path, out, hlsgen.Options(input="int8", lanes=lanes))
+    verdict = hlsgen.verify(out, [simulator], 4)
+    assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)
+    assert verdict.oracle.ran
+    assert not verdict.oracle.left
+    x = rows(20)
+    assert (hlsgen.run(out, x.reshape(10, 2, 12), simulator).reshape(20, 12) == expected(case, x)).all()
+    certified = hlsgen.certify(out)
+    assert certified.ok, certified.problems
+
+
+@pytest.mark.parametrize("case, attributes, code", [
+    ("softmax", {"log2": 1}, "HG013"), ("softmax", {"coeffC": -(1 << 20)}, "HG013"), ("softmax", {"axis": 0}, "HG013"),
+    ("softmax", {"coeffA": 1 << 30}, "HG013"), ("ita partial", {"group_width": 4}, "HG013"),
+    ("layer", {"D": 100}, "HG013"), ("rms", {"n_levels": 128}, "HG013"),
+])  # fmt: skip
+def test_refused(case: str, attributes: dict[str, Any], code: str, tmp_path: Path) -> None:
+    op, given, constants, _ = CASES[case]
+    onnx.save(model(op, [1, 12], given | attributes, constants), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError) as error:
+        hlsgen.check(tmp_path / "m.onnx", INT8)
+    assert [d.code for d in error.value.diagnostics] == [code]
+
+
+def test_the_hls_target_refuses_them(tmp_path: Path) -> None:
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG040.*hls"):
+        hlsgen.check(saved("rms", tmp_path), hlsgen.Options(input="int8", target="hls"))
