@@ -280,6 +280,9 @@ CASES: dict[str, tuple[Any, ...]] = {
     "boolean input": ("HG026", "BOOL", lambda: Net((1, 4), TensorProto.BOOL).quant().model()),
     "text scale": ("HG026", "scale", lambda: quantizer(scale=np.array(["one"], object)).model()),
     "complex operand": ("HG026", "complex", lambda: Net().then("Add", ONES.astype(np.complex64)).quant().model()),
+    "cast of int to int4": (
+        "HG026", "to 4 bits", lambda: Net(elem_type=TensorProto.INT8).then("Cast", to=TensorProto.INT4).model(),
+    ),
     "cast to int": ("HG026", "cast", lambda: Net().then("Cast", to=TensorProto.INT64, name="cast").quant().model()),
     "sparse initializer": ("HG026", "c0", sparse),
     "lossy float64": ("HG026", "float64", lambda: Net().then("Add", np.array(0.1)).quant().model()),

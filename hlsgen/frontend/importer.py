@@ -110,7 +110,7 @@ class Importer:
             return None
         found, last = self._add_outputs(outputs, [r for r in results if r is not None])
         fused = fuse(self.steps, self.origins, last.index or 0, self.fixed_point)
-        steps = with_convolutions(in_hardware(fused))
+        steps, inputs = several_ends.kept(with_convolutions(in_hardware(fused)), inputs)
         first, several = inputs[0], several_ends.described(inputs)
         return Model(
             self.name,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from onnx import TensorProto
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import DTYPES, Const
@@ -172,10 +173,13 @@ def cast(node: NodeContext) -> Imported:
             "Supported: float16, float32, float64 and integers of up to 32 bits.",
         )  # fmt: skip
     to = DTYPES[kind]
+    nibble = {TensorProto.INT4: IntType(-8, 7), TensorProto.UINT4: IntType(0, 15)}.get(kind)
+    if nibble is not None and np.dtype(dtype).kind in "iu":
+        raise fail("HG026", node.name, f"Cast of {dtype} data to 4 bits.", "Quantize them: QuantizeLinear.")
     if to == dtype:
         return elementwise(node)
     if np.dtype(to).kind == "f" or np.dtype(dtype).kind in "iu":
         return elementwise(node, Cast(to))
     info, zero = np.iinfo(to), np.zeros((1,) * len(shape), np.int64)
-    type_ = IntType(int(info.min), int(info.max))
+    type_ = nibble or IntType(int(info.min), int(info.max))
     return elementwise(node, QuantizeLinear(full(1.0, shape, dtype), zero, type_, to, Rounding.DOWN))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 from hlsgen.ir import InputPart, ModelInput, ModelOutput, OutputParts, Step
 
@@ -26,6 +27,18 @@ def parts(inputs: Sequence[ModelInput], taken: Collection[str]) -> list[Step]:
         found.append(Step(name, InputPart(number, offset, one.dtype), one.shape, (0,)))
         offset += one.size
     return found
+
+
+def kept(steps: tuple[Step, ...], inputs: tuple[ModelInput, ...]) -> tuple[tuple[Step, ...], tuple[ModelInput, ...]]:
+    """Without inputs of several that no step takes any more, such as one of which only the shape was asked."""
+    numbers = [step.op.number for step in steps if isinstance(step.op, InputPart)]
+    if len(numbers) in (0, len(inputs)):
+        return steps, inputs
+    left = tuple(inputs[number] for number in numbers)
+    if len(left) == 1:  # value 0 itself
+        return tuple(replace(step, inputs=tuple(max(0, i - 1) for i in step.inputs)) for step in steps[1:]), left
+    first = [replace(step, op=new.op) for step, new in zip(steps, parts(left, ()), strict=False)]
+    return (*first, *steps[len(first) :]), left
 
 
 def joined(outputs: Sequence[ModelOutput], taken: Collection[str]) -> Step:

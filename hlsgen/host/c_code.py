@@ -103,7 +103,7 @@ def _used(lines: list[str]) -> tuple[str, ...]:
 
 
 def head_functions(
-    head: Head, name: str, constants: Constants, encoding: Encoding, type_: IntType, shape: Shape
+    head: Head, prefix: str, constants: Constants, encoding: Encoding, type_: IntType, shape: Shape
 ) -> list[Function]:
     """From the model's input to codes; those of an input without quantizer count values that are no codes."""
     source = f"const {STORED[head.start.dtype]} *source"
@@ -112,7 +112,7 @@ def head_functions(
     first = "source[@]" if held(head.start.dtype) != "int64_t" else "(int64_t)source[@]"
     if head.pairs:
         first = "((int64_t)source[@] & 255) | (((int64_t)second[@] & 255) << 8)"
-    part = _Part(f"{name}_head", source, constants, first, "int64" if head.pairs else head.start.dtype)
+    part = _Part(prefix, source, constants, first, "int64" if head.pairs else head.start.dtype)
     body, value = part.run(head.start, head.steps, None)
     more = ""
     if head.encode is not None:
@@ -141,9 +141,9 @@ def _held_by_port(body: Body, value: Value, encoding: Encoding, type_: IntType) 
     return code
 
 
-def tail_functions(tail: Tail, name: str, constants: Constants, type_: IntType) -> list[Function]:
+def tail_functions(tail: Tail, prefix: str, constants: Constants, type_: IntType) -> list[Function]:
     """From codes to the model's output."""
-    part = _Part(f"{name}_tail", f"const {STORED[code_dtype(type_)]} *source", constants, "(int64_t)source[@]", "int64")
+    part = _Part(prefix, f"const {STORED[code_dtype(type_)]} *source", constants, "(int64_t)source[@]", "int64")
     body, value = part.run(tail.decoded, tail.steps, tail.encoding)
     part.close(body, body.to(value, tail.end.dtype))
     return part.functions

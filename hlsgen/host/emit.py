@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,13 +13,13 @@ from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Stream
 from hlsgen.host.blocks import c_functions, python_functions
-from hlsgen.host.c_code import head_functions, tail_functions
+from hlsgen.host.c_code import Function, head_functions, tail_functions
 from hlsgen.host.c_values import STORED, Constants, code_dtype, permuted
-from hlsgen.host.plan import Head, Tail, plan_head, plan_tail
+from hlsgen.host.plan import Head, Tail, by_input, by_output, plan_head, plan_tail
 from hlsgen.host.py_code import Arrays, head_lines, tail_lines
 from hlsgen.host.text import plain
 from hlsgen.host.vectors import self_test_vectors
-from hlsgen.ir import Shape
+from hlsgen.ir import Graph, Shape
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.library import render
 from hlsgen.numerics.fixed import Array
@@ -62,10 +63,29 @@ class Port:
         return f"{constants.array(self.order, 'uint32')}[{place}]"
 
 
+@dataclass(frozen=True, eq=False)
+class End:
+    """An input or output as templates see it: its tensor, what host code does of it, and where its codes lie in the frame.
+
+    `label` ends the names of its functions; "" of an only one. `functions` in C, `lines` in Python.
+    """
+
+    tensor: str
+    label: str
+    plan: Head | Tail
+    offset: int
+    shape: Shape
+    functions: list[Function]
+    lines: Sequence[str]
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+
 def host_files(network: Network, name: str, title: str, inputs: Array, outputs: Array) -> dict[str, bytes]:
     """Relative path -> content. `inputs`, `outputs`: codes of some frames at both ports, for the self-test."""
     graph = network.graph
-    head, tail = plan_head(graph), plan_tail(graph)
     ports = {
         "input": Port(
             network.input, network.layouts[0], graph.input.shape, network.orders[0], network.input.type.signed
@@ -74,12 +94,18 @@ def host_files(network: Network, name: str, title: str, inputs: Array, outputs: 
             network.output, network.layouts[1], graph.output.shape, network.orders[-1], network.output.type.signed
         ),
     }
-    vectors = self_test_vectors(network, head, tail, inputs, outputs)
+    constants, arrays = Constants(name), Arrays()
+    heads, tails = _heads(graph, name, constants, arrays), _tails(graph, name, constants, arrays, ports["output"])
+    plans = [plan_head(own) for own in by_input(graph)], [plan_tail(own) for own in by_output(graph)]
+    vectors = self_test_vectors(network, *plans, inputs, outputs)
     shared = {
-        "name": name, "title": plain(title), "head": head, "tail": tail, "model": graph.model, "plain": plain,
-        "ports": ports, "stored": STORED, "frames": vectors.frames, "product": math.prod, **ports,
+        "name": name, "title": plain(title), "model": graph.model, "plain": plain, "ports": ports, "stored": STORED,
+        "frames": vectors.frames, "product": math.prod, "heads": heads, "tails": tails, "makes_codes": bool(heads),
+        "head": plans[0][0], "tail": plans[1][0], "many_in": bool(graph.inputs), "many_out": bool(graph.outputs),
+        "left_in": [left for plan in plans[0] for left in plan.left],
+        "left_out": [left for plan in plans[1] for left in plan.left], **ports,
     }  # fmt: skip
-    c, python = _c_values(network, head, tail, name, ports), _python_values(network, head, tail, ports)
+    c, python = _c_values(heads, tails, constants, ports), _python_values(heads, tails, arrays, ports)
     texts = {
         f"{name}.h": render("host/host.h.j2", **shared),
         f"{name}.c": render("host/host.c.j2", **shared, **c),
@@ -90,31 +116,68 @@ def host_files(network: Network, name: str, title: str, inputs: Array, outputs: 
     return {**files, f"host/{name}_vectors.bin": vectors.data}
 
 
-def _c_values(network: Network, head: Head, tail: Tail, name: str, ports: dict[str, Port]) -> dict[str, object]:
-    graph, constants = network.graph, Constants(name)
-    functions = {
-        "head_functions": [],
-        "tail_functions": tail_functions(tail, name, constants, ports["output"].stream.type),
-    }
-    if head.makes_codes:
-        value = graph.input
-        functions["head_functions"] = head_functions(head, name, constants, value.encoding, value.type, value.shape)
+def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> list[End]:
+    """Every input; none if the codes of one are made by the user."""
+    found, offset = [], 0
+    views = by_input(graph)
+    labels = _labels([own.model.input_name for own in views])
+    plans = [plan_head(own) for own in views]
+    if not all(plan.makes_codes for plan in plans):
+        return []
+    for own, plan, label in zip(views, plans, labels, strict=True):
+        value, prefix = own.input, f"{name}_head_of{label}" if label else f"{name}_head"
+        functions = head_functions(plan, prefix, constants, value.encoding, value.type, value.shape)
+        lines = head_lines(plan, arrays, value.encoding, value.type)
+        found.append(End(own.model.input_name, label, plan, offset, value.shape, functions, lines))
+        offset += value.size
+    return found
+
+
+def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, port: Port) -> list[End]:
+    """Every output."""
+    found, offset = [], 0
+    views = by_output(graph)
+    labels = _labels([own.model.output_name for own in views])
+    for own, label in zip(views, labels, strict=True):
+        plan, shape, prefix = plan_tail(own), own.output.shape, f"{name}_tail_of{label}" if label else f"{name}_tail"
+        functions = tail_functions(plan, prefix, constants, port.stream.type)
+        found.append(End(own.model.output_name, label, plan, offset, shape, functions, tail_lines(plan, arrays)))
+        offset += own.output.size
+    return found
+
+
+def _labels(tensors: list[str]) -> list[str]:
+    """Endings of the names of functions in C, of one tensor none."""
+    if len(tensors) < 2:
+        return [""]
+    found: list[str] = []
+    for tensor in tensors:
+        label = "_" + (re.sub(r"\W", "_", tensor, flags=re.ASCII) or "x")
+        label = f"_{label}" if label.startswith("_of") else label
+        while label in found:
+            label += "_"
+        found.append(label)
+    return found
+
+
+def _c_values(
+    heads: list[End], tails: list[End], constants: Constants, ports: dict[str, Port]
+) -> dict[str, object]:  # fmt: skip
+    functions = [function for end in (*heads, *tails) for function in end.functions]
     indices = {f"{which}_index": port.index("place", constants) for which, port in ports.items()}
-    text = "\n".join(line for part in functions.values() for f in part for line in f.lines)
+    text = "\n".join(line for function in functions for line in function.lines)
     text += "hg_signed(" if ports["output"].signed else ""
-    return {**functions, **indices, "constants": constants.lines, "helpers": c_functions(text)}
+    return {"functions": functions, **indices, "constants": constants.lines, "helpers": c_functions(text)}
 
 
-def _python_values(network: Network, head: Head, tail: Tail, ports: dict[str, Port]) -> dict[str, object]:
-    graph, arrays = network.graph, Arrays()
-    lines: dict[str, Sequence[str]] = {"head_lines": [], "tail_lines": tail_lines(tail, arrays)}
-    if head.makes_codes:
-        lines["head_lines"] = head_lines(head, arrays, graph.input.encoding, graph.input.type)
+def _python_values(
+    heads: list[End], tails: list[End], arrays: Arrays, ports: dict[str, Port]
+) -> dict[str, object]:  # fmt: skip
     orders = {
         f"{which}_order": "None" if port.straight
         else f"np.arange({port.elements}).reshape({port.shape}).transpose({tuple(port.axes)}).ravel()" if port.axes is not None
         else arrays(port.order)
         for which, port in ports.items()
     }  # fmt: skip
-    text = "\n".join(line for part in lines.values() for line in part)
-    return {**lines, **orders, "constants": arrays.lines, "helpers": python_functions(text)}
+    text = "\n".join(line for end in (*heads, *tails) for line in end.lines)
+    return {**orders, "constants": arrays.lines, "helpers": python_functions(text)}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -77,12 +78,37 @@ class Tail:
     left: tuple[tuple[str, str], ...]
 
 
+def by_input(graph: Graph) -> tuple[Graph, ...]:
+    """The graph as each of several inputs sees it: as if there were no other."""
+    if not graph.inputs:
+        return (graph,)
+    return tuple(
+        replace(
+            graph, head=part.steps, encode=part.encode, input=part.value, inputs=(),
+            model=replace(
+                graph.model, input_name=one.name, input_shape=one.shape, input_dtype=one.dtype, input_type=one.type, inputs=()
+            ),
+        )
+        for one, part in zip(graph.model.inputs, graph.inputs, strict=True)
+    )  # fmt: skip
+
+
+def by_output(graph: Graph) -> tuple[Graph, ...]:
+    """The same of several outputs."""
+    if not graph.outputs:
+        return (graph,)
+    return tuple(
+        replace(
+            graph, tail=part.steps, output=part.value, output_is_index=part.is_index, outputs=(),
+            model=replace(graph.model, output_name=one.name, output_dtype=one.dtype, outputs=()),
+        )
+        for one, part in zip(graph.model.outputs, graph.outputs, strict=True)
+    )  # fmt: skip
+
+
 def plan_head(graph: Graph) -> Head:
-    """What host code does in front of the input port."""
+    """What host code does in front of the port of the only input."""
     model = graph.model
-    if graph.inputs:
-        several = tuple((source.name, "one of several inputs") for source in model.inputs)
-        return Head(several, Tensor(graph.input.shape, "int64"), (), None, False, False)
     done = _typed(graph.head, Tensor(model.input_shape, model.input_dtype))
     reasons = [why_left(d) for d in done]
     first = max((n + 1 for n, reason in enumerate(reasons) if reason), default=0)
@@ -98,11 +124,8 @@ def plan_head(graph: Graph) -> Head:
 
 
 def plan_tail(graph: Graph) -> Tail:
-    """What host code does behind the output port."""
+    """What host code does behind the port of the only output."""
     shape = graph.output.shape
-    if graph.outputs:
-        left = [(made.name, "one of several outputs") for made in graph.model.outputs]
-        return Tail(None, Tensor(shape, "int64"), (), Tensor(shape, "int64"), tuple(left))
     encoding = None if graph.output_is_index else graph.output.encoding
     dtype = "int64" if encoding is None else str(decode(encoding, np.zeros((1, *shape), np.int64)).dtype)
     decoded = Tensor(shape, dtype)
@@ -125,8 +148,12 @@ def plan_tail(graph: Graph) -> Tail:
 
 def left_to_user(graph: Graph) -> dict[str, list[str]]:
     """The names of the steps that host code does not have, in front of the head and behind the tail."""
-    head, tail = plan_head(graph), plan_tail(graph)
-    return {"head": [name for name, _ in head.left], "tail": [name for name, _ in tail.left]}
+    heads, tails = map(plan_head, by_input(graph)), map(plan_tail, by_output(graph))
+    return {"head": _left(heads), "tail": _left(tails)}
+
+
+def _left(parts: Iterable[Head | Tail]) -> list[str]:
+    return list(dict.fromkeys(name for part in parts for name, _ in part.left))
 
 
 def _typed(steps: tuple[Step, ...], tensor: Tensor) -> list[Done]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hlsgen.dataflow.network import Network
-from hlsgen.host.plan import Head, Tail
+from hlsgen.host.plan import Head, Tail, by_input
 from hlsgen.interpreter.graph import run_step
-from hlsgen.ir import FloatKey, Graph
+from hlsgen.ir import FloatKey, Graph, GraphInput, GraphOutput
 from hlsgen.ir.evaluate import decode, decoding, float_to_key, quantize
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stream_codec import pack, to_bus, to_wire
@@ -25,33 +26,49 @@ _SPECIAL = (0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -1e30, 0.5, -0.5, 0.49999
 class Vectors:
     """`data`: frame after frame the head's numbers, bytes of the input, bytes of the output, the tail's numbers.
 
-    Numbers are little-endian and in the types of the tensors. Of two inputs both stand there; without a head none.
+    Numbers are little-endian and in the types of the tensors. Those of all inputs, and of all outputs, stand one behind the
+    other; without a head none.
     """
 
     frames: int
     data: bytes
 
 
-def self_test_vectors(network: Network, head: Head, tail: Tail, inputs: Array, outputs: Array) -> Vectors:
-    """inputs, outputs: codes (frames, *shape) at both ports."""
+def self_test_vectors(
+    network: Network, heads: Sequence[Head], tails: Sequence[Tail], inputs: Array, outputs: Array
+) -> Vectors:  # fmt: skip
+    """heads, tails: of every input and output. inputs, outputs: codes (frames, *shape) at both ports.
+
+    If host code does not make the codes of every input, there are no numbers for any.
+    """
     graph = network.graph
-    largest = max(
-        math.prod(shape) for shape in (head.start.shape, graph.input.shape, graph.output.shape, tail.end.shape)
-    )
+    ends = [head.start.shape for head in heads] + [tail.end.shape for tail in tails]
+    largest = max(math.prod(shape) for shape in (*ends, graph.input.shape, graph.output.shape))
     frames = max(1, min(len(inputs), len(outputs), MAX_ELEMENTS // largest))
     inputs, outputs = inputs[:frames], outputs[:frames]
     numbers: list[Array] = []
-    if head.makes_codes:
-        numbers = _numbers(graph, head, inputs)
-        inputs = head_codes(graph, head, *numbers)
+    if all(head.makes_codes for head in heads):
+        made = []
+        for own, head, codes in zip(by_input(graph), heads, _parts(graph.inputs, inputs), strict=True):
+            codes = np.clip(codes, own.input.type.lo, own.input.type.hi)
+            numbers += (found := _numbers(own, head, codes))
+            made.append(head_codes(own, head, *found))
+        inputs = np.concatenate([c.reshape(frames, -1) for c in made], axis=1) if graph.inputs else made[0]
     wire = pack(to_wire(inputs, graph.input.encoding), network.orders[0], network.input)
     sent = pack(outputs, network.orders[-1], network.output)
     parts = [
         *(_little(x) for x in numbers),
         *(to_bus(x, bus).reshape(frames, -1) for x, bus in zip((wire, sent), network.layouts, strict=True)),
-        _little(tail_numbers(tail, outputs)),
+        *(_little(tail_numbers(t, codes)) for t, codes in zip(tails, _parts(graph.outputs, outputs), strict=True)),
     ]
     return Vectors(frames, b"".join(part[n].tobytes() for n in range(frames) for part in parts))
+
+
+def _parts(parts: Sequence[GraphInput | GraphOutput], codes: Array) -> list[Array]:
+    """The codes of each of several tensors of a port; of a single one all."""
+    if not parts:
+        return [codes]
+    return [codes[:, p.offset : p.offset + p.value.size].reshape(-1, *p.value.shape) for p in parts]
 
 
 def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:

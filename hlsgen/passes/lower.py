@@ -71,6 +71,10 @@ def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, probl
 
     Without one: declared type, else float32 for a graph that has no linear layer, else codes; a layer needs one of its
     input's (HG061). Raises HlsgenError."""
+    if not model.steps:
+        raise fail(
+            "HG036", model.name, "the model computes nothing.", "Its output is its input: there is nothing to build."
+        )
     model = run_pipeline(model)
     steps = model.steps
     wishes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}

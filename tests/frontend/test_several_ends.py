@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+import json
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,8 +16,10 @@ import ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from typer.testing import CliRunner
 
 import hlsgen
+from hlsgen import cli
 from hlsgen.driver.compile import Build
 from hlsgen.ir import Map
 
@@ -187,8 +192,6 @@ def test_verify_and_certify(tmp_path: Path, name: str) -> None:
 
 
 def test_parts_in_the_manifest(tmp_path: Path) -> None:
-    import json
-
     build, folder = built(unlike_types(), tmp_path)
     manifest = json.loads((folder / "manifest.json").read_text())
     rows = [(p["tensor"], p["offset"], p["elements"], p["range"]) for p in manifest["input"]["parts"]]
@@ -250,3 +253,93 @@ def test_codes_of_a_pair(tmp_path: Path) -> None:
     (expected,) = ort.session(proto).run(None, frame)
     assert (hlsgen.run(tmp_path / "build", frame) == expected).all()
     assert len(hlsgen.pack(tmp_path / "build", frame)) == 8
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_host_code(tmp_path: Path, name: str) -> None:
+    """Python and C put the inputs into the frame and take the outputs out of it, as hlsgen does."""
+    case = CASES[name]()
+    build, folder = built(case, tmp_path)
+    top = build.design.top
+    spec = importlib.util.spec_from_file_location(f"host_{name}", folder / "host" / f"{top}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    host = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(host)
+    assert host.self_test() == 0
+    frames = case.frames(3)
+    several = {k: np.concatenate([frame[k] for frame in frames]) for k in case.inputs}
+    x = several if len(several) > 1 else next(iter(several.values()))
+    assert host.encode(x) == hlsgen.pack(folder, x)
+    outputs = build.network.layouts[1].frame_bytes
+    data = np.random.default_rng(1).integers(0, 2, outputs).astype(np.uint8).tobytes()
+    if name != "one_input":  # its Sigmoid is left to the user
+        found, wanted = (outputs_of(case, made) for made in (host.decode(data), hlsgen.unpack(folder, data)))
+        for output in case.outputs:
+            assert (found[output].ravel() == wanted[output].ravel()).all()
+    command = [
+        "cc",
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-O1",
+        f"{top}.c",
+        f"{top}_selftest.c",
+        "-lm",
+        "-o",
+        "selftest",
+    ]
+    subprocess.run(command, cwd=folder / "host", check=True)
+    subprocess.run(["./selftest", f"{top}_vectors.bin"], cwd=folder / "host", check=True)
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_inputs_of_which_only_the_shape_counts(tmp_path: Path, count: int) -> None:
+    """They are no inputs of the core."""
+    nodes = [
+        node("Shape", "n", "k"), node("Reshape", "a k", "ar"), *([] if count == 2 else [node("Add", "ar b", "s")]),
+        node("MaxPool", "s" if count == 3 else "ar", "p", kernel_shape=[2]),
+    ]  # fmt: skip
+    inputs: Tensors = {"n": (INT8, [1, 2, 4]), "a": (INT8, [1, 4, 2]), "b": (INT8, [1, 2, 4])}
+    case = Case({k: inputs[k] for k in list(inputs)[:count]}, {"p": (INT8, [1, 2, 3])}, nodes, {}, {})
+    build, folder = built(case, tmp_path)
+    (frame,) = case.frames(1)
+    del frame["n"]
+    (expected,) = ort.session(case.proto()).run(None, {"n": np.zeros([1, 2, 4], np.int8), **frame})
+    assert (hlsgen.run(folder, frame) == expected).all()
+    assert [one.name for one in build.model.sources] == list(frame)
+
+
+def test_command_line(tmp_path: Path) -> None:
+    """Arrays by name in .npz, in and out."""
+    runner, (build, folder) = CliRunner(), built(inner_output(), tmp_path)
+    frame = inner_output().frames(2)
+    x = {name: np.concatenate([one[name] for one in frame]) for name in frame[0]}
+    np.savez(tmp_path / "x.npz", **x)
+    called = ["run", str(folder), "--input", str(tmp_path / "x.npz"), "--json", "--output"]
+    done = runner.invoke(cli.app, [*called, str(tmp_path / "y.npz")])
+    assert json.loads(done.stdout)["output_shape"] == {"s": [2, 2, 4, 4], "p": [2, 2, 3, 3]}
+    found = np.load(tmp_path / "y.npz")
+    assert (found["s"] == x["a"] + x["b"]).all()
+    assert runner.invoke(cli.app, [*called, str(tmp_path / "y.npy")]).exit_code == 1
+    packed = runner.invoke(cli.app, ["pack", str(folder), str(tmp_path / "x.npz"), "-o", str(tmp_path / "in.bin")])
+    assert packed.exit_code == 0
+    assert (tmp_path / "in.bin").read_bytes() == hlsgen.pack(folder, x)
+    (tmp_path / "out.bin").write_bytes(bytes(build.network.layouts[1].frame_bytes))
+    unpacked = runner.invoke(cli.app, ["unpack", str(folder), str(tmp_path / "out.bin"), "-o", str(tmp_path / "u.npz")])
+    assert unpacked.exit_code == 0
+    assert set(np.load(tmp_path / "u.npz")) == {"s", "p"}
+
+
+def test_types_on_the_command_line(tmp_path: Path) -> None:
+    """A type for one input and one for all others; or a sample of each."""
+    case, runner = fixed_inputs(), CliRunner()
+    onnx.save(case.proto(), tmp_path / "m.onnx")
+    np.savez(tmp_path / "x.npz", **case.frames(1)[0])
+    for options in (["--input", "x=fixed:8,5", "--input", "fixed:10,5"], ["--calibrate", str(tmp_path / "x.npz")]):
+        done = runner.invoke(cli.app, ["build", str(tmp_path / "m.onnx"), "-o", str(tmp_path / "build"), *options])
+        assert done.exit_code == 0, done.stderr
+        written = json.loads((tmp_path / "build" / "manifest.json").read_text())["options"]["input"]
+        assert set(written) == ({"x", ""} if "--input" in options else {"x", "y"})
+        assert hlsgen.certify(tmp_path / "build").ok
