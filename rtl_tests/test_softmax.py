@@ -118,7 +118,9 @@ def test_softmax(tmp_path: Path) -> None:
         rows = rows_of(case, 300)
         values = expected(rows, case)
         own = {"s": bits * lanes, "m": 32 * lanes}
-        units.append(Unit("hg_softmax", parameters(case, tmp_path / f"t{n}"), {"s": pack(rows.reshape(-1, lanes), bits)}, own))
+        units.append(
+            Unit("hg_softmax", parameters(case, tmp_path / f"t{n}"), {"s": pack(rows.reshape(-1, lanes), bits)}, own)
+        )
         wanted.append(pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
     for case, words, phases in zip(CASES, wanted, simulate(units, tmp_path), strict=True):
         lanes, beats, *_, in_order = case
