@@ -10,8 +10,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlsgen.diagnostics import fail
+from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
+from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Normalize, NormKind, Reshape, Shape, Transpose
 from hlsgen.ir.ops import Add, Mul
@@ -35,6 +36,8 @@ def rms_normalization(node: NodeContext) -> Imported:
 
 def decomposed(node: NodeContext) -> Imported:
     """What `norm_patterns` made of a mean, a variance and a division: attributes kind, axes, epsilon."""
+    if node.last:
+        raise _unquantized(node)
     rank, given = len(node.shape), node.attrs.get("axes", [])
     axes = sorted({int(a) % rank for a in given if -rank <= int(a) < rank})
     if len(axes) != len(given) or not axes:
@@ -43,8 +46,17 @@ def decomposed(node: NodeContext) -> Imported:
     return Imported((rows(node, kind, axes, node.attrs.get("epsilon", _EPSILON)),))
 
 
+def _unquantized(node: NodeContext) -> HlsgenError:
+    return fail(
+        "HG030", node.name, "no quantizer and no layer follows the normalization.",
+        "Put a quantizer behind it: its result is float32, and the host does not compute this form.",
+    )  # fmt: skip
+
+
 def instance_normalization(node: NodeContext) -> Imported:
     """InstanceNormalization: x, gamma and beta of every channel. Raises HG013, HG020, HG023, HG026, HG027."""
+    if node.last:
+        return on_host(node)
     shape = node.shape
     if len(shape) < 3:
         raise fail("HG023", node.name, f"data of shape {list(shape)}.", "It takes images or signals.")
@@ -57,6 +69,8 @@ def group_normalization(node: NodeContext) -> Imported:
 
     Raises HG013, HG020, HG023, HG026, HG027.
     """
+    if node.last:
+        return on_host(node)
     shape, groups = node.shape, node.attrs.get("num_groups", 0)
     if len(shape) < 3 or not isinstance(groups, int) or groups < 1 or shape[1] % groups:
         raise fail("HG013", node.name, f"{groups} groups of data of shape {list(shape)}.", "They must divide channels.")
@@ -80,7 +94,11 @@ def _by_channel(node: NodeContext, each: int, repeats: int) -> ShapedOps:
 
 
 def _trailing(node: NodeContext, kind: NormKind) -> Imported:
-    """Over all axes from the attribute `axis` on."""
+    """Over all axes from the attribute `axis` on. At the end of a network the host does it."""
+    if node.last:
+        if node.op_type == "SimplifiedLayerNormalization":
+            raise _unquantized(node)
+        return on_host(node)
     shape, rank, axis = node.shape, len(node.shape), node.attrs.get("axis", -1)
     if not isinstance(axis, int) or not -rank <= axis < rank:
         raise fail("HG013", node.name, f"axis {axis} of data of shape {list(shape)}.")

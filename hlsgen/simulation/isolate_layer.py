@@ -89,7 +89,8 @@ def cut(build: Build, core: Mapping[str, bytes], layer: str, codes: Array) -> di
     values = [codes, *reference.run_layers(graph, codes)]
 
     def beats(port: _Port) -> str:
-        data = to_wire(values[port.value], graph.input.encoding) if port.value == 0 else values[port.value]
+        carried = graph.layers[port.value - 1].result if port.value else graph.input
+        data = to_wire(values[port.value], carried.encoding)
         return to_text(pack(data, network.orders[port.value], port.stream))
 
     texts |= {f"tb/{port.wire}.hex": beats(port) for port in ports} | {"tb/expected.hex": beats(output)}

@@ -14,7 +14,7 @@ from hlsgen.simulation.cpp_library import CppCore
 from hlsgen.simulation.simulators import CPP
 from hlsgen.simulation.verify_verilog import failures, prepare
 from hlsgen.simulation.verilator_library import run_library
-from hlsgen.testbench.stream_codec import from_bus, from_text, unpack
+from hlsgen.testbench.stream_codec import from_bus, from_text, from_wire, unpack
 
 
 def run_hardware(
@@ -51,8 +51,9 @@ def _by_cpp(
     found: list[Array | None] = [None] * len(graph.layers)
     for node in network.nodes:
         if node.position in simulated.layers:
-            shape, order = graph.layers[node.position].result.shape, network.orders[node.position + 1]
-            found[node.position] = unpack(simulated.layers[node.position], order, node.result, shape)
+            made, order = graph.layers[node.position].result, network.orders[node.position + 1]
+            words = unpack(simulated.layers[node.position], order, node.result, made.shape)
+            found[node.position] = from_wire(words, made.encoding)
     return unpack(simulated.words, network.orders[-1], port, graph.output.shape), found
 
 
@@ -79,6 +80,7 @@ def _captured(
                 continue
             beats = len(codes) * node.result.beats
             data = from_text((bench / f"{node.name}.got.hex").read_text(), node.result.bits)[:beats]
-            shape = graph.layers[node.position].result.shape
-            found[node.position] = unpack(data, network.orders[node.position + 1], node.result, shape)
+            made = graph.layers[node.position].result
+            words = unpack(data, network.orders[node.position + 1], node.result, made.shape)
+            found[node.position] = from_wire(words, made.encoding)
     return output, found

@@ -44,7 +44,11 @@ def vector_words(network: Network, codes: Array) -> tuple[Array, dict[str, Array
     graph = network.graph
     outputs = reference.run_layers(graph, codes)
     words = {
-        node.name: pack(outputs[node.position], network.orders[node.position + 1], node.result)
+        node.name: pack(
+            to_wire(outputs[node.position], graph.layers[node.position].result.encoding),
+            network.orders[node.position + 1],
+            node.result,
+        )
         for node in network.nodes
         if node.position >= 0
     }

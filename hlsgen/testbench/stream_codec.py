@@ -11,11 +11,18 @@ from hlsgen.numerics.fixed import Array
 
 
 def to_wire(codes: Array, decode: Encoding) -> Array:
-    """What the input port carries: the codes, but for float32 the bits themselves."""
+    """What a stream carries: the codes, but for float32 the bits themselves."""
     if not isinstance(decode, FloatKey):
         return codes
     bits = np.where(codes >= 0x80000000, codes - 0x80000000, 0xFFFFFFFF - codes)
     return np.where(codes < 0x007FFFFF, 0x7FC00000, bits)
+
+
+def from_wire(words: Array, decode: Encoding) -> Array:
+    """Inverse of `to_wire`, of numbers that are not NaN."""
+    if not isinstance(decode, FloatKey):
+        return words
+    return np.where(words >= 0x80000000, 0xFFFFFFFF - words, words + 0x80000000)
 
 
 def pack(codes: Array, order: Array, stream: Stream) -> Array:

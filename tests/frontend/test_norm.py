@@ -133,3 +133,18 @@ def test_groups_and_instances_of_images(opset: int, tmp_path: Path) -> None:
         x = samples(net, 20)
         expected = executed(net, x)
         np.testing.assert_array_equal(reference.evaluate(graph, x), expected)
+
+
+@pytest.mark.parametrize("form", ["LayerNormalization", "layer div", "RMSNormalization"])
+def test_behind_the_last_quantizer(form: str, tmp_path: Path) -> None:
+    """The host computes a standard operator; a decomposed one has no quantizer that makes codes of it."""
+    net = norm_net(form)
+    at = next(i for i, node in enumerate(net.graph.node) if node.output[0] == "n")
+    del net.graph.node[at + 1 :]
+    net.graph.node[at].output[0] = "y"
+    model, problems = imported(net, tmp_path)
+    if "Normalization" in form:
+        assert model is not None
+        assert isinstance(model.steps[-1].op, HostOp)
+    else:
+        assert [d.code for d in problems.errors] == ["HG030"]
