@@ -202,6 +202,20 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
     ),
     "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}),
+    "hg_softmax": (
+        {"LANES": 1, "BEATS": 1, "IN_W": 3, "LAST": 7, "W": 32, "FRACTION": 0, "IN_ORDER": 1},
+        {"LANES": 3, "BEATS": 2, "IN_W": 2, "IN_SIGNED": 0, "LAST": 1, "W": 25, "FRACTION": 24},
+        {"LANES": 1, "BEATS": 1, "IN_W": 2, "LAST": 0, "W": 1, "FRACTION": 0},
+    ),
+    "hg_softmax_rows": (
+        {"LANES": 1, "BEATS": 1, "IN_W": 1, "LAST": 1, "D_W": 1},
+        {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "LAST": 9, "D_W": 4},
+    ),
+    "hg_softmax_sum": (
+        {"LANES": 1, "BEATS": 1, "W": 32, "IN_ORDER": 1},
+        {"LANES": 3, "BEATS": 2, "W": 20, "FRACTION": 19},
+    ),
+    "hg_softmax_table": ({"LANES": 1, "D_W": 1, "WORDS": 1, "W": 1}, {"LANES": 3, "D_W": 2, "WORDS": 3, "W": 40}),
     "hg_stages": ({"STAGES": 1}, {"STAGES": 7}),
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},
@@ -383,6 +397,7 @@ def memories(folder: Path) -> None:
     """Files for the $readmemh of any module, with more words than any of the sets needs."""
     stems = ["memory", *(f"memory_{g:04d}" for g in range(4)), *(f"memory_{k:02d}" for k in range(6))]
     stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
+    stems += ["memory_power", "memory_numerator"]
     for name in ("memory", *(f"{stem}.mem" for stem in stems)):
         (folder / name).write_text("0\n1\n")
 

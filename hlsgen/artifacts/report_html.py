@@ -21,7 +21,7 @@ WORDS = {
     "ConvUnit": "convolution", "Crop": "crop", "Fifo": "FIFO", "FloatKeyUnit": "float key", "FloatUnit": "float32 unit",
     "Fork": "fork", "GroupedMatVec": "depthwise", "JoinStreams": "join", "MatVec": "matrix-vector", "PadBorder": "border",
     "PoolUnit": "pool", "ReduceTree": "reduction", "Reorder": "reordering", "RescaleUnit": "quantizer", "RowsUnit": "rows",
-    "SelectLanes": "selection", "Slice": "slice", "SlidingWindow": "windows", "TiledPool": "pool", "WidthConverter": "width",
+    "SelectLanes": "selection", "Slice": "slice", "SlidingWindow": "windows", "SoftmaxUnit": "softmax", "TiledPool": "pool", "WidthConverter": "width",
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.models import line_buffer, matrix_product, normalization, unrolled_windows
+from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
 from hlsgen.certify.netlist_reader import Cell, Memories, SizedConstant, broken
@@ -42,6 +42,7 @@ from hlsgen.ir import (
     PackBytes,
     Pooling,
     Rearrange,
+    SoftmaxRows,
     View,
     sources_of,
 )
@@ -54,6 +55,7 @@ KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
     MatrixProduct: "product", NormRows: "normalization", IntegerRows: "integer rows",
+    SoftmaxRows: "softmax",
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
 _MODULES: dict[type[Layer], tuple[str, ...]] = {
@@ -61,6 +63,7 @@ _MODULES: dict[type[Layer], tuple[str, ...]] = {
     Pooling: ("hg_pool", "hg_reduce", "hg_pool_tree"), PackBytes: ("hg_join",), ArgMaxLayer: ("hg_argmax",),
     MatrixProduct: ("hg_dynmvu",),
     IntegerRows: ROWS,
+    SoftmaxRows: ("hg_softmax",),
 }  # fmt: skip
 _ARGMAX = "LANES BEATS IN_W IN_SIGNED INDEX_W"
 
@@ -304,6 +307,9 @@ class Checker:
                 row_beats(layer, cell, stream, vectors(name, order, layer.source.shape[-1])[1])
                 sent = stream.computed(elements.numbers[value][order], layer.result.type)
                 return sent, lambda: self._rows(layer, cell, stream)
+            case SoftmaxRows():
+                sent = softmax.softmax(cell, stream, layer, order, elements, value)
+                return sent, lambda: self._softmax(layer, cell)
             case _:
                 assert isinstance(layer, ArgMaxLayer)
                 return self._argmax(value, layer, cell, stream, order)
@@ -359,6 +365,10 @@ class Checker:
             raise broken(layer.name, "its operands do not arrive in the same order.")
         sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
         return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
+
+    def _softmax(self, layer: SoftmaxRows, cell: Cell) -> Summary:
+        softmax.check_tables(cell, layer, self.memories)
+        return Summary(layer.name, "softmax", cell.module, layer.source.shape[-1], 0, 0)
 
     def _argmax(
         self, value: int, layer: ArgMaxLayer, cell: Cell, stream: StreamContents, order: Array

@@ -200,7 +200,7 @@ def _kept(cell: Cell, beat: int) -> int:
             return own["ROWS"] * own["COLUMNS"] * own["FOLDS"] * beat
         case "hg_gather":
             return 2 * own["BLOCK"] * beat
-        case "hg_rows_max" | "hg_rows_share" | "hg_rows_norm":
+        case "hg_rows_max" | "hg_rows_share" | "hg_rows_norm" | "hg_softmax":
             return 2 * own["BEATS"] * beat
         case "hg_reduce":
             places = own["OUT_W"] if own["KH"] > 1 else 1

@@ -28,6 +28,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "argmax": {},
     "integer rows": {},
     "normalization": {},
+    "softmax": {},
 }
 #: Of the kinds with sets: what a set has besides its steps, and what with them.
 _SETS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {

@@ -47,6 +47,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     Stream,
     TiledPool,
     Unit,
@@ -55,7 +56,7 @@ from hlsgen.dataflow.units import (
 )
 
 #: Cycles from the beat that completes an output beat to that output beat, as the target has it. Of units with a
-#: window and of Reorder: from the cycle in which the last word of it is read.
+#: window, of Reorder and SoftmaxUnit: from the cycle in which the last word of it is read.
 Latency = Callable[[Unit], int]
 #: The process of a node between its wires, and its memory if it keeps words of a window; True: the input port.
 Processes = Callable[[Node, Sequence[Wire], Sequence[Wire], bool], tuple[Process, Buffer | None]]
@@ -105,7 +106,7 @@ def traits(unit: Unit) -> Traits:
             return Traits(enable=True, even=True)
         case MatVec() | DynamicMatVec() | GroupedMatVec() | TiledPool() | ReduceTree() | ArgMaxUnit():
             return Traits(enable=True, even=False)
-        case JoinStreams() | ConcatChannels() | Reorder() | RowsUnit():
+        case JoinStreams() | ConcatChannels() | Reorder() | RowsUnit() | SoftmaxUnit():
             return Traits(enable=True, even=False)
         case NormMoments() | NormScale():
             return Traits(enable=True, even=False)
@@ -127,6 +128,8 @@ def busy(node: Node) -> int:
             return max(beats, height * width * unit.period)
         case Port(bus):
             return beats if bus is None else max(beats, bus.words)
+        case SoftmaxUnit():
+            return beats
         case FloatKeyUnit() | WidthConverter() | RescaleUnit() | FloatUnit() | Fork() | Fifo() | Reorder() | RowsUnit():
             return beats
         case SlidingWindow() | TiledPool() | AdderMatVec() | GroupedMatVec() | ReduceTree() | ArgMaxUnit() | Slice():
@@ -162,7 +165,7 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
                 own = 2 * unit.col_folds
             case Reorder():
                 own = 2 * unit.block
-            case RowsUnit():
+            case RowsUnit() | SoftmaxUnit():
                 own = 2 * unit.beats
             case _:
                 own = 0 if unlimited else room(unit)
@@ -222,6 +225,8 @@ def _exact(
             return windows(wire, result, buffer, latency(unit), 1)
         case RowsUnit(beats=beats):
             return windows(wire, result, Buffer([beats - 1], [0], beats, 2 * beats, beats, unit.lag), latency(unit), 1)
+        case SoftmaxUnit(beats=beats):
+            return windows(wire, result, Buffer([beats - 1], [0], beats, 2 * beats, beats), latency(unit), 1)
         case Fork():
             return processes.fork(wire, [result, *others])
         case ConcatBeats():
@@ -277,6 +282,9 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case RowsUnit(beats=beats):
             memory = run_processes.Memory(Runs.of([beats - 1]), Runs.of([0]), beats, 2 * beats, beats)
             return run_buffers.windows(memory, latency(unit), 1, unit.lag)
+        case SoftmaxUnit(beats=beats):
+            memory = run_processes.Memory(Runs.of([beats - 1]), Runs.of([0]), beats, 2 * beats, beats)
+            return run_buffers.windows(memory, latency(unit), 1)
         case Fork():
             return run_processes.fork
         case ConcatBeats():
@@ -351,7 +359,7 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
         case Reorder():
             count = math.prod(extent for extent, _ in unit.loops)
             return least_processes.blocks(wire, result, [unit.block - 1], [0], unit.block, 2 * unit.block, count)
-        case RowsUnit(beats=beats):
+        case RowsUnit(beats=beats) | SoftmaxUnit(beats=beats):
             return least_processes.blocks(wire, result, [beats - 1], [0], beats, 2 * beats, beats)
         case ConvUnit() | PoolUnit() | SlidingWindow():
             count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds
@@ -395,7 +403,7 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
         case Reorder():
             count = math.prod(extent for extent, _ in unit.loops)
             return _blocks_in_runs(Runs.of([unit.block - 1]), Runs.of([0]), unit.block, 2 * unit.block, count)
-        case RowsUnit(beats=beats):
+        case RowsUnit(beats=beats) | SoftmaxUnit(beats=beats):
             return _blocks_in_runs(Runs.of([beats - 1]), Runs.of([0]), beats, 2 * beats, beats)
         case ConvUnit() | PoolUnit() | SlidingWindow():
             count = unit.groups * unit.repeat if isinstance(unit, ConvUnit) else unit.folds

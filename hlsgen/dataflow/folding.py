@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
-from hlsgen.ir import Convolution, FloatKey, Graph, Linear, MatrixProduct, Pad, Pooling, Rearrange, Value
+from hlsgen.ir import (
+    Convolution,
+    FloatKey,
+    Graph,
+    Linear,
+    MatrixProduct,
+    Pad,
+    Pooling,
+    Rearrange,
+    SoftmaxRows,
+    Value,
+)
 from hlsgen.rescale import Preference, Prices
 
 #: Multiplications a cycle that the default folding aims at.
@@ -103,6 +114,8 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
             case Linear() | MatrixProduct() | Convolution() if layer.name not in targets.folding:
                 work = work_of(layer)
                 least = max(least, work.cycles(*fastest(work)))
+            case SoftmaxRows(in_order=in_order, result=result):
+                least = max(least, result.size if in_order else result.size // result.shape[-1])
             case Rearrange(op=Pad()):
                 least = max(least, *(value.size // value.shape[-1] for value in (layer.source, layer.result)))
             case Pooling() if at_once(layer) is None:

@@ -25,6 +25,7 @@ from hlsgen.dataflow.units import (
     Product,
     RescaleUnit,
     RowsUnit,
+    SoftmaxUnit,
     Unit,
     stream_of,
 )
@@ -148,7 +149,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
         case ArgMaxLayer():
             flow = _winner(b, i, layer, f"top{number}")
         case SoftmaxRows():
-            raise fail("HG030", layer.name, "Softmax between layers has no hardware in this version.")
+            flow = _softmax(b, i, layer, f"soft{number}")
         case IntegerRows():
             flow = _integer_rows(b, i, layer, f"rows{number}")
         case NormRows():
@@ -173,6 +174,22 @@ def _integer_rows(b: NetworkBuilder, i: int, layer: IntegerRows, name: str) -> N
     flow = b.dense(flow, flow.stream.lanes, count, f"{name}_width")
     unit = RowsUnit(layer.function, count // flow.stream.lanes, layer.source.type, count)
     return b.append(name, unit, [flow], replace(flow.stream, type=layer.result.type), layer.name, i)
+
+
+def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedStream:
+    """As many lanes as the target needs; one where the sum is taken in order."""
+    count, size, source = layer.source.shape[-1], layer.source.size, layer.source.type
+    flow = b.take(i, 0, name)
+    if layer.in_order:
+        lanes = 1
+    elif b.folding:
+        lanes = next(d for d in divisors(count) if size // d <= b.target or d == count)
+    else:
+        lanes = max(d for d in divisors(count) if d <= flow.stream.lanes)
+    flow = b.converted(flow, lanes, count, f"{name}_width")
+    closed = len(layer.powers) <= source.hi - source.lo
+    unit = SoftmaxUnit(layer.powers, layer.numerators, layer.in_order, closed, lanes, count // lanes)
+    return b.append(name, unit, [flow], replace(flow.stream, type=FLOAT_WORD), layer.name, i)
 
 
 def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:

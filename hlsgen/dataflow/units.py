@@ -12,6 +12,7 @@ from hlsgen.dataflow.norm_units import NormMoments as NormMoments
 from hlsgen.dataflow.norm_units import NormRoot as NormRoot
 from hlsgen.dataflow.norm_units import NormScale as NormScale
 from hlsgen.dataflow.row_sizes import lag
+from hlsgen.dataflow.softmax_unit import SoftmaxUnit as SoftmaxUnit
 from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
@@ -390,6 +391,7 @@ Unit = (
     | NormMoments
     | NormRoot
     | NormScale
+    | SoftmaxUnit
 )
 #: Units that keep pixels of an image until no window needs them any more.
 WindowUnit = ConvUnit | PoolUnit | SlidingWindow
@@ -426,7 +428,7 @@ def buffer_bits(node: Node) -> int:
             return unit.depth * node.source.bits
         case Reorder():
             return 2 * unit.block * node.source.bits
-        case RowsUnit():
+        case RowsUnit() | SoftmaxUnit():
             return 2 * unit.beats * node.source.bits
         case TiledPool():
             return unit.words * node.result.bits

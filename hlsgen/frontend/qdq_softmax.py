@@ -76,31 +76,30 @@ def _ops(
     else:
         flat, model = shape, _model(shape, axis, data, last)
     model.graph.node.insert(0, helper.make_node("Reshape", ["x", "flat"], ["codes"]))
-    model.graph.node.append(helper.make_node("Reshape", ["limited", "shape"], ["y"]))
+    model.graph.node.append(helper.make_node("Reshape", ["share", "shape"], ["y"]))
     for name, values in (("flat", flat), ("shape", shape)):
         model.graph.initializer.append(numpy_helper.from_array(np.array(values, np.int64), name))
     model.graph.input[0].CopyFrom(helper.make_tensor_value_info("x", TensorProto.FLOAT, shape))
     one = (1,) * len(shape)
-    unit = QuantizeLinear(np.ones(one, np.float32), np.zeros(one, np.int64), last.type, last.dtype, last.mode)
+    zero = last.zero_point.reshape(one)
+    unit = QuantizeLinear(np.ones(one, np.float32), zero, last.type, last.dtype, last.mode)
     return [Cast("float32"), HostOp(NAME, model.SerializeToString(deterministic=True)), unit]
 
 
 def _table(scale: Array, length: int) -> Array:
     """e^((i - 255) * scale) for 256 codes i, times what keeps a sum of `length` of them below the largest float32."""
-    room = max(0.0, math.log(np.finfo(np.float32).max / np.float32(length)) - 5) / float(scale)
+    most = np.float32(math.log(np.finfo(np.float32).max / np.float32(length)))  # a logarithm of float32, as there
+    room = max(0.0, float(most) - 5) / float(scale)
     return np.exp((np.arange(256.0) - 255 + room) * float(scale)).astype(np.float32)
 
 
 def _model(shape: Shape, axis: int, data: Dequantize, last: QuantizeLinear) -> onnx.ModelProto:
-    """From "codes" to "limited", both float32."""
+    """From "codes" to "share", both float32."""
     constants = {
         "axis": np.array(axis), "axes": np.array([axis]), "top": np.array(255), "end": np.array([shape[axis] - 1]),
         "table": _table(data.scale.reshape(()), shape[axis]),
-        "factor": np.floor(np.float32(1) / last.scale.reshape(())), "zero": last.zero_point.reshape(()),
-        "low": np.array(last.type.lo), "high": np.array(last.type.hi),
+        "factor": np.floor(np.float32(1) / last.scale.reshape(())).astype(np.float32),
     }  # fmt: skip
-    for name in ("factor", "zero", "low", "high"):
-        constants[name] = constants[name].astype(np.float32)
     nodes = [
         helper.make_node("Cast", ["codes"], ["whole"], to=TensorProto.INT64),
         helper.make_node("ReduceMax", ["whole", "axes"], ["largest"]),
@@ -111,9 +110,6 @@ def _model(shape: Shape, axis: int, data: Dequantize, last: QuantizeLinear) -> o
         helper.make_node("Gather", ["sums", "end"], ["sum"], axis=axis),
         helper.make_node("Mul", ["power", "factor"], ["scaled"]),
         helper.make_node("Div", ["scaled", "sum"], ["share"]),
-        helper.make_node("Round", ["share"], ["rounded"]),
-        helper.make_node("Add", ["rounded", "zero"], ["code"]),
-        helper.make_node("Clip", ["code", "low", "high"], ["limited"]),
     ]
     graph = helper.make_graph(
         nodes, NAME, [helper.make_tensor_value_info("codes", TensorProto.FLOAT, shape)],

@@ -14,11 +14,15 @@ from hlsgen.frontend.constant_folding import attributes
 from hlsgen.frontend.op_results import starts_hardware
 from hlsgen.frontend.qdq_softmax import NAME, ONE_AXIS
 from hlsgen.ir import ArgMax, HostOp, Op, QLinearSoftmax, Reshape, Shape, Softmax, Step, Transpose
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast
+from hlsgen.ir.evaluate import code_type, constants, decoding
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Dequantize, Div, Mul
 from hlsgen.numerics.fixed import Array
 
 #: What the host can do behind the last layer.
 _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
+
+#: Of a Softmax behind the last layer that becomes hardware: most bits of its scores, longest row.
+_BITS, _ROW = 8, 4096
 
 
 def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
@@ -28,7 +32,7 @@ def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
     for i, step in enumerate(steps):
         ops: list[tuple[Op, Shape]] = [(step.op, step.shape)]
         inputs = step.inputs
-        if isinstance(step.op, HostOp) and step.op.op_type in ("Softmax", NAME) and _is_between(steps, i):
+        if isinstance(step.op, HostOp) and step.op.op_type in ("Softmax", NAME) and _is_hardware(steps, i):
             ops = _steps(step.op, step.shape)
             before = steps[inputs[0] - 1]
             if step.op.op_type == NAME and isinstance(before.op, Cast):
@@ -41,8 +45,8 @@ def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
     return tuple(result)
 
 
-def _is_between(steps: Sequence[Step], i: int) -> bool:
-    """Whether hardware comes before step i, and layers behind it."""
+def _is_hardware(steps: Sequence[Step], i: int) -> bool:
+    """Whether hardware comes before step i, and layers behind it, or a quantizer if its scores are codes."""
     before, after = set(steps[i].inputs), {i + 1}
     starts = False
     for j in reversed(range(i)):
@@ -53,7 +57,33 @@ def _is_between(steps: Sequence[Step], i: int) -> bool:
         if after.intersection(steps[j].inputs):
             after.add(j + 1)
     behind = [steps[j - 1].op for j in after if j > i + 1]
-    return starts and any(not isinstance(op, _ON_HOST) for op in behind)
+    layers = any(not isinstance(op, _ON_HOST) for op in behind)
+    ends = any(isinstance(op, QUANTIZERS) for op in behind) and not any(isinstance(op, HostOp) for op in behind)
+    return starts and (layers or (ends and _fits(steps[i]) and _are_codes(steps, steps[i].inputs[0])))
+
+
+def _fits(step: Step) -> bool:
+    """Whether hardware takes rows of that length, and powers that finite."""
+    assert isinstance(step.op, HostOp)
+    op, shape = next((op, shape) for op, shape in _steps(step.op, step.shape) if not isinstance(op, Reshape))
+    if isinstance(op, QLinearSoftmax):
+        with np.errstate(over="ignore"):
+            return bool(np.isfinite(op.powers[0] * op.factor)) and shape[op.axis] <= _ROW
+    return isinstance(op, Softmax) and shape[op.axis] <= _ROW
+
+
+def _are_codes(steps: Sequence[Step], value: int) -> bool:
+    """Whether a value is codes of few bits with one scale, times factors of the tensor."""
+    while value:
+        step = steps[value - 1]
+        if isinstance(step.op, QUANTIZERS):
+            return code_type(step.op).bits <= _BITS and all(c.size == 1 for c in constants(decoding(step.op)).values())
+        factor = isinstance(step.op, Mul | Div) and step.op.value.size == 1
+        dequantized = isinstance(step.op, Dequantize) and step.op.scale.size == 1
+        if not (factor or dequantized or isinstance(step.op, Reshape | Transpose | Cast)):
+            return False
+        value = step.inputs[0]
+    return False
 
 
 def _steps(op: HostOp, shape: Shape) -> list[tuple[Op, Shape]]:

@@ -47,6 +47,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     Stream,
     TiledPool,
     WidthConverter,
@@ -94,7 +95,7 @@ def needs(node: Node) -> list[Array]:
             return [np.cumsum(np.array(pad_beats(unit)) == 0)]
         case Reorder():
             return [(beat // math.prod(extent for extent, _ in unit.loops) + 1) * unit.block]
-        case RowsUnit():
+        case RowsUnit() | SoftmaxUnit():
             return [(beat // unit.beats + 1) * unit.beats]
         case ArgMaxUnit() | NormMoments():
             return [(beat + 1) * unit.beats]

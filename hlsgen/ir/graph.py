@@ -203,6 +203,9 @@ class ArgMaxLayer:
 class SoftmaxRows:
     """Softmax along the last axis, of codes; the result is float32.
 
+    Of scores of which a code is worth `step`: powers[d] is the float32 nearest to exp(-step * d). None: as onnxruntime's
+    operator for integers, with the sum taken in order.
+
     With d = largest code of the row - code: numerators[d] * fl(1 / sum of powers[d]), where the sum is exact and
     rounded once. `in_order`: numerators[d] / sum, rounded once, 0 below `QLINEAR_FLOOR`, where the sum is rounded after
     each addition, from the first element of the row to the last. Differences beyond the tables have 0 in both.
@@ -211,10 +214,14 @@ class SoftmaxRows:
     name: str
     powers: Array
     numerators: Array
-    in_order: bool
+    step: Fraction | None
     source: Value
     result: Value
     inputs: tuple[int, ...]
+
+    @property
+    def in_order(self) -> bool:
+        return self.step is None
 
 
 @dataclass(frozen=True, eq=False)

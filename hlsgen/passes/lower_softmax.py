@@ -80,18 +80,19 @@ def _rows(builder: GraphBuilder, name: str, op: Softmax | QLinearSoftmax, tensor
                 "HG022", name, f"a scale that makes {op.factor:g} times the largest power overflow in float32.",
                 "Give the result of the Softmax a larger scale.",
             )  # fmt: skip
-        layer = _layer(name, scores, table, numerators, in_order=True)
+        layer = _layer(name, scores, table, numerators, None)
     else:
-        table = powers(_step(name, scores.value.encoding) * factor, count)
-        layer = _layer(name, scores, table, table, in_order=False)
+        step = _step(name, scores.value.encoding) * factor
+        table = powers(step, count)
+        layer = _layer(name, scores, table, table, step)
     return builder.add(layer)
 
 
-def _layer(name: str, scores: PendingValue, table: Array, numerators: Array, in_order: bool) -> SoftmaxRows:
+def _layer(name: str, scores: PendingValue, table: Array, numerators: Array, step: Fraction | None) -> SoftmaxRows:
     first = numerators[0] / table[0]  # the largest element, alone in its row
     keys = float_to_key(np.array([0, first], np.float32))
     result = Value(scores.value.shape, IntType(int(keys[0]), int(keys[1])), FloatKey())
-    return SoftmaxRows(name, table, numerators, in_order, scores.value, result, (scores.index,))
+    return SoftmaxRows(name, table, numerators, step, scores.value, result, (scores.index,))
 
 
 def _factor(op: Elementwise) -> Fraction | None:

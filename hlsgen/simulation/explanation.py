@@ -21,7 +21,7 @@ from onnx import helper
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import exact_nodes as exact
-from hlsgen.simulation import exact_values
+from hlsgen.simulation import exact_softmax, exact_values
 from hlsgen.simulation.exact_nodes import Rounding
 from hlsgen.simulation.exact_values import Known, same
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
@@ -164,6 +164,9 @@ class Explained:
             if whole is not None and whole.input[0] in values:
                 node, known = whole, values[whole.input[0]]
                 result = self._rows(whole, known, [known.value], found[0])
+            elif node.op_type == "Softmax" and node.domain in ONNX:
+                shares = exact_softmax.softmax(node, values, file.makers, file.constants, file.opsets)
+                result = shares and self._noted(node, "function", found[0], *shares)
             else:
                 result = self._node(node, arrays, given, found[0], adds)
             if isinstance(result, Known):

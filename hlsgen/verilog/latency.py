@@ -35,6 +35,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     TiledPool,
     Unit,
     WidthConverter,
@@ -53,7 +54,7 @@ FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 def latency(unit: Unit) -> int:
     """Cycles from the beat that completes an output beat to that output beat.
 
-    Of units with a window and of hg_gather: from the cycle in which the last word of it is read.
+    Of units with a window, of hg_gather and hg_softmax: from the cycle in which the last word of it is read.
     """
     match unit:
         case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Slice() | Reorder() | ConcatChannels():
@@ -98,6 +99,8 @@ def latency(unit: Unit) -> int:
             return 8
         case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
+        case SoftmaxUnit():
+            return (24 if unit.in_order else 11) + unit.delay
         case Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
             return 0
         case _:

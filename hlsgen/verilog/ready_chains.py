@@ -36,6 +36,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     TiledPool,
     Unit,
     WidthConverter,
@@ -53,7 +54,7 @@ def hops(unit: Unit) -> int | None:
     match unit:
         case Port() | Slice() | WidthConverter() | MatVec() | ConvUnit() | PoolUnit() | SlidingWindow() | Reorder():
             return None
-        case RowsUnit() | NormRoot():
+        case RowsUnit() | SoftmaxUnit() | NormRoot():
             return None
         case Fifo() | SelectLanes():
             # A FIFO that is of no use is left out later; choosing lanes takes no logic.

@@ -42,6 +42,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     Stream,
     TiledPool,
     WeightedUnit,
@@ -169,6 +170,25 @@ def _products(node: Node, unit: DynamicMatVec, dsp: bool) -> Parts:
     return parts
 
 
+def _softmax(node: Node, unit: SoftmaxUnit) -> Parts:
+    """Rows that wait, tables for each lane, one sum, one division a row, a multiplication for each lane."""
+    lanes, bits, distance = unit.lanes, node.source.type.bits, max(1, unit.last.bit_length())
+    power = 32 if unit.in_order else unit.fraction + 1
+    parts = Parts(
+        "SoftmaxUnit", {"control": 60.0, "codes": 3.0 * lanes * bits}, {"control": 60.0, "in": 3.0 * node.source.bits}
+    )
+    parts.lut |= {"sum": 450.0 if unit.in_order else 150.0 + 4.0 * power + lanes * power, "division": 900.0}
+    parts.ff |= {"sum": 32.0 if unit.in_order else 2.0 * (lanes + 2) * power, "division": 1400.0}
+    if not unit.in_order:
+        parts.lut["products"], parts.ff["products"] = 900.0 * lanes, 330.0 * lanes
+    for words, width in ((unit.last + 1, power), (unit.last + 1, 32)):
+        for _ in range(lanes):
+            parts.hold("tables", memory(words, width))
+    parts.hold("buffer", buffer(2 * unit.beats, node.source.bits))
+    parts.hold("waiting", buffer(unit.delay, lanes * distance))
+    return parts
+
+
 def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
     """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
     unit, source, result = node.unit, node.source, node.result
@@ -236,6 +256,8 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             return parts
         case RowsUnit():
             return row_parts(node, unit)
+        case SoftmaxUnit():
+            return _softmax(node, unit)
         case SelectLanes():
             return Parts("SelectLanes")
         case Fork(count):

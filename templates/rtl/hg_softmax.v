@@ -1,8 +1,8 @@
 // hg_softmax: Softmax of rows of codes, as float32.
 //
-// Purpose     with d = largest code of the row - code: numerator[d] * fl(1 / sum of power[d]), where the sum is exact
-//             and rounded once; IN_ORDER: numerator[d] / sum, 0 below 2^-24, where the sum is rounded after each
-//             addition, from the first element to the last.
+// Purpose     with d = largest code of the row - code: numerator[d] * fl(1 / sum of power[d]), where the sum
+//             is exact and rounded once; IN_ORDER: numerator[d] / sum, 0 below 2^-24, where the sum is
+//             rounded after each addition, from the first element to the last.
 // Parameters  LANES      elements of a beat; 1 if IN_ORDER
 //             BEATS      beats of a row
 //             IN_W       bits of a code
@@ -11,13 +11,13 @@
 //             W          bits of a power: fixed point, or 32 for float32 if IN_ORDER
 //             FRACTION   bits of a power behind its binary point, if not IN_ORDER
 //             IN_ORDER   0 or 1
-//             FILE       file name stem; FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each, W bits and
-//                        32 bits (float32)
-// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat of the row
-//             before; it is offered 32 + BEATS + ceil(log2(LANES)) enabled cycles after the read, 24 + BEATS if
-//             IN_ORDER. One beat a cycle. Beats of row b+2 are taken from the cycle after the last read of row b.
-// Contract    exact. Reading and all that follows stands still while m_valid and nobody takes; s_ready depends on
-//             registers only. power[0] is the largest power, 1 if not IN_ORDER; sums are finite.
+//             FILE       file name stem; FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each,
+//                        of W bits and of 32 bits (float32)
+// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
+//             of the row before; it is offered 32 + BEATS + ceil(log2(LANES)) enabled cycles after the
+//             read, 24 + BEATS if IN_ORDER. One beat a cycle. Row b+2 is taken behind the last read of row b.
+// Contract    exact. Reading and all behind it stands still while m_valid and nobody takes; s_ready depends
+//             on registers only. power[0] is the largest power, 1 if not IN_ORDER; sums are finite.
 `default_nettype none
 module hg_softmax #(
     parameter integer LANES     = 2,

@@ -7,11 +7,11 @@
 //             IN_SIGNED  1: codes are two's complement, 0: unsigned
 //             LAST       largest distance that is sent; what is farther away has it as well
 //             D_W        bits of a distance, ceil(log2(LAST + 1)), 1 or more
-// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat of the
-//             row before, one beat an enabled cycle; its distances are there 3 enabled cycles after the read.
-//             Beats of row b+2 are taken from the cycle after the last read of row b; s_ready depends on registers.
-// Contract    the side of m advances on en. The beats of a row come in consecutive enabled cycles; m_first and
-//             m_last mark the first and the last of them.
+// Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
+//             of the row before, one beat an enabled cycle; its distances are there 3 enabled cycles
+//             after the read. Beats of row b+2 are taken from the cycle after the last read of row b.
+// Contract    the side of m advances on en; s_ready depends on registers only. The beats of a row come in
+//             consecutive enabled cycles; m_first and m_last mark the first and the last of them.
 `default_nettype none
 module hg_softmax_rows #(
     parameter integer LANES     = 2,
@@ -37,7 +37,7 @@ module hg_softmax_rows #(
     localparam integer SECOND = BEATS;
     localparam integer MIDDLE = BEATS - 1;
     localparam integer FINAL  = WORDS - 1;
-    localparam [IN_W:0] FAR   = LAST[IN_W:0];
+    localparam [IN_W-1:0] FAR = LAST[IN_W-1:0];
 
     function greater(input [IN_W-1:0] a, input [IN_W-1:0] b);
         greater = $signed({(IN_SIGNED != 0) && a[IN_W-1], a})
@@ -57,8 +57,8 @@ module hg_softmax_rows #(
     wire begins  = read_reg == (from_reg ? SECOND[AW-1:0] : {AW{1'b0}});
     assign s_ready = !full_reg[into_reg];
 
-    // The largest code of a beat, then of its row. A row is kept until the row four behind it comes: of the rows
-    // between, two are in the memory, and one may wait behind it.
+    // The largest code of a beat, then of its row. That of a row is kept until the row four behind it
+    // comes: of the rows between, two are in the memory, and one may wait behind it.
     reg [IN_W-1:0] top, top_reg;
     reg [IN_W-1:0] best_reg [0:3];
     reg [1:0]      row_reg, top_row_reg, out_reg, out1_reg;
@@ -97,9 +97,14 @@ module hg_softmax_rows #(
     generate
         for (i = 0; i < LANES; i = i + 1) begin : lane
             wire [IN_W-1:0] distance = max_reg - data2_reg[i*IN_W +: IN_W];
+            wire [D_W-1:0]  near;
             reg  [D_W-1:0]  distance_reg;
-            always @(posedge clk) if (en)
-                distance_reg <= ({1'b0, distance} > FAR) ? FAR[D_W-1:0] : distance[D_W-1:0];
+            if (LAST == (1 << IN_W) - 1) begin : all
+                assign near = distance[D_W-1:0];
+            end else begin : some
+                assign near = (distance > FAR) ? FAR[D_W-1:0] : distance[D_W-1:0];
+            end
+            always @(posedge clk) if (en) distance_reg <= near;
             assign m_data[i*D_W +: D_W] = distance_reg;
         end
     endgenerate

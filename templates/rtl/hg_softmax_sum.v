@@ -1,16 +1,16 @@
 // hg_softmax_sum: what the elements of a row of a Softmax are multiplied with, or divided by.
 //
-// Purpose     IN_ORDER = 0: 1 / (sum of the words of a row), where the sum is exact, rounded once, and so is the
-//             quotient; words are fixed point. IN_ORDER = 1: the sum of float32 words, rounded after each addition,
-//             from the first to the last.
+// Purpose     IN_ORDER = 0: fl(1 / sum of the words of a row), where the sum is exact, rounded once; words
+//             are fixed point. IN_ORDER = 1: the sum of float32 words, rounded after each addition, from
+//             the first to the last.
 // Parameters  LANES     words of a beat; 1 if IN_ORDER
 //             BEATS     beats of a row
 //             W         bits of a word; 32 if IN_ORDER
 //             FRACTION  bits of a word behind its binary point, if not IN_ORDER
 //             IN_ORDER  0 or 1
 // Latency     from the last beat of a row, advancing on en: 22 + ceil(log2(LANES)) cycles; 1 if IN_ORDER
-// Contract    the result, float32, is there in the enabled cycle in which m_valid is 1, and in no other one. Sums are
-//             1 or more if not IN_ORDER, and finite.
+// Contract    the result, float32, is there in the enabled cycle in which m_valid is 1, and in no other one.
+//             Sums are 1 or more if not IN_ORDER, and finite.
 `default_nettype none
 module hg_softmax_sum #(
     parameter integer LANES    = 2,

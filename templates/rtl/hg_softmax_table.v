@@ -5,7 +5,7 @@
 //             D_W    bits of a distance
 //             WORDS  words; a distance is less
 //             W      bits of a word
-//             FILE   file name stem; FILE with TAIL behind it is the $readmemh file of the words, the same for all lanes
+//             FILE   file name stem; FILE with TAIL behind it is the $readmemh file of the words
 //             TAIL   end of the file's name
 // Latency     2 cycles, advancing on en: a registered read and a register behind it, as block RAM has
 // Contract    exact.

@@ -109,9 +109,9 @@ CASES: dict[str, tuple[str, str, Callable[[], onnx.ModelProto]]] = {
         I8, ("QLinearSoftmax", [None, np.ones(4, np.float32), ZERO, ONE, ZERO], {"opset": 13}, MS))),
     "softmax over a fifth axis": ("HG013", "axis 4", lambda: net(
         I8, ("QLinearSoftmax", [None, ONE, ZERO, ONE, ZERO], {"opset": 13, "axis": 4}, MS))),
-    "softmax between layers": ("HG030", "QLinearSoftmax", lambda: net(
+    "softmax of a small scale": ("HG022", "overflow", lambda: net(
         I8, ("QLinearSigmoid", [None, ONE, ZERO, ONE, ZERO], {}, MS),
-        ("QLinearSoftmax", [None, ONE, ZERO, ONE, ZERO], {"opset": 13}, MS), ("QLinearMatMul", QLINEAR))),
+        ("QLinearSoftmax", [None, ONE, ZERO, np.float32(1e-5), ZERO], {"opset": 13}, MS), ("QLinearMatMul", QLINEAR))),
     "slopes of no channel": ("HG023", "slope", lambda: net(
         F32, QUANTIZE, DEQUANTIZE, ("PRelu", [None, np.ones(3, np.float32)]), QUANTIZE)),
     "cast to text": ("HG026", "Cast", lambda: net(F32, ("Cast", [None], {"to": TensorProto.STRING}), QUANTIZE)),

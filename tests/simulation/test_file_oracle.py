@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from models import Net
+from models import Net, newer
 from numpy.typing import NDArray
 from onnx import TensorProto
 from typer.testing import CliRunner
@@ -25,6 +25,7 @@ from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.driver.options import parse_input
 from hlsgen.frontend import import_model
 from hlsgen.interpreter.equivalence import compare
+from hlsgen.ir.evaluate import float_to_key
 from hlsgen.ir.ops import IntQuant
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.passes import lower
@@ -397,3 +398,27 @@ def test_verify_says_what_the_file_says(good: bool, tmp_path: Path, monkeypatch:
         assert data["diagnostics"][0]["code"] == "HG058"
         assert "file: different" in words.output
         assert data["oracle"]["cases"]["unexplained"][0]["node"] == "q1"
+
+
+#: Rows of codes of scale 0.05 with elements that onnxruntime's float32 Softmax puts on the other side of a tie.
+SOFTMAX_ROWS = [
+    [31, -6, 14, -9, -11, 17, 18, 18, -6, -7, -7, 15, -14, 10, 9, -26],
+    [-7, -51, -11, -23, -37, -7, -13, 15, 33, -3, 26, 12, 10, -11, 29, -6],
+    [50, 18, -10, 29, 1, -17, 31, 29, -4, 15, -13, 0, -5, -50, -19, 22],
+]
+
+
+@pytest.mark.parametrize("factor", [None, 0.5])
+def test_softmax_is_explained(factor: float | None, tmp_path: Path) -> None:
+    """By its exact scores. With a factor of 1/2, codes of twice the scale are the same scores."""
+    net = Net((1, 3, 16)).quant(0.05 if factor is None else 0.1, bits=8.0, name="q0")
+    net = net if factor is None else net.then("Mul", np.float32(factor), name="half")
+    model = newer(net.then("Softmax", axis=-1, name="soft").quant(1 / 300, bits=8.0, signed=0, name="q1").model())
+    x = np.array(SOFTMAX_ROWS, np.float32).reshape(1, 1, 3, 16) * np.float32(0.05 if factor is None else 0.1)
+    verdict = held(model, tmp_path, "qonnx", float_to_key(x))
+    assert verdict.explained.keys() == {"function"}
+    assert verdict.explained["function"] >= 3
+    assert not verdict.unexplained
+    case = verdict.cases["function"][0]
+    assert case.node == "q1"
+    assert abs(Fraction(case.exact) % 1 - Fraction(1, 2)) < 1e-4

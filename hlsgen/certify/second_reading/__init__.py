@@ -19,6 +19,7 @@ from hlsgen.certify.second_reading.products import PRODUCTS
 from hlsgen.certify.second_reading.protobuf import ModelFile
 from hlsgen.certify.second_reading.quantizers import ELEMENTS
 from hlsgen.certify.second_reading.rows import ROWS
+from hlsgen.certify.second_reading.softmax import SOFTMAX
 from hlsgen.certify.second_reading.steps import Found
 from hlsgen.certify.second_reading.windows import WINDOWS
 from hlsgen.ir import Model
@@ -38,7 +39,7 @@ def compare(path: Path, model: Model) -> SecondReading:
     found = Found(file, model)
     problems, once = list(_ends(file, model)), []
     # Layers come first: in QDQ form they stand for the nodes around them as well.
-    for table in (ROWS, PRODUCTS, LAYERS, WINDOWS, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
+    for table in (ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
         for n in file.computing:
             check = table.get(file.nodes[n].op_type)
             if check is not None and n not in found.covered:

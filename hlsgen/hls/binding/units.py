@@ -33,6 +33,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     TiledPool,
     WidthConverter,
 )
@@ -108,6 +109,8 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
                 "HG040", "--target", f"hls has no function for {node.layer}, which works on rows of integers.",
                 "Build it with --target verilog.",
             )  # fmt: skip
+        case SoftmaxUnit():
+            raise fail("HG040", node.layer, "the target hls has no Softmax yet.", "Build it with --target verilog.")
         case ArgMaxUnit():
             return bind_argmax(node, unit)
         case NormMoments() | NormRoot() | NormScale():

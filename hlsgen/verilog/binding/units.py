@@ -36,6 +36,7 @@ from hlsgen.dataflow.units import (
     SelectLanes,
     Slice,
     SlidingWindow,
+    SoftmaxUnit,
     TiledPool,
     WeightedUnit,
     WidthConverter,
@@ -49,6 +50,7 @@ from hlsgen.verilog.adder_text import module_text
 from hlsgen.verilog.binding import bind, rows
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
+from hlsgen.verilog.binding.softmax import bind_softmax
 from hlsgen.verilog.latency import ADDER_LEVELS, TREE_LEVELS
 from hlsgen.verilog.weight_packing import MODES
 
@@ -151,6 +153,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
             return bind_root(unit)
         case NormScale():
             return bind_scale(unit, source)
+        case SoftmaxUnit():
+            return bind_softmax(node, unit)
         case ArgMaxUnit():
             return Binding("hg_argmax", {
                 "LANES": source.lanes, "BEATS": unit.beats, "IN_W": source.type.bits, "IN_SIGNED": signed,

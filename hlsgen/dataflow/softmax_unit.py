@@ -1,0 +1,38 @@
+"""The unit that computes Softmax of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from hlsgen.numerics.fixed import Array
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxUnit:
+    """Softmax of rows of `beats` beats of `lanes` codes, sent as float32; the tables are those of the layer.
+
+    `last`: the index of their last word, which all larger differences have; it is 0 if `closed`, else no difference
+    is larger.
+    """
+
+    powers: Array
+    numerators: Array
+    in_order: bool
+    closed: bool
+    lanes: int
+    beats: int
+
+    @property
+    def last(self) -> int:
+        return len(self.powers) - 1 + self.closed
+
+    @property
+    def fraction(self) -> int:
+        """Bits behind the binary point with which all powers are exact, of 1 or less."""
+        return max(Fraction(power).denominator.bit_length() - 1 for power in self.powers.tolist())
+
+    @property
+    def delay(self) -> int:
+        """Enabled cycles that a difference waits for the sum of its row."""
+        return self.beats if self.in_order else 21 + self.beats + (self.lanes - 1).bit_length()

@@ -1,0 +1,38 @@
+"""Binds a Softmax to hg_softmax."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+
+from hlsgen.dataflow.units import Node, SoftmaxUnit
+from hlsgen.numerics.fixed import Array
+from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
+
+
+def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
+    source, fraction = node.source.type, 0 if unit.in_order else unit.fraction
+    width = 32 if unit.in_order else fraction + 1
+    parameters: dict[str, Parameter] = {
+        "LANES": unit.lanes, "BEATS": unit.beats, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
+        "LAST": unit.last, "W": width, "FRACTION": fraction, "IN_ORDER": int(unit.in_order), "FILE": node.name,
+    }  # fmt: skip
+    power = _float_bits(unit.powers, unit.closed) if unit.in_order else _fixed(unit.powers, unit.closed, fraction)
+    memories = {
+        f"{node.name}_numerator.mem": words(_float_bits(unit.numerators, unit.closed), 32),
+        f"{node.name}_power.mem": words(power, width),
+    }
+    about = f"Softmax of rows of {unit.lanes * unit.beats}, {unit.last + 1} powers"
+    return Binding("hg_softmax", parameters, about, memories)
+
+
+def _float_bits(values: Array, closed: bool) -> Array:
+    return np.append(values, np.zeros(int(closed), np.float32)).view(np.uint32).astype(np.int64).reshape(-1, 1)
+
+
+def _fixed(values: Array, closed: bool, fraction: int) -> Array:
+    """Exact fixed-point numbers as Python integers."""
+    found = np.empty((len(values) + closed, 1), object)
+    found[:, 0] = [int(Fraction(value) * (1 << fraction)) for value in values.tolist()] + [0] * closed
+    return found
