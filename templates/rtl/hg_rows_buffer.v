@@ -43,7 +43,8 @@ module hg_rows_buffer #(
     reg [WIDTH-1:0]  data_reg;
     reg [STAT_W-1:0] stat0_reg, stat1_reg, stat_reg;
     reg              valid_reg;
-    reg [1:0]        busy_reg, full_reg;         // of both halves: being written or read; complete, with its number
+    // Of both halves: its beats are written or read; they are complete, with their number.
+    reg [1:0]        busy_reg, full_reg;
     reg              into_reg, done_reg, from_reg;  // the half that is written, completed, read
     reg [LAG-1:0]    wait_reg;
     reg [AW-1:0]     write_reg, read_reg;

@@ -1,4 +1,4 @@
-// hg_rows_norm: layer or root-mean-square normalization of rows of integers, with a weight and a bias for each place.
+// hg_rows_norm: layer or root-mean-square normalization of rows of integers, weight and bias by place.
 //
 // Purpose     Deeploy's iLayerNorm and iRMSNorm.
 // Parameters  LANES      elements of a beat
@@ -14,10 +14,11 @@
 //             OUT_W      bits of a result, signed, at most BITS
 //             WRAPS      1: results keep their low bits, 0: they saturate
 //             FILE       BEATS words: of lane g the weight at bit g * (BIAS_W + WEIGHT_W), the bias above it
-// Latency     6 + BITS cycles after a beat is read, see hg_rows_buffer with LAG = 3 + latency of hg_rows_root;
-//             one beat a cycle
-// Contract    with mean and root of hg_rows_root, t = (s - mean) * weight: m = (t / root, truncated, + bias) >>
-//             SHIFT, rounded down, in the order of s. The caller proves that ACC_W and BITS suffice.
+// Latency     6 + BITS cycles after a beat is read, see hg_rows_buffer with LAG = 3 + latency of
+//             hg_rows_root; one beat a cycle
+// Contract    with mean and root of hg_rows_root, t = (s - mean) * weight:
+//             m = (t / root, truncated, + bias) >> SHIFT, rounded down, in the order of s.
+//             The caller proves that ACC_W and BITS suffice.
 `default_nettype none
 module hg_rows_norm #(
     parameter integer LANES     = 2,
@@ -91,8 +92,9 @@ module hg_rows_norm #(
             sq_reg  <= first2_reg ? beat_sq_reg : sq_reg + beat_sq_reg;
         end
     end
-    hg_rows_root #(.COUNT(COUNT), .CENTERED(CENTERED), .SUM_W(SUM_W), .SQ_W(SQ_W), .MEAN_W(MEAN_W), .ROOT_W(ROOT_W))
-        deviation (.clk(clk), .sum(sum_reg), .squares(sq_reg), .mean(mean), .root(root));
+    hg_rows_root #(
+        .COUNT(COUNT), .CENTERED(CENTERED), .SUM_W(SUM_W), .SQ_W(SQ_W), .MEAN_W(MEAN_W), .ROOT_W(ROOT_W)
+    ) deviation (.clk(clk), .sum(sum_reg), .squares(sq_reg), .mean(mean), .root(root));
 
     wire en = m_ready || !m_valid;
     hg_rows_buffer #(.WIDTH(LANES*IN_W), .BLOCK(BEATS), .STAT_W(MEAN_W+1+ROOT_W), .LAG(LAG)) rows (
@@ -146,7 +148,8 @@ module hg_rows_norm #(
             wire [BITS-1:0] q = {!quotients[g*BITS+BITS-1], quotients[g*BITS +: BITS-1]};
             wire fits = (&q[BITS-1:OUT_W-1]) || !(|q[BITS-1:OUT_W-1]) || (WRAPS != 0);
             reg  [OUT_W-1:0] m_reg;
-            always @(posedge clk) x_reg <= {(IN_SIGNED != 0) && s_data[g*IN_W+IN_W-1], s_data[g*IN_W +: IN_W]};
+            always @(posedge clk)
+                x_reg <= {(IN_SIGNED != 0) && s_data[g*IN_W+IN_W-1], s_data[g*IN_W +: IN_W]};
             assign xs[g*X_W +: X_W] = x_reg;
             assign squares[g*2*X_W +: 2*X_W] = x_reg * x_reg;
             always @(posedge clk) if (en) begin

@@ -22,7 +22,11 @@ UNITS = {
     "hg_pair_scale": "test_pair.py", "hg_pick": "test_plumbing.py", "hg_pool": "test_window_conv.py",
     "hg_pool_tree": "test_unfold.py", "hg_popcount": "test_popcount.py", "hg_rank": "test_rank.py",
     "hg_reduce": "test_reduce.py", "hg_reduce_walk": "test_reduce.py", "hg_replay": "test_replay.py",
-    "hg_reset": "test_reset.py", "hg_rotate": "test_unfold.py", "hg_scale": "test_scale.py",
+    "hg_reset": "test_reset.py", "hg_rotate": "test_unfold.py",
+    **dict.fromkeys(
+        ["hg_rows_buffer", "hg_rows_divide", "hg_rows_max", "hg_rows_norm", "hg_rows_root", "hg_rows_share"], "test_rows.py"
+    ),
+    "hg_scale": "test_scale.py",
     "hg_scale_f32": "test_scale_f32.py", "hg_shift": "test_shift.py", "hg_significant": "test_scale_f32.py",
     "hg_slice": "test_slice.py", "hg_softmax": "test_softmax.py", "hg_softmax_rows": "test_softmax.py",
     "hg_softmax_sum": "test_softmax.py", "hg_softmax_table": "test_softmax.py", "hg_stages": "test_adders.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
