@@ -24,7 +24,7 @@ from hlsgen.frontend.constant_folding import attributes
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
 
-DOMAIN = "hlsgen.pattern"
+DOMAIN = "hlsgen_pattern"
 OPERATOR = "Normalize"
 _MOST_AXES = 8
 
