@@ -157,6 +157,7 @@ def targets_of(options: Options) -> Targets:
         loadable=options.loadable,
         budget=options.budget,
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
+        family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
     )
 
 
@@ -165,9 +166,15 @@ def network_cost(build: Build) -> Cost:
     return price_of(build.options)(build.network.nodes, build.network.choices)
 
 
+def device_cost(build: Build) -> Cost:
+    """What the network costs in the kinds of the family that the build's device is counted as, roughly."""
+    backend, targets = next(iter(backends_of(build.options.target).values())), targets_of(build.options)
+    return backend.network_cost(build.network.nodes, build.network.choices, targets)
+
+
 def price_of(options: Options) -> Pricer:
-    """What nodes and realizations cost in the first target of a build."""
-    backend, targets = next(iter(backends_of(options.target).values())), targets_of(options)
+    """What nodes and realizations cost in the first target of a build, in the kinds of Xilinx 7 series."""
+    backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family="xc7")
     return lambda nodes, choices: backend.network_cost(nodes, choices, targets)
 
 
