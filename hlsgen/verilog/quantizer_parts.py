@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
+import numpy as np
+
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
 from hlsgen.numerics.fixed import IntType
@@ -34,12 +36,13 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
     if isinstance(unit, RescaleUnit) and isinstance(found, Thresholds):
         folds, lanes = unit.table.shape
         levels, bits = found.bits, source.type.bits
+        held = _varying(found, source.type) if factor else bits + 1
         parts = Parts("thresholds")
         parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
         parts.ff = {"compare": float(lanes * levels * bits), "control": float(levels * (1 + folds.bit_length()))}
         for level in range(levels):
             for _ in range(lanes):
-                parts.hold("memory", memory(folds << level, bits + 1 + (factor > 0 and bool(found.falling.any()))))
+                parts.hold("memory", memory(folds << level, held))
         return parts
     if isinstance(unit, RescaleUnit) and isinstance(found, Correct):
         folds, lanes = unit.table.shape
@@ -66,6 +69,18 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         if not factor:
             parts.dsp, parts.bram = taken.dsp, -(-taken.memory_bits // (18 * 1024))
     return parts
+
+
+def _varying(found: Thresholds, source: IntType) -> int:
+    """Bits of the words of a search tree that are not the same in all of them, which tools leave out of memories."""
+    width = source.bits + (1 if source.signed else 2)
+    values = found.table & ((1 << width) - 1)
+    if not values.size:
+        return 0
+    varies = int(np.bitwise_or.reduce(values ^ values.flat[0], axis=None))
+    if len(found.table) + 1 < 1 << found.bits:  # thresholds that are never reached fill the tree
+        varies |= int(values.flat[0]) ^ ((1 << (width - 1)) - 1)
+    return varies.bit_count() + (bool(found.falling.any()) and not found.falling.all())
 
 
 def _scale(
