@@ -161,20 +161,14 @@ def targets_of(options: Options) -> Targets:
     )
 
 
-def network_cost(build: Build) -> Cost:
-    """What the network costs in the build's first target, roughly."""
-    return price_of(build.options)(build.network.nodes, build.network.choices)
+def network_cost(build: Build, family: str = "xc7") -> Cost:
+    """What the network costs in the build's first target, in the kinds of a family, roughly."""
+    return price_of(build.options, family)(build.network.nodes, build.network.choices)
 
 
-def device_cost(build: Build) -> Cost:
-    """What the network costs in the kinds of the family that the build's device is counted as, roughly."""
-    backend, targets = next(iter(backends_of(build.options.target).values())), targets_of(build.options)
-    return backend.network_cost(build.network.nodes, build.network.choices, targets)
-
-
-def price_of(options: Options) -> Pricer:
-    """What nodes and realizations cost in the first target of a build, in the kinds of Xilinx 7 series."""
-    backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family="xc7")
+def price_of(options: Options, family: str = "xc7") -> Pricer:
+    """What nodes and realizations cost in the first target of a build, in the kinds of a family."""
+    backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family=family)
     return lambda nodes, choices: backend.network_cost(nodes, choices, targets)
 
 

@@ -9,7 +9,7 @@ from hlsgen.artifacts.manifest import host_steps
 from hlsgen.dataflow.folding import DEFAULT_PARALLELISM
 from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import Device
-from hlsgen.driver.compile import Build, device_cost, network_cost, price_of
+from hlsgen.driver.compile import Build, network_cost, price_of
 from hlsgen.driver.fit import in_kinds
 
 
@@ -62,5 +62,5 @@ def estimate(build: Build) -> dict[str, int]:
 
 def device_estimate(build: Build, device: Device) -> dict[str, int]:
     """Tables, multiplier blocks and block memories of a device's own kinds, and registers."""
-    cost = device_cost(build)
+    cost = network_cost(build, device.family.counted_as)
     return {**in_kinds(cost, device), "ff": round(cost.ff)}
