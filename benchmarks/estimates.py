@@ -2,7 +2,7 @@
 
     python benchmarks/estimates.py              # errors of LUT, FF, BRAM and DSP, by family
     python benchmarks/estimates.py --units      # and what each kind of unit is off by
-    python benchmarks/estimates.py --fit        # fits unit_factors.json first, to networks that may be looked at
+    python benchmarks/estimates.py --fit ecp5   # fits unit_factors.json first, to networks that may be looked at
 
 Sizes are measured by measure_units.py. Networks of estimate_cases.py with `fitted=False` are not looked at in the fit.
 """
@@ -13,7 +13,7 @@ import argparse
 import json
 import statistics
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,24 +39,26 @@ WHAT = ("lut", "ff", "bram", "dsp")
 
 @dataclass(frozen=True)
 class Unit:
-    """A unit of a network: what the model says that it is made of, and what was measured."""
+    """A unit of a network: what the model says that it is made of, and what was measured, by family."""
 
     case: str
     name: str
-    parts: Parts
+    parts: dict[str, Parts]
     measured: dict[str, list[int]]
 
 
 def units_of(case: str, build: Build, data: dict[str, Any]) -> Iterator[Unit]:
     """Units of a build, by their instances."""
     targets = targets_of(build.options)
-    counted: set[str] = set()
     families = {family: cases[case] for family, cases in data.items() if family != "builds" and case in cases}
-    nodes = build.network.nodes
+    nodes, choices = build.network.nodes, build.network.choices
+    dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
+    counted: dict[str, set[str]] = {family: set() for family in families}
     for node in nodes:
-        parts = node_parts(
-            node, build.network.choices, counted, dsp=targets.prefer == "dsp", style=STYLES[targets.weights]
-        )
+        parts = {
+            family: node_parts(node, choices, counted[family], dsp=dsp, style=style, family=family)
+            for family in families
+        }
         name = "port_in" if node is nodes[0] else "port_out" if node is nodes[-1] else node.name
         found = {family: units[name] for family, units in families.items() if name in units}
         yield Unit(case, name, parts, found)
@@ -71,24 +73,24 @@ def collect(data: dict[str, Any]) -> list[Unit]:
     return units
 
 
-def fit(units: list[Unit]) -> dict[str, Any]:
+def fit(units: list[Unit], families: Sequence[str]) -> dict[str, Any]:
     """Factors by family, kind of unit, and LUT or FF: least squares of relative errors, none negative."""
     factors: dict[str, Any] = {}
-    for family in sorted({family for unit in units for family in unit.measured}):
-        for kind in sorted({unit.parts.unit for unit in units}):
-            known = [u for u in units if u.parts.unit == kind and family in u.measured and CASES[u.case].fitted]
+    for family in families:
+        there = [u for u in units if family in u.measured and CASES[u.case].fitted]
+        for kind in sorted({unit.parts[family].unit for unit in there}):
+            known = [u for u in there if u.parts[family].unit == kind]
             for at, what in enumerate(WHAT[:2]):
                 own = [u for u in known if len(u.measured[family]) > at]
-                expected = [getattr(u.parts, what) for u in own]
+                expected = [getattr(u.parts[family], what) for u in own]
                 names = sorted({name for row in expected for name in row})
                 if not own or not names:
                     continue
                 x = np.array([[row.get(name, 0.0) for name in names] for row in expected])
                 y = np.array([u.measured[family][at] for u in own], float)
                 weight = 1 / np.sqrt(SLACK**2 + np.maximum(y, x.sum(axis=1)) ** 2)
-                start = 1.0
                 rows = np.vstack([x * weight[:, None], STAY * np.eye(len(names))])
-                found, _ = nnls(rows, np.concatenate([y * weight, np.full(len(names), STAY * start)]))
+                found, _ = nnls(rows, np.concatenate([y * weight, np.full(len(names), STAY)]))
                 entry = {n: round(float(f), 3) for n, f in zip(names, found, strict=True)}
                 factors.setdefault(family, {}).setdefault(kind, {})[what] = entry
     return factors
@@ -106,7 +108,7 @@ def networks(units: list[Unit], family: str) -> dict[str, tuple[list[float], lis
         if family in unit.measured:
             ours, theirs = found.setdefault(unit.case, ([0.0] * 4, [0.0] * 4))
             # Of some networks only the LUT are known.
-            for at, number in enumerate(estimate(unit.parts, family)[: len(unit.measured[family])]):
+            for at, number in enumerate(estimate(unit.parts[family], family)[: len(unit.measured[family])]):
                 ours[at] += number
                 theirs[at] += unit.measured[family][at]
     return found
@@ -143,7 +145,8 @@ def show_units(units: list[Unit], family: str) -> None:
     for unit in units:
         if family in unit.measured and CASES[unit.case].fitted:
             for at, what in enumerate(WHAT[: len(unit.measured[family])]):
-                kinds[what, unit.parts.unit].append((estimate(unit.parts, family)[at], unit.measured[family][at]))
+                kind = what, unit.parts[family].unit
+                kinds[kind].append((estimate(unit.parts[family], family)[at], unit.measured[family][at]))
     for (what, kind), pairs in sorted(kinds.items(), key=lambda item: -sum(abs(a - b) for a, b in item[1])):
         if off := sum(abs(a - b) for a, b in pairs):
             print(
@@ -154,12 +157,13 @@ def show_units(units: list[Unit], family: str) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--fit", action="store_true")
+    parser.add_argument("--fit", nargs="+", metavar="FAMILY", default=[])
     parser.add_argument("--units", action="store_true")
     arguments = parser.parse_args()
     units = collect(load())
     if arguments.fit:
-        FACTORS.write_text(json.dumps(fit(units), indent=1) + "\n")
+        factors = {**json.loads(FACTORS.read_text()), **fit(units, arguments.fit)}
+        FACTORS.write_text(json.dumps(factors, indent=1) + "\n")
         resource_model._factors.cache_clear()
     for family in sorted({family for unit in units for family in unit.measured}):
         show(units, family, each=arguments.units)

@@ -20,17 +20,20 @@ class Family:
     """What devices of a family have in common.
 
     lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes.
-    lut_per_lut6: tables for one of a Xilinx 7 series. synthesis: pass of Yosys. place, pack: programs, "" for none.
+    counted_as: the family whose kinds are estimated; lut_per_counted: tables for one of these; counted_bits: bits of its
+    block memories. synthesis: pass of Yosys. place, pack: programs, "" for none.
     """
 
     name: str
     vendor: str
     lut: str
     lut_inputs: int
-    lut_per_lut6: float
     bram: str
     bram_bits: int
     dsp: str
+    counted_as: str
+    lut_per_counted: float
+    counted_bits: int
     synthesis: str
     place: str
     pack: str
@@ -79,8 +82,10 @@ def devices() -> dict[str, Device]:
     data: Any = yaml.safe_load(resources.files("hlsgen").joinpath("devices.yaml").read_text(encoding="utf-8"))
     families = {
         name: Family(
-            name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["lut_per_lut6"], of["bram"]["kind"],
-            of["bram"]["bits"], of["dsp"]["kind"], of["synthesis"], of.get("place", ""), of.get("pack", ""),
+            name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["bram"]["kind"], of["bram"]["bits"],
+            of["dsp"]["kind"], of["estimate"]["as"], of["estimate"].get("lut", 1.0),
+            data["families"][of["estimate"]["as"]]["bram"]["bits"],
+            of["synthesis"], of.get("place", ""), of.get("pack", ""),
         )
         for name, of in data["families"].items()
     }  # fmt: skip

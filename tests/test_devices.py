@@ -40,7 +40,7 @@ def test_every_device_is_whole(name: str) -> None:
     assert one.part
     assert one.sheet
     assert 1 <= one.clock_mhz <= 500
-    assert 0.5 <= one.family.lut_per_lut6 <= 3
+    assert 0.5 <= one.family.lut_per_counted <= 3
     assert bool(one.place) == bool(one.family.place) == bool(one.family.pack)
     assert len(one.pins) == (3 if one.family.name == "gowin" else 0)
 

@@ -37,7 +37,7 @@ Price = Callable[[Workload, int, int], float]
 class Targets:
     """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
     quantizers to a realization. `loadable`: weights can be written at run time. `bus`: bits of tdata of both ports,
-    0: as few as keep the interval, None: those of a beat."""
+    0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are."""
 
     cycles: int | None = None
     lanes: int | None = None
@@ -48,6 +48,7 @@ class Targets:
     loadable: bool = False
     budget: Budget = field(default_factory=Budget)
     bus: int | None = None
+    family: str = "xc7"
 
     def preference(self, layer: str, prices: Prices) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""

@@ -157,17 +157,18 @@ def targets_of(options: Options) -> Targets:
         loadable=options.loadable,
         budget=options.budget,
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
+        family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
     )
 
 
-def network_cost(build: Build) -> Cost:
-    """What the network costs in the build's first target, roughly."""
-    return price_of(build.options)(build.network.nodes, build.network.choices)
+def network_cost(build: Build, family: str = "xc7") -> Cost:
+    """What the network costs in the build's first target, in the kinds of a family, roughly."""
+    return price_of(build.options, family)(build.network.nodes, build.network.choices)
 
 
-def price_of(options: Options) -> Pricer:
-    """What nodes and realizations cost in the first target of a build."""
-    backend, targets = next(iter(backends_of(options.target).values())), targets_of(options)
+def price_of(options: Options, family: str = "xc7") -> Pricer:
+    """What nodes and realizations cost in the first target of a build, in the kinds of a family."""
+    backend, targets = next(iter(backends_of(options.target).values())), replace(targets_of(options), family=family)
     return lambda nodes, choices: backend.network_cost(nodes, choices, targets)
 
 

@@ -8,17 +8,15 @@ from hlsgen.diagnostics import Diagnostic
 
 #: What is said of a network that is too large.
 _HINT = "Choose a larger device or budget, a lower rate, or --weights and --prefer otherwise."
-#: Bits of a block memory of the estimate.
-_BLOCK_BITS = 18 * 1024
 #: Part of a device that the search for the fastest network fills: fuller ones are hard to route, and estimates are rough.
 SHARE = 0.8
 
 
 def in_kinds(cost: Cost, device: Device) -> dict[str, int]:
-    """A cost, which counts what Xilinx 7 series have, in the tables, block memories and multipliers of a device."""
+    """A cost, in the kinds of the family that this one is counted as, in those of the device."""
     family = device.family
-    blocks = -(-cost.bram * _BLOCK_BITS // family.bram_bits)
-    return {"lut": round(cost.lut * family.lut_per_lut6), "dsp": cost.dsp, "bram": blocks}
+    blocks = -(-cost.bram * family.counted_bits // family.bram_bits)
+    return {"lut": round(cost.lut * family.lut_per_counted), "dsp": cost.dsp, "bram": blocks}
 
 
 def budget_of(device: Device, share: float) -> Budget:
@@ -78,6 +76,6 @@ def _names(device: Device | None) -> dict[str, str]:
 def _in_cost(budget: Budget, device: Device) -> Budget:
     """A budget in a device's kinds, in those of a cost."""
     family = device.family
-    lut = None if budget.lut is None else int(budget.lut / family.lut_per_lut6)
-    bram = None if budget.bram is None else budget.bram * family.bram_bits // _BLOCK_BITS
+    lut = None if budget.lut is None else int(budget.lut / family.lut_per_counted)
+    bram = None if budget.bram is None else budget.bram * family.bram_bits // family.counted_bits
     return Budget(lut, budget.dsp, bram)

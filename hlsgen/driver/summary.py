@@ -62,5 +62,5 @@ def estimate(build: Build) -> dict[str, int]:
 
 def device_estimate(build: Build, device: Device) -> dict[str, int]:
     """Tables, multiplier blocks and block memories of a device's own kinds, and registers."""
-    cost = network_cost(build)
+    cost = network_cost(build, device.family.counted_as)
     return {**in_kinds(cost, device), "ff": round(cost.ff)}

@@ -37,8 +37,13 @@ class Place:
         family = self.device.family
         return {**KINDS, "lut": family.lut, "bram": family.bram, "dsp": family.dsp}
 
+    @property
+    def family(self) -> str:
+        """The family in whose kinds costs are to be estimated."""
+        return "xc7" if self.device is None else self.device.family.counted_as
+
     def counts(self, cost: Cost) -> dict[str, int]:
-        """An estimate in these kinds."""
+        """An estimate of that family in these kinds."""
         if self.device is None:
             return {"lut": round(cost.lut), "ff": round(cost.ff), "bram": cost.bram, "dsp": cost.dsp}
         return {**in_kinds(cost, self.device), "ff": round(cost.ff)}

@@ -97,7 +97,7 @@ def _fastest(graph: Graph, base: Options, place: Place, backend: Backend, low: i
     works = works_of(graph)
 
     def hopeless(target: int) -> bool:
-        targets = replace(targets_of(base), cycles=target)
+        targets = replace(targets_of(base), cycles=target, family=place.family)
         cost = backend.folded_cost(works, choose_folding(graph, targets, backend.folding_price), targets)
         shares = place.shares(place.counts(cost)).values()
         return max(shares, default=ROUGHLY * cost.lut / MOST_LUT) > ROUGHLY

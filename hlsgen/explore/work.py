@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -129,7 +129,8 @@ def price(source: Source, network: Options, place: Place) -> Outcome:
         return Outcome((), tuple(error.diagnostics), tool_version())
     records = []
     for options in split(network):
-        cost = backend.network_cost(planned.nodes, planned.choices, targets_of(options))
+        targets = replace(targets_of(options), family=place.family)
+        cost = backend.network_cost(planned.nodes, planned.choices, targets)
         records.append({"interval": timing.interval, "latency": timing.latency, **place.counts(cost)})
     return Outcome(tuple(records), (), tool_version())
 

@@ -22,8 +22,7 @@ def harness(top: str, text: str, clock: str) -> str:
 
     Raises ValueError if the module's ports cannot be read, or there is no input or output beside the clock.
     """
-    head = re.search(rf"^module {re.escape(top)} \((.*?)\n\);", text, re.DOTALL | re.MULTILINE)
-    ports = [(kind, int(high or 0) + 1, name) for kind, high, name in _PORT.findall(head[1])] if head else []
+    ports = ports_of(top, text)
     inputs, ins = _placed((width, name) for kind, width, name in ports if kind == "input" and name != clock)
     outputs, outs = _placed((width, name) for kind, width, name in ports if kind == "output")
     if not (ins and outs and any(name == clock for _, _, name in ports)):
@@ -38,6 +37,12 @@ def harness(top: str, text: str, clock: str) -> str:
         "verilog/harness.v.j2", top=top, clock=clock, inputs=inputs, outputs=outputs, inputs_width=ins,
         outputs_width=outs, levels=levels, shifted="si" if ins == 1 else f"{{hg_pins_in[{ins - 2}:0], si}}",
     )  # fmt: skip
+
+
+def ports_of(top: str, text: str) -> list[tuple[str, int, str]]:
+    """("input" or "output", bits, name) of every port of module `top`, whose source is `text`; none if they cannot be read."""
+    head = re.search(rf"^module {re.escape(top)} \((.*?)\n\);", text, re.DOTALL | re.MULTILINE)
+    return [(kind, int(high or 0) + 1, name) for kind, high, name in _PORT.findall(head[1])] if head else []
 
 
 def _placed(ports: Iterable[tuple[int, str]]) -> tuple[list[tuple[str, str]], int]:

@@ -1,4 +1,4 @@
-"""A build through the tools: its Verilog through Yosys and, where there is one, nextpnr, or Vivado; its C++ through Vitis."""
+"""A build through the tools: its Verilog through Yosys and nextpnr, or Vivado or Quartus; its C++ through Vitis."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 from hlsgen.devices import Device
 from hlsgen.diagnostics import fail
@@ -16,7 +17,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.summary import device_estimate
 from hlsgen.simulation.child_process import failed, work_folder
 from hlsgen.simulation.core_copy import write_core
-from hlsgen.synthesis import harness, nextpnr, vitis_hls, vivado
+from hlsgen.synthesis import harness, nextpnr, quartus, vitis_hls, vivado
 from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.programs import available, run, run_yosys, tool_version
 from hlsgen.synthesis.result import PathPart, Synthesis, over
@@ -53,8 +54,9 @@ def synthesize(
     if "hls" in build.designs and "verilog" not in build.designs:
         return _by_vitis(build, files, device, order, progress)
     top = build.design.top
-    if order.place and family.vendor == "AMD" and vivado.on_path():
-        return _by_vivado(build, files, device, order, progress)
+    for tool in (vivado, quartus):
+        if order.place and family.vendor == tool.VENDOR and tool.on_path():
+            return _by_vendor(tool, build, files, device, order, progress)
     place = order.place and bool(family.place)
     if order.bitstream and not place:
         raise fail("HG040", "--bitstream", "needs placement and routing.", "Leave --no-place out.")
@@ -125,24 +127,29 @@ def synthesize(
     ), written  # fmt: skip
 
 
-def _by_vivado(
-    build: Build, files: Mapping[str, bytes], device: Device, order: Order, progress: Callable[[str], None]
+def _by_vendor(
+    tool: ModuleType,
+    build: Build,
+    files: Mapping[str, bytes],
+    device: Device,
+    order: Order,
+    progress: Callable[[str], None],
 ) -> tuple[Synthesis, dict[str, bytes]]:
-    """As `synthesize`, by Vivado alone."""
+    """As `synthesize`, by `tool` alone: module vivado or quartus."""
     began, rtl = time.monotonic(), {name: data for name, data in files.items() if name.startswith("rtl/")}
-    with work_folder("vivado") as work:
+    with work_folder(tool.PROGRAM) as work:
         folder = write_core(rtl, work) / "rtl"
         names = sorted(Path(name).name for name in rtl if name.endswith(".v"))
-        progress(f"vivado: {device.part}")
+        progress(f"{tool.PROGRAM}: {device.part}")
         dsp = build.options.prefer == "dsp"
-        routed = vivado.route(
+        routed = tool.route(
             device, names, build.design.top, _clock(build), device.clock_mhz, dsp, folder, order.seconds
         )  # fmt: skip
-        written = {name: (folder / name).read_bytes() for name in vivado.FILES if (folder / name).is_file()}
+        written = {name: (folder / name).read_bytes() for name in tool.FILES if (folder / name).is_file()}
     lut, ff, bram, dsp_blocks = (count or 0 for count in routed.used)
     return Synthesis(
         device, lut, ff, bram, dsp_blocks, device_estimate(build, device), build.timing.interval, True, routed.fmax_mhz,
-        _named(build, routed), round(time.monotonic() - began, 1), {"vivado": shutil.which("vivado") or ""},
+        _named(build, routed), round(time.monotonic() - began, 1), {tool.PROGRAM: shutil.which(tool.PROGRAM) or ""},
         {name: hashlib.sha256(data).hexdigest() for name, data in sorted(rtl.items())},
         {"seed": order.seed, "prefer": build.options.prefer, "harness": False},
     ), written  # fmt: skip

@@ -10,8 +10,11 @@ from pathlib import Path
 
 from hlsgen.devices import Device
 from hlsgen.simulation.child_process import failed, run_tool
-from hlsgen.synthesis.nextpnr import Routed, Segment, instance_of
+from hlsgen.synthesis.nextpnr import Routed, instance_of
+from hlsgen.synthesis.slowest_path import slowest
 
+#: The vendor of its devices, and its program.
+VENDOR, PROGRAM = "AMD", "vivado"
 #: What the script writes.
 UTILIZATION, TIMING = "utilization.rpt", "timing.txt"
 FILES = (UTILIZATION, TIMING, "timing.rpt", "vivado.log")
@@ -41,7 +44,7 @@ _ROWS = (
 
 
 def on_path() -> bool:
-    return shutil.which("vivado") is not None
+    return shutil.which(PROGRAM) is not None
 
 
 def route(
@@ -62,7 +65,7 @@ def route(
         timing=TIMING,
     )  # fmt: skip
     (folder / "synth.tcl").write_text(script, encoding="utf-8")
-    command = [shutil.which("vivado") or "vivado", "-mode", "batch", "-nojournal", "-source", "synth.tcl"]
+    command = [shutil.which(PROGRAM) or PROGRAM, "-mode", "batch", "-nojournal", "-source", "synth.tcl"]
     done = run_tool(
         command, folder, os.environ, "vivado", seconds, "vivado", "If it only is slow: a greater --timeout."
     )
@@ -83,10 +86,5 @@ def read_reports(utilization: str, timing: str, period: float) -> Routed:
         if found is None:
             raise ValueError(f"no row {pattern} in the report of utilization")
         counts.append(round(float(found[1]) * times))
-    said = dict(line.split(None, 1) for line in timing.splitlines() if len(line.split(None, 1)) == 2)
-    if not {"slack", "delay", "from", "to"} <= set(said):
-        return Routed((counts[0], counts[1], counts[2], counts[3]), None, ())
-    ends = [instance_of(said[end].strip().replace("/", ".")) for end in ("from", "to")]
-    delay = round(float(said["delay"]), 3)
-    path = [Segment(ends[0], delay, 0.0)] + ([Segment(ends[1], 0.0, 0.0)] if ends[1] != ends[0] else [])
-    return Routed((counts[0], counts[1], counts[2], counts[3]), 1000 / (period - float(said["slack"])), tuple(path))
+    fmax, path = slowest(timing, period, lambda pin: instance_of(pin.replace("/", ".")))
+    return Routed((counts[0], counts[1], counts[2], counts[3]), fmax, path)

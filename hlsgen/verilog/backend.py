@@ -25,11 +25,13 @@ from hlsgen.verilog.weight_packing import load_pieces
 
 
 def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
-    return folded_cost(works, folding, dsp=targets.prefer == "dsp", style=STYLES[targets.weights])
+    dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
+    return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family)
 
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
-    return network_cost(nodes, choices, dsp=targets.prefer == "dsp", style=STYLES[targets.weights])
+    dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
+    return network_cost(nodes, choices, dsp=dsp, style=style, family=targets.family)
 
 
 def _adders_pay(products: Node, adders: Node) -> bool:

@@ -21,6 +21,9 @@ class Parts:
     bram: int = 0
 
     def hold(self, name: str, cost: Cost) -> None:
-        """Adds a memory of that name."""
-        self.lut[name] = self.lut.get(name, 0.0) + cost.lut
+        """Adds a memory of that name; what is built around block memories has a name of its own."""
+        about = f"{name} block" if cost.bram and cost.lut else name
+        self.lut[about] = self.lut.get(about, 0.0) + cost.lut
+        if cost.ff:
+            self.ff[about] = self.ff.get(about, 0.0) + cost.ff
         self.bram += cost.bram

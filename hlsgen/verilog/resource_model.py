@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from importlib import resources
 
@@ -15,11 +16,14 @@ from hlsgen.ir import MatrixProduct
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 from hlsgen.verilog.dot_sizes import dot_tables
+from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
-from hlsgen.verilog.unit_parts import buffer, memory, multipliers, node_parts, unit_parts
+from hlsgen.verilog.unit_parts import multipliers, node_parts, unit_parts
 
 #: How weights are held, by option: STYLE of hg_weights.
 STYLES = {"auto": 0, "lutram": 1, "bram": 2}
+#: Tables of a family for one of Xilinx 7 series, roughly, before anything is planned.
+ROUGHLY = {"ecp5": 1.5, "gowin": 1.6, "ice40": 1.4}
 #: Widest input beat of a layer, in bits, that costs nothing but its registers.
 WIDE_BEAT = 1024
 
@@ -46,14 +50,17 @@ def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
     return cost_of(unit_parts(node, dsp=dsp, style=style))
 
 
-def network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int) -> Cost:
-    """Cost of units, and of the realizations of the quantizers among them."""
+def network_cost(
+    nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int, family: str = "xc7"
+) -> Cost:
+    """Cost of units, and of the realizations of the quantizers among them, in the kinds of a family of devices."""
     counted: set[str] = set()
-    found = (cost_of(node_parts(node, choices, counted, dsp=dsp, style=style)) for node in nodes)
+    parts = (node_parts(node, choices, counted, dsp=dsp, style=style, family=family) for node in nodes)
+    found = (cost_of(each, family) for each in parts)
     return sum(found, Cost())
 
 
-def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, style: int) -> Cost:
+def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, style: int, family: str = "xc7") -> Cost:
     """What the multiplying layers of a folding cost, roughly, before anything is planned.
 
     Behind every result lane a quantizer of its code's bits is counted.
@@ -64,18 +71,19 @@ def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, s
         layer = work.layer
         if isinstance(layer, MatrixProduct):
             x, bits = layer.operand(0), _factor_bits(layer)
-            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp)
-            total += buffer(2 * -(-layer.sources[1].size // (pe * simd)), pe * simd * layer.sources[1].type.bits)
+            words, width = 2 * -(-layer.sources[1].size // (pe * simd)), pe * simd * layer.sources[1].type.bits
+            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp, family)
+            total += buffer(words, width, family)
             total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * x.bits)
             continue
         product = product_of(layer)
         low, high = int(layer.weight.min()), int(layer.weight.max())
         bits = IntType(min(low, -1), high).bits if product is Product.INTEGER else 1
-        total += multipliers(layer.source.type, bits, product, pe, simd, dsp)
-        total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style)
+        total += multipliers(layer.source.type, bits, product, pe, simd, dsp, family)
+        total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
         total += Cost(lut=_rotation(work, pe, simd))
-    return total
+    return replace(total, lut=total.lut * ROUGHLY.get(family, 1.0))
 
 
 def folding_price(work: Workload, pe: int, simd: int) -> float:

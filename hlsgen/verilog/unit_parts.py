@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 
 from typing_extensions import assert_never
 
@@ -55,42 +56,18 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
+from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
 
-#: Bits of constants for which a block memory of 18 Kbit is taken, where the tools choose.
-BLOCK_BITS = 8256
 #: Words of weights beyond which Yosys, of two ways that it holds to be equal, takes the larger one for products.
 DEEP = 36
-#: What Yosys weighs a memory of four tables, 64 x 3 bits, and a block memory with.
-PIECE, BLOCK = 8, 129
+#: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
+FACTOR_BITS = {"ecp5": 18, "gowin": 18, "ice40": 16}
+#: Bits of the least product that Yosys takes a block for, and of its factors.
+LEAST_PRODUCT, LEAST_FACTOR = {"ice40": 11}, {"gowin": 4}
 #: Tables that say when a matrix unit works.
 CONTROL = 15.0
-
-
-def memory(words: int, width: int, style: int = 0) -> Cost:
-    """Cost of a memory of constants; style as in hg_weights."""
-    # A bit is a function of the address, and of up to four words often that of another bit.
-    tables = 0.0 if words <= 2 else min(width, 14.0) if words <= 4 else width * (1.0 if words <= 64 else words / 28)
-    # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
-    shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
-    blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
-    # A block of which a few bits are taken weighs little.
-    full = max(1.0, min(-(-words // depth) * width / bits for depth, bits in shapes))
-    if style == 1 or (style == 0 and words * width <= full * BLOCK_BITS):
-        return Cost(lut=tables)
-    return Cost(bram=blocks)
-
-
-def buffer(words: int, width: int) -> Cost:
-    """Cost of a memory that is written as well, such as a line buffer or a FIFO."""
-    if words <= 32:
-        return Cost(lut=4 * -(-width // 6))
-    banks, blocks = -(-words // 64), memory(words, width, 2)
-    pieces = banks * -(-width // 3)
-    if pieces * PIECE > blocks.bram * BLOCK:
-        return blocks
-    return Cost(lut=4 * pieces + (width * -(-banks // 4) if banks > 1 else 0))
 
 
 def _regrouping(source: Stream, result: Stream) -> Parts:
@@ -131,19 +108,25 @@ def _walk(depth: int) -> float:
     return 60 + 6 * math.log2(max(2, depth))
 
 
-def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: bool) -> Cost:
+def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: bool, family: str = "xc7") -> Cost:
     """Cost of so many rows of products of codes and weights of `bits`, with their sums."""
     if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
-        return Cost(lut=float(rows * sum_tables(simd, x.bits + bits)), dsp=rows * simd)
+        sums, x_bits = float(rows * sum_tables(simd, x.bits + bits)), x.bits + (not x.signed)
+        if x_bits + bits < LEAST_PRODUCT.get(family, 0) or min(x_bits, bits) < LEAST_FACTOR.get(family, 0):
+            # The tools make tables of a plain product that they hold to be too small for a block.
+            return Cost(lut=sums + rows * simd * 3.0 * x_bits * bits)
+        # Two products of at most 9 x 9 bits share a block of Gowin.
+        both = family == "gowin" and max(x_bits, bits) <= 9
+        return Cost(lut=sums, dsp=-(-rows * simd // (1 + both)))
     return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
 
 
-def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, dsp: bool, style: int) -> Parts:
+def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, *, dsp: bool, style: int, family: str) -> Parts:
     """Rows of products with their sums, and the weights; `rows` of all windows."""
     x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
-    blocks = dsp and worth_a_block(x, bits, unit.product)
-    form = "blocks" if blocks else dot_form(x.bits, bits, unit.product)
-    products = multipliers(x, bits, unit.product, rows, simd, dsp)
+    products = multipliers(x, bits, unit.product, rows, simd, dsp, family)
+    plain = dsp and worth_a_block(x, bits, unit.product)
+    form = "blocks" if products.dsp else "plain" if plain else dot_form(x.bits, bits, unit.product)
     parts = Parts(type(unit).__name__, dsp=products.dsp)
     parts.lut = {form: products.lut, "sums": float(rows * node.result.type.bits), "control": CONTROL}
     parts.ff = {
@@ -152,14 +135,14 @@ def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, dsp: bool
     }  # fmt: skip
     if DEEP < words <= 64:
         parts.lut["deep"] = products.lut
-    parts.hold("weights", memory(words, unit.lanes * bits, style))
+    parts.hold("weights", memory(words, unit.lanes * bits, style, family))
     return parts
 
 
-def _products(node: Node, unit: DynamicMatVec, dsp: bool) -> Parts:
+def _products(node: Node, unit: DynamicMatVec, dsp: bool, family: str) -> Parts:
     """Rows of products of two streams with their sums; both operands are held in registers."""
     x, word, (left, right) = unit.operands[0], unit.word, node.sources
-    products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp)
+    products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family)
     form = "blocks" if products.dsp else dot_form(x.bits, word.bits, Product.INTEGER)
     sums = float(unit.pe * node.result.type.bits)
     zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
@@ -170,7 +153,7 @@ def _products(node: Node, unit: DynamicMatVec, dsp: bool) -> Parts:
     return parts
 
 
-def _softmax(node: Node, unit: SoftmaxUnit) -> Parts:
+def _softmax(node: Node, unit: SoftmaxUnit, family: str) -> Parts:
     """Rows that wait, tables for each lane, one sum, one division a row, a multiplication for each lane."""
     lanes, bits, distance = unit.lanes, node.source.type.bits, max(1, unit.last.bit_length())
     power = 32 if unit.in_order else unit.fraction + 1
@@ -183,19 +166,21 @@ def _softmax(node: Node, unit: SoftmaxUnit) -> Parts:
         parts.lut["products"], parts.ff["products"] = 900.0 * lanes, 330.0 * lanes
     for words, width in ((unit.last + 1, power), (unit.last + 1, 32)):
         for _ in range(lanes):
-            parts.hold("tables", memory(words, width))
-    parts.hold("buffer", buffer(2 * unit.beats, node.source.bits))
-    parts.hold("waiting", buffer(unit.delay, lanes * distance))
+            parts.hold("tables", memory(words, width, family=family))
+    parts.hold("buffer", buffer(2 * unit.beats, node.source.bits, family))
+    parts.hold("waiting", buffer(unit.delay, lanes * distance, family))
     return parts
 
 
-def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
+def unit_parts(node: Node, *, dsp: bool, style: int, family: str = "xc7") -> Parts:
     """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
     unit, source, result = node.unit, node.source, node.result
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
         case MatVec():
-            parts = _multiplying(node, unit, unit.windows * unit.pe, unit.lanes // unit.pe, dsp, style)
+            parts = _multiplying(
+                node, unit, unit.windows * unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family
+            )
             parts.lut["control"] = CONTROL
             parts.lut["counters"] = 2.0 * weight_words(unit).bit_length() + unit.row_folds.bit_length()
             # A vector of one beat is repeated from a register, others from a memory, of a few beats if they are used once.
@@ -205,18 +190,18 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             depth = 4 if unit.row_folds == 1 and unit.col_folds > 2 else 2 * unit.col_folds
             parts.lut["replay"] = 15.0 + 5 * depth.bit_length()
             parts.ff["replay"] = 10.0 + 5 * depth.bit_length()
-            parts.hold("buffer", buffer(depth, source.bits))
+            parts.hold("buffer", buffer(depth, source.bits, family))
             return parts
         case ConvUnit():
-            parts = _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp, style)
+            parts = _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family)
             parts.lut["control"] = _walk(unit.depth)
             parts.ff["control"] = _walk(unit.depth)
-            parts.hold("buffer", buffer(unit.depth, source.bits))
+            parts.hold("buffer", buffer(unit.depth, source.bits, family))
             return parts
         case DynamicMatVec():
-            return _products(node, unit, dsp)
+            return _products(node, unit, dsp, family)
         case GroupedMatVec():
-            return _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp, style)
+            return _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family)
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
         case SlidingWindow():
@@ -228,23 +213,25 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             walk, turned = _walk(unit.depth), result.bits * ((unit.rows > 1) + (wide > 1 and not copied))
             parts = Parts("SlidingWindow", {"control": walk, "turned": float(turned)}, {**beats, "control": walk})
             for _ in range(unit.rows * wide):
-                parts.hold("buffer", buffer(words, source.bits))
+                parts.hold("buffer", buffer(words, source.bits, family))
             return parts
         case ReduceTree():
             return Parts("ReduceTree", {"data": 1.5 * unit.taps * result.bits}, beats)
         case PoolUnit():
             walk = _walk(unit.depth)
             parts = Parts("PoolUnit", {"control": walk, "data": 4.0 * result.bits}, {**beats, "control": walk})
-            parts.hold("buffer", buffer(unit.depth, source.bits))
+            parts.hold("buffer", buffer(unit.depth, source.bits, family))
             return parts
         case TiledPool():
             parts = Parts("TiledPool", {"control": 30.0, "data": 2.0 * result.bits}, {**beats, "control": 20.0})
             if unit.words > 1:
-                parts.hold("buffer", buffer(unit.words, result.bits))
+                parts.hold("buffer", buffer(unit.words, result.bits, family))
             return parts
         case Fifo(depth):
             parts = Parts("Fifo", {"control": 25.0}, {"control": 15.0, "out": float(result.bits)})
-            parts.hold("buffer", buffer(depth, source.bits))
+            # A large one is read ahead, around what is just being written.
+            large = depth >= 512 or (depth > 64 and depth * source.bits > 16384)
+            parts.hold("buffer", buffer(depth, source.bits, family, new=not large))
             return parts
         case Slice():
             return Parts(
@@ -252,12 +239,12 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             )
         case Reorder(block):
             parts = Parts("Reorder", {"control": 60.0}, {"control": 40.0, "out": float(result.bits)})
-            parts.hold("buffer", buffer(2 * block, source.bits))
+            parts.hold("buffer", buffer(2 * block, source.bits, family))
             return parts
         case RowsUnit():
-            return row_parts(node, unit)
+            return row_parts(node, unit, family)
         case SoftmaxUnit():
-            return _softmax(node, unit)
+            return _softmax(node, unit, family)
         case SelectLanes():
             return Parts("SelectLanes")
         case Fork(count):
@@ -280,11 +267,11 @@ def unit_parts(node: Node, *, dsp: bool, style: int) -> Parts:
             assert_never(unit)
 
 
-def row_parts(node: Node, unit: RowsUnit) -> Parts:
+def row_parts(node: Node, unit: RowsUnit, family: str) -> Parts:
     """The memory of rows, what is summed or compared on the way in, and a divider a lane on the way out."""
     lanes, source, result = node.source.lanes, node.source, node.result
     parts = Parts("RowsUnit", {"control": 40.0}, {"control": 40.0, "in": 2.0 * source.bits, "out": float(result.bits)})
-    parts.hold("buffer", buffer(2 * unit.beats, source.bits))
+    parts.hold("buffer", buffer(2 * unit.beats, source.bits, family))
     match unit.function:
         case BelowLargest():
             parts.lut["largest"] = 2.0 * source.bits + result.bits
@@ -295,8 +282,8 @@ def row_parts(node: Node, unit: RowsUnit) -> Parts:
             parts.ff["divide"] = 1.0 * lanes * bits * (sizes.sum + bits) + bits * sizes.sum
             parts.lut["sums"] = 1.2 * lanes * sizes.sum
             for _ in range(lanes):
-                parts.hold("weights", memory(1 << unit.source.bits, sizes.weight))
-                parts.hold("numbers", memory(1 << unit.source.bits, sizes.number))
+                parts.hold("weights", memory(1 << unit.source.bits, sizes.weight, family=family))
+                parts.hold("numbers", memory(1 << unit.source.bits, sizes.number, family=family))
         case IntegerNorm():
             own = NormSizes.of(unit.function, unit.source, unit.count)
             products = unit.source.bits**2 / 2 + (unit.source.bits + 2) * own.weight / 2
@@ -306,7 +293,7 @@ def row_parts(node: Node, unit: RowsUnit) -> Parts:
             parts.ff["divide"] = 1.0 * lanes * own.quotient * (own.root + own.quotient)
             parts.lut["root"] = 3.0 * own.root * own.squares
             parts.ff["root"] = 2.0 * own.root * own.squares
-            parts.hold("places", memory(unit.beats, lanes * (own.weight + own.bias)))
+            parts.hold("places", memory(unit.beats, lanes * (own.weight + own.bias), family=family))
         case _:
             assert_never(unit.function)
     return parts
@@ -338,10 +325,14 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: bool) -> Parts:
             assert_never(unit)
 
 
-def node_parts(node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int) -> Parts:
+def node_parts(
+    node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int, family: str = "xc7"
+) -> Parts:
     """Of a unit; of quantizers as their choices say. `counted`: layers of which a node had the price of the whole."""
     if not is_quantizer(node, choices):
-        return unit_parts(node, dsp=dsp, style=style)
+        return unit_parts(node, dsp=dsp, style=style, family=family)
     first = node.layer not in counted
     counted.add(node.layer)
-    return quantizer_parts(node, choices[node.layer], first, memory)
+    return quantizer_parts(
+        node, choices[node.layer], first, partial(memory, family=family), factor=FACTOR_BITS.get(family, 0)
+    )

@@ -36,6 +36,24 @@ def test_estimates_are_near_what_was_measured(seed: int, tmp_path: Path) -> None
     assert ff * 0.7 < cost.ff < ff * 1.3
 
 
+#: Family, a large device of it, a network that all of them were measured with.
+DEVICES = {"ecp5": "ecp5-85k", "ice40": "ice40-hx8k", "gowin": "gowin-gw5a-25"}
+OTHERS = [(family, seed) for family in DEVICES for seed in range(11, 17) if f"perceptron {seed}" in MEASURED[family]]
+
+
+@pytest.mark.parametrize(("family", "seed"), OTHERS)
+def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, tmp_path: Path) -> None:
+    build = built(seed, tmp_path, device=DEVICES[family], **MEASURED["builds"][f"perceptron {seed}"])
+    lut, ff, bram, dsp = map(sum, zip(*MEASURED[family][f"perceptron {seed}"].values(), strict=True))
+    cost, told = network_cost(build, family), summary(build, 100.0)["device"]["estimate"]
+    assert (cost.bram, cost.dsp) == (bram, dsp) == (told["bram"], told["dsp"])
+    assert lut * 0.8 < cost.lut < lut * 1.2
+    assert ff * 0.8 < cost.ff < ff * 1.2
+    # What is placed is a little more than the netlist, on the ECP5.
+    assert told["lut"] == round(cost.lut * (1.15 if family == "ecp5" else 1))
+    assert told["ff"] == round(cost.ff)
+
+
 def test_layers_and_core(tmp_path: Path) -> None:
     build = built(12, tmp_path, target_cycles=96)
     manifest = json.loads(build.files["manifest.json"])

@@ -12,9 +12,8 @@ def bind(found: FloatScale, table: Array, source: IntType, result: IntType, name
     """The module of a realization. `table` int64 (folds, lanes): the set of each lane in each beat."""
     folds, lanes = table.shape
     bits, width, left = found.mantissa_bits, result.bits, int(found.left.max())
-    offset_bits, zero_bits = (signed_bits(v) if v.any() else 0 for v in (found.offset, found.zero_point))
-    fields = [(found.mantissa, bits), (found.offset, offset_bits), (found.left, left.bit_length())]
-    word, place = joined([*fields, (found.zero_point, zero_bits)])
+    held = fields(found)
+    (_, offset_bits), (_, zero_bits), (word, place) = held[1], held[3], joined(held)
     style = 0 if found.dsp else 2 if folds == 1 else 1
     constants = int(words(found.mantissa[table[:1]], bits), 16) if style == 2 else 0
     return Binding(
@@ -29,3 +28,13 @@ def bind(found: FloatScale, table: Array, source: IntType, result: IntType, name
         f"float32 product, {bits}-bit mantissas",
         {f"{name}.mem": words(word[table], place)},
     )  # fmt: skip
+
+
+def fields(found: FloatScale) -> list[tuple[Array, int]]:
+    """What a word of the memory has for a lane (values, bits): mantissa, offset, shift to the left, zero point."""
+    offset_bits, zero_bits = (signed_bits(v) if v.any() else 0 for v in (found.offset, found.zero_point))
+    left_bits = int(found.left.max()).bit_length()
+    return [
+        (found.mantissa, found.mantissa_bits), (found.offset, offset_bits), (found.left, left_bits),
+        (found.zero_point, zero_bits),
+    ]  # fmt: skip

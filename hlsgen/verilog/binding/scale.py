@@ -15,18 +15,9 @@ def bind(found: Scale, table: Array, source: IntType, result: IntType, name: str
     folds, lanes = table.shape
     bits, width = found.multiplier_bits, result.bits
     symmetric = 0 if found.centre is None else 1 if found.mirrored else 2
-    fields = [(found.multiplier, bits)]
-    addends = [found.addend, found.below] if symmetric == 2 and found.below is not None else [found.addend]
-    zeros = low_zeros(*addends)
-    r_bits = max(signed_bits(addend >> zeros) for addend in addends)
-    fields.append((found.addend >> zeros, r_bits))
-    mode = 0
-    if found.odd is not None:
-        mode = 3 if found.odd.min() != found.odd.max() else 2 if found.odd[0] else 1
-        fields += [(found.odd, 1)] if mode == 3 else []
-    if symmetric == 2 and found.below is not None and found.centre is not None:
-        fields += [(found.below >> zeros, r_bits), (found.centre, source.bits + 1)]
-    word, place = joined(fields)
+    mode = 0 if found.odd is None else 3 if found.odd.min() != found.odd.max() else 2 if found.odd[0] else 1
+    zeros, held = low_zeros(*_addends(found)), fields(found, source)
+    (_, r_bits), (word, place) = held[1], joined(held)
     style = 0 if found.dsp else 2 if folds == 1 else 1
     constants = int(words(found.multiplier[table[:1]], bits), 16) if style == 2 else 0
     kind = "floor" if mode == 0 else "nearest"
@@ -42,6 +33,25 @@ def bind(found: Scale, table: Array, source: IntType, result: IntType, name: str
         f"{kind}((x * m + r) / 2^{found.shift})",
         {f"{name}.mem": words(word[table], place)},
     )  # fmt: skip
+
+
+def fields(found: Scale, source: IntType) -> list[tuple[Array, int]]:
+    """What a word of the memory has for a lane (values, bits): multiplier, addend, then what the mode needs."""
+    addends = _addends(found)
+    zeros = low_zeros(*addends)
+    r_bits = max(signed_bits(addend >> zeros) for addend in addends)
+    held = [(found.multiplier, found.multiplier_bits), (found.addend >> zeros, r_bits)]
+    if found.odd is not None and found.odd.min() != found.odd.max():
+        held.append((found.odd, 1))
+    if len(addends) > 1 and found.centre is not None:
+        held += [(addends[1] >> zeros, r_bits), (found.centre, source.bits + 1)]
+    return held
+
+
+def _addends(found: Scale) -> list[Array]:
+    """The addend, and the one below the centre if it is another one."""
+    other = found.below is not None and found.centre is not None and not found.mirrored
+    return [found.addend, *([found.below] if other and found.below is not None else [])]
 
 
 def joined(fields: list[tuple[Array, int]]) -> tuple[Array, int]:
