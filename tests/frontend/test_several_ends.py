@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ import ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
+from paths import ROOT
 from typer.testing import CliRunner
 
 import hlsgen
@@ -204,6 +206,15 @@ def test_parts_in_the_manifest(tmp_path: Path) -> None:
     assert narrowed == ["input x (codes)", "input u (codes)"]
 
 
+@pytest.mark.parametrize("change", [("offset", 1), ("meaning", "real = code"), ("range", [0, 1]), ("tensor", "v")])
+def test_certify_holds_the_parts(tmp_path: Path, change: tuple[str, object]) -> None:
+    _, folder = built(inner_output(), tmp_path)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["output"]["parts"][1][change[0]] = change[1]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert any(f"parts[1].{change[0]}" in d.message for d in hlsgen.certify(folder).problems)
+
+
 def test_bytes_of_the_port(tmp_path: Path) -> None:
     """`pack` puts the inputs one behind the other, `unpack` gives the outputs by name."""
     _, folder = built(inner_output(), tmp_path)
@@ -343,3 +354,29 @@ def test_types_on_the_command_line(tmp_path: Path) -> None:
         written = json.loads((tmp_path / "build" / "manifest.json").read_text())["options"]["input"]
         assert set(written) == ({"x", ""} if "--input" in options else {"x", "y"})
         assert hlsgen.certify(tmp_path / "build").ok
+
+
+def test_suites_of_others(tmp_path: Path) -> None:
+    """A test in Deeploy's form and one in that of onnx, of which the second has a wrong number."""
+    spec = importlib.util.spec_from_file_location("foreign_suites", ROOT / "benchmarks" / "foreign_suites.py")
+    assert spec is not None
+    assert spec.loader is not None
+    suites = sys.modules["foreign_suites"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(suites)
+    case = inner_output()
+    (frame,) = case.frames(1)
+    outputs = dict(zip(case.outputs, ort.session(case.proto()).run(list(case.outputs), frame), strict=True))
+    one, other = tmp_path / "one", tmp_path / "other"
+    (other / "test_data_set_0").mkdir(parents=True)
+    one.mkdir()
+    onnx.save(case.proto(), one / "network.onnx")
+    np.savez(one / "inputs.npz", **frame)
+    np.savez(one / "outputs.npz", **outputs)
+    onnx.save(case.proto(), other / "model.onnx")
+    outputs["p"] = outputs["p"] ^ 1
+    for kind, arrays in (("input", frame), ("output", outputs)):
+        for number, array in enumerate(arrays.values()):
+            onnx.save_tensor(numpy_helper.from_array(array), str(other / "test_data_set_0" / f"{kind}_{number}.pb"))
+    found = [suites.held(suites.read(path), "reference") for path in suites.tests_in(tmp_path)]
+    assert [(r.test, r.state) for r in found] == [("one", "equal"), ("other", "differs")]
+    assert "18 of 18 differ" in found[1].reason
