@@ -19,7 +19,8 @@ CLOCK_MHZ = 200.0
 class Family:
     """What devices of a family have in common.
 
-    lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes.
+    lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes; dsp_bits: of
+    the wider factor of a block that gains from a product with room for two, else 1.
     counted_as: the family whose kinds are estimated; lut_per_counted: tables for one of these; counted_bits: bits of its
     block memories. synthesis: pass of Yosys. place, pack: programs, "" for none.
     """
@@ -31,6 +32,7 @@ class Family:
     bram: str
     bram_bits: int
     dsp: str
+    dsp_bits: int
     counted_as: str
     lut_per_counted: float
     counted_bits: int
@@ -83,7 +85,7 @@ def devices() -> dict[str, Device]:
     families = {
         name: Family(
             name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["bram"]["kind"], of["bram"]["bits"],
-            of["dsp"]["kind"], of["estimate"]["as"], of["estimate"].get("lut", 1.0),
+            of["dsp"]["kind"], of["dsp"].get("bits", 1), of["estimate"]["as"], of["estimate"].get("lut", 1.0),
             data["families"][of["estimate"]["as"]]["bram"]["bits"],
             of["synthesis"], of.get("place", ""), of.get("pack", ""),
         )

@@ -134,7 +134,7 @@ def check(
     source, name = layer.source.type, layer.name
     mode, width = cell.number("MODE"), cell.number("W_W", 1)
     readable(cell.name, stream, source, cell.number("X_W", 1), cell.number("X_SIGNED"))
-    for parameter, most in (("STYLE", 2), ("EVERY", 64), ("DSP", 1)):
+    for parameter, most in (("STYLE", 2), ("EVERY", 64), ("DSP", 64)):
         if parameter in cell.parameters and cell.number(parameter) > most:
             raise broken(name, f"{parameter} of {cell.name} is {cell.parameters[parameter]}, at most {most}.")
     if mode > 2 or (mode == 2) != layer.binary or (mode and width != 1) or (mode == 2 and source.bits != 1):

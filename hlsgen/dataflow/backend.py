@@ -21,6 +21,7 @@ class Request:
 
     `top`: name of the top level. `clock`, `reset`: names of its ports. `keep`: with tkeep. `control`: with a port for
     control and status. `weights`: one of the target's `memories`. `prefer`: "lut" or "dsp" for multiplications.
+    `block`: bits of the wider factor of a multiplier block.
     `loadable`: weights can be written at run time. `model`: name and SHA-256 of the model's file, for files that state
     them.
     """
@@ -34,6 +35,7 @@ class Request:
     control: bool = False
     weights: str = "auto"
     prefer: str = "lut"
+    block: int = 25
     loadable: bool = False
     model: Mapping[str, str] = field(default_factory=dict)
 

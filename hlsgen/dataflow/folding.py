@@ -37,7 +37,8 @@ Price = Callable[[Workload, int, int], float]
 class Targets:
     """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
     quantizers to a realization. `loadable`: weights can be written at run time. `bus`: bits of tdata of both ports,
-    0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are."""
+    0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are.
+    `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two."""
 
     cycles: int | None = None
     lanes: int | None = None
@@ -49,6 +50,7 @@ class Targets:
     budget: Budget = field(default_factory=Budget)
     bus: int | None = None
     family: str = "xc7"
+    block: int = 25
 
     def preference(self, layer: str, prices: Prices) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""

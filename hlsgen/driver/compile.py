@@ -120,6 +120,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         control=options.control,
         weights=options.weights,
         prefer=options.prefer,
+        block=block_bits(options),
         loadable=options.loadable,
         model=about,
     )
@@ -158,7 +159,13 @@ def targets_of(options: Options) -> Targets:
         budget=options.budget,
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
         family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
+        block=block_bits(options),
     )
+
+
+def block_bits(options: Options) -> int:
+    """Bits of the wider factor of a multiplier block of the device, or of Xilinx 7 series if none is named."""
+    return 25 if options.chosen_device is None else options.chosen_device.family.dsp_bits
 
 
 def network_cost(build: Build, family: str = "xc7") -> Cost:

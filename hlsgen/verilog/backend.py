@@ -24,18 +24,23 @@ from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, ne
 from hlsgen.verilog.weight_packing import load_pieces
 
 
+def _block(targets: Targets) -> int:
+    """Bits of the wider factor of a multiplier block, 0 where products are not to be in blocks."""
+    return targets.block if targets.prefer == "dsp" else 0
+
+
 def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
-    dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
+    dsp, style = _block(targets), STYLES[targets.weights]
     return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family)
 
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
-    dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
+    dsp, style = _block(targets), STYLES[targets.weights]
     return network_cost(nodes, choices, dsp=dsp, style=style, family=targets.family)
 
 
 def _adders_pay(products: Node, adders: Node) -> bool:
-    return node_cost(adders, dsp=False, style=0).lut < node_cost(products, dsp=False, style=0).lut
+    return node_cost(adders, dsp=0, style=0).lut < node_cost(products, dsp=0, style=0).lut
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:

@@ -92,7 +92,7 @@ def prefix_of(top: str) -> str:
 
 def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     """Binds every node to a module. `style`: kind of weight memories, see hg_weights. Raises HG040."""
-    top, loadable, dsp = request.top, request.loadable, request.prefer == "dsp"
+    top, loadable, dsp = request.top, request.loadable, request.block if request.prefer == "dsp" else 0
     memories: dict[str, str] = {}
     modules: dict[str, str] = {}
     prefix = prefix_of(top)
@@ -113,7 +113,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             loads += loadable
-        parameters |= {"DSP": 1} if dsp and _in_blocks(node) else {}
+        parameters |= {"DSP": dsp} if dsp and _in_blocks(node) else {}
         module = bound.module
         if bound.text is not None:
             module = f"{node.name}_adders"

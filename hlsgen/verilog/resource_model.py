@@ -45,13 +45,13 @@ def cost_of(parts: Parts, family: str = "xc7") -> Cost:
     return Cost(lut, parts.dsp, parts.bram, ff)
 
 
-def node_cost(node: Node, *, dsp: bool, style: int) -> Cost:
+def node_cost(node: Node, *, dsp: int, style: int) -> Cost:
     """Cost of one unit, that of a quantizer without its tables."""
     return cost_of(unit_parts(node, dsp=dsp, style=style))
 
 
 def network_cost(
-    nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: bool, style: int, family: str = "xc7"
+    nodes: Iterable[Node], choices: Mapping[str, Choice], *, dsp: int, style: int, family: str = "xc7"
 ) -> Cost:
     """Cost of units, and of the realizations of the quantizers among them, in the kinds of a family of devices."""
     counted: set[str] = set()
@@ -60,7 +60,7 @@ def network_cost(
     return sum(found, Cost())
 
 
-def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, style: int, family: str = "xc7") -> Cost:
+def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: int, style: int, family: str = "xc7") -> Cost:
     """What the multiplying layers of a folding cost, roughly, before anything is planned.
 
     Behind every result lane a quantizer of its code's bits is counted.
@@ -72,14 +72,15 @@ def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: bool, s
         if isinstance(layer, MatrixProduct):
             x, bits = layer.operand(0), _factor_bits(layer)
             words, width = 2 * -(-layer.sources[1].size // (pe * simd)), pe * simd * layer.sources[1].type.bits
-            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp, family)
+            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp, family, pe)
             total += buffer(words, width, family)
             total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * x.bits)
             continue
         product = product_of(layer)
         low, high = int(layer.weight.min()), int(layer.weight.max())
         bits = IntType(min(low, -1), high).bits if product is Product.INTEGER else 1
-        total += multipliers(layer.source.type, bits, product, pe, simd, dsp, family)
+        together = 1 if work.depthwise else pe // work.windows(pe)
+        total += multipliers(layer.source.type, bits, product, pe, simd, dsp, family, together)
         total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
         total += Cost(lut=_rotation(work, pe, simd))

@@ -59,6 +59,7 @@ from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
+from hlsgen.verilog.shared_blocks import shared_rows
 
 #: Words of weights beyond which Yosys, of two ways that it holds to be equal, takes the larger one for products.
 DEEP = 36
@@ -108,9 +109,17 @@ def _walk(depth: int) -> float:
     return 60 + 6 * math.log2(max(2, depth))
 
 
-def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: bool, family: str = "xc7") -> Cost:
-    """Cost of so many rows of products of codes and weights of `bits`, with their sums."""
+def multipliers(
+    x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: int, family: str = "xc7", together: int = 1
+) -> Cost:
+    """Cost of so many rows of products of codes and weights of `bits`, with their sums.
+
+    `dsp`: bits of the wider factor of a multiplier block, 0 for none. `together`: rows that take the same codes.
+    """
     if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
+        shared = shared_rows(x.bits, bits, together, simd, dsp)
+        if shared is not None:
+            return Cost(lut=shared.lut * rows / together, dsp=shared.dsp * rows // together)
         sums, x_bits = float(rows * sum_tables(simd, x.bits + bits)), x.bits + (not x.signed)
         if x_bits + bits < LEAST_PRODUCT.get(family, 0) or min(x_bits, bits) < LEAST_FACTOR.get(family, 0):
             # The tools make tables of a plain product that they hold to be too small for a block.
@@ -121,12 +130,23 @@ def multipliers(x: IntType, bits: int, product: Product, rows: int, simd: int, d
     return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
 
 
-def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, *, dsp: bool, style: int, family: str) -> Parts:
-    """Rows of products with their sums, and the weights; `rows` of all windows."""
+def _multiplying(
+    node: Node, unit: WeightedUnit, rows: int, simd: int, *, dsp: int, style: int, family: str, together: int = 1
+) -> Parts:
+    """Rows of products with their sums, and the weights; `rows` of all windows, `together` of them of one."""
     x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
-    products = multipliers(x, bits, unit.product, rows, simd, dsp, family)
+    products = multipliers(x, bits, unit.product, rows, simd, dsp, family, together)
+    shares = dsp and shared_rows(x.bits, bits, together, simd, dsp) is not None
     plain = dsp and worth_a_block(x, bits, unit.product)
-    form = "blocks" if products.dsp else "plain" if plain else dot_form(x.bits, bits, unit.product)
+    form = (
+        "shared"
+        if products.dsp and shares
+        else "blocks"
+        if products.dsp
+        else "plain"
+        if plain
+        else dot_form(x.bits, bits, unit.product)
+    )
     parts = Parts(type(unit).__name__, dsp=products.dsp)
     parts.lut = {form: products.lut, "sums": float(rows * node.result.type.bits), "control": CONTROL}
     parts.ff = {
@@ -139,11 +159,18 @@ def _multiplying(node: Node, unit: WeightedUnit, rows: int, simd: int, *, dsp: b
     return parts
 
 
-def _products(node: Node, unit: DynamicMatVec, dsp: bool, family: str) -> Parts:
+def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     """Rows of products of two streams with their sums; both operands are held in registers."""
     x, word, (left, right) = unit.operands[0], unit.word, node.sources
-    products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family)
-    form = "blocks" if products.dsp else dot_form(x.bits, word.bits, Product.INTEGER)
+    products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family, unit.pe)
+    shares = dsp and shared_rows(x.bits, word.bits, unit.pe, unit.simd, dsp) is not None
+    form = (
+        "shared"
+        if products.dsp and shares
+        else "blocks"
+        if products.dsp
+        else dot_form(x.bits, word.bits, Product.INTEGER)
+    )
     sums = float(unit.pe * node.result.type.bits)
     zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
     parts = Parts("MatVec", dsp=products.dsp)
@@ -172,15 +199,16 @@ def _softmax(node: Node, unit: SoftmaxUnit, family: str) -> Parts:
     return parts
 
 
-def unit_parts(node: Node, *, dsp: bool, style: int, family: str = "xc7") -> Parts:
+def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Parts:
     """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
     unit, source, result = node.unit, node.source, node.result
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
         case MatVec():
             parts = _multiplying(
-                node, unit, unit.windows * unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family
-            )
+                node, unit, unit.windows * unit.pe, unit.lanes // unit.pe,
+                dsp=dsp, style=style, family=family, together=unit.pe,
+            )  # fmt: skip
             parts.lut["control"] = CONTROL
             parts.lut["counters"] = 2.0 * weight_words(unit).bit_length() + unit.row_folds.bit_length()
             # A vector of one beat is repeated from a register, others from a memory, of a few beats if they are used once.
@@ -193,7 +221,9 @@ def unit_parts(node: Node, *, dsp: bool, style: int, family: str = "xc7") -> Par
             parts.hold("buffer", buffer(depth, source.bits, family))
             return parts
         case ConvUnit():
-            parts = _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family)
+            parts = _multiplying(
+                node, unit, unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family, together=unit.pe
+            )
             parts.lut["control"] = _walk(unit.depth)
             parts.ff["control"] = _walk(unit.depth)
             parts.hold("buffer", buffer(unit.depth, source.bits, family))
@@ -326,7 +356,7 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: bool) -> Parts:
 
 
 def node_parts(
-    node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: bool, style: int, family: str = "xc7"
+    node: Node, choices: Mapping[str, Choice], counted: set[str], *, dsp: int, style: int, family: str = "xc7"
 ) -> Parts:
     """Of a unit; of quantizers as their choices say. `counted`: layers of which a node had the price of the whole."""
     if not is_quantizer(node, choices):

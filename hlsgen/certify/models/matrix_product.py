@@ -104,7 +104,7 @@ def check(cell: Cell, layer: MatrixProduct) -> tuple[int, int]:
     if (
         cell.number("X_SIGNED") > 1
         or cell.number("EVERY") > 64
-        or ("DSP" in cell.parameters and cell.number("DSP") > 1)
+        or ("DSP" in cell.parameters and cell.number("DSP") > 64)
     ):
         raise broken(name, f"X_SIGNED, EVERY or DSP of {cell.name} have no meaning.")
     products = [x * y for x in ends[0] for y in ends[1]]

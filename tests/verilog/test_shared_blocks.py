@@ -1,0 +1,52 @@
+"""Rows that share multiplier blocks: as many products as are counted, and the same integers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from builds import assert_verified
+from paths import ROOT
+
+import hlsgen
+from hlsgen.verilog.shared_blocks import shared_rows, sharing
+
+RTL = ROOT / "templates" / "rtl"
+DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
+# bits of codes and of weights, rows, columns, bits of a block
+SHAPES = [(8, 8, 4, 5, 25), (8, 8, 4, 5, 24), (4, 4, 7, 6, 25), (4, 4, 5, 3, 18), (3, 4, 5, 2, 27), (4, 2, 3, 1, 16), (9, 7, 2, 4, 25)]  # fmt: skip
+
+
+def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> int:
+    """Products in hg_mac, as Yosys elaborates it."""
+    libyosys = pytest.importorskip("pyosys.libyosys")
+    design = libyosys.Design()
+    files = ("mac", "dot_packed", "dot_plain", "dot_booth", "dot_table", "adder_tree", "digits", "popcount")
+    parameters = {"PE": rows, "SIMD": columns, "X_W": x_bits, "W_W": w_bits, "DSP": block, "ACC_W": 24}
+    chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
+    for command in (
+        "read_verilog -defer " + " ".join(str(RTL / f"hg_{file}.v") for file in files),
+        f"hierarchy -top hg_mac {chosen}", "proc", "flatten", "opt",
+    ):  # fmt: skip
+        libyosys.run_pass(command, design)
+    return sum(cell.type.str() == "$mul" for cell in design.top_module().cells_.values())
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_products_are_as_many_as_counted(shape: tuple[int, int, int, int, int]) -> None:
+    shared = shared_rows(*shape)
+    assert products(*shape) == (shape[2] * shape[3] if shared is None else shared.dsp)
+
+
+def test_sharing() -> None:
+    """25 bits hold two products of 8 x 8 exactly, and with one bit of codes more they do not."""
+    assert [sharing(8, 8, rows, 25) for rows in (1, 2, 3, 4)] == [(1, 0), (2, 0), (2, 0), (2, 0)]
+    assert [sharing(9, 8, 4, 25), sharing(8, 8, 4, 27), sharing(4, 4, 6, 25)] == [(1, 0), (2, 2), (3, 2)]
+
+
+@pytest.mark.sim
+def test_a_network(tmp_path: Path) -> None:
+    found = hlsgen.build(DIGITS, tmp_path / "out", hlsgen.Options(target_cycles=64, prefer="dsp"))
+    assert found.files["rtl/digits_mlp.v"].count(b".DSP(25)") == 3
+    assert_verified(tmp_path / "out", "verilator")
+    assert hlsgen.certify(tmp_path / "out").ok
