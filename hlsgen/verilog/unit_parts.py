@@ -329,7 +329,7 @@ def row_parts(node: Node, unit: RowsUnit, family: str) -> Parts:
     return parts
 
 
-def _normalizing(unit: NormUnit, source: Stream, dsp: bool) -> Parts:
+def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
     """Counted from the structure of the modules."""
     match unit:
         case NormMoments(rows, _, moment):
