@@ -17,6 +17,7 @@ from hlsgen.verilog.latency import latency
 KINDS = {
     "straight": ("shift", "fifo", "width", "flat", "matrix", "winner"),
     "routes": ("shift", "fifo", "width", "matrix", "gather", "take", "pad", "branches"),
+    "rows": ("shift", "fifo", "width", "rows", "gather", "branches"),
     "windows": ("conv", "depthwise", "pool", "shift", "fifo", "width", "flat", "same", "branches", "matrix", "pad"),
 }
 

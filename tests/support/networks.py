@@ -26,12 +26,14 @@ from hlsgen.dataflow.units import (
     ReduceTree,
     Reorder,
     RescaleUnit,
+    RowsUnit,
     SlidingWindow,
     Stream,
     Unit,
     WidthConverter,
     stream_of,
 )
+from hlsgen.ir.row_functions import BelowLargest, IntegerNorm
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType, Rounding
 from hlsgen.rescale.realize.shift import Shift
@@ -224,6 +226,13 @@ class Random:
         down, across = self.rng.randint(1, 2), self.rng.randint(1, 2)
         unit = Reorder(row, ((down, 0), (x.width, folds), (across, 0), (folds, 1)))
         return self.net.add(unit, [x], Image("", x.height * down, x.width * across, x.channels, x.lanes))[0]
+
+    def rows(self, x: Image) -> Image:
+        """Units that send a row some cycles after it is complete."""
+        count, ones = x.channels, np.ones(x.channels, np.int64)
+        norm = IntegerNorm(True, ones, 0 * ones, 0, IntType(-128, 127), False)
+        function = self.rng.choice([BelowLargest(), norm])
+        return self.net.add(RowsUnit(function, x.stream.group_beats, BYTE, count), [x], x)[0]
 
     def take(self, x: Image) -> Image:
         folds = x.stream.group_beats
