@@ -20,6 +20,7 @@ from hlsgen.frontend.constant_folding import (
     evaluate,
     label,
 )
+from hlsgen.frontend.control_flow import CONTROL_FLOW, expanded
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.im2col import with_convolutions
@@ -27,7 +28,7 @@ from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
 from hlsgen.frontend.norm_patterns import put_together
-from hlsgen.frontend.onnx_graph import computed_outputs, name_all, used_inputs, with_outputs
+from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, used_inputs, with_outputs
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
@@ -57,6 +58,7 @@ class Importer:
     """One pass over the nodes in order, with what is known of every tensor.
 
     tensors  by name: every one that was met so far
+    branching  names of tensors that several nodes take: what the host does is straight
     steps    those of the Model so far
     origins  of steps by index: what they were made from
     roles    (node, role, operator) of every node of computed inputs, in order
@@ -74,6 +76,7 @@ class Importer:
         self.folded = self.elements = 0
         self.used: set[str] = set()
         self.followed: set[str] = set()
+        self.branching: set[str] = set()
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
         self.origins: dict[int, Origin] = {}
@@ -193,7 +196,8 @@ class Importer:
                 with self.problems.catching():
                     dtype = input_dtype(source)
                     self.tensors[source.name] = Dynamic(input_shape(source)[0], dtype, None)
-        self.used = {name for node in self.graph.node for name in node.input} | {o.name for o in self.graph.output}
+        self.used = {name for node in self.graph.node for name in (*node.input, *captured(node))}
+        self.used |= {o.name for o in self.graph.output}
         for node in self.graph.node:
             with self.problems.catching():
                 self._node(node)
@@ -256,7 +260,9 @@ class Importer:
                 self.followed.update(node.input)
             if self.used & set(node.output):
                 needed.add(i)
-                self.used.update(i for i in node.input if i)
+                taken = set(filter(None, (*node.input, *captured(node))))
+                self.branching |= taken & self.used
+                self.used |= taken
         return needed
 
     def _result(self, output: str) -> Dynamic | None:
@@ -278,7 +284,7 @@ class Importer:
         for i, output in enumerate(proto.output):
             if output and (output in self.tensors or output in proto.output[:i]):
                 raise fail("HG015", name, f"tensor {output!r} is computed twice.", "Names must be unique.")
-        missing = [i for i in proto.input if i and i not in self.tensors]
+        missing = [i for i in (*proto.input, *captured(proto)) if i and i not in self.tensors]
         self._assume(proto, _UNKNOWN)
         if missing:
             raise fail(
@@ -290,6 +296,9 @@ class Importer:
                 "HG010", name, f"{proto.op_type} is a function of the model.",
                 "Inline it first: onnx.inliner.inline_local_functions.",
             )  # fmt: skip
+        if proto.domain in ONNX and proto.op_type in CONTROL_FLOW:
+            self._expand(proto, name)
+            return
         rule = rule_of(proto.domain, proto.op_type, name)
         inputs = tuple(self.tensors[i] if i else None for i in proto.input)
         computed = [t for t in inputs if isinstance(t, Dynamic)]
@@ -313,6 +322,32 @@ class Importer:
             self._add(node, self._joined(node, rule))
         else:
             self._add(node, self._converted(node, rule))
+
+    def _expand(self, proto: onnx.NodeProto, name: str) -> None:
+        """Adds what the nodes of Scan, Loop and If become, until one of them is wrong."""
+        check_schema(proto, self.opset)
+        if any(self._is_unknown(i) for i in (*proto.input, *captured(proto)) if i):
+            return
+        for output in proto.output:
+            self.tensors.pop(output, None)
+        self.branching |= set(proto.input)
+        before = len(self.problems.errors)
+        for part in expanded(proto, name, self.tensors, self.opset):
+            self.tensors.update(part.constants)
+            self.used.update(part.results, *((*node.input, *captured(node)) for node in part.nodes))
+            for node in part.nodes:
+                if self.used.intersection(node.output):
+                    with self.problems.catching():
+                        self._node(node)
+            if len(self.problems.errors) > before:
+                break
+        if len(self.problems.errors) > before:
+            self._assume(proto, _UNKNOWN)
+
+    def _is_unknown(self, tensor: str) -> bool:
+        """Behind an operator that is not supported."""
+        found = self.tensors[tensor]
+        return isinstance(found, Dynamic) and found.shape is None
 
     def _assume(self, proto: onnx.NodeProto, like: Dynamic) -> None:
         """What is taken for the outputs of a node if it turns out to be wrong."""
@@ -348,7 +383,8 @@ class Importer:
             text = f"{node.op_type} of {node.dtype} data."
             raise fail("HG026", node.name, text, "Cast it to float32 first (operator Cast).")
         check_operands(node, rule.operands)
-        if rule.host_first and not self._behind_hardware(node.computed[0]):
+        first = node.proto.input[node.position]
+        if rule.host_first and first not in self.branching and not self._behind_hardware(node.computed[0]):
             return on_host(node)
         try:
             return rule.convert(node)
