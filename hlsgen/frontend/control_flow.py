@@ -15,9 +15,9 @@ import onnx
 from onnx import helper
 
 from hlsgen.diagnostics import HlsgenError, fail
-from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, label
+from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, label
 from hlsgen.frontend.load import tensor_array
-from hlsgen.frontend.onnx_graph import captured
+from hlsgen.frontend.onnx_graph import captured, graphs_of
 
 #: The operators of this module.
 CONTROL_FLOW = frozenset({"Scan", "Loop", "If"})
@@ -62,6 +62,12 @@ def expanded(
 
     Raises HG004, HG010, HG013, HG014, HG020, HG023.
     """
+    if proto.op_type == "Scan" and opset < 9:
+        raise fail(
+            "HG010", name, "Scan of opset 8, which has a batch of sequences.",
+            "Convert the model to opset 9 or newer (onnx.version_converter).",
+        )  # fmt: skip
+    check_schema(proto, opset)
     node = _Expansion(proto, name, tensors, opset)
     kinds = {"Scan": _scan, "Loop": _loop, "If": _if}
     return kinds[proto.op_type](node)
@@ -114,16 +120,15 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
     made.CopyFrom(node)
     del made.input[:]
     made.input.extend(names.get(i, i) if i else "" for i in node.input)
-    for attribute in made.attribute:
-        for graph in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-            own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
-            own |= {o for inner in graph.node for o in inner.output}
-            outer = {key: value for key, value in names.items() if key not in own}
-            inner_nodes = [_renamed(inner, outer) for inner in graph.node]
-            del graph.node[:]
-            graph.node.extend(inner_nodes)
-            for output in graph.output:
-                output.name = outer.get(output.name, output.name)
+    for graph in graphs_of(made):
+        own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+        own |= {o for inner in graph.node for o in inner.output}
+        outer = {key: value for key, value in names.items() if key not in own}
+        nodes = [_renamed(inner, outer) for inner in graph.node]
+        del graph.node[:]
+        graph.node.extend(nodes)
+        for output in graph.output:
+            output.name = outer.get(output.name, output.name)
     return made
 
 
@@ -168,11 +173,6 @@ def _axis_of(node: _Expansion, axis: int, tensor: str, more: int) -> int:
 
 def _scan(node: _Expansion) -> Iterator[Part]:
     attrs, proto, name = attributes(node.proto), node.proto, node.name
-    if node.opset < 9:
-        raise fail(
-            "HG010", name, "Scan of opset 8, which has a batch of sequences.",
-            "Convert the model to opset 9 or newer (onnx.version_converter).",
-        )  # fmt: skip
     body, scanned = node.body("body"), int(attrs.get("num_scan_inputs", 0))
     states = len(proto.input) - scanned
     if not scanned > 0 or states < 0 or len(body.inputs) != len(proto.input) or len(body.outputs) != len(proto.output):

@@ -325,7 +325,6 @@ class Importer:
 
     def _expand(self, proto: onnx.NodeProto, name: str) -> None:
         """Adds what the nodes of Scan, Loop and If become, until one of them is wrong."""
-        check_schema(proto, self.opset)
         if any(self._is_unknown(i) for i in (*proto.input, *captured(proto)) if i):
             return
         for output in proto.output:
@@ -335,6 +334,10 @@ class Importer:
         for part in expanded(proto, name, self.tensors, self.opset):
             self.tensors.update(part.constants)
             self.used.update(part.results, *((*node.input, *captured(node)) for node in part.nodes))
+            self.followed.update(part.results)
+            for node in reversed(part.nodes):
+                if is_hardware(node) or not self.followed.isdisjoint(node.output):
+                    self.followed.update(node.input)
             for node in part.nodes:
                 if self.used.intersection(node.output):
                     with self.problems.catching():

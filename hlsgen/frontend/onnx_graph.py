@@ -22,10 +22,15 @@ def name_all(graph: onnx.GraphProto) -> None:
         seen.add(node.name)
 
 
+def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs within a node: its bodies or branches."""
+    return [g for a in node.attribute for g in [*([a.g] if a.HasField("g") else []), *a.graphs]]
+
+
 def captured(node: onnx.NodeProto) -> set[str]:
     """Tensors from outside that the graphs within a node take."""
     found: set[str] = set()
-    for graph in (g for a in node.attribute for g in [*([a.g] if a.HasField("g") else []), *a.graphs]):
+    for graph in graphs_of(node):
         own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
         taken = {o.name for o in graph.output}
         for inner in graph.node:
@@ -39,9 +44,13 @@ def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
     """The nodes of a graph, and of the graphs within them."""
     for node in graph.node:
         yield node
-        for attribute in node.attribute:
-            for inner in [*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs]:
-                yield from all_nodes(inner)
+        yield from inner_nodes(node)
+
+
+def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of all graphs within a node."""
+    for graph in graphs_of(node):
+        yield from all_nodes(graph)
 
 
 def used_inputs(graph: onnx.GraphProto, constants: Container[str]) -> list[onnx.ValueInfoProto]:

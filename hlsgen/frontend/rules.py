@@ -38,7 +38,7 @@ from hlsgen.frontend import (
 from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
-from hlsgen.frontend.onnx_graph import all_nodes
+from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
 from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
 from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
@@ -317,9 +317,9 @@ def rule_of(domain: str, op_type: str, name: str) -> Rule:
 
 
 def is_hardware(node: onnx.NodeProto) -> bool:
-    """Whether a node is a quantizer or a layer."""
-    rule = _BY_NODE.get((node.domain, node.op_type)) or _BY_NODE.get(("*", node.op_type))
-    return rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER)
+    """Whether a node is a quantizer or a layer, or has one in a graph of its own."""
+    rules = [_BY_NODE.get((n.domain, n.op_type)) or _BY_NODE.get(("*", n.op_type)) for n in (node, *inner_nodes(node))]
+    return any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
 
 
 def is_quantized(graph: onnx.GraphProto) -> bool:
