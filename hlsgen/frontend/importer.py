@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import onnx
 
-from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail, stuck
+from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.constant_folding import (
     Const,
@@ -33,7 +33,7 @@ from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
-from hlsgen.frontend.rules import is_hardware, is_quantized, rule_of
+from hlsgen.frontend.rules import is_hardware, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
@@ -163,28 +163,6 @@ class Importer:
 
     def _names(self) -> set[str]:
         return {node.name for node in self.graph.node}
-
-    def report_stuck(self) -> None:
-        """Host operations between hardware, for a model that cannot be lowered because of other errors."""
-        roles = [part for part in self.roles if part[1] is not Role.ELEMENTS]
-        ends = [i for i, (_, role, _) in enumerate(roles) if role is not Role.HOST]
-        layers = [i for i in ends if roles[i][1] is Role.LAYER] or ends
-        for name, role, op_type in roles[ends[0] : layers[-1]] if ends else []:
-            if role is Role.HOST:
-                self.problems.items.append(stuck(name, op_type))
-
-    def report_float_model(self, first: int) -> None:
-        """One diagnostic, before those from number `first` on, if layers have float weights and nothing quantizes."""
-        wrong = {d.node for d in self.problems.errors if d.code == "HG031"}
-        if wrong and not is_quantized(self.graph):
-            problem = Diagnostic(
-                "HG036", self.name,
-                f"the model is not quantized: none of its {len(self.graph.node)} nodes is a quantizer, "
-                f"and the weights of {len(wrong)} layers are floats.",
-                "Quantize it first: in training with Brevitas or QKeras (export as QONNX or QCDQ), or after it with "
-                "onnxruntime.quantization.quantize_static (QDQ).",
-            )  # fmt: skip
-            self.problems.items.insert(first, problem)
 
     # ----------------------------------------------------------------------- the ends of the graph
 
