@@ -24,8 +24,8 @@ from hlsgen.frontend.control_flow import CONTROL_FLOW, expanded
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.im2col import with_convolutions
+from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
-from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
 from hlsgen.frontend.norm_patterns import put_together
 from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, used_inputs, with_outputs
@@ -47,7 +47,6 @@ MAX_FOLDED = 1 << 27
 MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
-_UNKNOWN = Dynamic(None, "float32", None)
 _JOINS = (
     "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
     "MatMulInteger, And, Or, Where."
@@ -89,7 +88,7 @@ class Importer:
                 "HG015", self.name, f"opset {self.versions['']}.",
                 f"Supported: {MIN_OPSET} and newer; convert the model with onnx.version_converter.",
             )  # fmt: skip
-        self._read_initializers()
+        self.tensors = read_initializers(self.graph, self.problems)
         try:
             sources, outputs, joined = self._ends()
         except HlsgenError as error:
@@ -170,7 +169,7 @@ class Importer:
         """Looks for what else is wrong in a graph whose ends are: every node is read, none becomes a step."""
         for source in used_inputs(self.graph, self.tensors):
             if source.name:
-                self.tensors[source.name] = _UNKNOWN
+                self.tensors[source.name] = UNKNOWN
                 with self.problems.catching():
                     dtype = input_dtype(source)
                     self.tensors[source.name] = Dynamic(input_shape(source)[0], dtype, None)
@@ -179,17 +178,6 @@ class Importer:
         for node in self.graph.node:
             with self.problems.catching():
                 self._node(node)
-
-    def _read_initializers(self) -> None:
-        for sparse in self.graph.sparse_initializer:
-            self.problems.error("HG026", sparse.values.name, "a sparse initializer.", "Store the tensor densely.")
-            self.tensors[sparse.values.name] = _UNKNOWN
-        for tensor in self.graph.initializer:
-            with self.problems.catching():
-                if tensor.name in self.tensors:
-                    raise fail("HG015", tensor.name, "two initializers have this name.", "Names must be unique.")
-                self.tensors[tensor.name] = _UNKNOWN
-                self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
 
     def _ends(self) -> tuple[list[onnx.ValueInfoProto], list[str], two_inputs.InputPair | None]:
         """(inputs, names of the outputs, the operation that joins two inputs). Raises HG015.
@@ -263,7 +251,7 @@ class Importer:
             if output and (output in self.tensors or output in proto.output[:i]):
                 raise fail("HG015", name, f"tensor {output!r} is computed twice.", "Names must be unique.")
         missing = [i for i in (*proto.input, *captured(proto)) if i and i not in self.tensors]
-        self._assume(proto, _UNKNOWN)
+        self._assume(proto, UNKNOWN)
         if missing:
             raise fail(
                 "HG014", name, f"input {missing[0]!r} is not computed by any node before it.",
@@ -281,7 +269,7 @@ class Importer:
         inputs = tuple(self.tensors[i] if i else None for i in proto.input)
         computed = [t for t in inputs if isinstance(t, Dynamic)]
         if computed:
-            self._assume(proto, computed[0] if rule.alike else _UNKNOWN)
+            self._assume(proto, computed[0] if rule.alike else UNKNOWN)
             self.roles.append((name, rule.role, proto.op_type))
         node = self._context(proto, name, inputs)
         if proto.domain in ONNX:
@@ -303,7 +291,8 @@ class Importer:
 
     def _expand(self, proto: onnx.NodeProto, name: str) -> None:
         """Adds what the nodes of Scan, Loop and If become, until one of them is wrong."""
-        if any(self._is_unknown(i) for i in (*proto.input, *captured(proto)) if i):
+        taken = (self.tensors[i] for i in (*proto.input, *captured(proto)) if i)
+        if any(isinstance(tensor, Dynamic) and tensor.shape is None for tensor in taken):
             return
         for output in proto.output:
             self.tensors.pop(output, None)
@@ -323,12 +312,7 @@ class Importer:
             if len(self.problems.errors) > before:
                 break
         if len(self.problems.errors) > before:
-            self._assume(proto, _UNKNOWN)
-
-    def _is_unknown(self, tensor: str) -> bool:
-        """Behind an operator that is not supported."""
-        found = self.tensors[tensor]
-        return isinstance(found, Dynamic) and found.shape is None
+            self._assume(proto, UNKNOWN)
 
     def _assume(self, proto: onnx.NodeProto, like: Dynamic) -> None:
         """What is taken for the outputs of a node if it turns out to be wrong."""
