@@ -59,6 +59,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"MODE": 7, "OUT_W": 1, "OUT_SIGNED": 0, "LANES": 4, "FOLDS": 2},
         {"MODE": 5, "OUT_W": 4, "FOLDS": 3},
     ),
+    "hg_f32_join": ({"OP": 1, "LANES": 2}, {"OP": 5, "LANES": 1}),
     "hg_f32_minmax": ({"PIPE": 0, "MAX": 0}, {"PIPE": 1, "MAX": 1}),
     "hg_f32_mul": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_pack": ({"PIPE": 0}, {"PIPE": 1}),

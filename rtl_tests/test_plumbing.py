@@ -1,4 +1,4 @@
-"""hg_fork, hg_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and what happens in every cycle."""
+"""hg_fork, hg_join, hg_f32_join, hg_concat, hg_beside, hg_pick, hg_take, hg_pad: every beat, and what happens in every cycle."""
 
 from __future__ import annotations
 
@@ -44,6 +44,40 @@ def fork(width: int, count: int) -> Case:
     return Case(Unit("hg_fork", {"WIDTH": width, "COUNT": count}, {"s": words}, widths), words, rules)
 
 
+def together(trace: Trace, latency: int) -> None:
+    """Both inputs and the whole pipeline move in the same cycles, or none of them."""
+    a, b, m = trace["a"], trace["b"], trace["m"]
+    both = m.enabled & a.valid & b.valid
+    assert np.array_equal(a.valid & a.ready, both)
+    assert np.array_equal(b.valid & b.ready, both)
+    enabled = np.flatnonzero(m.enabled)
+    # Offered behind the last enabled edge, that of the cycle in which it is taken counted.
+    last = np.searchsorted(enabled, a.taken) + latency - 1
+    offered = enabled[last[last < len(enabled)]] + 1
+    assert np.array_equal(offered[offered < len(m.valid)], m.offered)
+
+
+def float_join(op: int, lanes: int) -> Case:
+    """Numbers of all magnitudes, with zeros, infinities and NaN among them."""
+    own = np.random.default_rng(op)
+    x = own.integers(0, 1 << 32, (2, BEATS, lanes), dtype=np.uint32)
+    x[1] = np.where(own.random(x[1].shape) < 0.5, x[0] ^ (x[1] & 0x803FFFFF), x[1])  # near each other: they cancel
+    special = np.array([0, 1 << 31, 0x7F800000, 0xFF800000, 0x7FC00000, 1, 0x3F800000], np.uint32)
+    x = np.where(own.random(x.shape) < 0.1, own.choice(special, x.shape), x)
+    a, b = x.view(np.float32)
+    with np.errstate(all="ignore"):
+        y = a + b if op == 0 else a * b if op == 1 else a - b
+    y = np.where(np.isnan(y), np.float32(np.nan), y).astype(np.float32)
+
+    def rules(trace: Trace) -> None:
+        together(trace, 6 if op == 1 else 7)
+
+    inputs = {"a": pack(x[0].astype(np.int64), 32), "b": pack(x[1].astype(np.int64), 32)}
+    words = pack(np.ascontiguousarray(y).view(np.uint32).astype(np.int64), 32)
+    unit = Unit("hg_f32_join", {"OP": op, "LANES": lanes}, inputs, dict.fromkeys("abm", 32 * lanes))
+    return Case(unit, words, rules)
+
+
 def join(
     mode: int, lanes: int, a_type: tuple[int, int], b_type: tuple[int, int], k: tuple[int, int], **more: int
 ) -> Case:
@@ -65,15 +99,7 @@ def join(
     }  # fmt: skip
 
     def rules(trace: Trace) -> None:
-        a, b, m = trace["a"], trace["b"], trace["m"]
-        both = m.enabled & a.valid & b.valid
-        assert np.array_equal(a.valid & a.ready, both)
-        assert np.array_equal(b.valid & b.ready, both)
-        enabled = np.flatnonzero(m.enabled)
-        # Offered behind the second enabled edge, that of the cycle in which it is taken counted.
-        second = np.searchsorted(enabled, a.taken) + 1
-        offered = enabled[second[second < len(enabled)]] + 1
-        assert np.array_equal(offered[offered < len(m.valid)], m.offered)
+        together(trace, 2)
 
     widths = {"a": lanes * a_type[0], "b": lanes * b_type[0], "m": lanes * bits}
     inputs = {"a": pack(a, a_type[0]), "b": pack(b, b_type[0])}
@@ -221,6 +247,9 @@ def test_plumbing(tmp_path: Path) -> None:
         join(1, 1, (4, 1), (4, 0), (-1, -1)),  # differences a bit wider than the codes, at their upper end
         join(2, 3, (4, 1), (3, 1), (0, 0)),
         join(2, 1, (1, 0), (8, 0), (0, 0)),
+        float_join(0, 2),
+        float_join(1, 1),
+        float_join(5, 3),
         concat(2, (3, 1), (4, 0), 5, (2, 3)),
         concat(1, (1, 0), (1, 0), 1, (1, 1)),
         concat(1, (2, 1), (5, 1), 5, (7, 1)),

@@ -104,8 +104,7 @@ def many_large() -> onnx.ModelProto:
 
 def subgraph() -> Net:
     body = helper.make_graph([], "body", [], [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])])
-    cond = np.array(True)
-    return Net().node("If", cond, name="if0", then_branch=body, else_branch=body).quant()
+    return Net().node("If", "x", name="if0", then_branch=body, else_branch=body).quant()
 
 
 def function_model() -> onnx.ModelProto:
@@ -216,7 +215,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "3-D convolution": (
         "HG010", "conv", lambda: Net((1, 1, 4, 4, 4)).then("Conv", np.ones((1, 1, 3, 3, 3)), name="conv").model(),
     ),
-    "If": ("HG010", "if0", lambda: subgraph().model()),
+    "If": ("HG020", "if0", lambda: subgraph().model()),
     "local function": ("HG010", "own", function_model),
     "constant over data": ("HG010", "div", lambda: Net().node("Div", 2 * ONES, "x", name="div").quant().model()),
     "unknown domain": ("HG011", "alien", lambda: Net().then("Relu", name="alien", domain="com.example").quant().model()),

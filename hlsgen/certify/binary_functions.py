@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.certify.affine_operands import joined
+from hlsgen.certify.float_joins import check_float_join
 from hlsgen.certify.models.arithmetic import CascadeModel
 from hlsgen.certify.models.routing import fits, only
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
@@ -18,6 +19,7 @@ from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable, sam
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
 from hlsgen.ir import BinaryMap
 from hlsgen.ir.binary_function import BinaryFunction, specialize
+from hlsgen.ir.evaluate import KEY_POS_INF
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -124,6 +126,12 @@ def check_binary_map(
         same(layer.name, f"certificate.json, operand {key} of set", [s[key] for s in entries], intervals)
         numbers = elements.numbers[layer.inputs[side]][q.order]
         reachable(layer, f.index, f.lo[side], f.hi[side], elements, numbers)
+    if any(cell.module == "hg_f32_join" for cell in q.units):
+        same(layer.name, "certificate.json, the way", [q.entry["way"]], ["float32"])
+        if q.lists:
+            domain = [[0, KEY_POS_INF]] * f.sets
+            same(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], domain)
+        return check_float_join(q, layer, f, places, memories)
     hardware = BinaryHardware(q, layer, memories)
     if q.entry["way"] != WAYS[hardware.join.mode]:
         raise broken(layer.name, f"certificate.json: the way is {q.entry['way']!r}, not {WAYS[hardware.join.mode]!r}.")

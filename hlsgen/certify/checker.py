@@ -232,6 +232,15 @@ class Checker:
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             a, b = taken
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
+        if cell.module == "hg_f32_join":
+            a, b = taken
+            if not isinstance(layer, BinaryMap):
+                raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
+            for side in (a, b):
+                fits(cell, side, cell.number("LANES", 1), 32)
+            if a.beats != b.beats:
+                raise broken(cell.name, f"it takes {a.beats} beats of one stream, {b.beats} of the other.")
+            return replace(a, units=(*a.units, *b.units, cell), operands=(a, b))
         if len(taken) != 1:
             raise broken(layer.name, f"{cell.name} ({cell.module}) is none of its units.")
         lanes, before, after = widths(cell)

@@ -16,7 +16,7 @@ _LOAD = 50
 #: Modules with weights.
 _WEIGHTS = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Modules that take two streams.
-_TWO = ("hg_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale")
+_TWO = ("hg_join", "hg_f32_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_norm_scale")
 
 
 @dataclass(frozen=True)

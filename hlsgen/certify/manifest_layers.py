@@ -115,7 +115,7 @@ def _realized(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, 
     """The name of a realization is that of its modules; the number of its steps, if they are listed, is theirs."""
     said, sets = entry["realization"], entry["sets"]
     cells = [cell for cell in cells if cell.module not in ROUTING | {"hg_unfold", "hg_float_key"}]
-    at = next((n for n, cell in enumerate(cells) if cell.module == "hg_join"), -1)
+    at = next((n for n, cell in enumerate(cells) if cell.module in ("hg_join", "hg_f32_join")), -1)
     kind, _, formula = said.partition(" of ")
     wanted, own = set(REALIZATIONS.get(kind, ())), {cell.module for cell in cells[at + 1 :]}
     if not own or not (own <= wanted and own != {"hg_threshold"} if kind in _FREE else own == wanted):
@@ -136,6 +136,8 @@ def _realized(name: str, entry: dict[str, Any], cells: list[Cell]) -> dict[str, 
 def _formulas(join: Cell, tables: int) -> list[str]:
     """What hg_join makes of its operands a and b, of which so many come through a table: A(a), B(b)."""
     own = {name: value for name, value in join.parameters.items() if isinstance(value, int)}
+    if join.module == "hg_f32_join":
+        return [f"a {'-' if own['OP'] == 5 else '+*'[own['OP']]} b in float32"]
     if own["MODE"] == 2:
         return ["{b, a}"]
     found = []

@@ -36,7 +36,7 @@ from hlsgen.ir import (
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Choice, FloatUnits, ThresholdTable, specialize
+from hlsgen.rescale import Choice, FloatJoin, FloatUnits, JoinPlan, ThresholdTable, specialize
 
 #: Version of the file's form.
 FORMAT = 2
@@ -97,14 +97,19 @@ def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
             both = binary_function.specialize(layer, network.orders[i + 1], (first, second))
             choice = network.choices[layer.name]
             assert choice.plan is not None
-            way = "packed" if choice.plan.packed else "product" if choice.plan.factors is None else "sum"
             ends = {"a": np.stack([both.lo[0], both.hi[0]], axis=1), "b": np.stack([both.lo[1], both.hi[1]], axis=1)}
             steps = choice.steps
             if steps is not None:
                 ends["interval"] = np.stack([steps.lo, steps.hi], axis=1)
-            return {"way": way, **_function(choice, both.index, ends)}
+            return {"way": _way(choice.plan), **_function(choice, both.index, ends)}
         case _:
             return {}
+
+
+def _way(plan: JoinPlan | FloatJoin) -> str:
+    if isinstance(plan, FloatJoin):
+        return "float32"
+    return "packed" if plan.packed else "product" if plan.factors is None else "sum"
 
 
 def _window(place: Window, pad: int) -> dict[str, Any]:

@@ -48,12 +48,23 @@ from hlsgen.ir import (
     Rearrange,
     SoftmaxRows,
     View,
+    binary_function,
 )
 from hlsgen.ir.stream_order import vectors
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Choice, FloatUnits, Indexed, choose_join, choose_realization, specialize
-from hlsgen.rescale.binary import search
+from hlsgen.rescale import (
+    Choice,
+    FloatUnits,
+    Indexed,
+    JoinPlan,
+    Trial,
+    choose_float_join,
+    choose_join,
+    choose_realization,
+    specialize,
+)
+from hlsgen.rescale.binary import float_join, search
 from hlsgen.rescale.realize.float_ops import FloatCompare, ToCode
 
 #: Lanes that the names of threshold files can tell apart.
@@ -221,7 +232,7 @@ def _rescale(
 
 
 def _float_units(
-    b: NetworkBuilder, i: int, layer: Map, name: str, found: FloatUnits, table: Array, flow: NamedStream
+    b: NetworkBuilder, i: int, layer: Map | BinaryMap, name: str, found: FloatUnits, table: Array, flow: NamedStream
 ) -> NamedStream:
     plain = flow.stream
     word, end = replace(plain, type=FLOAT_WORD), replace(plain, type=layer.result.type)
@@ -285,15 +296,12 @@ def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStrea
     first, second = (value_range(b.graph, j) for j in layer.inputs)
     found = search.find(layer, b.layout.orders[i + 1], (first, second))
     if isinstance(found, str):
-        raise fail(
-            "HG037", layer.name, f"no hardware was found for this function of two tensors. {found}.",
-            "Quantize both tensors to fewer bits before they are joined.",
-        )  # fmt: skip
+        return _float_merge(b, i, layer, name, flows, found)
     table = fold_table(found.index, flows[0].stream)
     choice = choose_join(found, table, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     plan = choice.plan
-    assert plan is not None
+    assert isinstance(plan, JoinPlan)
     for n, own in enumerate(plan.tables):
         if own is not None:
             result = replace(flows[n].stream, type=plan.operands[n])
@@ -301,4 +309,32 @@ def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStrea
     joined = replace(flows[0].stream, type=plan.type)
     unit = JoinStreams(plan.factors, plan.zeros, plan.packed)
     flow = b.append(f"{name}_join", unit, flows, joined, layer.name)
+    return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
+
+
+def _float_merge(
+    b: NetworkBuilder, i: int, layer: BinaryMap, name: str, flows: list[NamedStream], why: str
+) -> NamedStream:  # fmt: skip
+    """Both operands and what joins them in float32. `why`: the reason why no integer is made of both codes."""
+    first, second = (value_range(b.graph, j) for j in layer.inputs)
+    f = binary_function.specialize(layer, b.layout.orders[i + 1], (first, second))
+    plan = float_join.find(f)
+    if isinstance(plan, str):
+        raise fail(
+            "HG037", layer.name, f"no hardware was found for this function of two tensors. {why}; in float32: {plan}.",
+            "Quantize both tensors to fewer bits before they are joined.",
+        )  # fmt: skip
+    table = fold_table(f.index, flows[0].stream)
+    choice = choose_float_join(plan, table, b.targets.preference(layer.name, b.prices), (Trial("integers", why),))
+    b.choices[layer.name] = choice
+    word = replace(flows[0].stream, type=FLOAT_WORD)
+    for side, units in enumerate(plan.operands):
+        for n, unit in enumerate(units.units):
+            own = f"{name}_{'ab'[side]}{n}"
+            flows[side] = b.append(own, FloatUnit(unit, table), [flows[side]], word, layer.name)
+    flow = b.append(f"{name}_join", JoinStreams(floats=plan.kind), flows, word, layer.name)
+    if isinstance(choice.realization, FloatUnits):
+        return _float_units(b, i, layer, name, choice.realization, table, flow)
+    keys = replace(flow.stream, type=plan.function.input_type)
+    flow = b.append(f"{name}_key", FloatKeyUnit(), [flow], keys, layer.name)
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)

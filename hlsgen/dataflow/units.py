@@ -19,6 +19,7 @@ from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
 from hlsgen.dataflow.weighted_units import Product as Product
 from hlsgen.dataflow.weighted_units import WeightedUnit as WeightedUnit
+from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.row_functions import RowFunction
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -251,11 +252,12 @@ class Slice:
 @dataclass(frozen=True)
 class JoinStreams:
     """Elements of two streams become one: a * factors[0] + b * factors[1]; or (a - zeros[0]) * (b - zeros[1]) where factors is
-    None; or, packed, a in the low and b in the high bits."""
+    None; or, packed, a in the low and b in the high bits; or, with `floats`, the sum, difference or product of float32."""
 
-    factors: tuple[int, int] | None
+    factors: tuple[int, int] | None = None
     zeros: tuple[int, int] = (0, 0)
     packed: bool = False
+    floats: BinaryKind | None = None
 
 
 @dataclass(frozen=True)

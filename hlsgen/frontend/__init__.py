@@ -8,6 +8,7 @@ from hlsgen.diagnostics import Collector
 from hlsgen.frontend.graph_inputs import parse_datatype
 from hlsgen.frontend.importer import Importer
 from hlsgen.frontend.load import read_model, self_contained
+from hlsgen.frontend.whole_model import report_float_model, report_stuck
 from hlsgen.ir import Model
 
 __all__ = ["import_model", "parse_datatype", "self_contained"]
@@ -24,7 +25,7 @@ def import_model(path: Path, problems: Collector, fixed_point: bool = False) -> 
         walk = Importer(proto, path.stem, problems, fixed_point)
         model = walk.run()
         if model is None:
-            walk.report_stuck()
-            walk.report_float_model(before)
+            report_stuck(walk.roles, problems)
+            report_float_model(walk.graph, walk.name, problems, before)
         return model if len(problems.errors) == before or model is None else None
     return None

@@ -211,7 +211,9 @@ def check_schema(node: onnx.NodeProto, opset: int) -> None:
         raise fail("HG010", label(node), f"operator {node.op_type} does not exist in opset {opset}.") from None
     problems = Collector()
     name, given, needed = label(node), len(node.input), schema.min_input
-    if given < needed or not all(node.input[:needed]):
+    optional = onnx.defs.OpSchema.FormalParameterOption.Optional
+    left_out = (n for n, i in enumerate(node.input[:needed]) if not i)
+    if given < needed or any(schema.inputs[min(n, len(schema.inputs) - 1)].option != optional for n in left_out):
         problems.error("HG014", name, f"{node.op_type} has {sum(map(bool, node.input))} inputs, needs {needed}.")
     if given > schema.max_input:
         problems.error("HG014", name, f"{node.op_type} has {given} inputs, takes {schema.max_input}.")

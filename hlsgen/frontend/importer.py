@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import onnx
 
-from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail, stuck
+from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.constant_folding import (
     Const,
@@ -20,19 +20,20 @@ from hlsgen.frontend.constant_folding import (
     evaluate,
     label,
 )
+from hlsgen.frontend.control_flow import CONTROL_FLOW, expanded
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.im2col import with_convolutions
+from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
-from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
 from hlsgen.frontend.norm_patterns import put_together
-from hlsgen.frontend.onnx_graph import computed_outputs, name_all, used_inputs, with_outputs
+from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, used_inputs, with_outputs
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
-from hlsgen.frontend.rules import is_hardware, is_quantized, rule_of
+from hlsgen.frontend.rules import is_hardware, rule_of
 from hlsgen.frontend.softmax_in_hardware import in_hardware
 from hlsgen.ir import BatchMatMulInteger, ConvInteger, MatMulInteger, Model, ModelInput, ModelOutput, Op, Shape, Step
 from hlsgen.ir.ops import QuantizeLinear
@@ -46,7 +47,6 @@ MAX_FOLDED = 1 << 27
 MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
-_UNKNOWN = Dynamic(None, "float32", None)
 _JOINS = (
     "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
     "MatMulInteger, And, Or, Where."
@@ -57,6 +57,7 @@ class Importer:
     """One pass over the nodes in order, with what is known of every tensor.
 
     tensors  by name: every one that was met so far
+    branching  names of tensors that several nodes take: what the host does is straight
     steps    those of the Model so far
     origins  of steps by index: what they were made from
     roles    (node, role, operator) of every node of computed inputs, in order
@@ -74,6 +75,7 @@ class Importer:
         self.folded = self.elements = 0
         self.used: set[str] = set()
         self.followed: set[str] = set()
+        self.branching: set[str] = set()
         self.tensors: dict[str, Tensor] = {}
         self.steps: list[Step] = []
         self.origins: dict[int, Origin] = {}
@@ -86,7 +88,7 @@ class Importer:
                 "HG015", self.name, f"opset {self.versions['']}.",
                 f"Supported: {MIN_OPSET} and newer; convert the model with onnx.version_converter.",
             )  # fmt: skip
-        self._read_initializers()
+        self.tensors = read_initializers(self.graph, self.problems)
         try:
             sources, outputs, joined = self._ends()
         except HlsgenError as error:
@@ -161,53 +163,21 @@ class Importer:
     def _names(self) -> set[str]:
         return {node.name for node in self.graph.node}
 
-    def report_stuck(self) -> None:
-        """Host operations between hardware, for a model that cannot be lowered because of other errors."""
-        roles = [part for part in self.roles if part[1] is not Role.ELEMENTS]
-        ends = [i for i, (_, role, _) in enumerate(roles) if role is not Role.HOST]
-        layers = [i for i in ends if roles[i][1] is Role.LAYER] or ends
-        for name, role, op_type in roles[ends[0] : layers[-1]] if ends else []:
-            if role is Role.HOST:
-                self.problems.items.append(stuck(name, op_type))
-
-    def report_float_model(self, first: int) -> None:
-        """One diagnostic, before those from number `first` on, if layers have float weights and nothing quantizes."""
-        wrong = {d.node for d in self.problems.errors if d.code == "HG031"}
-        if wrong and not is_quantized(self.graph):
-            problem = Diagnostic(
-                "HG036", self.name,
-                f"the model is not quantized: none of its {len(self.graph.node)} nodes is a quantizer, "
-                f"and the weights of {len(wrong)} layers are floats.",
-                "Quantize it first: in training with Brevitas or QKeras (export as QONNX or QCDQ), or after it with "
-                "onnxruntime.quantization.quantize_static (QDQ).",
-            )  # fmt: skip
-            self.problems.items.insert(first, problem)
-
     # ----------------------------------------------------------------------- the ends of the graph
 
     def _survey(self) -> None:
         """Looks for what else is wrong in a graph whose ends are: every node is read, none becomes a step."""
         for source in used_inputs(self.graph, self.tensors):
             if source.name:
-                self.tensors[source.name] = _UNKNOWN
+                self.tensors[source.name] = UNKNOWN
                 with self.problems.catching():
                     dtype = input_dtype(source)
                     self.tensors[source.name] = Dynamic(input_shape(source)[0], dtype, None)
-        self.used = {name for node in self.graph.node for name in node.input} | {o.name for o in self.graph.output}
+        self.used = {name for node in self.graph.node for name in (*node.input, *captured(node))}
+        self.used |= {o.name for o in self.graph.output}
         for node in self.graph.node:
             with self.problems.catching():
                 self._node(node)
-
-    def _read_initializers(self) -> None:
-        for sparse in self.graph.sparse_initializer:
-            self.problems.error("HG026", sparse.values.name, "a sparse initializer.", "Store the tensor densely.")
-            self.tensors[sparse.values.name] = _UNKNOWN
-        for tensor in self.graph.initializer:
-            with self.problems.catching():
-                if tensor.name in self.tensors:
-                    raise fail("HG015", tensor.name, "two initializers have this name.", "Names must be unique.")
-                self.tensors[tensor.name] = _UNKNOWN
-                self.tensors[tensor.name] = Const(tensor_array(tensor, tensor.name))
 
     def _ends(self) -> tuple[list[onnx.ValueInfoProto], list[str], two_inputs.InputPair | None]:
         """(inputs, names of the outputs, the operation that joins two inputs). Raises HG015.
@@ -256,7 +226,9 @@ class Importer:
                 self.followed.update(node.input)
             if self.used & set(node.output):
                 needed.add(i)
-                self.used.update(i for i in node.input if i)
+                taken = set(filter(None, (*node.input, *captured(node))))
+                self.branching |= taken & self.used
+                self.used |= taken
         return needed
 
     def _result(self, output: str) -> Dynamic | None:
@@ -278,8 +250,8 @@ class Importer:
         for i, output in enumerate(proto.output):
             if output and (output in self.tensors or output in proto.output[:i]):
                 raise fail("HG015", name, f"tensor {output!r} is computed twice.", "Names must be unique.")
-        missing = [i for i in proto.input if i and i not in self.tensors]
-        self._assume(proto, _UNKNOWN)
+        missing = [i for i in (*proto.input, *captured(proto)) if i and i not in self.tensors]
+        self._assume(proto, UNKNOWN)
         if missing:
             raise fail(
                 "HG014", name, f"input {missing[0]!r} is not computed by any node before it.",
@@ -290,11 +262,14 @@ class Importer:
                 "HG010", name, f"{proto.op_type} is a function of the model.",
                 "Inline it first: onnx.inliner.inline_local_functions.",
             )  # fmt: skip
+        if proto.domain in ONNX and proto.op_type in CONTROL_FLOW:
+            self._expand(proto, name)
+            return
         rule = rule_of(proto.domain, proto.op_type, name)
         inputs = tuple(self.tensors[i] if i else None for i in proto.input)
         computed = [t for t in inputs if isinstance(t, Dynamic)]
         if computed:
-            self._assume(proto, computed[0] if rule.alike else _UNKNOWN)
+            self._assume(proto, computed[0] if rule.alike else UNKNOWN)
             self.roles.append((name, rule.role, proto.op_type))
         node = self._context(proto, name, inputs)
         if proto.domain in ONNX:
@@ -313,6 +288,31 @@ class Importer:
             self._add(node, self._joined(node, rule))
         else:
             self._add(node, self._converted(node, rule))
+
+    def _expand(self, proto: onnx.NodeProto, name: str) -> None:
+        """Adds what the nodes of Scan, Loop and If become, until one of them is wrong."""
+        taken = (self.tensors[i] for i in (*proto.input, *captured(proto)) if i)
+        if any(isinstance(tensor, Dynamic) and tensor.shape is None for tensor in taken):
+            return
+        for output in proto.output:
+            self.tensors.pop(output, None)
+        self.branching |= set(proto.input)
+        before = len(self.problems.errors)
+        for part in expanded(proto, name, self.tensors, self.opset):
+            self.tensors.update(part.constants)
+            self.used.update(part.results, *((*node.input, *captured(node)) for node in part.nodes))
+            self.followed.update(part.results)
+            for node in reversed(part.nodes):
+                if is_hardware(node) or not self.followed.isdisjoint(node.output):
+                    self.followed.update(node.input)
+            for node in part.nodes:
+                if self.used.intersection(node.output):
+                    with self.problems.catching():
+                        self._node(node)
+            if len(self.problems.errors) > before:
+                break
+        if len(self.problems.errors) > before:
+            self._assume(proto, UNKNOWN)
 
     def _assume(self, proto: onnx.NodeProto, like: Dynamic) -> None:
         """What is taken for the outputs of a node if it turns out to be wrong."""
@@ -348,7 +348,8 @@ class Importer:
             text = f"{node.op_type} of {node.dtype} data."
             raise fail("HG026", node.name, text, "Cast it to float32 first (operator Cast).")
         check_operands(node, rule.operands)
-        if rule.host_first and not self._behind_hardware(node.computed[0]):
+        first = node.proto.input[node.position]
+        if rule.host_first and first not in self.branching and not self._behind_hardware(node.computed[0]):
             return on_host(node)
         try:
             return rule.convert(node)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import onnx
 
@@ -22,9 +22,40 @@ def name_all(graph: onnx.GraphProto) -> None:
         seen.add(node.name)
 
 
+def graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    """The graphs within a node: its bodies or branches."""
+    return [g for a in node.attribute for g in [*([a.g] if a.HasField("g") else []), *a.graphs]]
+
+
+def captured(node: onnx.NodeProto) -> set[str]:
+    """Tensors from outside that the graphs within a node take."""
+    found: set[str] = set()
+    for graph in graphs_of(node):
+        own = {i.name for i in graph.input} | {t.name for t in graph.initializer}
+        taken = {o.name for o in graph.output}
+        for inner in graph.node:
+            taken |= set(inner.input) | captured(inner)
+            own |= set(inner.output)
+        found |= taken - own
+    return found
+
+
+def all_nodes(graph: onnx.GraphProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of a graph, and of the graphs within them."""
+    for node in graph.node:
+        yield node
+        yield from inner_nodes(node)
+
+
+def inner_nodes(node: onnx.NodeProto) -> Iterator[onnx.NodeProto]:
+    """The nodes of all graphs within a node."""
+    for graph in graphs_of(node):
+        yield from all_nodes(graph)
+
+
 def used_inputs(graph: onnx.GraphProto, constants: Container[str]) -> list[onnx.ValueInfoProto]:
     """The graph's inputs that are no constants, without those that nothing uses, if any is used."""
-    used = {i for node in graph.node for i in node.input} | {o.name for o in graph.output}
+    used = {i for node in graph.node for i in (*node.input, *captured(node))} | {o.name for o in graph.output}
     inputs = [i for i in graph.input if i.name not in constants]
     return [i for i in inputs if i.name in used] or inputs
 
@@ -33,7 +64,7 @@ def computed_outputs(graph: onnx.GraphProto, inputs: list[str], problems: Collec
     """The graph's outputs that depend on its inputs, with a warning if that leaves one of several; else all of them."""
     known = set(inputs)
     for node in graph.node:
-        if known.intersection(node.input):
+        if known.intersection(node.input) or known & captured(node):
             known.update(o for o in node.output if o)
     found = [o for o in graph.output if o.name in known]
     if len(found) != 1 or len(graph.output) == 1:

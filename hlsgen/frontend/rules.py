@@ -38,6 +38,7 @@ from hlsgen.frontend import (
 from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
 from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
 from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
@@ -290,8 +291,14 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
 
 _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
 _FUSED = "Give the model before Deeploy fuses its RequantShift."
+_FLOAT_CELL = (
+    "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
+    "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
+)
 _HINTS = {
     "Attention": "Its scores and weights are not quantized. Export it as MatMul, Softmax, MatMul, with quantizers between.",
+    "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
+    **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
     "RequantizediGELU": _FUSED,
     "RequantizediHardswish": _FUSED,
@@ -310,16 +317,17 @@ def rule_of(domain: str, op_type: str, name: str) -> Rule:
 
 
 def is_hardware(node: onnx.NodeProto) -> bool:
-    """Whether a node is a quantizer or a layer."""
-    rule = _BY_NODE.get((node.domain, node.op_type)) or _BY_NODE.get(("*", node.op_type))
-    return rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER)
+    """Whether a node is a quantizer or a layer, or has one in a graph of its own."""
+    rules = [_BY_NODE.get((n.domain, n.op_type)) or _BY_NODE.get(("*", n.op_type)) for n in (node, *inner_nodes(node))]
+    return any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
 
 
 def is_quantized(graph: onnx.GraphProto) -> bool:
     """Whether any node is a quantizer, or computes with integers that one made."""
-    rules = [_BY_NODE.get((node.domain, node.op_type)) for node in graph.node]
+    nodes = list(all_nodes(graph))
+    rules = [_BY_NODE.get((node.domain, node.op_type)) for node in nodes]
     integer = (Operands.INTEGER, Operands.QLINEAR, Operands.QLINEAR_TERM, Operands.QLINEAR_LAYER)
-    names = {node.op_type for node in graph.node}
+    names = {node.op_type for node in nodes}
     integers = {op for domains, op in RULES if domains == ANYWHERE}
     return bool(names & {"ConvInteger", *integers}) or any(
         rule and (rule.role is Role.QUANTIZER or rule.operands in integer) for rule in rules

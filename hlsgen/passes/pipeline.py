@@ -12,12 +12,19 @@ from collections.abc import Callable
 from hlsgen.diagnostics import Diagnostic, HlsgenError
 from hlsgen.ir import Graph, Model
 from hlsgen.ir.verify import Violation, verify_graph, verify_model
-from hlsgen.passes import fuse_pad_into_conv, fuse_unary_subgraphs, move_concat_past_quant, move_maxpool_past_quant
+from hlsgen.passes import (
+    fuse_pad_into_conv,
+    fuse_unary_subgraphs,
+    hoist_quantizers,
+    move_concat_past_quant,
+    move_maxpool_past_quant,
+)
 
 Pass = Callable[[Model], Model]
 
 #: (name, pass), in the order in which they run. Each gives a Model of the same results.
 PIPELINE: tuple[tuple[str, Pass], ...] = (
+    ("hoist_quantizers", hoist_quantizers.before_slices),
     ("fuse_unary_subgraphs", fuse_unary_subgraphs.functions_of_one),
     ("move_concat_past_quant", move_concat_past_quant.behind_quantizers),
     ("move_maxpool_past_quant", move_maxpool_past_quant.behind_quantizers),

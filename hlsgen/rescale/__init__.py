@@ -1,6 +1,7 @@
 """Turns chains of operations between integer codes into exact step functions, and picks hardware proven equal."""
 
 from hlsgen.ir.step_function import StepFunction, specialize
+from hlsgen.rescale.binary.float_join import FloatJoin
 from hlsgen.rescale.binary.join_plan import JoinPlan
 from hlsgen.rescale.binary.search import JoinSearch
 from hlsgen.rescale.prices import LIBRARY, Prices, Realization, Single
@@ -15,7 +16,7 @@ from hlsgen.rescale.realize.scale import Scale
 from hlsgen.rescale.realize.shift import Shift
 from hlsgen.rescale.realize.table import Table
 from hlsgen.rescale.realize.thresholds import Thresholds
-from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, choose_join, choose_realization
+from hlsgen.rescale.select import KINDS, Choice, Preference, Trial, choose_float_join, choose_join, choose_realization
 from hlsgen.rescale.threshold_table import ThresholdTable
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Choice",
     "Comparators",
     "Correct",
+    "FloatJoin",
     "FloatScale",
     "FloatUnits",
     "Indexed",
@@ -43,6 +45,7 @@ __all__ = [
     "ThresholdTable",
     "Thresholds",
     "Trial",
+    "choose_float_join",
     "choose_join",
     "choose_realization",
     "specialize",

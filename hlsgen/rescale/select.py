@@ -14,6 +14,7 @@ from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.ir.ops import Pair
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.binary.float_join import JOIN_LUT, FloatJoin
 from hlsgen.rescale.binary.join_plan import JoinPlan
 from hlsgen.rescale.binary.search import JoinSearch
 from hlsgen.rescale.extract import MAX_STEPS, trace
@@ -94,7 +95,7 @@ class Choice:
     realization: Realization
     steps: ThresholdTable | None
     trials: tuple[Trial, ...]
-    plan: JoinPlan | None = None
+    plan: JoinPlan | FloatJoin | None = None
 
 
 def choose_realization(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
@@ -120,6 +121,23 @@ def choose_join(found: JoinSearch, table: Array, preference: Preference = Prefer
             task = _Task(None, plan.function, None, plan.type, found.result, table, preference)
         tasks.append(replace(task, plan=plan))
     return _cheapest(found.name, tasks, preference)
+
+
+def choose_float_join(
+    plan: FloatJoin, table: Array, preference: Preference = Preference(), before: tuple[Trial, ...] = ()
+) -> Choice:
+    """A join in float32, with the hardware for the function behind it. `before`: what was tried instead.
+
+    Raises HG037 if no realization is possible, or the forced one is not.
+    """
+    behind = choose_realization(plan.function, table, preference)
+    units = [float_units.cost(own, table)[0] for own in plan.operands]
+    whole = sum(units) + JOIN_LUT[plan.kind] * table.shape[1]
+    name = f"{behind.name} of {plan}"
+    trials = [
+        replace(t, name=f"{t.name} of {plan}", lut=None if t.lut is None else t.lut + whole) for t in behind.trials
+    ]
+    return Choice(name, behind.realization, behind.steps, (*before, *trials), plan)
 
 
 def _cheapest(name: str, tasks: list[_Task], preference: Preference) -> Choice:

@@ -41,6 +41,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.ir import BinaryKind
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 
@@ -97,6 +98,8 @@ def latency(unit: Unit) -> int:
             return unit.cycles
         case NormScale():
             return 8
+        case JoinStreams(floats=BinaryKind() as kind):
+            return FLOAT_LATENCY["MUL" if kind is BinaryKind.MUL else "ADD"]
         case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
         case SoftmaxUnit():

@@ -12,7 +12,7 @@ UNITS = {
     "hg_dwmvu": "test_unfold.py", "hg_eltwise_add": "test_eltwise_add.py",
     "hg_eltwise_add_axi": "test_eltwise_add.py", "hg_eltwise_add_fn": "test_eltwise_add.py",
     "hg_f32_add": "test_f32.py", "hg_f32_decode": "test_f32.py", "hg_f32_div": "test_f32.py",
-    "hg_f32_encode": "test_f32.py", "hg_f32_minmax": "test_f32.py", "hg_f32_mul": "test_f32.py",
+    "hg_f32_encode": "test_f32.py", "hg_f32_join": "test_plumbing.py", "hg_f32_minmax": "test_f32.py", "hg_f32_mul": "test_f32.py",
     "hg_f32_pack": "test_f32.py", "hg_f32_round": "test_f32.py", "hg_f32_round_unit": "test_f32.py",
     "hg_f32_scale": "test_f32.py", "hg_f32_to_code": "test_f32.py", "hg_f32_unit": "test_f32.py",
     "hg_fifo": "test_fifo.py", "hg_float_key": "test_float_key.py", "hg_fork": "test_plumbing.py",

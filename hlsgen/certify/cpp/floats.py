@@ -14,6 +14,8 @@ from hlsgen.certify.netlist_reader import broken
 from hlsgen.numerics.fixed import Array
 
 _OPERATIONS = ("add", "mul", "div", "max", "min")
+#: Operation -> OP of hg_f32_join.
+_JOINS = {"add": 0, "mul": 1, "sub": 5}
 _LARGEST = np.finfo(np.float32).max
 #: Integers times such powers of two are neither subnormal nor infinite.
 _PLAIN = range(-126, 61)
@@ -112,6 +114,20 @@ def _encode(call: Call, tables: Tables) -> Meaning:
     )  # fmt: skip
 
 
+def _join(call: Call, tables: Tables) -> Meaning:
+    del tables
+    call.only("OP BEATS")
+    takes_tables(call, "")
+    _float_output(call)
+    lanes, beats = call.gives[0].lanes, call.number("BEATS", 1)
+    op = _JOINS.get(call.arguments["OP"].removeprefix("hg::f32_"))
+    if op is None:
+        raise broken(call.name, f"OP is {call.arguments['OP']}.")
+    if any((x.bits, x.signed, x.lanes) != (32, False, lanes) for x in call.takes):
+        raise broken(call.name, f"{call.function} takes {lanes} lanes of float32.")
+    return instance(call, "hg_f32_join", (beats, beats), OP=op, LANES=lanes)
+
+
 def _sign(call: Call, tables: Tables) -> Meaning:
     call.only("BEATS")
     takes_tables(call, "")
@@ -126,5 +142,5 @@ def _sign(call: Call, tables: Tables) -> Meaning:
 #: Name of a function -> the instance that a call of it stands for.
 FLOATS: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::float_key": _key, "hg::f32_unit": _unit, "hg::f32_round": _round, "hg::f32_convert": _decode,
-    "hg::f32_decode": _decode, "hg::f32_encode": _encode, "hg::f32_sign": _sign,
+    "hg::f32_decode": _decode, "hg::f32_join": _join, "hg::f32_encode": _encode, "hg::f32_sign": _sign,
 }  # fmt: skip

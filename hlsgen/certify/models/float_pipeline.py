@@ -54,6 +54,20 @@ def check(f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[
     return walk.evaluated
 
 
+def check_values(
+    f: StepFunction, cells: list[Cell], memories: Memories, uses_of: dict[int, Uses], places: list[str]
+) -> None:  # fmt: skip
+    """Proves that a pipeline gives the float32 number in front of the quantizer of f. Arguments as of `check`."""
+    walk = _Walk(f, cells, memories, uses_of, places)
+    walk.decode(f.source, f.input_type, f.lo, f.hi)
+    for op in f.ops:
+        walk.operation(op)
+    if walk.whole is not None:
+        raise broken(f.name, "its integers never become float32 numbers.")
+    if walk.at != len(cells):
+        raise broken(f.name, f"{cells[walk.at].name} ({cells[walk.at].module}) is none of the model's operations.")
+
+
 class _Walk(Cells):
     """The model's operations, each of which takes its units."""
 

@@ -38,6 +38,9 @@ def bind_width(source: Stream, result: Stream) -> Process:
 def bind_join(node: Node, unit: JoinStreams) -> Process:
     """Elements of two streams become one."""
     beats = node.result.beats
+    if unit.floats is not None:
+        op = f"hg::f32_{unit.floats.value}"
+        return process("f32_join", f"float32 {unit.floats.value}", header="float32", OP=op, BEATS=beats)
     if unit.packed:
         return process("join_pair", "both operands side by side", header="join", BEATS=beats)
     if unit.factors is None:

@@ -62,6 +62,15 @@ _MAX_CODE = 1 << 22
 
 def build(f: StepFunction) -> FloatUnits:
     """The units of f, one operation after the other. Raises HG037 for an operation that float32 units cannot do."""
+    return _of_all_sets(f, [*_values(f), *_quantize(f, f.quantizer)])
+
+
+def values(f: StepFunction) -> FloatUnits:
+    """The units that give the float32 number in front of the quantizer of f. Raises HG037 as `build`."""
+    return _of_all_sets(f, _values(f))
+
+
+def _values(f: StepFunction) -> list[FloatOp]:
     units, at = _enter(f, f.source, f.input_type, f.lo, f.hi, f.ops)
     while at < len(f.ops):
         op, at = f.ops[at], at + 1
@@ -72,8 +81,7 @@ def build(f: StepFunction) -> FloatUnits:
         units += _quantize(f, op)
         more, used = _enter(f, decoding(op), type_, zero + type_.lo, zero + type_.hi, f.ops[at:])
         units, at = units + more, at + used
-    units += _quantize(f, f.quantizer)
-    return FloatUnits(tuple(_for_all_sets(unit, f.sets) for unit in units))
+    return units
 
 
 def _enter(
@@ -97,6 +105,10 @@ def cost(found: FloatUnits, table: Array) -> tuple[float, int, int]:
     """(LUT, DSP blocks, bits of block memory), of hardware without DSP blocks."""
     each = [_LUT[unit.op] if isinstance(unit, Arithmetic) else _OTHER_LUT for unit in found.units]
     return sum(each) * table.shape[1], 0, 0
+
+
+def _of_all_sets(f: StepFunction, units: list[FloatOp]) -> FloatUnits:
+    return FloatUnits(tuple(_for_all_sets(unit, f.sets) for unit in units))
 
 
 def _for_all_sets(unit: FloatOp, sets: int) -> FloatOp:

@@ -43,6 +43,7 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
@@ -273,6 +274,9 @@ def _groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
 
 
 def _join(node: Node, unit: JoinStreams) -> Binding:
+    if unit.floats is not None:
+        code = {BinaryKind.ADD: 0, BinaryKind.MUL: 1, BinaryKind.SUB: 5}[unit.floats]
+        return Binding("hg_f32_join", {"OP": code, "LANES": node.result.lanes}, f"float32 {unit.floats.value}")
     a, b = (stream.type for stream in node.sources)
     parameters: dict[str, Parameter] = {
         "LANES": node.result.lanes, "A_W": a.bits, "A_SIGNED": int(a.signed), "B_W": b.bits,

@@ -2,6 +2,7 @@
 //
 // Purpose     float_key       numbers become integers that sort as they do
 //             f32_unit        x + c, x * c, x / c, max(x, c) or min(x, c): OP is f32_add, f32_mul, ...
+//             f32_join        a + b, a - b or a * b of two streams: OP is f32_add, f32_sub, f32_mul
 //             f32_round       a number is rounded to an integer, which stays a float32
 //             f32_convert     float32(x * 2^SHIFT + offset), * scale
 //             f32_decode      (x * 2^SHIFT + offset) * mantissa * 2^exponent, rounded once
@@ -60,6 +61,9 @@ inline ap_uint<32> f32_key(const ap_uint<32> &x) {
 
 struct f32_add {
     static ap_uint<32> of(const ap_uint<32> &x, float c) { return f32_bits(f32_of(x) + c); }
+};
+struct f32_sub {
+    static ap_uint<32> of(const ap_uint<32> &x, float c) { return f32_bits(f32_of(x) - c); }
 };
 struct f32_mul {
     static ap_uint<32> of(const ap_uint<32> &x, float c) { return f32_bits(f32_of(x) * c); }
@@ -168,6 +172,21 @@ void f32_unit(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const floa
             }
             m.write(y);
         }
+    }
+}
+
+template <typename OP, int BEATS, typename A, typename B, typename Y, int N>
+void f32_join(hls::stream<vec<A, N> > &a, hls::stream<vec<B, N> > &b, hls::stream<vec<Y, N> > &m) {
+    for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<A, N> x = a.read();
+        const vec<B, N> y = b.read();
+        vec<Y, N> z;
+        for (int n = 0; n < N; n++) {
+#pragma HLS UNROLL
+            z[n] = OP::of(x[n], f32_of(y[n]));
+        }
+        m.write(z);
     }
 }
 

@@ -1,0 +1,37 @@
+"""Diagnostics of a model as a whole, behind those of its nodes."""
+
+from __future__ import annotations
+
+import onnx
+
+from hlsgen.diagnostics import Collector, Diagnostic, stuck
+from hlsgen.frontend.onnx_graph import all_nodes
+from hlsgen.frontend.operator_rule import Role
+from hlsgen.frontend.rules import is_quantized
+
+
+def report_stuck(roles: list[tuple[str, Role, str]], problems: Collector) -> None:
+    """Host operations between hardware, for a model that cannot be lowered because of other errors.
+
+    `roles`: (node, role, operator) of every node of computed inputs, in order.
+    """
+    roles = [part for part in roles if part[1] is not Role.ELEMENTS]
+    ends = [i for i, (_, role, _) in enumerate(roles) if role is not Role.HOST]
+    layers = [i for i in ends if roles[i][1] is Role.LAYER] or ends
+    for name, role, op_type in roles[ends[0] : layers[-1]] if ends else []:
+        if role is Role.HOST:
+            problems.items.append(stuck(name, op_type))
+
+
+def report_float_model(graph: onnx.GraphProto, name: str, problems: Collector, first: int) -> None:
+    """One diagnostic, before those from number `first` on, if layers have float weights and nothing quantizes."""
+    wrong = {d.node for d in problems.errors if d.code == "HG031"}
+    if wrong and not is_quantized(graph):
+        problem = Diagnostic(
+            "HG036", name,
+            f"the model is not quantized: none of its {len(list(all_nodes(graph)))} nodes is a quantizer, "
+            f"and the weights of {len(wrong)} layers are floats.",
+            "Quantize it first: in training with Brevitas or QKeras (export as QONNX or QCDQ), or after it with "
+            "onnxruntime.quantization.quantize_static (QDQ).",
+        )  # fmt: skip
+        problems.items.insert(first, problem)

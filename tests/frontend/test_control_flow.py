@@ -1,0 +1,262 @@
+"""Scan, Loop and If, unrolled on import: random quantized cells against onnxruntime and a plain loop in Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import ort
+import pytest
+from onnx import TensorProto, helper
+from onnx_graph import OnnxGraph
+from paths import shared_model
+
+from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.frontend import import_model
+from hlsgen.frontend.control_flow import MAX_UNROLLED
+from hlsgen.interpreter.graph import evaluate
+from hlsgen.interpreter.model import interpret
+from hlsgen.ir import Model
+from hlsgen.passes.lower import lower
+
+Array = Any
+i64 = np.int64
+
+
+def tensor(name: str, shape: Any = None, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+class Cell(OnnxGraph):
+    """The body of a loop: states and parts of inputs go through products, sums, activations, each quantized."""
+
+    def __init__(self, seed: int, sizes: list[int], states: int, width: int) -> None:
+        super().__init__(np.float32)
+        rng = self.rng = np.random.default_rng(seed)
+        self.states = [f"h{n}" for n in range(states)]
+        self.parts = [f"x{n}" for n in range(len(sizes))]
+        coded = [self.coded(name, 0.0625) for name in (*self.states, *self.parts)]
+        lengths = [width] * states + sizes
+        self.ends = []
+        for _ in range(states):
+            total = ""
+            for name, size in zip(coded, lengths, strict=True):
+                codes = self.const(rng.integers(-8, 8, (size, width)), np.int8)
+                weight = self.add("DequantizeLinear", [codes, np.float32(0.125), self.const(np.int8(0), np.int8)])
+                product = self.add("MatMul", [name, weight])
+                total = self.add("Add", [total, product]) if total else product
+            gate = self.coded(self.add("Add", [total, (rng.integers(-8, 8, width) / 32).astype(np.float32)]), 0.125)
+            curve = self.coded(self.add(str(rng.choice(["Tanh", "Sigmoid", "Relu"])), [gate]), 1 / 128)
+            kept = self.add("Mul", [curve, coded[int(rng.integers(states))]])
+            self.ends.append(self.coded(self.add("Add", [self.coded(kept, 0.0625), curve]), 0.0625))
+
+    def coded(self, name: str, scale: float) -> str:
+        zero = self.const(np.int8(0), np.int8)
+        return self.add("DequantizeLinear", [self.add("QuantizeLinear", [name, np.float32(scale), zero]), np.float32(scale), zero])  # fmt: skip
+
+    def graph(self, before: list[onnx.ValueInfoProto], outputs: list[str], more: list[onnx.NodeProto] = []) -> Any:  # noqa: B006
+        inputs = [*before, *(tensor(n) for n in self.states)]
+        return helper.make_graph(
+            [*self.nodes, *more], "body", [*inputs, *(tensor(n) for n in self.parts)], [tensor(n) for n in outputs], self.constants
+        )  # fmt: skip
+
+
+def model_of(
+    nodes: list[onnx.NodeProto], constants: dict[str, Array], shape: Any, output: Any, opset: int = 17
+) -> onnx.ModelProto:
+    values = [onnx.numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()]
+    graph = helper.make_graph(nodes, "net", [tensor("x", shape)], [tensor("y", output)], values)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def random_scan(seed: int) -> onnx.ModelProto:
+    """One or two states, the sequence along axis 0 or 1, either direction, scanned once or twice; one output is used."""
+    rng = np.random.default_rng(seed)
+    steps, size, width, states = int(rng.integers(1, 5)), int(rng.integers(1, 4)), 3, int(rng.integers(1, 3))
+    scanned = int(rng.integers(1, 3))
+    axis = int(rng.integers(0, 2))
+    cell = Cell(seed, [size] * scanned, states, width)
+    outputs = [*cell.ends, *[f"o{n}" for n in range(states)]]
+    body = cell.graph([], outputs, [helper.make_node("Identity", [e], [f"o{n}"]) for n, e in enumerate(cell.ends)])
+    shape = [steps, 1, size] if axis == 0 else [1, steps, size]
+    used = int(rng.integers(0, 2 * states))
+    names = ["y" if n == used else f"y{n}" for n in range(2 * states)]
+    out_axes = rng.integers(-3, 3, states).tolist()
+    scan = helper.make_node(
+        "Scan", [f"s{n}" for n in range(states)] + ["x"] * scanned, names, name="scan", body=body, num_scan_inputs=scanned,
+        scan_input_axes=[axis - int(rng.integers(0, 2)) * 3 for _ in range(scanned)],
+        scan_input_directions=rng.integers(0, 2, scanned).tolist(),
+        scan_output_axes=out_axes, scan_output_directions=rng.integers(0, 2, states).tolist(),
+    )  # fmt: skip
+    constants = {f"s{n}": (rng.integers(-16, 16, (1, width)) / 16).astype(np.float32) for n in range(states)}
+    return model_of([scan], constants, shape, None)
+
+
+def imported(model: onnx.ModelProto, path: Path) -> Model:
+    onnx.save(model, path / "m.onnx")
+    problems = Collector()
+    found = import_model(path / "m.onnx", problems)
+    problems.finish()
+    assert found is not None
+    return found
+
+
+def agrees(model: onnx.ModelProto, path: Path, where: str) -> None:
+    """Model and Graph, each by its interpreter, against onnxruntime."""
+    found = imported(model, path)
+    x = (np.random.default_rng(1).integers(-40, 40, (4, *found.input_shape)) / 32).astype(np.float32)
+    wanted = np.stack([ort.run(model, {"x": one}, ort.OFF)[0] for one in x])
+    np.testing.assert_array_equal(interpret(found, x)[-1].value, wanted, where)
+    graph = lower(found, None, Collector())
+    given = x[:, 0] if found.batched else x
+    np.testing.assert_array_equal(np.asarray(evaluate(graph, given)).reshape(wanted.shape), wanted, where)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_random_scans(block: int, tmp_path: Path) -> None:
+    for seed in range(block * 8, block * 8 + 8):
+        agrees(random_scan(seed), tmp_path, str(seed))
+
+
+def test_a_scan_is_what_a_loop_in_python_gives(tmp_path: Path) -> None:
+    """The body itself, one step after the other, by onnxruntime."""
+    model = random_scan(3)
+    scan = model.graph.node[0]
+    attrs = {a.name: helper.get_attribute_value(a) for a in scan.attribute}
+    body, states = attrs["body"], len(scan.input) - attrs["num_scan_inputs"]
+    for value in body.input[:states]:
+        value.CopyFrom(tensor(value.name, [1, 3]))
+    x = (np.random.default_rng(2).integers(-40, 40, [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]) / 32).astype(np.float32)  # fmt: skip
+    step_model = helper.make_model(body, opset_imports=list(model.opset_import), ir_version=8)
+    for value in body.input[states:]:
+        value.CopyFrom(tensor(value.name, list(np.take(x, 0, attrs["scan_input_axes"][0] % 3).shape)))
+    state = [onnx.numpy_helper.to_array(t) for t in model.graph.initializer]
+    steps = x.shape[attrs["scan_input_axes"][0] % 3]
+    collected = []
+    for t in range(steps):
+        parts = [
+            np.take(x, steps - 1 - t if back else t, axis % 3)
+            for axis, back in zip(attrs["scan_input_axes"], attrs["scan_input_directions"], strict=True)
+        ]
+        names = [i.name for i in body.input]
+        results = ort.run(step_model, dict(zip(names, [*state, *parts], strict=True)), ort.OFF)
+        state = results[:states]
+        collected.append(results[states:])
+    used = list(scan.output).index("y")
+    if used < states:
+        wanted = state[used]
+    else:
+        n = used - states
+        rows = [c[n] for c in collected]
+        wanted = np.stack(rows[::-1] if attrs["scan_output_directions"][n] else rows, attrs["scan_output_axes"][n])
+    np.testing.assert_array_equal(interpret(imported(model, tmp_path), x[None])[-1].value[0], wanted)
+
+
+def loop(cond: Any, count: Any, computed: bool = False) -> onnx.ModelProto:
+    """A state and one stacked output; the body's own condition is constant, or made of the state."""
+    cell = Cell(4, [], 1, 3)
+    more = [helper.make_node("Identity", ["going"], ["again"]), helper.make_node("Identity", [cell.ends[0]], ["o"])]
+    if computed:
+        more[0] = helper.make_node("Greater", ["top", "zero"], ["again"])
+        more += [
+            helper.make_node("ReduceMax", [cell.ends[0]], ["top"], keepdims=0),
+            helper.make_node("Constant", [], ["zero"], value_float=0.0),
+        ]
+        more = [more[2], more[3], more[0], more[1]]
+    ends = [tensor("t", [], TensorProto.INT64), tensor("going", [], TensorProto.BOOL)]
+    body = cell.graph(ends, ["again", cell.ends[0], "o"], more)
+    body.output[0].type.tensor_type.elem_type = TensorProto.BOOL
+    inputs = ["" if count is None else "n", "" if cond is None else "c", "x"]
+    constants = {k: v for k, v in (("n", count), ("c", cond)) if v is not None}
+    node = helper.make_node("Loop", inputs, ["last", "y"], name="loop", body=body)
+    return model_of([node], {k: np.asarray(v) for k, v in constants.items()}, [1, 3], None)
+
+
+def test_loops(tmp_path: Path) -> None:
+    for count in (1, 3):
+        agrees(loop(None, i64(count)), tmp_path, str(count))
+    agrees(loop(np.bool_(True), i64(2)), tmp_path, "both")
+
+
+@pytest.mark.parametrize("truth", [False, True])
+def test_a_branch_that_is_known(truth: bool, tmp_path: Path) -> None:
+    """Of a condition that folding gives; the branches take tensors of the graph around them."""
+    branches = {}
+    for key, op in (("then_branch", "Relu"), ("else_branch", "Neg")):
+        branches[key] = helper.make_graph([helper.make_node(op, ["d"], [op])], key, [], [tensor(op)])
+    g = Cell(0, [], 0, 1)
+    d = g.coded("x", 0.25)
+    nodes = [*g.nodes, helper.make_node("Identity", [d], ["d"]), helper.make_node("Greater", ["a", "b"], ["c"])]
+    nodes += [helper.make_node("If", ["c"], ["z"], name="if", **branches)]
+    g.nodes = []
+    y = g.coded("z", 0.5)
+    nodes += [*g.nodes, helper.make_node("Identity", [y], ["y"])]
+    for i, node in enumerate(nodes):
+        node.name = node.name or f"n{i}"
+    constants = {t.name: onnx.numpy_helper.to_array(t) for t in g.constants}
+    constants |= {"a": np.float32(truth), "b": np.float32(0.5)}
+    agrees(model_of(rename_twice(nodes), constants, [1, 5], None), tmp_path, str(truth))
+
+
+def rename_twice(nodes: list[onnx.NodeProto]) -> list[onnx.NodeProto]:
+    """Results of the second half get names of their own: a builder that starts again counts from t0."""
+    seen: set[str] = set()
+    names: dict[str, str] = {}
+    for node in nodes:
+        node.input[:] = [names.get(i, i) for i in node.input]
+        for n, output in enumerate(node.output):
+            if output in seen:
+                names[output] = f"{output}_again"
+                node.output[n] = names[output]
+            seen.add(output)
+    return nodes
+
+
+def refusal(model: onnx.ModelProto, path: Path) -> tuple[str, str]:
+    with pytest.raises(HlsgenError) as caught:
+        imported(model, path)
+    first = caught.value.diagnostics[0]
+    return first.code, first.message
+
+
+def test_what_depends_on_data_is_refused(tmp_path: Path) -> None:
+    code, message = refusal(loop(None, i64(3), computed=True), tmp_path)
+    assert code == "HG020"
+    assert "the condition behind a step of Loop depends on the model's input" in message
+    assert refusal(loop(None, None), tmp_path)[0] == "HG010"
+
+
+def test_a_loop_that_is_too_long(tmp_path: Path) -> None:
+    code, message = refusal(loop(None, i64(MAX_UNROLLED)), tmp_path)
+    assert code == "HG004"
+    assert f"at most {MAX_UNROLLED}" in message
+    assert refusal(loop(np.bool_(True), None), tmp_path)[0] == "HG004"
+
+
+def test_scan_of_opset_8(tmp_path: Path) -> None:
+    model = random_scan(0)
+    model.opset_import[0].version = 8
+    assert refusal(model, tmp_path)[0] == "HG010"
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU", "RNN"])
+def test_float_cells_are_refused_with_the_reason(op: str, tmp_path: Path) -> None:
+    gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[op]
+    w, r = (np.zeros((1, gates * 2, n), np.float32) for n in (3, 2))
+    model = model_of([helper.make_node(op, ["x", "w", "r"], ["y"], hidden_size=2)], {"w": w, "r": r}, [4, 1, 3], None)
+    with pytest.raises(HlsgenError) as caught:
+        imported(model, tmp_path)
+    found = caught.value.diagnostics[0]
+    assert found.code == "HG010"
+    assert "docs/recurrent.md" in (found.hint or "")
+
+
+def test_a_gru_in_a_scan(tmp_path: Path) -> None:
+    """Against golden outputs of onnxruntime."""
+    path = shared_model("attention/gru_scan_w8a8_qdq")
+    golden = np.load(path.with_suffix(".npz"))
+    graph = lower(imported(onnx.load(path), tmp_path), None, Collector())
+    y = np.asarray(evaluate(graph, golden["x"])).reshape(golden["ort"].shape)
+    np.testing.assert_array_equal(y, golden["ort"])
