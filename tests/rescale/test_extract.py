@@ -82,6 +82,7 @@ DRAWN_ELSEWHERE = {
     **dict.fromkeys(["Slope", "Compare", "Constant", "BinaryOf", "Where"], "fuzz/fuzz_phrases.py"),
     **dict.fromkeys(["Pair", "FixedAdd"], "frontend/test_two_inputs.py"),
     "Lookup": "passes/test_rank_codes.py",
+    **dict.fromkeys(["IntegerActivation", "IntegerRatio"], "frontend/test_dialect_deeploy.py"),
 }
 
 
