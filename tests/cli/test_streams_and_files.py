@@ -72,7 +72,7 @@ def test_an_output_is_whole_or_as_before(
             if option == "--output":
                 patch.setattr(np.lib.format, "write_array", half)
             else:
-                patch.setattr("hlsgen.cli.commands.run.write_array", lambda *_: None)
+                patch.setattr("hlsgen.cli.commands.run.write_outputs", lambda *_: None)
                 patch.setattr(np.lib.format, "write_array", half)
             found = run(made, *more)
         assert (found.exit_code, "HG001" in found.stderr) == (1, True)

@@ -176,7 +176,7 @@ def test_commands(tmp_path: Path) -> None:
     assert (code, answer["diagnostics"][0]["code"]) == (2, "HG040")
     np.savez(tmp_path / "two.npz", a=x, b=x)
     code, answer = invoke("check", model, "--calibrate", tmp_path / "two.npz")
-    assert (code, answer["diagnostics"][0]["code"]) == (1, "HG001")
+    assert (code, answer["diagnostics"][0]["code"]) == (2, "HG040")
 
 
 def test_with_what_else_is_wrong(tmp_path: Path) -> None:

@@ -70,6 +70,7 @@ def test_the_maximum_has_no_unit(tmp_path: Path) -> None:
         hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="codes"))
 
 
+@pytest.mark.slow
 def test_an_unrolled_lstm(tmp_path: Path) -> None:
     """Against the golden outputs of qonnx."""
     from paths import shared_model

@@ -78,7 +78,7 @@ def test_brevitas_exports_end_to_end(name: str, tmp_path: Path) -> None:
 def test_products_in_blocks(prefer: str, tmp_path: Path) -> None:
     """Only where they are asked for, with the same integers."""
     hlsgen.build(DATA / "floor_ceil.onnx", tmp_path / "out", hlsgen.Options(prefer=prefer, target_cycles=40))
-    assert (".DSP(1)" in (tmp_path / "out" / "rtl" / "floor_ceil.v").read_text()) == (prefer == "dsp")
+    assert (".DSP(25)" in (tmp_path / "out" / "rtl" / "floor_ceil.v").read_text()) == (prefer == "dsp")
     assert_verified(tmp_path / "out", "icarus", 40)
     assert hlsgen.certify(tmp_path / "out").ok
 

@@ -106,6 +106,7 @@ def test_every_code(case: str, form: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("case", CASES)
 def test_in_hardware(case: str, tmp_path: Path) -> None:
     """Simulated, held against the file and certified."""
@@ -122,6 +123,7 @@ def test_in_hardware(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("shape, axes, keepdims, out", [
     ([1, 4, 3, 5], [2, 3], 1, [1, 4, 1, 1]), ([1, 7, 6], [1], 0, [1, 6]), ([1, 4, 4, 4], [-1, -2], 0, [1, 4]),
 ])  # fmt: skip
