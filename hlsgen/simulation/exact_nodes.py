@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -70,20 +71,24 @@ class Rounding:
 
 
 def linear(
-    node: onnx.NodeProto, data: Known | None, constants: Mapping[str, Array], grids: Mapping[str, Grid],
-    opsets: Mapping[str, int],
+    node: onnx.NodeProto, data: Known | None, second: Known | None, constants: Mapping[str, Array],
+    grids: Mapping[str, Grid], opsets: Mapping[str, int],
 ) -> tuple[Known, tuple[tuple[Array, ...], ...]] | None:  # fmt: skip
     """The exact sum of one frame, rounded once, and what the node adds to it; None if the numbers are not known.
 
-    Also the terms of the sum, () if the node adds something.
+    Also the terms of the sum, () if the node adds something. `second`: the right factor where it is computed, too.
     """
-    if node.input[1] not in constants:
+    if second is not None:
+        factors = second.grids or ()
+    elif node.input[1] in constants:
+        weight = grids.get(node.input[1]) or multiples(constants[node.input[1]], None)
+        factors = (weight,) if weight is not None else ()
+    else:
         return None
-    weight = grids.get(node.input[1]) or multiples(constants[node.input[1]], None)
-    if data is None or not data.grids or weight is None:
+    if data is None or not data.grids or not factors:
         return None
     terms: list[tuple[Array, ...]] = []
-    for grid in data.grids:
+    for grid, weight in product(data.grids, factors):
         most = float(np.abs(grid.whole).max(initial=0) * np.abs(weight.whole).sum())
         exact = None if most >= 1 << 53 else _whole_sum(_bare(node), grid.whole, weight.whole, most, opsets)
         if exact is None:
@@ -95,8 +100,8 @@ def linear(
     real = once(*terms)
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     sums = None
-    if len(terms) == 1 and weight.scale.size == 1 and attributes.get("alpha", 1.0) == 1:
-        sums = (Grid(terms[0][0], np.asarray(weight.scale.reshape(()) * data.grids[0].scale)),)
+    if len(terms) == 1 and factors[0].scale.size == 1 and attributes.get("alpha", 1.0) == 1:
+        sums = (Grid(terms[0][0], np.asarray(factors[0].scale.reshape(()) * data.grids[0].scale)),)
     if len(node.input) < 3 or not node.input[2]:
         if node.op_type != "Gemm" or attributes.get("alpha", 1.0) == 1:
             return Known(real, sums, sums, plain=sums is not None), tuple(terms)

@@ -186,7 +186,8 @@ class Explained:
         kind, floats = node.op_type, arrays[0].dtype.kind == "f"
         data = [i for i in inputs if isinstance(i, Known)]
         if kind in exact.LINEAR and floats:
-            made = exact.linear(node, data[0], file.constants, file.grids, file.opsets)
+            second = data[1] if len(data) == 2 else None
+            made = exact.linear(node, data[0], second, file.constants, file.grids, file.opsets)
             if made is None:
                 raise Unable(f"the numbers in front of {node.name} are not known exactly")
             reach = exact.linear_reach(file.executor, node, arrays, file.opsets)

@@ -174,6 +174,18 @@ def test_an_exact_tie_is_explained(tmp_path: Path) -> None:
         assert np.float32(case.ours) != np.float32(case.executor)
 
 
+def test_a_product_of_two_tensors_is_explained(tmp_path: Path) -> None:
+    """Sums of multiples of 0.01 in steps of 0.02, where both factors are computed: every second one is nearly a tie."""
+    n = Net((1, 4, 8)).quant(0.1, 0.0, 4.0, name="q0")
+    left = n.last
+    n.then("Transpose", perm=[0, 2, 1], name="turn")
+    n.node("MatMul", left, n.last, name="product").quant(0.02, 0.0, 8.0, name="q1")
+    verdict = held(n.model(), tmp_path)
+    assert verdict.ok
+    assert verdict.explained.keys() == {"order"}
+    assert all(abs(Fraction(c.exact) % 1 - Fraction(1, 2)) < 1e-6 for c in verdict.cases["order"])
+
+
 def test_an_order_of_additions_is_explained(tmp_path: Path) -> None:
     """Thresholds beside the exact sum, on the executor's side of it."""
     weight = (np.random.default_rng(0).integers(-7, 8, (32, 1)) / 2).astype(np.float32)
