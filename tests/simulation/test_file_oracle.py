@@ -183,7 +183,7 @@ def test_a_product_of_two_tensors_is_explained(tmp_path: Path) -> None:
     verdict = held(n.model(), tmp_path)
     assert verdict.ok
     assert verdict.explained.keys() == {"order"}
-    assert all(abs(Fraction(c.exact) % 1 - Fraction(1, 2)) < 1e-6 for c in verdict.cases["order"])
+    assert all(abs(Fraction(c.exact) % 1 - Fraction(1, 2)) < 1e-4 for c in verdict.cases["order"])
 
 
 def test_an_order_of_additions_is_explained(tmp_path: Path) -> None:
