@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from hlsgen.devices import Device
-from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.synthesis.harness import ports_of
 from hlsgen.synthesis.nextpnr import Routed
 from hlsgen.synthesis.slowest_path import DELAY, END, FROM, SLACK, slowest
+from hlsgen.synthesis.vendor_tool import route_by
 
 #: The vendor of its devices, and its program.
 VENDOR, PROGRAM = "Intel", "quartus_sh"
@@ -90,17 +89,10 @@ def route(
     )  # fmt: skip
     (folder / "synth.tcl").write_text(script, encoding="utf-8")
     (folder / "path.tcl").write_text(_PATH, encoding="utf-8")
-    command = [shutil.which(PROGRAM) or PROGRAM, "-t", "synth.tcl"]
-    done = run_tool(
-        command, folder, os.environ, "quartus", seconds, "quartus", "If it only is slow: a greater --timeout."
+    arguments = ["-t", "synth.tcl"]
+    return route_by(
+        "quartus", PROGRAM, arguments, folder, seconds, (UTILIZATION, TIMING), lambda u, t: read_reports(u, t, period)
     )
-    try:
-        if done.code:
-            raise ValueError(f"{PROGRAM} ended with {done.code}")
-        reports = [(folder / name).read_text(encoding="utf-8", errors="replace") for name in (UTILIZATION, TIMING)]
-        return read_reports(reports[0], reports[1], period)
-    except (OSError, ValueError) as error:
-        raise failed("quartus", str(error), done.log) from None
 
 
 def read_reports(utilization: str, timing: str, period: float) -> Routed:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
 from hlsgen.devices import Device
-from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.synthesis.nextpnr import Routed, instance_of
 from hlsgen.synthesis.slowest_path import slowest
+from hlsgen.synthesis.vendor_tool import route_by
 
 #: The vendor of its devices, and its program.
 VENDOR, PROGRAM = "AMD", "vivado"
@@ -65,17 +64,10 @@ def route(
         timing=TIMING,
     )  # fmt: skip
     (folder / "synth.tcl").write_text(script, encoding="utf-8")
-    command = [shutil.which(PROGRAM) or PROGRAM, "-mode", "batch", "-nojournal", "-source", "synth.tcl"]
-    done = run_tool(
-        command, folder, os.environ, "vivado", seconds, "vivado", "If it only is slow: a greater --timeout."
+    arguments = ["-mode", "batch", "-nojournal", "-source", "synth.tcl"]
+    return route_by(
+        "vivado", PROGRAM, arguments, folder, seconds, (UTILIZATION, TIMING), lambda u, t: read_reports(u, t, period)
     )
-    try:
-        if done.code:
-            raise ValueError(f"vivado ended with {done.code}")
-        reports = [(folder / name).read_text(encoding="utf-8", errors="replace") for name in (UTILIZATION, TIMING)]
-        return read_reports(reports[0], reports[1], period)
-    except (OSError, ValueError) as error:
-        raise failed("vivado", str(error), done.log) from None
 
 
 def read_reports(utilization: str, timing: str, period: float) -> Routed:
