@@ -1,4 +1,4 @@
-"""Scan, Loop and If: the nodes of their bodies, in place, once for every step.
+"""Scan, Loop, If and QuantLSTMCell: the nodes of their bodies, in place, once for every step.
 
 Hardware has no program counter: a body becomes as many copies as there are steps, and a state is a tensor from one
 copy to the next. So the number of steps has to be known, and so has the branch that an If takes.
@@ -7,7 +7,6 @@ copy to the next. So the number of steps has to be known, and so has the branch 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,43 +15,20 @@ from onnx import helper
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, label
+from hlsgen.frontend.domains import ONNX, QONNX
+from hlsgen.frontend.expansion import Expansion, Part, axis_of, renamed, stack_of
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.onnx_graph import captured, graphs_of
+from hlsgen.frontend.quant_lstm import QUANT_LSTM, quant_lstm
 
-#: The operators of this module.
-CONTROL_FLOW = frozenset({"Scan", "Loop", "If"})
 #: Most nodes that one operator becomes.
 MAX_UNROLLED = 20_000
 _MORE = "Unroll fewer steps: hardware has a copy of the body for each."
 
 
-@dataclass(frozen=True)
-class Part:
-    """Nodes that follow, the constants that they take, by name, and the tensors that later parts take."""
-
-    nodes: list[onnx.NodeProto]
-    constants: dict[str, Const]
-    results: list[str] = field(default_factory=list)
-
-
-@dataclass
-class _Expansion:
-    """What the importer knows of the node. `tensors` grows while the parts are imported."""
-
-    proto: onnx.NodeProto
-    name: str
-    tensors: Mapping[str, Tensor]
-    opset: int
-
-    def constant(self, tensor: str) -> Const | None:
-        found = self.tensors.get(tensor)
-        return found if isinstance(found, Const) else None
-
-    def body(self, key: str) -> _Body:
-        graph = next((a.g for a in self.proto.attribute if a.name == key and a.HasField("g")), None)
-        if graph is None:
-            raise fail("HG013", self.name, f"attribute {key} is missing or no graph.")
-        return _Body(graph, self.name)
+def is_expanded(node: onnx.NodeProto) -> bool:
+    """Whether a node stands for many."""
+    return node.op_type in _KINDS if node.domain in ONNX else node.domain in QONNX and node.op_type == QUANT_LSTM
 
 
 def expanded(
@@ -62,18 +38,25 @@ def expanded(
 
     Raises HG004, HG010, HG013, HG014, HG020, HG023.
     """
+    if proto.domain in QONNX:
+        return quant_lstm(Expansion(proto, name, tensors, opset))
     if proto.op_type == "Scan" and opset < 9:
         raise fail(
             "HG010", name, "Scan of opset 8, which has a batch of sequences.",
             "Convert the model to opset 9 or newer (onnx.version_converter).",
         )  # fmt: skip
     check_schema(proto, opset)
-    node = _Expansion(proto, name, tensors, opset)
-    kinds = {"Scan": _scan, "Loop": _loop, "If": _if}
-    return kinds[proto.op_type](node)
+    return _KINDS[proto.op_type](Expansion(proto, name, tensors, opset))
 
 
 # --------------------------------------------------------------------------- bodies
+
+
+def _body(node: Expansion, key: str) -> _Body:
+    graph = next((a.g for a in node.proto.attribute if a.name == key and a.HasField("g")), None)
+    if graph is None:
+        raise fail("HG013", node.name, f"attribute {key} is missing or no graph.")
+    return _Body(graph, node.name)
 
 
 class _Body:
@@ -132,48 +115,12 @@ def _renamed(node: onnx.NodeProto, names: Mapping[str, str]) -> onnx.NodeProto:
     return made
 
 
-def _as(names: list[str], outputs: list[str], where: str) -> list[onnx.NodeProto]:
-    """The node's outputs by their names."""
-    return [
-        helper.make_node("Identity", [name], [output], name=f"{where}/{output}")
-        for name, output in zip(names, outputs, strict=True)
-        if output
-    ]
-
-
-def _stacked(
-    node: _Expansion, parts: list[str], output: str, axis: int, where: str
-) -> tuple[list[onnx.NodeProto], dict[str, Const]]:
-    """Tensors one behind the other along a new axis."""
-    nodes, widened, axes = [], [], f"{where}/axes"
-    for n, part in enumerate(parts):
-        widened.append(f"{where}/{n}")
-        if node.opset < 13:
-            nodes.append(helper.make_node("Unsqueeze", [part], [widened[-1]], name=f"{where}/{n}", axes=[axis]))
-        else:
-            nodes.append(helper.make_node("Unsqueeze", [part, axes], [widened[-1]], name=f"{where}/{n}"))
-    nodes.append(helper.make_node("Concat", widened, [output], name=where, axis=axis))
-    return nodes, {axes: Const(np.array([axis], np.int64))}
-
-
-def _axis_of(node: _Expansion, axis: int, tensor: str, more: int) -> int:
-    """An axis of a tensor, or of it with `more` axes; counted from the first."""
-    found = node.tensors.get(tensor)
-    shape = found.array.shape if isinstance(found, Const) else found.shape if found else None
-    if shape is None:
-        raise fail("HG012", node.name, f"the shape of {tensor!r} is not known.")
-    rank = len(shape) + more
-    if not -rank <= axis < rank:
-        raise fail("HG013", node.name, f"axis {axis} of a tensor of {rank} axes.")
-    return axis % rank
-
-
 # --------------------------------------------------------------------------- the operators
 
 
-def _scan(node: _Expansion) -> Iterator[Part]:
+def _scan(node: Expansion) -> Iterator[Part]:
     attrs, proto, name = attributes(node.proto), node.proto, node.name
-    body, scanned = node.body("body"), int(attrs.get("num_scan_inputs", 0))
+    body, scanned = _body(node, "body"), int(attrs.get("num_scan_inputs", 0))
     states = len(proto.input) - scanned
     if not scanned > 0 or states < 0 or len(body.inputs) != len(proto.input) or len(body.outputs) != len(proto.output):
         raise fail(
@@ -184,8 +131,8 @@ def _scan(node: _Expansion) -> Iterator[Part]:
     axes_in, back_in = _per_tensor(name, attrs, "scan_input", scanned)
     axes_out, back_out = _per_tensor(name, attrs, "scan_output", stacked)
     sources = list(proto.input[states:])
-    axes = [_axis_of(node, axis, source, 0) for axis, source in zip(axes_in, sources, strict=True)]
-    lengths = {_length(node, source, axis) for source, axis in zip(sources, axes, strict=True)}
+    axes = [axis_of(node, axis, source, 0) for axis, source in zip(axes_in, sources, strict=True)]
+    lengths = {node.shape(source)[axis] for source, axis in zip(sources, axes, strict=True)}
     if len(lengths) != 1:
         raise fail("HG023", name, f"what is scanned has {sorted(lengths)} elements.", "All must have equally many.")
     (steps,) = lengths
@@ -204,11 +151,11 @@ def _scan(node: _Expansion) -> Iterator[Part]:
         state, constants = results[:states], {}
         for parts, result in zip(collected, results[states:], strict=True):
             parts.append(result)
-    nodes = _as(state, list(proto.output[:states]), name)
+    nodes = renamed(state, list(proto.output[:states]), name)
     for parts, output, axis, back in zip(collected, proto.output[states:], axes_out, back_out, strict=True):
         if output:
-            own = _axis_of(node, axis, parts[0], 1)
-            made, more = _stacked(node, parts[::-1] if back else parts, output, own, f"{name}/{output}")
+            own = axis_of(node, axis, parts[0], 1)
+            made, more = stack_of(node, parts[::-1] if back else parts, output, own, f"{name}/{output}")
             nodes, constants = [*nodes, *made], {**constants, **more}
     yield Part(nodes, constants)
 
@@ -226,15 +173,8 @@ def _per_tensor(name: str, attrs: dict[str, object], kind: str, count: int) -> t
     return found[0], found[1]
 
 
-def _length(node: _Expansion, tensor: str, axis: int) -> int:
-    found = node.tensors[tensor]
-    shape = found.array.shape if isinstance(found, Const) else found.shape
-    assert shape is not None
-    return int(shape[axis])
-
-
-def _loop(node: _Expansion) -> Iterator[Part]:
-    proto, name, body = node.proto, node.name, node.body("body")
+def _loop(node: Expansion) -> Iterator[Part]:
+    proto, name, body = node.proto, node.name, _body(node, "body")
     states, stacked = len(proto.input) - 2, len(body.outputs) - 1 - (len(proto.input) - 2)
     if states < 0 or len(body.inputs) != states + 2 or stacked < 0 or len(proto.output) > states + stacked:
         raise fail(
@@ -261,37 +201,37 @@ def _loop(node: _Expansion) -> Iterator[Part]:
             parts.append(result)
         t += 1
     outputs = [*proto.output, *[""] * (states + stacked - len(proto.output))]
-    nodes = _as(state, outputs[:states], name)
+    nodes = renamed(state, outputs[:states], name)
     for parts, output in zip(collected, outputs[states:], strict=True):
         if output and not parts:
             raise fail("HG012", name, "a Loop of no steps, of which an output is used.", "There is nothing in it.")
         if output:
-            made, more = _stacked(node, parts, output, 0, f"{name}/{output}")
+            made, more = stack_of(node, parts, output, 0, f"{name}/{output}")
             nodes, constants = [*nodes, *made], {**constants, **more}
     yield Part(nodes, constants)
 
 
-def _if(node: _Expansion) -> Iterator[Part]:
+def _if(node: Expansion) -> Iterator[Part]:
     truth = _truth(node, node.proto.input[0], "condition")
-    body = node.body("else_branch" if truth is False else "then_branch")
+    body = _body(node, "else_branch" if truth is False else "then_branch")
     if len(body.outputs) != len(node.proto.output):
         raise fail("HG013", node.name, f"{len(node.proto.output)} outputs for a branch of {len(body.outputs)}.")
     nodes, results = body.copy(node.name, [])
-    yield Part([*nodes, *_as(results, list(node.proto.output), node.name)], body.constants)
+    yield Part([*nodes, *renamed(results, list(node.proto.output), node.name)], body.constants)
 
 
-def _number(node: _Expansion, tensor: str, what: str) -> int | None:
+def _number(node: Expansion, tensor: str, what: str) -> int | None:
     """A whole constant; None where it is left out. Raises HG020."""
     found = _scalar(node, tensor, what)
     return None if found is None else int(found)
 
 
-def _truth(node: _Expansion, tensor: str, what: str) -> bool | None:
+def _truth(node: Expansion, tensor: str, what: str) -> bool | None:
     found = _scalar(node, tensor, what)
     return None if found is None else bool(found)
 
 
-def _scalar(node: _Expansion, tensor: str, what: str) -> Any:
+def _scalar(node: Expansion, tensor: str, what: str) -> Any:
     if not tensor:
         return None
     found = node.tensors.get(tensor)
@@ -302,8 +242,11 @@ def _scalar(node: _Expansion, tensor: str, what: str) -> Any:
     return found.array.reshape(()).item()
 
 
-def _computed(node: _Expansion, what: str) -> HlsgenError:
+def _computed(node: Expansion, what: str) -> HlsgenError:
     return fail(
         "HG020", node.name, f"the {what} of {node.proto.op_type} depends on the model's input.",
         "Hardware does the same steps for every frame: the condition and the number of steps must be constants.",
     )  # fmt: skip
+
+
+_KINDS = {"Scan": _scan, "Loop": _loop, "If": _if}

@@ -20,7 +20,7 @@ from hlsgen.frontend.constant_folding import (
     evaluate,
     label,
 )
-from hlsgen.frontend.control_flow import CONTROL_FLOW, expanded
+from hlsgen.frontend.control_flow import expanded, is_expanded
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.im2col import with_convolutions
@@ -262,7 +262,7 @@ class Importer:
                 "HG010", name, f"{proto.op_type} is a function of the model.",
                 "Inline it first: onnx.inliner.inline_local_functions.",
             )  # fmt: skip
-        if proto.domain in ONNX and proto.op_type in CONTROL_FLOW:
+        if is_expanded(proto):
             self._expand(proto, name)
             return
         rule = rule_of(proto.domain, proto.op_type, name)
@@ -290,7 +290,7 @@ class Importer:
             self._add(node, self._converted(node, rule))
 
     def _expand(self, proto: onnx.NodeProto, name: str) -> None:
-        """Adds what the nodes of Scan, Loop and If become, until one of them is wrong."""
+        """Adds what nodes that stand for many become, until one of them is wrong."""
         taken = (self.tensors[i] for i in (*proto.input, *captured(proto)) if i)
         if any(isinstance(tensor, Dynamic) and tensor.shape is None for tensor in taken):
             return

@@ -44,6 +44,7 @@ from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
 from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
 from hlsgen.frontend.ops_multi_operand import joined
 from hlsgen.frontend.ops_standard import with_constant
+from hlsgen.frontend.quant_lstm import QUANT_LSTM
 from hlsgen.ir.ops import Add, BinaryKind, Mul, Relation
 
 ANY = Dtypes.ANY
@@ -319,7 +320,8 @@ def rule_of(domain: str, op_type: str, name: str) -> Rule:
 def is_hardware(node: onnx.NodeProto) -> bool:
     """Whether a node is a quantizer or a layer, or has one in a graph of its own."""
     rules = [_BY_NODE.get((n.domain, n.op_type)) or _BY_NODE.get(("*", n.op_type)) for n in (node, *inner_nodes(node))]
-    return any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
+    hardware = any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
+    return hardware or any(n.op_type == QUANT_LSTM for n in (node, *inner_nodes(node)))
 
 
 def is_quantized(graph: onnx.GraphProto) -> bool:
@@ -329,7 +331,7 @@ def is_quantized(graph: onnx.GraphProto) -> bool:
     integer = (Operands.INTEGER, Operands.QLINEAR, Operands.QLINEAR_TERM, Operands.QLINEAR_LAYER)
     names = {node.op_type for node in nodes}
     integers = {op for domains, op in RULES if domains == ANYWHERE}
-    return bool(names & {"ConvInteger", *integers}) or any(
+    return bool(names & {"ConvInteger", QUANT_LSTM, *integers}) or any(
         rule and (rule.role is Role.QUANTIZER or rule.operands in integer) for rule in rules
     )
 

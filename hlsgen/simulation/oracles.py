@@ -22,7 +22,9 @@ import onnx
 from onnx import helper, numpy_helper
 
 from hlsgen.frontend.domains import CHANNELS_LAST, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.quant_lstm import QUANT_LSTM
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation.defined_cells import quant_lstm_cell
 from hlsgen.simulation.defined_operators import DEFINED
 
 #: Executors by name, and the packages that each needs.
@@ -59,6 +61,8 @@ def fitting(nodes: Sequence[onnx.NodeProto]) -> str:
 def run_node(executor: str, node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
     """A node by itself; `arrays` are its inputs, without the missing ones. Raises Unable."""
     try:
+        if node.op_type == QUANT_LSTM:
+            return quant_lstm_cell(arrays, {a.name: _attribute(a) for a in node.attribute})
         if node.op_type in DEFINED:
             return [DEFINED[node.op_type](arrays, {a.name: _attribute(a) for a in node.attribute})]
         if executor == "qonnx" and (node.domain not in ONNX or node.op_type in _QONNX_OPS):
