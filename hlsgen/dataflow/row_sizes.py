@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, integer_root
-from hlsgen.numerics.fixed import IntType
+from hlsgen.numerics.fixed import Array, IntType
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,13 @@ class NormSizes:
             number=max(own, b_bits + root + 1) + 2,
             quotient=max(norm.type.bits, IntType(-most - 1, most).bits),
         )  # fmt: skip
+
+
+def filled(table: Array, source: IntType) -> Array:
+    """An entry for each code of so many bits; those that do not occur are 0."""
+    found = np.zeros(1 << source.bits, np.int64)
+    found[: source.hi + 1] = table[: source.hi + 1]
+    return found
 
 
 def lag(function: RowFunction, source: IntType, count: int) -> int:

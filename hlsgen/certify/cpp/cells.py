@@ -11,6 +11,7 @@ from hlsgen.certify.cpp.core_text import Call
 from hlsgen.certify.cpp.floats import FLOATS
 from hlsgen.certify.cpp.lookups import LOOKUPS
 from hlsgen.certify.cpp.meaning import Meaning, instance, sized
+from hlsgen.certify.cpp.rows import ROWS
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.cpp.tokens import Beats
 from hlsgen.certify.netlist_reader import ParameterValue, SizedConstant, broken
@@ -414,5 +415,5 @@ KNOWN: dict[str, Callable[[Call, Tables], Meaning]] = {
     "hg::pool_tree": _pool_tree, "hg::widen": _regroup, "hg::narrow": _regroup, "hg::gearbox": _regroup, "hg::fork": _fork,
     "hg::pick": _pick, "hg::take": _take, "hg::pad": _border, "hg::gather": _gather, "hg::concat": _concat,
     "hg::beside": _beside, "hg::join_sum": _join(0), "hg::join_product": _join(1), "hg::join_pair": _join(2),
-    "hg::argmax": _argmax, **CODES, **LOOKUPS, **FLOATS,
+    "hg::argmax": _argmax, **CODES, **LOOKUPS, **FLOATS, **ROWS,
 }  # fmt: skip

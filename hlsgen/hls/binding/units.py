@@ -37,7 +37,6 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WidthConverter,
 )
-from hlsgen.diagnostics import fail
 from hlsgen.hls.binding.float_units import bind_float_key, bind_float_unit
 from hlsgen.hls.binding.moves import (
     bind_argmax,
@@ -50,7 +49,10 @@ from hlsgen.hls.binding.moves import (
     bind_take,
     bind_width,
 )
+from hlsgen.hls.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.hls.binding.realizations import bind_realization
+from hlsgen.hls.binding.rows import bind_rows
+from hlsgen.hls.binding.softmax import bind_softmax
 from hlsgen.hls.binding.weighted import bind_convolution, bind_groups, bind_matrix, bind_product
 from hlsgen.hls.binding.windows import bind_pool, bind_sliding, bind_tiled, bind_tree
 from hlsgen.hls.process import Process, process
@@ -105,17 +107,16 @@ def bind_node(node: Node, fraction: int | None = None) -> Process:
         case Reorder():
             return bind_gather(node, unit)
         case RowsUnit():
-            raise fail(
-                "HG040", "--target", f"hls has no function for {node.layer}, which works on rows of integers.",
-                "Build it with --target verilog.",
-            )  # fmt: skip
+            return bind_rows(node, unit)
         case SoftmaxUnit():
-            raise fail("HG040", node.layer, "the target hls has no Softmax yet.", "Build it with --target verilog.")
+            return bind_softmax(node, unit)
         case ArgMaxUnit():
             return bind_argmax(node, unit)
-        case NormMoments() | NormRoot() | NormScale():
-            raise fail(
-                "HG037", node.layer, "the C++ library has no normalization yet.", "Build it with --target verilog."
-            )  # fmt: skip
+        case NormMoments():
+            return bind_moments(node, unit)
+        case NormRoot():
+            return bind_root(node, unit)
+        case NormScale():
+            return bind_scale(unit, node.sources[1].beats)
         case _:
             assert_never(unit)

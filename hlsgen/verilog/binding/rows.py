@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
+from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled
 from hlsgen.dataflow.units import Node, RowsUnit
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
-from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
 
 
@@ -36,17 +34,10 @@ def _share(node: Node, unit: RowsUnit, share: Share, row: dict[str, Parameter]) 
     }  # fmt: skip
     tables = ((share.weights, sizes.weight), (share.numbers, sizes.number))
     memories = {
-        f"{node.name}_{n:04d}.mem": words(_filled(table, unit.source)[:, None], bits)
+        f"{node.name}_{n:04d}.mem": words(filled(table, unit.source)[:, None], bits)
         for n, (table, bits) in enumerate(tables)
     }
     return Binding("hg_rows_share", row | own, f"shares of {unit.count}", memories)
-
-
-def _filled(table: Array, source: IntType) -> Array:
-    """A word for each code of so many bits; those that do not occur are 0."""
-    found = np.zeros(1 << source.bits, np.int64)
-    found[: source.hi + 1] = table[: source.hi + 1]
-    return found
 
 
 def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, row: dict[str, Parameter]) -> Binding:

@@ -7,7 +7,17 @@
 namespace hls {
 
 template <typename T, int DEPTH = 0>
-class stream : public ac_channel<T> {
+class stream;
+
+template <typename T>
+class stream<T, 0> : public ac_channel<T> {
+public:
+    explicit stream(const char * = "") {}
+};
+
+// Streams inside of functions say how many values they hold.
+template <typename T, int DEPTH>
+class stream : public stream<T, 0> {
 public:
     explicit stream(const char * = "") {}
 };

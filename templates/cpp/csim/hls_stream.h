@@ -16,7 +16,10 @@
 namespace hls {
 
 template <typename T, int DEPTH = 0>
-class stream {
+class stream;
+
+template <typename T>
+class stream<T, 0> {
     std::vector<T> values;
     std::size_t first;
     const char *name;
@@ -52,6 +55,13 @@ public:
         HG_TRACE(name, value);
 #endif
     }
+};
+
+// Streams inside of functions say how many values they hold. Here they hold any number.
+template <typename T, int DEPTH>
+class stream : public stream<T, 0> {
+public:
+    explicit stream(const char *name = "stream") : stream<T, 0>(name) {}
 };
 
 }  // namespace hls

@@ -1,0 +1,190 @@
+"""hg/rows.hpp, hg/softmax.hpp, hg/norm.hpp: functions of rows, against integers, fractions and numpy's float32."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cpp_bench import DIALECTS, Case, case_of, run_cases
+
+from hlsgen.dataflow.norm_units import NormScale, RowCodes, units_of
+from hlsgen.dataflow.units import FLOAT_WORD, Node, RowsUnit, SoftmaxUnit, Stream, Unit, stream_of
+from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, result_type, row_values
+from hlsgen.numerics.exponential import powers
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.numerics.normalization import moments, normalized, reciprocal_root
+
+rng = np.random.default_rng(23)
+INT8, UINT8 = IntType(-128, 127), IntType(0, 255)
+FRAMES, ROWS = 2, 40
+#: Streams of a unit, what goes in, and the words that must come out.
+Made = tuple[Case, Array]
+
+
+def case(unit: Unit, sources: Sequence[Stream], inputs: Sequence[Array], result: Stream) -> Case:
+    """Two frames. Functions of several processes are simulated one process after the other: the first of them reads all."""
+    node = Node("unit", unit, tuple("ab"[: len(sources)]), tuple(sources), ("m",), result)
+    return replace(case_of(node, inputs, FRAMES), needs=())
+
+
+def rows_of(type_: IntType, count: int) -> Array:
+    """Rows of both frames: near each other, far apart, equal, at the ends."""
+    center = rng.uniform(type_.lo, type_.hi, (FRAMES * ROWS, 1))
+    spread = rng.choice([0, 0.02, 0.1, 1], (FRAMES * ROWS, 1)) * (type_.hi - type_.lo)
+    x = np.clip(np.rint(rng.normal(center, spread, (FRAMES * ROWS, count))), type_.lo, type_.hi).astype(np.int64)
+    x[0], x[1], x[2] = type_.lo, type_.hi, np.where(np.arange(count) % 2, type_.lo, type_.hi)
+    return x
+
+
+def function(f: RowFunction, type_: IntType, lanes: int, beats: int) -> Made:
+    x = rows_of(type_, lanes * beats)
+    if isinstance(f, Share):
+        x[:, rng.integers(lanes * beats)] = 0
+    unit = RowsUnit(f, beats, type_, lanes * beats)
+    source, result = (stream_of(t, lanes, x.size // FRAMES, lanes * beats) for t in (type_, result_type(f, type_)))
+    return case(unit, [source], [x.reshape(-1, lanes)], result), row_values(f, x).reshape(-1, lanes)
+
+
+def share(levels: int, a: int, b: int, c: int, log2: int) -> Share:
+    """The tables of an iSoftmax."""
+    below = np.arange(256)
+    power = np.minimum(below // log2, 31)
+    table = (a * (power * log2 - below + b) ** 2 + c) >> power
+    return Share(table, table * (levels - 1))
+
+
+def norm(centred: bool, count: int, most: int, shift: int, biased: int = 0, type_: IntType = INT8) -> IntegerNorm:
+    weight, bias = (rng.integers(-end, end + 1, count) for end in (most, biased))
+    return IntegerNorm(centred, weight, bias, shift, type_, centred)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_rows_of_integers(dialect: str, tmp_path: Path) -> None:
+    made = [
+        function(BelowLargest(), INT8, 1, 4), function(BelowLargest(), UINT8, 3, 2),
+        function(BelowLargest(), IntType(-4, 3), 2, 1), function(BelowLargest(), IntType(-300, 90), 1, 1),
+        function(share(256, 1, 345, 62395, 255), UINT8, 2, 4), function(share(256, 1, 173, 15599, 127), UINT8, 1, 3),
+        function(share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1), function(share(256, 0, 0, 1, 2), UINT8, 1, 1),
+        function(Share(256 >> ((np.arange(256) + 16) >> 5), (255 * 256) >> ((np.arange(256) + 16) >> 5)), UINT8, 2, 3),
+        function(norm(False, 8, 1 << 20, 16), INT8, 2, 4), function(norm(False, 6, 300, 3), IntType(0, 15), 3, 2),
+        function(norm(True, 8, 1 << 14, 8, 30000), INT8, 2, 4), function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6),
+        function(norm(True, 1, 100, 2, 100), INT8, 1, 1), function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
+        function(norm(False, 1, 7, 0, type_=IntType(-4, 3)), IntType(-1, 0), 1, 1),
+    ]  # fmt: skip
+    found = run_cases(tmp_path, [own for own, _ in made], dialect)
+    for (streams, (own, wanted)) in zip(found, made, strict=True):
+        assert np.array_equal(streams[0], wanted), own.call
+
+
+def softmax(lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False) -> Made:
+    count, exact = lanes * beats, Fraction(float(np.float32(step)))
+    reach = type_.hi - type_.lo
+    power = powers(exact, reach + 1)
+    if in_order:
+        high = np.float32(np.finfo(np.float32).max / np.float32(200 * count))
+        power = (np.exp(-float(exact) * np.arange(reach + 1)) * high).astype(np.float32)
+    numerator = power * np.float32(100) if in_order else power
+    closed = len(power) <= reach
+    x = rows_of(type_, count)
+    at = x.max(axis=1, keepdims=True) - x
+    e, top = (np.append(part, np.zeros(reach, np.float32))[at] for part in (power, numerator))
+    if in_order:
+        total = np.zeros(len(x), np.float32)
+        for column in e.T:
+            total = total + column
+        y = top / total[:, None]
+        y = np.where(y < np.float32(2.0**-24), np.float32(0), y)
+    else:
+        sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in e.astype(float).tolist()]
+        y = top * (np.float32(1) / np.array(sums, np.float32))[:, None]
+    source = stream_of(type_, lanes, x.size // FRAMES, count)
+    unit = SoftmaxUnit(power, numerator, in_order, closed, lanes, beats)
+    bits = y.astype(np.float32).view(np.uint32).astype(np.int64)
+    return case(unit, [source], [x.reshape(-1, lanes)], replace(source, type=FLOAT_WORD)), bits.reshape(-1, lanes)
+
+
+def nearest(number: Fraction) -> float:
+    """The nearest number of 24 bits, the even one of two."""
+    scale = Fraction(1)
+    while number * scale < 1 << 23:
+        scale *= 2
+    while number * scale >= 1 << 24:
+        scale /= 2
+    return float(round(number * scale) / scale)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_softmax(dialect: str, tmp_path: Path) -> None:
+    made = [
+        softmax(1, 8, INT8, 0.05), softmax(2, 4, INT8, 0.0142), softmax(4, 1, UINT8, 0.3),
+        softmax(1, 1, IntType(-4, 3), 0.5), softmax(3, 3, IntType(0, 15), 1.7), softmax(1, 2, INT8, 30.0),
+        softmax(5, 2, INT8, 1.0),  # powers and products below the smallest normal number
+        softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
+        softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 1, UINT8, 0.3, in_order=True),
+        softmax(1, 3, INT8, 2.5, in_order=True),
+    ]  # fmt: skip
+    found = run_cases(tmp_path, [own for own, _ in made], dialect)
+    for (streams, (own, wanted)) in zip(found, made, strict=True):
+        assert np.array_equal(streams[0], wanted), own.call.arguments
+
+
+F = Fraction
+# lanes, beats, type of the codes, shift, offset, centered, addend, ways
+NORMS: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
+    (2, 3, IntType(-8, 7), 0, 0, True, F(36) * F(float(np.float32(1e-5))) / F(float(np.float32(0.3))) ** 2, 2),
+    (4, 1, UINT8, 0, -128, False, F(3, 7), 1),
+    (3, 8, INT8, 0, 0, True, F(5, 4), 3),
+    (1, 5, IntType(0, 3), 1, -3, False, F(1, 1 << 20), 2),
+    (3, 1, IntType(-1, 0), 0, 0, True, F(12345678901, 1000), 5),
+    (8, 2, IntType(0, 15), 0, 0, True, F(1, 3), 99),
+    (1, 1, IntType(-2, 1), 0, 0, False, F(7, 11), 1),
+    (9, 1, IntType(-8, 7), 0, 3, False, F(2, 5), 2),
+]
+
+
+def norm_units(
+    lanes: int, beats: int, type_: IntType, shift: int, offset: int, centered: bool, addend: Fraction, ways: int
+) -> list[Made]:
+    """The three units of a normalization: each gets what the one before has to send."""
+    count = lanes * beats
+    rows = RowCodes(count, type_, shift, offset, centered)
+    units = units_of(rows, addend, lanes, ways)
+    own, root, scale = units
+    x = rows_of(type_, count)
+    q = (x << shift) + offset
+    _, moment = moments(q, centered)
+    low = (q.sum(axis=1) if centered else 0 * moment) & ((1 << rows.sum_bits) - 1)
+    roots = [reciprocal_root(int(m), addend) for m in moment]
+    sums = [int(m) << rows.sum_bits | int(s) for m, s in zip(moment, low, strict=True)]
+    factors = [
+        (1 - root.constants.exponent - e << 24 | m) << rows.sum_bits | int(s) for (m, e), s in zip(roots, low, strict=True)
+    ]
+    real = normalized(q, centered, addend).astype(np.float32).view(np.uint32).astype(np.int64)
+    codes = stream_of(type_, lanes, x.size // FRAMES, count)
+    widths = own.moment_bits + rows.sum_bits, root.constants.step_bits + 24 + rows.sum_bits
+    words = [stream_of(IntType(0, (1 << bits) - 1), 1, ROWS, 1) for bits in widths]
+    beats_of = [np.array(values, object).reshape(-1, 1) for values in (sums, factors)]
+    elements = x.reshape(-1, lanes)
+    streams: list[tuple[Unit, list[Stream], list[Array], Stream, Array]] = [
+        (own, [codes], [elements], words[0], beats_of[0]),
+        (root, [words[0]], [beats_of[0]], words[1], beats_of[1]),
+        (scale, [codes, words[1]], [elements, beats_of[1]], replace(codes, type=FLOAT_WORD), real.reshape(-1, lanes)),
+    ]
+    made = []
+    for unit, sources, inputs, result, wanted in streams:
+        node = Node("unit", unit, tuple("ab"[: len(sources)]), tuple(sources), ("m",), result)
+        made.append((case_of(node, inputs, FRAMES), wanted))
+        assert isinstance(unit, NormScale) or int(max(wanted[:, 0])).bit_length() <= result.type.bits <= 63
+    return made
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_normalization(dialect: str, tmp_path: Path) -> None:
+    made = [own for norm in NORMS for own in norm_units(*norm)]
+    found = run_cases(tmp_path, [own for own, _ in made], dialect)
+    for (streams, (own, wanted)) in zip(found, made, strict=True):
+        assert np.array_equal(streams[0], wanted.astype(np.int64)), own.call

@@ -1,0 +1,220 @@
+// Rows of whole numbers: what is computed of each element with a number that the whole row gives.
+//
+// Purpose     rows_max    m = largest element of the row - s
+//             rows_share  m = numbers[s] / sum of weights[s] over the row, rounded down
+//             rows_norm   m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) * weight. mean is
+//                         sum of s / N, truncated, or 0; root is floor(sqrt(v)), where v is the sum of (s - mean)^2 / N,
+//                         rounded down, + 1
+//             row_largest of them, and of Softmax: the largest element of each row, and its beats, which wait for it
+// Parameters  BEATS     beats of a row; N is BEATS times the lanes
+//             ROWS      rows of a frame
+//             SUM       holds the sum of weights, or of the elements
+//             SQUARES   holds the sum of squares, unsigned
+//             ROOT      holds the root, unsigned
+//             NUMBER    holds t and the quotient with its bias
+//             CENTERED  whether the mean is taken off
+//             SHIFT     bits that fall away at the end
+//             WRAPS     whether a result keeps its low bits, else it saturates
+// Tables      weights[WORDS], numbers[WORDS] of rows_share; weights[BEATS][N], biases[BEATS][N] of rows_norm
+// Contract    exact integers. A row goes through processes of its own, a beat a cycle: the last of them begins with it
+//             when it is complete, and the next rows come in meanwhile. No sum of weights is 0.
+#ifndef HG_ROWS_HPP
+#define HG_ROWS_HPP
+
+#include "types.hpp"
+
+namespace hg {
+
+template <int BEATS, int ROWS, typename X, int N>
+void row_largest(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest) {
+    X best = 0;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<X, N> x = s.read();
+        X top = x[0];
+        for (int i = 1; i < N; i++) {
+#pragma HLS UNROLL
+            if (x[i] > top) top = x[i];
+        }
+        if (beat == 0 || top > best) best = top;
+        waiting.write(x);
+        if (beat == BEATS - 1) largest.write(best);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <int BEATS, int ROWS, typename X, int N, typename Y>
+void row_below(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<Y, N> > &m) {
+    X top = 0;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        if (beat == 0) top = largest.read();
+        const vec<X, N> x = waiting.read();
+        vec<Y, N> y;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            y[i] = Y(top - x[i]);
+        }
+        m.write(y);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <int BEATS, int ROWS, typename X, int N, typename Y>
+void rows_max(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
+#pragma HLS DATAFLOW disable_start_propagation
+    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<X, 2> largest("largest");
+    row_largest<BEATS, ROWS>(s, waiting, largest);
+    row_below<BEATS, ROWS>(waiting, largest, m);
+}
+
+template <int BEATS, int ROWS, typename X, int N, typename SUM, typename W, int WORDS>
+void row_weights(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting, hls::stream<SUM> &sums,
+                 const W (&weights)[WORDS]) {
+    SUM sum = 0;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<X, N> x = s.read();
+        if (beat == 0) sum = 0;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            sum += SUM(weights[static_cast<int>(x[i].to_int64())]);
+        }
+        waiting.write(x);
+        if (beat == BEATS - 1) sums.write(sum);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <int BEATS, int ROWS, typename X, int N, typename SUM, typename Y, typename C, int WORDS>
+void row_shares(hls::stream<vec<X, N> > &waiting, hls::stream<SUM> &sums, hls::stream<vec<Y, N> > &m,
+                const C (&numbers)[WORDS]) {
+    SUM sum = 1;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        if (beat == 0) sum = sums.read();
+        const vec<X, N> x = waiting.read();
+        vec<Y, N> y;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            y[i] = Y(ap_uint<64>(numbers[static_cast<int>(x[i].to_int64())]) / sum);
+        }
+        m.write(y);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <typename SUM, int BEATS, int ROWS, typename X, int N, typename Y, typename W, typename C, int WORDS>
+void rows_share(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const W (&weights)[WORDS],
+                const C (&numbers)[WORDS]) {
+#pragma HLS DATAFLOW disable_start_propagation
+    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<SUM, 2> sums("sums");
+    row_weights<BEATS, ROWS>(s, waiting, sums, weights);
+    row_shares<BEATS, ROWS>(waiting, sums, m, numbers);
+}
+
+// Sums of a row.
+template <typename SUM, typename SQUARES>
+struct row_sums {
+    SUM sum;
+    SQUARES squares;
+};
+
+// What all elements of a row need. MEAN is a type of elements: no mean lies outside of them.
+template <typename MEAN, typename ROOT>
+struct row_moments {
+    MEAN mean;
+    ROOT root;
+};
+
+template <int BEATS, int ROWS, typename X, int N, typename SUM, typename SQUARES>
+void row_add(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting,
+             hls::stream<row_sums<SUM, SQUARES> > &sums) {
+    row_sums<SUM, SQUARES> row;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const vec<X, N> x = s.read();
+        if (beat == 0) {
+            row.sum = 0;
+            row.squares = 0;
+        }
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            row.sum += SUM(x[i]);
+            row.squares += SQUARES(x[i] * x[i]);
+        }
+        waiting.write(x);
+        if (beat == BEATS - 1) sums.write(row);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <int COUNT, bool CENTERED, int ROWS, typename X, typename SUM, typename SQUARES, typename ROOT>
+void row_root(hls::stream<row_sums<SUM, SQUARES> > &sums, hls::stream<row_moments<X, ROOT> > &moments) {
+    for (int n = 0; n < ROWS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        const row_sums<SUM, SQUARES> row = sums.read();
+        row_moments<X, ROOT> found;
+        found.mean = CENTERED ? X(row.sum / COUNT) : X(0);
+        // The sum of (x - mean)^2
+        const SQUARES apart = SQUARES(row.squares - found.mean * (row.sum * 2 - found.mean * COUNT));
+        const SQUARES v = SQUARES(apart / COUNT + 1);
+        found.root = 0;
+        for (int bit = traits<ROOT>::width - 1; bit >= 0; bit--) {
+#pragma HLS UNROLL
+            const ROOT larger = ROOT(found.root | ROOT(ROOT(1) << bit));
+            if (larger * larger <= v) found.root = larger;
+        }
+        moments.write(found);
+    }
+}
+
+template <typename NUMBER, int SHIFT, bool WRAPS, int BEATS, int ROWS, typename X, int N, typename ROOT, typename Y,
+          typename W, typename B>
+void row_normalize(hls::stream<vec<X, N> > &waiting, hls::stream<row_moments<X, ROOT> > &moments,
+                   hls::stream<vec<Y, N> > &m, const W (&weights)[BEATS][N], const B (&biases)[BEATS][N]) {
+#pragma HLS ARRAY_PARTITION variable=weights complete dim=2
+#pragma HLS ARRAY_PARTITION variable=biases complete dim=2
+    const int bits = traits<Y>::width;
+    const NUMBER high = (NUMBER(1) << (bits - 1)) - 1, low = -high - 1;
+    for (int row = 0; row < ROWS; row++) {
+        row_moments<X, ROOT> now;
+        for (int beat = 0; beat < BEATS; beat++) {
+#pragma HLS PIPELINE II=1 style=flp
+            if (beat == 0) now = moments.read();
+            const vec<X, N> x = waiting.read();
+            vec<Y, N> y;
+            for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+                const NUMBER t = NUMBER((x[i] - now.mean) * NUMBER(weights[beat][i]));
+                const NUMBER sum = NUMBER(NUMBER(t / now.root) + NUMBER(biases[beat][i])) >> SHIFT;
+                y[i] = WRAPS ? Y(sum) : sum < low ? Y(low) : sum > high ? Y(high) : Y(sum);
+            }
+            m.write(y);
+        }
+    }
+}
+
+template <typename SUM, typename SQUARES, typename ROOT, typename NUMBER, bool CENTERED, int SHIFT, bool WRAPS,
+          int BEATS, int ROWS, typename X, int N, typename Y, typename W, typename B>
+void rows_norm(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const W (&weights)[BEATS][N],
+               const B (&biases)[BEATS][N]) {
+#pragma HLS DATAFLOW disable_start_propagation
+    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<row_sums<SUM, SQUARES>, 2> sums("sums");
+    hls::stream<row_moments<X, ROOT>, 2> moments("moments");
+    row_add<BEATS, ROWS>(s, waiting, sums);
+    row_root<BEATS * N, CENTERED, ROWS>(sums, moments);
+    row_normalize<NUMBER, SHIFT, WRAPS, BEATS, ROWS>(waiting, moments, m, weights, biases);
+}
+
+}  // namespace hg
+
+#endif

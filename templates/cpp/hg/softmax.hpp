@@ -1,0 +1,124 @@
+// softmax: Softmax of rows of codes, as float32.
+//
+// Purpose     with d = largest code of the row - code: SUM::of(numerators[d], what SUM makes of all powers[d] of the row).
+//             exact_sum     numerator * (1 / sum), each rounded once, of a sum that is exact and rounded once
+//             sum_in_order  numerator / sum, 0 below 2^-24; the sum is rounded after each element, from first to last
+// Parameters  SUM       one of them
+//             LAST      index of the last entry of both tables; larger distances have it
+//             BITS      bits of an exact sum
+//             FRACTION  bits of it, and of powers, behind the binary point
+//             BEATS     beats of a row
+//             ROWS      rows of a frame
+// Tables      powers[LAST + 1], numerators[LAST + 1]; no number is negative
+// Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, that of distance 0 is 1, and
+//             FRACTION bits hold them. A row goes through three processes, a beat a cycle, if the tool adds float32 in a
+//             cycle for sum_in_order. Sums are normal numbers; products are rounded in integers, subnormal ones, too.
+#ifndef HG_SOFTMAX_HPP
+#define HG_SOFTMAX_HPP
+
+#include "float32.hpp"
+#include "rows.hpp"
+
+namespace hg {
+
+// mantissa * 2^exponent: a number that is not negative, and finite.
+struct f32_parts {
+    ap_uint<24> mantissa;
+    int exponent;
+    explicit f32_parts(float x) {
+        f32_word word;
+        word.number = x;
+        const unsigned place = word.bits >> 23, fraction = word.bits & 0x7FFFFFu;
+        mantissa = ap_uint<24>(place != 0 ? fraction | 0x800000u : fraction);
+        exponent = static_cast<int>(place != 0 ? place : 1u) - 150;
+    }
+};
+
+template <int BITS, int FRACTION>
+struct exact_sum {
+    ap_uint<BITS> sum;
+    exact_sum() : sum(0) {}
+    void add(float power) {
+        const f32_parts x(power);
+        // Powers are at most 1: their exponents are negative, and no bit is lost.
+        sum += ap_uint<BITS>(ap_uint<FRACTION + 24>(ap_uint<FRACTION + 24>(x.mantissa) << FRACTION) >> -x.exponent);
+    }
+    float row() const { return 1.0f / f32_of(f32_scaled<BITS>(false, sum, -FRACTION)); }
+    static ap_uint<32> of(float numerator, float factor) {
+        const f32_parts a(numerator), b(factor);
+        return f32_scaled<48>(false, ap_uint<48>(a.mantissa * b.mantissa), a.exponent + b.exponent);
+    }
+};
+
+struct sum_in_order {
+    float sum;
+    sum_in_order() : sum(0.0f) {}
+    void add(float power) { sum += power; }
+    float row() const { return sum; }
+    static ap_uint<32> of(float numerator, float total) {
+        const float quotient = numerator / total;
+        return quotient < 5.9604644775390625e-8f ? ap_uint<32>(0) : f32_bits(quotient);
+    }
+};
+
+template <typename SUM, int LAST, int BEATS, int ROWS, typename X, int N, typename D>
+void softmax_sums(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<D, N> > &distances,
+                  hls::stream<float> &sums, const float (&powers)[LAST + 1]) {
+    SUM sum;
+    X top = 0;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        if (beat == 0) {
+            top = largest.read();
+            sum = SUM();
+        }
+        const vec<X, N> x = waiting.read();
+        vec<D, N> d;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            const int below = static_cast<int>((top - x[i]).to_int64()), at = below < LAST ? below : LAST;
+            sum.add(powers[at]);
+            d[i] = D(at);
+        }
+        distances.write(d);
+        if (beat == BEATS - 1) sums.write(sum.row());
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <typename SUM, int LAST, int BEATS, int ROWS, typename D, typename Y, int N>
+void softmax_shares(hls::stream<vec<D, N> > &distances, hls::stream<float> &sums, hls::stream<vec<Y, N> > &m,
+                    const float (&numerators)[LAST + 1]) {
+    float row = 1.0f;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        if (beat == 0) row = sums.read();
+        const vec<D, N> d = distances.read();
+        vec<Y, N> y;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            y[i] = SUM::of(numerators[static_cast<int>(d[i].to_int64())], row);
+        }
+        m.write(y);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <typename SUM, int LAST, int BEATS, int ROWS, typename X, typename Y, int N>
+void softmax(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float (&powers)[LAST + 1],
+             const float (&numerators)[LAST + 1]) {
+#pragma HLS DATAFLOW disable_start_propagation
+    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<X, 2> largest("largest");
+    hls::stream<vec<ap_uint<traits<X>::width>, N>, 2 * BEATS + 2> distances("distances");
+    hls::stream<float, 2> sums("sums");
+    row_largest<BEATS, ROWS>(s, waiting, largest);
+    softmax_sums<SUM, LAST, BEATS, ROWS>(waiting, largest, distances, sums, powers);
+    softmax_shares<SUM, LAST, BEATS, ROWS>(distances, sums, m, numerators);
+}
+
+}  // namespace hg
+
+#endif
