@@ -40,6 +40,14 @@ def rows_of(type_: IntType, count: int) -> Array:
     return x
 
 
+def check(made: Sequence[Made], dialect: str, folder: Path) -> None:
+    """All of them in one dialect, some in the other."""
+    made = made if dialect == "ap" else made[::2]
+    found = run_cases(folder, [own for own, _ in made], dialect)
+    for streams, (own, wanted) in zip(found, made, strict=True):
+        assert np.array_equal(streams[0], wanted.astype(np.int64)), own.call
+
+
 def function(f: RowFunction, type_: IntType, lanes: int, beats: int) -> Made:
     x = rows_of(type_, lanes * beats)
     if isinstance(f, Share):
@@ -64,20 +72,15 @@ def norm(centred: bool, count: int, most: int, shift: int, biased: int = 0, type
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_rows_of_integers(dialect: str, tmp_path: Path) -> None:
+    ita = 256 >> ((np.arange(256) + 16) >> 5)
     made = [
-        function(BelowLargest(), INT8, 1, 4), function(BelowLargest(), UINT8, 3, 2),
-        function(BelowLargest(), IntType(-4, 3), 2, 1), function(BelowLargest(), IntType(-300, 90), 1, 1),
-        function(share(256, 1, 345, 62395, 255), UINT8, 2, 4), function(share(256, 1, 173, 15599, 127), UINT8, 1, 3),
-        function(share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1), function(share(256, 0, 0, 1, 2), UINT8, 1, 1),
-        function(Share(256 >> ((np.arange(256) + 16) >> 5), (255 * 256) >> ((np.arange(256) + 16) >> 5)), UINT8, 2, 3),
-        function(norm(False, 8, 1 << 20, 16), INT8, 2, 4), function(norm(False, 6, 300, 3), IntType(0, 15), 3, 2),
-        function(norm(True, 8, 1 << 14, 8, 30000), INT8, 2, 4), function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6),
-        function(norm(True, 1, 100, 2, 100), INT8, 1, 1), function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
+        function(BelowLargest(), UINT8, 3, 2), function(BelowLargest(), IntType(-300, 90), 1, 1),
+        function(share(256, 1, 345, 62395, 255), UINT8, 2, 4), function(share(16, 2, 20, 30, 9), IntType(0, 130), 4, 1),
+        function(Share(ita, ita * 255), UINT8, 1, 3), function(norm(False, 8, 1 << 20, 16), INT8, 2, 4),
+        function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6), function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
         function(norm(False, 1, 7, 0, type_=IntType(-4, 3)), IntType(-1, 0), 1, 1),
     ]  # fmt: skip
-    found = run_cases(tmp_path, [own for own, _ in made], dialect)
-    for (streams, (own, wanted)) in zip(found, made, strict=True):
-        assert np.array_equal(streams[0], wanted), own.call
+    check(made, dialect, tmp_path)
 
 
 def softmax(lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False) -> Made:
@@ -120,29 +123,21 @@ def nearest(number: Fraction) -> float:
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_softmax(dialect: str, tmp_path: Path) -> None:
     made = [
-        softmax(1, 8, INT8, 0.05), softmax(2, 4, INT8, 0.0142), softmax(4, 1, UINT8, 0.3),
-        softmax(1, 1, IntType(-4, 3), 0.5), softmax(3, 3, IntType(0, 15), 1.7), softmax(1, 2, INT8, 30.0),
+        softmax(2, 4, INT8, 0.0142), softmax(4, 1, UINT8, 0.3), softmax(1, 1, IntType(-4, 3), 0.5),
         softmax(5, 2, INT8, 1.0),  # powers and products below the smallest normal number
         softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
         softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 1, UINT8, 0.3, in_order=True),
-        softmax(1, 3, INT8, 2.5, in_order=True),
     ]  # fmt: skip
-    found = run_cases(tmp_path, [own for own, _ in made], dialect)
-    for (streams, (own, wanted)) in zip(found, made, strict=True):
-        assert np.array_equal(streams[0], wanted), own.call.arguments
+    check(made, dialect, tmp_path)
 
 
 F = Fraction
 # lanes, beats, type of the codes, shift, offset, centered, addend, ways
 NORMS: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
     (2, 3, IntType(-8, 7), 0, 0, True, F(36) * F(float(np.float32(1e-5))) / F(float(np.float32(0.3))) ** 2, 2),
-    (4, 1, UINT8, 0, -128, False, F(3, 7), 1),
     (3, 8, INT8, 0, 0, True, F(5, 4), 3),
     (1, 5, IntType(0, 3), 1, -3, False, F(1, 1 << 20), 2),
-    (3, 1, IntType(-1, 0), 0, 0, True, F(12345678901, 1000), 5),
-    (8, 2, IntType(0, 15), 0, 0, True, F(1, 3), 99),
-    (1, 1, IntType(-2, 1), 0, 0, False, F(7, 11), 1),
-    (9, 1, IntType(-8, 7), 0, 3, False, F(2, 5), 2),
+    (8, 2, IntType(0, 15), 0, 0, True, F(12345678901, 1000), 99),
 ]
 
 
@@ -161,7 +156,8 @@ def norm_units(
     roots = [reciprocal_root(int(m), addend) for m in moment]
     sums = [int(m) << rows.sum_bits | int(s) for m, s in zip(moment, low, strict=True)]
     factors = [
-        (1 - root.constants.exponent - e << 24 | m) << rows.sum_bits | int(s) for (m, e), s in zip(roots, low, strict=True)
+        (1 - root.constants.exponent - e << 24 | m) << rows.sum_bits | int(s)
+        for (m, e), s in zip(roots, low, strict=True)
     ]
     real = normalized(q, centered, addend).astype(np.float32).view(np.uint32).astype(np.int64)
     codes = stream_of(type_, lanes, x.size // FRAMES, count)
@@ -184,7 +180,5 @@ def norm_units(
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_normalization(dialect: str, tmp_path: Path) -> None:
-    made = [own for norm in NORMS for own in norm_units(*norm)]
-    found = run_cases(tmp_path, [own for own, _ in made], dialect)
-    for (streams, (own, wanted)) in zip(found, made, strict=True):
-        assert np.array_equal(streams[0], wanted.astype(np.int64)), own.call
+    units = [norm_units(*norm) for norm in (NORMS if dialect == "ap" else NORMS[:1])]
+    check([own for made in units for own in made], dialect, tmp_path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
 from collections.abc import Callable
@@ -12,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import certified_images
-import numpy as np
 import onnx
 import pytest
 import random_graphs
 from certified import CASES, FIXED, Case, forced
+from certified_cpp import others, problems
 from paths import ROOT
 
 import hlsgen
@@ -62,18 +60,6 @@ def made(name: str, folder: Path, target: str = "hls") -> Path:
     return replace(case, options=replace(case.options, target=target)).build(folder / "core")
 
 
-def problems(core: Path) -> list[str]:
-    """What is wrong, with the hashes in hls/certificate.json and in the manifest made to agree."""
-    path = core / "hls" / "certificate.json"
-    certificate = json.loads(path.read_text())
-    certificate["cpp"] = {n: hashlib.sha256((core / n).read_bytes()).hexdigest() for n in certificate["cpp"]}
-    path.write_text(json.dumps(certificate))
-    manifest = json.loads((core / "manifest.json").read_text())
-    manifest["files"] |= certificate["cpp"] | {"hls/certificate.json": hashlib.sha256(path.read_bytes()).hexdigest()}
-    (core / "manifest.json").write_text(json.dumps(manifest))
-    return [str(problem) for problem in hlsgen.certify(core).problems]
-
-
 @pytest.mark.sweep
 @pytest.mark.parametrize("name", BUILDS)
 def test_every_build(name: str, tmp_path: Path) -> None:
@@ -96,14 +82,6 @@ def test_every_build(name: str, tmp_path: Path) -> None:
         assert seen or re.search(r"_(count|level|sure|rest|shape)$", table[1]), table[1]
     path.write_text(text)
     assert problems(core) == []
-
-
-def others(number: str) -> list[str]:
-    """Other numbers of no more bits: one nearby, and one that is not."""
-    if "." in number:
-        return [str(np.format_float_scientific(np.nextafter(np.float32(number), np.float32(1e9)), unique=True))]
-    value = int(number)
-    return [str(value - 1 if value > 0 else value + 1), str(value // 2 if value > 0 else -(-value // 2))]
 
 
 @pytest.mark.sweep

@@ -190,9 +190,3 @@ def test_stays_on_the_host(tmp_path: Path) -> None:
     for net in (head, sums):
         graph = compiled(net.model(), tmp_path).graph
         assert [step.name for step in graph.tail if step.name == "soft"] == ["soft"]
-
-
-def test_no_cpp_yet(tmp_path: Path) -> None:
-    path = save(between(1, 4, 4.0, 0.3, 4.0, 1 / 15), tmp_path / "model.onnx")
-    with pytest.raises(hlsgen.HlsgenError, match="HG040 soft: the target hls has no Softmax"):
-        hlsgen.check(path, hlsgen.Options(target="hls"))

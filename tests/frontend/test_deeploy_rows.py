@@ -73,8 +73,3 @@ def test_refused(case: str, attributes: dict[str, Any], code: str, tmp_path: Pat
     with pytest.raises(hlsgen.HlsgenError) as error:
         hlsgen.check(tmp_path / "m.onnx", INT8)
     assert [d.code for d in error.value.diagnostics] == [code]
-
-
-def test_the_hls_target_refuses_them(tmp_path: Path) -> None:
-    with pytest.raises(hlsgen.HlsgenError, match=r"HG040.*hls"):
-        hlsgen.check(saved("rms", tmp_path), hlsgen.Options(input="int8", target="hls"))

@@ -17,6 +17,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Bits of a significand, and of a part of a wide constant.
 _SIGNIFICAND, _PART = 24, 32
+#: Larger numbers of bits are not computed with.
+_MOST = 4096
 
 
 def _rows(call: Call) -> tuple[int, tuple[int, ...]]:
@@ -123,6 +125,8 @@ def _root(call: Call, tables: Tables) -> Meaning:
     takes_tables(call, "constants")
     moments, sums, exponents, bits, steps, _, rows = (call.number(name, 1) for name in names.split())
     _one_lane(call, 2, moments + sums, exponents + _SIGNIFICAND + sums)
+    if bits > _MOST:
+        raise broken(call.name, f"W has {bits} bits; at most {_MOST} are proven.")
     parts = tables.array(call, "constants", 3, -1)
     values = [sum(int(part) << (_PART * n) for n, part in enumerate(row)) for row in parts]
     if parts.min() < 0 or parts.max() >> _PART or max(values) >> bits:

@@ -31,6 +31,8 @@ MODULES = ("hg_norm_moments", "hg_norm_root", "hg_norm_scale")
 _INTEGERS = "LANES BEATS X_W X_SIGNED SHIFT OFFSET Q_W"
 #: Bits of a significand, and those of the root in front of rounding.
 _SIGNIFICAND, _ROOT = 24, 25
+#: Larger parameters are not computed with.
+_MOST = 4096
 #: Of the exponent of float32.
 _BIAS = 127
 #: A result with its two roundings is at most so much larger than the exact one.
@@ -51,6 +53,7 @@ class _Bounds:
 def row_moments(cell: Cell, stream: StreamContents, layer: NormRows, order: Array) -> StreamContents:
     """The stream of one beat a row behind the first of the units. Raises HG055."""
     only(cell, f"{_INTEGERS} CENTERED S_W M_W EVERY")
+    _small(cell, "SHIFT Q_W S_W M_W")
     beats = _integers(cell, stream, layer, order)
     bits = cell.number("M_W", 1) + cell.number("S_W", 1)
     return StreamContents(stream.elements[::beats, :1], bits, 0, (1 << bits) - 1, (cell,))
@@ -59,6 +62,7 @@ def row_moments(cell: Cell, stream: StreamContents, layer: NormRows, order: Arra
 def row_roots(cell: Cell, stream: StreamContents) -> StreamContents:
     """The stream behind the second. Raises HG055."""
     only(cell, "M_W S_W E_W W_W STEPS SERIAL SHIFT FACTOR ADDEND START WAYS")
+    _small(cell, "M_W S_W E_W W_W STEPS SHIFT")
     fits(cell, stream, 1, cell.number("M_W", 1) + cell.number("S_W", 1))
     cell.number("WAYS", 1)
     bits = cell.number("E_W", 1) + _SIGNIFICAND + cell.number("S_W", 1)
@@ -70,6 +74,7 @@ def row_elements(
 ) -> StreamContents:  # fmt: skip
     """The stream behind the third; `numbers`: those of its results. Raises HG055."""
     only(cell, f"{_INTEGERS} S_W E_W A_W BIAS")
+    _small(cell, "SHIFT Q_W S_W E_W A_W BIAS")
     beats = _integers(cell, codes, layer, order)
     fits(cell, rows, 1, cell.number("E_W", 1) + _SIGNIFICAND + cell.number("S_W", 1))
     if [unit.module for unit in rows.units] != list(MODULES[:2]):
@@ -78,6 +83,13 @@ def row_elements(
     if first.shape != rows.elements.shape or (first != rows.elements).any():
         raise broken(layer.name, f"{cell.name} gets elements and roots of different rows.")
     return codes.computed(numbers[order], IntType(layer.result.type.lo, layer.result.type.hi))
+
+
+def _small(cell: Cell, names: str) -> None:
+    """Numbers that stand for bits, or for powers of two, are none that would take all memory. Raises HG055."""
+    for name in names.split():
+        if cell.number(name) > _MOST:
+            raise broken(cell.name, f"{name} is {cell.number(name)}; at most {_MOST} is proven.")
 
 
 def _integers(cell: Cell, stream: StreamContents, layer: NormRows, order: Array) -> int:

@@ -2,10 +2,10 @@
 //
 // Purpose     rows_max    m = largest element of the row - s
 //             rows_share  m = numbers[s] / sum of weights[s] over the row, rounded down
-//             rows_norm   m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) * weight. mean is
-//                         sum of s / N, truncated, or 0; root is floor(sqrt(v)), where v is the sum of (s - mean)^2 / N,
-//                         rounded down, + 1
-//             row_largest of them, and of Softmax: the largest element of each row, and its beats, which wait for it
+//             rows_norm   m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) * weight. mean
+//                         is sum of s / N, truncated, or 0; root is floor(sqrt(v)), where v is the sum of
+//                         (s - mean)^2 / N, rounded down, + 1
+//             row_largest of rows_max and of Softmax: the largest element of each row, and its beats, which wait for it
 // Parameters  BEATS     beats of a row; N is BEATS times the lanes
 //             ROWS      rows of a frame
 //             SUM       holds the sum of weights, or of the elements

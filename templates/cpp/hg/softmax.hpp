@@ -1,6 +1,6 @@
 // softmax: Softmax of rows of codes, as float32.
 //
-// Purpose     with d = largest code of the row - code: SUM::of(numerators[d], what SUM makes of all powers[d] of the row).
+// Purpose     with d = largest code of the row - code: numerators[d] by the sum of powers[d] of the row, as SUM has it
 //             exact_sum     numerator * (1 / sum), each rounded once, of a sum that is exact and rounded once
 //             sum_in_order  numerator / sum, 0 below 2^-24; the sum is rounded after each element, from first to last
 // Parameters  SUM       one of them
@@ -10,9 +10,10 @@
 //             BEATS     beats of a row
 //             ROWS      rows of a frame
 // Tables      powers[LAST + 1], numerators[LAST + 1]; no number is negative
-// Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, that of distance 0 is 1, and
-//             FRACTION bits hold them. A row goes through three processes, a beat a cycle, if the tool adds float32 in a
-//             cycle for sum_in_order. Sums are normal numbers; products are rounded in integers, subnormal ones, too.
+// Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, that of distance 0 is 1,
+//             and FRACTION bits hold them. A row goes through three processes, a beat a cycle; sum_in_order needs an
+//             addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
+//             ones, too.
 #ifndef HG_SOFTMAX_HPP
 #define HG_SOFTMAX_HPP
 
