@@ -53,7 +53,7 @@ def test_rows_of_integers(tmp_path: Path) -> None:
     wanted = x.reshape(-1, 12)
     for case in cases:
         wanted = expected(case, wanted)
-    assert np.array_equal(hlsgen.run(out, x, "ap_types").reshape(wanted.shape), wanted)
+    assert np.array_equal(hlsgen.run(out, x, "cpp").reshape(wanted.shape), wanted)
     assert len(np.unique(wanted)) > 5
 
 

@@ -29,9 +29,10 @@ class Call:
     def number(self, name: str, least: int = 0) -> int:
         """An argument that is a plain integer, not below `least`. Raises HG055."""
         text = self.arguments.get(name, "")
-        if not re.fullmatch(r"-?\d{1,18}", text) or int(text) < least:
+        match = re.fullmatch(r"(-?\d{1,18})(?:LL)?", text, re.ASCII)
+        if match is None or int(match[1]) < least:
             raise broken(self.name, f"argument {name} of {self.function} is {text or 'missing'}.")
-        return int(text)
+        return int(match[1])
 
     def flag(self, name: str) -> bool:
         text = self.arguments.get(name)
