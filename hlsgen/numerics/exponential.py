@@ -71,7 +71,7 @@ def _rounded(value: Array, power: Array, step: Fraction, first: int) -> Array:
     bits = np.where(value >> (_BITS - 1) > 0, _BITS, _BITS - 1)
     drop = np.minimum(np.maximum(bits - _MANTISSA, _SMALLEST - power), _BITS + 1)
     kept, rest, half = value >> drop, value & ((np.int64(1) << drop) - 1), np.int64(1) << (drop - 1)
-    found = np.ldexp((kept + (rest > half)).astype(np.float64), power + drop).astype(np.float32)
+    found: Array = np.ldexp((kept + (rest > half)).astype(np.float64), power + drop).astype(np.float32)
     for place in np.flatnonzero(np.abs(rest - half) < _OFF).tolist():
         found[place] = exp_float32(-step * (first + place))
     return found

@@ -89,4 +89,4 @@ def _rounded(value: Array, power: Array) -> Array:
     drop = np.minimum(np.maximum(np.maximum(bits - _MANTISSA, _LOWEST - power), 0), 62)
     kept, rest, half = value >> drop, value & ((np.int64(1) << drop) - 1), (np.int64(1) << drop) >> 1
     kept = kept + ((rest > half) | ((rest == half) & (half > 0) & (kept & 1 == 1)))
-    return np.ldexp(kept.astype(np.float64), power + drop).astype(np.float32)
+    return np.asarray(np.ldexp(kept.astype(np.float64), power + drop).astype(np.float32))
