@@ -207,6 +207,15 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "BEATS": 1, "IN_W": 3, "LAST": 7, "W": 32, "FRACTION": 0, "IN_ORDER": 1},
         {"LANES": 3, "BEATS": 2, "IN_W": 2, "IN_SIGNED": 0, "LAST": 1, "W": 25, "FRACTION": 24},
         {"LANES": 1, "BEATS": 1, "IN_W": 2, "LAST": 0, "W": 1, "FRACTION": 0},
+        {"LANES": 2, "BEATS": 1, "IN_W": 14, "LAST": 8000, "W": 30, "FRACTION": 29, "LOW": 6, "M_W": 25},
+    ),
+    "hg_softmax_powers": (
+        {"LANES": 3, "D_W": 2, "LAST": 2, "W": 25, "FRACTION": 24, "HELD_W": 2},
+        {"D_W": 13, "LAST": 8000, "W": 30, "FRACTION": 29, "LOW": 6, "M_W": 25, "HELD_W": 31},
+    ),
+    "hg_softmax_product": (
+        {"D_W": 5, "LOW": 4, "HIGHS": 2, "M_W": 16, "W": 24, "FRACTION": 23},
+        {"LANES": 2, "D_W": 13, "LOW": 6, "HIGHS": 126, "M_W": 25, "W": 150, "FRACTION": 149},
     ),
     "hg_softmax_rows": (
         {"LANES": 1, "BEATS": 1, "IN_W": 1, "LAST": 1, "D_W": 1},

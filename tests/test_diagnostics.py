@@ -292,7 +292,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "NaN threshold": ("HG027", "NaN", lambda: thresholds(np.full((1, 3), NAN, np.float32))),
     "logarithm of a softmax in the middle": ("HG030", "soft", lambda: quantizer().then("LogSoftmax", name="soft").quant().linear(4, 3).model()),
     "softmax of a function": ("HG030", "e", lambda: quantizer().then("Exp", name="e").then("Softmax", name="soft").quant().linear(4, 3).model()),
-    "softmax of wide scores": ("HG032", "soft", lambda: Net().quant(bits=8.0).linear(4, 4, weight=np.full((4, 4), 31.75, np.float32), bits=8.0).then("Softmax", name="soft").quant().linear(4, 4, name="b").model()),
+    "softmax of wide scores": ("HG032", "soft", lambda: Net().quant(bits=12.0).linear(4, 4, weight=np.full((4, 4), 511.75, np.float32), bits=12.0).then("Softmax", name="soft").quant().linear(4, 4, name="b").model()),
     "softmax of scores of several scales": ("HG034", "soft", lambda: quantizer(scale=np.array([[0.3, 0.1, 0.7, 0.9]], np.float32)).then("Softmax", name="soft").quant().linear(4, 4).model()),
     "softmax of a long row": ("HG010", "4097", lambda: Net((1, 4097)).quant().then("Softmax", axis=1, name="soft").quant().linear(1, 4097, weight=np.ones((4097, 1), np.float32)).model()),
     "odd sum before a layer": ("HG030", "add", lambda: quantizer().then("Add", 0.3, name="add").linear().model()),

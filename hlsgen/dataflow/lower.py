@@ -12,6 +12,7 @@ from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
 from hlsgen.dataflow.lower_product import product
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
+from hlsgen.dataflow.softmax_unit import TABLE
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
     INPUT,
@@ -52,6 +53,7 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.stream_order import vectors
 from hlsgen.ir.value_ranges import value_range
+from hlsgen.numerics.exponential_factors import factors
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import (
     Choice,
@@ -199,7 +201,11 @@ def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedS
         lanes = max(d for d in divisors(count) if d <= flow.stream.lanes)
     flow = b.converted(flow, lanes, count, f"{name}_width")
     closed = len(layer.powers) <= source.hi - source.lo
-    unit = SoftmaxUnit(layer.powers, layer.numerators, layer.in_order, closed, lanes, count // lanes)
+    parts = None
+    if layer.step is not None and len(layer.powers) + closed > TABLE:
+        parts = factors(layer.step, layer.powers, source.hi - source.lo, TABLE)
+        assert parts is not None, "more powers than products of two words can be"
+    unit = SoftmaxUnit(layer.powers, layer.numerators, layer.in_order, closed, lanes, count // lanes, parts)
     return b.append(name, unit, [flow], replace(flow.stream, type=FLOAT_WORD), layer.name, i)
 
 

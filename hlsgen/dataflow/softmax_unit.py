@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+from hlsgen.numerics.exponential_factors import PowerFactors
 from hlsgen.numerics.fixed import Array
+
+#: Most words of a table.
+TABLE = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -13,7 +18,7 @@ class SoftmaxUnit:
     """Softmax of rows of `beats` beats of `lanes` codes, sent as float32; the tables are those of the layer.
 
     `last`: the index of their last word, which all larger differences have; it is 0 if `closed`, else no difference
-    is larger.
+    is larger. `factors`: what the powers are products of, if they are too many for a table.
     """
 
     powers: Array
@@ -22,6 +27,7 @@ class SoftmaxUnit:
     closed: bool
     lanes: int
     beats: int
+    factors: PowerFactors | None = None
 
     @property
     def last(self) -> int:
@@ -30,9 +36,13 @@ class SoftmaxUnit:
     @property
     def fraction(self) -> int:
         """Bits behind the binary point with which all powers are exact, of 1 or less."""
+        if self.factors is not None:
+            return min(149, 24 - math.frexp(float(self.powers[-1]))[1])
         return max(Fraction(power).denominator.bit_length() - 1 for power in self.powers.tolist())
 
     @property
     def delay(self) -> int:
-        """Enabled cycles that a difference waits for the sum of its row."""
-        return self.beats if self.in_order else 21 + self.beats + (self.lanes - 1).bit_length()
+        """Enabled cycles that a difference, or its power, waits for the sum of its row."""
+        if self.in_order:
+            return self.beats
+        return 21 + self.beats + (self.lanes - 1).bit_length() + (self.factors is not None)

@@ -31,7 +31,7 @@ from hlsgen.passes.pending_value import PendingValue
 
 #: Longest row, and most codes that its elements may have.
 MAX_ROW = 4096
-MAX_CODES = 4096
+MAX_CODES = 1 << 22
 
 
 def softmax(

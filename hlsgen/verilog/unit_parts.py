@@ -191,11 +191,17 @@ def _softmax(node: Node, unit: SoftmaxUnit, family: str) -> Parts:
     parts.ff |= {"sum": 32.0 if unit.in_order else 2.0 * (lanes + 2) * power, "division": 1400.0}
     if not unit.in_order:
         parts.lut["products"], parts.ff["products"] = 900.0 * lanes, 330.0 * lanes
-    for words, width in ((unit.last + 1, power), (unit.last + 1, 32)):
+    tables, waiting = [(unit.last + 1, power), (unit.last + 1, 32)], distance
+    if unit.factors is not None:
+        bits, waiting = unit.factors.bits, 31
+        tables = [(len(unit.factors.mantissas), bits + 8), (len(unit.factors.lows), bits + 1)]
+        parts.lut["factors"], parts.ff["factors"] = lanes * (0.6 * bits * bits + 330), lanes * (18.0 * bits + 330)
+        parts.lut["places"], parts.ff["places"] = lanes * power * 3.0, lanes * float(power)
+    for words, width in tables:
         for _ in range(lanes):
             parts.hold("tables", memory(words, width, family=family))
     parts.hold("buffer", buffer(2 * unit.beats, node.source.bits, family))
-    parts.hold("waiting", buffer(unit.delay, lanes * distance, family))
+    parts.hold("waiting", buffer(unit.delay, lanes * waiting, family))
     return parts
 
 

@@ -11,11 +11,15 @@
 //             W          bits of a power: fixed point, or 32 for float32 if IN_ORDER
 //             FRACTION   bits of a power behind its binary point, if not IN_ORDER
 //             IN_ORDER   0 or 1
-//             FILE       file name stem; FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each,
-//                        of W bits and of 32 bits (float32)
+//             LOW        0, or bits of the low part of a distance, of which the power is a product; not
+//                        if IN_ORDER
+//             M_W        bits of a mantissa of its factors
+//             FILE       file name stem of the tables: FILE_power.mem, FILE_numerator.mem; if LOW,
+//                        FILE_high.mem, FILE_low.mem (hg_softmax_powers)
 // Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
 //             of the row before; it is offered 32 + BEATS + ceil(log2(LANES)) enabled cycles after the
-//             read, 24 + BEATS if IN_ORDER. One beat a cycle. Row b+2 is taken behind the last read of row b.
+//             read, 24 + BEATS if IN_ORDER, 10 later if LOW. One beat a cycle. Row b+2 is taken behind the
+//             last read of row b.
 // Contract    exact. Reading and all behind it stands still while m_valid and nobody takes; s_ready depends
 //             on registers only. power[0] is the largest power, 1 if not IN_ORDER; sums are finite.
 `default_nettype none
@@ -28,6 +32,8 @@ module hg_softmax #(
     parameter integer W         = 40,
     parameter integer FRACTION  = 39,
     parameter integer IN_ORDER  = 0,
+    parameter integer LOW       = 0,
+    parameter integer M_W       = 44,
     parameter         FILE      = ""
 ) (
     input  wire                  clk,
@@ -41,8 +47,9 @@ module hg_softmax #(
 );
     localparam integer D_W    = (LAST < 1) ? 1 : $clog2(LAST + 1);
     localparam integer LEVELS = (IN_ORDER != 0) ? 0 : $clog2(LANES);
-    // Enabled cycles between a distance and the look-up of its numerator.
-    localparam integer DELAY  = (IN_ORDER != 0) ? BEATS : 21 + BEATS + LEVELS;
+    // Enabled cycles that what waits for a sum spends in its memory.
+    localparam integer DELAY  = (IN_ORDER != 0) ? BEATS : 21 + BEATS + LEVELS + ((LOW != 0) ? 1 : 0);
+    localparam integer HELD_W = (LOW != 0) ? 31 : D_W;
     localparam integer TW     = (DELAY <= 1) ? 1 : $clog2(DELAY);
     localparam integer SCALE  = (IN_ORDER != 0) ? 18 : 5;
     localparam integer CW     = $clog2(BEATS + 1);
@@ -73,31 +80,38 @@ module hg_softmax #(
     );
 
     // The second pass: the sum of a row.
-    wire [LANES*W-1:0] power;
-    reg  [1:0]         valid_reg, first_reg, last_reg;
-    wire [31:0]        total;
-    wire               total_valid;
-    hg_softmax_table #(
-        .LANES(LANES),
-        .D_W  (D_W),
-        .WORDS(LAST + 1),
-        .W    (W),
-        .FILE (FILE),
-        .TAIL ("_power.mem")
-    ) u_power (
-        .clk     (clk),
-        .en      (en),
-        .distance(distance),
-        .word    (power)
+    wire [LANES*W-1:0]      power;
+    wire                    power_valid, power_first, power_last, total_valid;
+    wire [LANES*HELD_W-1:0] held;
+    reg  [LANES*HELD_W-1:0] waited_reg;
+    wire [LANES*32-1:0]     numerator;
+    wire [31:0]             total;
+    hg_softmax_powers #(
+        .LANES   (LANES),
+        .D_W     (D_W),
+        .LAST    (LAST),
+        .W       (W),
+        .FRACTION(FRACTION),
+        .LOW     (LOW),
+        .M_W     (M_W),
+        .HELD_W  (HELD_W),
+        .FILE    (FILE)
+    ) u_powers (
+        .clk        (clk),
+        .rst        (rst),
+        .en         (en),
+        .distance   (distance),
+        .valid      (valid),
+        .first      (first),
+        .last       (last),
+        .power      (power),
+        .power_valid(power_valid),
+        .power_first(power_first),
+        .power_last (power_last),
+        .held       (held),
+        .waited     (waited_reg),
+        .numerator  (numerator)
     );
-    always @(posedge clk) begin
-        if (en) begin
-            valid_reg <= {valid_reg[0], valid};
-            first_reg <= {first_reg[0], first};
-            last_reg  <= {last_reg[0], last};
-        end
-        if (rst) valid_reg <= 2'b00;
-    end
     hg_softmax_sum #(
         .LANES   (LANES),
         .BEATS   (BEATS),
@@ -109,26 +123,24 @@ module hg_softmax #(
         .rst    (rst),
         .en     (en),
         .s_data (power),
-        .s_valid(valid_reg[1]),
-        .s_first(first_reg[1]),
-        .s_last (last_reg[1]),
+        .s_valid(power_valid),
+        .s_first(power_first),
+        .s_last (power_last),
         .m_data (total),
         .m_valid(total_valid)
     );
 
-    // Meanwhile the distances wait; then the third pass.
-    (* ram_style = "auto" *) reg [LANES*D_W-1:0] wait_mem [0:DELAY-1];
-    reg  [TW-1:0]        place_reg;
-    reg  [LANES*D_W-1:0] waited_reg;
-    reg  [31:0]          total_reg;
-    reg  [CW-1:0]        left_reg;
-    reg  [SCALE-1:0]     out_reg;
-    wire [LANES*32-1:0]  numerator;
-    wire [SCALE:0]       out_in = {out_reg, left_reg != {CW{1'b0}}};
+    // Meanwhile the distances, or their powers, wait; then the third pass.
+    (* ram_style = "auto" *) reg [LANES*HELD_W-1:0] wait_mem [0:DELAY-1];
+    reg  [TW-1:0]    place_reg;
+    reg  [31:0]      total_reg;
+    reg  [CW-1:0]    left_reg;
+    reg  [SCALE-1:0] out_reg;
+    wire [SCALE:0]   out_in = {out_reg, left_reg != {CW{1'b0}}};
     always @(posedge clk) begin
         if (en) begin
             waited_reg          <= wait_mem[place_reg];
-            wait_mem[place_reg] <= distance;
+            wait_mem[place_reg] <= held;
             place_reg           <= (place_reg == OLDEST[TW-1:0]) ? {TW{1'b0}} : place_reg + 1'b1;
             if (total_valid) begin
                 total_reg <= total;
@@ -143,19 +155,6 @@ module hg_softmax #(
         end
     end
     assign m_valid = out_reg[SCALE-1];
-    hg_softmax_table #(
-        .LANES(LANES),
-        .D_W  (D_W),
-        .WORDS(LAST + 1),
-        .W    (32),
-        .FILE (FILE),
-        .TAIL ("_numerator.mem")
-    ) u_numerator (
-        .clk     (clk),
-        .en      (en),
-        .distance(waited_reg),
-        .word    (numerator)
-    );
     genvar i;
     generate
         for (i = 0; i < LANES; i = i + 1) begin : lane

@@ -31,7 +31,10 @@ UNITS = {
     "hg_scale": "test_scale.py",
     "hg_scale_f32": "test_scale_f32.py", "hg_shift": "test_shift.py", "hg_significant": "test_scale_f32.py",
     "hg_slice": "test_slice.py", "hg_softmax": "test_softmax.py", "hg_softmax_rows": "test_softmax.py",
-    "hg_softmax_sum": "test_softmax.py", "hg_softmax_table": "test_softmax.py", "hg_stages": "test_adders.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
+    **dict.fromkeys(
+        ["hg_softmax_powers", "hg_softmax_product", "hg_softmax_sum", "hg_softmax_table"], "test_softmax.py"
+    ),
+    "hg_stages": "test_adders.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
     "hg_threshold": "test_threshold.py", "hg_unfold": "test_unfold.py", "hg_unfold_store": "test_unfold.py",
     "hg_unfold_walk": "test_unfold.py", "hg_weights": "test_weights.py", "hg_width": "test_width.py",
     "hg_width_gearbox": "test_width.py", "hg_width_narrow": "test_width.py", "hg_width_widen": "test_width.py",

@@ -7,8 +7,12 @@ from fractions import Fraction
 import numpy as np
 
 from hlsgen.dataflow.units import Node, SoftmaxUnit
+from hlsgen.numerics.exponential_factors import PowerFactors
 from hlsgen.numerics.fixed import Array
 from hlsgen.verilog.binding.memory_files import Binding, Parameter, words
+
+#: Bits of mantissas that no unit has.
+_M_W = 44
 
 
 def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
@@ -16,15 +20,27 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
     width = 32 if unit.in_order else fraction + 1
     parameters: dict[str, Parameter] = {
         "LANES": unit.lanes, "BEATS": unit.beats, "IN_W": source.bits, "IN_SIGNED": int(source.signed),
-        "LAST": unit.last, "W": width, "FRACTION": fraction, "IN_ORDER": int(unit.in_order), "FILE": node.name,
+        "LAST": unit.last, "W": width, "FRACTION": fraction, "IN_ORDER": int(unit.in_order), "LOW": 0, "M_W": _M_W,
+        "FILE": node.name,
     }  # fmt: skip
+    about = f"Softmax of rows of {unit.lanes * unit.beats}, {unit.last + 1} powers"
+    if unit.factors is not None:
+        parameters |= {"LOW": unit.factors.low_bits, "M_W": unit.factors.bits}
+        return Binding("hg_softmax", parameters, f"{about}, products of two words", _factors(node.name, unit.factors))
     power = _float_bits(unit.powers, unit.closed) if unit.in_order else _fixed(unit.powers, unit.closed, fraction)
     memories = {
         f"{node.name}_numerator.mem": words(_float_bits(unit.numerators, unit.closed), 32),
         f"{node.name}_power.mem": words(power, width),
     }
-    about = f"Softmax of rows of {unit.lanes * unit.beats}, {unit.last + 1} powers"
     return Binding("hg_softmax", parameters, about, memories)
+
+
+def _factors(name: str, factors: PowerFactors) -> dict[str, str]:
+    high = (factors.shifts.astype(object) << factors.bits) | factors.mantissas.astype(object)
+    return {
+        f"{name}_high.mem": words(high.reshape(-1, 1), factors.bits + 8),
+        f"{name}_low.mem": words(factors.lows.astype(object).reshape(-1, 1), factors.bits + 1),
+    }
 
 
 def _float_bits(values: Array, closed: bool) -> Array:
