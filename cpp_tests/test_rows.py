@@ -15,6 +15,7 @@ from hlsgen.dataflow.norm_units import NormScale, RowCodes, units_of
 from hlsgen.dataflow.units import FLOAT_WORD, Node, RowsUnit, SoftmaxUnit, Stream, Unit, stream_of
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, result_type, row_values
 from hlsgen.numerics.exponential import powers
+from hlsgen.numerics.exponential_factors import factors
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.numerics.normalization import moments, normalized, reciprocal_root
 
@@ -83,7 +84,10 @@ def test_rows_of_integers(dialect: str, tmp_path: Path) -> None:
     check(made, dialect, tmp_path)
 
 
-def softmax(lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False) -> Made:
+def softmax(
+    lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False, most: int = 0
+) -> Made:  # fmt: skip
+    """`most`: words of a table, if powers are products of two."""
     count, exact = lanes * beats, Fraction(float(np.float32(step)))
     reach = type_.hi - type_.lo
     power = powers(exact, reach + 1)
@@ -105,7 +109,9 @@ def softmax(lanes: int, beats: int, type_: IntType, step: float, *, in_order: bo
         sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in e.astype(float).tolist()]
         y = top * (np.float32(1) / np.array(sums, np.float32))[:, None]
     source = stream_of(type_, lanes, x.size // FRAMES, count)
-    unit = SoftmaxUnit(power, numerator, in_order, closed, lanes, beats)
+    parts = factors(exact, power, reach, most) if most else None
+    assert (parts is not None) == bool(most)
+    unit = SoftmaxUnit(power, numerator, in_order, closed, lanes, beats, parts)
     bits = y.astype(np.float32).view(np.uint32).astype(np.int64)
     return case(unit, [source], [x.reshape(-1, lanes)], replace(source, type=FLOAT_WORD)), bits.reshape(-1, lanes)
 
@@ -126,6 +132,7 @@ def test_softmax(dialect: str, tmp_path: Path) -> None:
         softmax(2, 4, INT8, 0.0142), softmax(4, 1, UINT8, 0.3), softmax(1, 1, IntType(-4, 3), 0.5),
         softmax(5, 2, INT8, 1.0),  # powers and products below the smallest normal number
         softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
+        softmax(2, 3, IntType(-3000, 2000), 0.003, most=200), softmax(1, 4, IntType(0, 9000), 0.02, most=200),
         softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 1, UINT8, 0.3, in_order=True),
     ]  # fmt: skip
     check(made, dialect, tmp_path)

@@ -11,12 +11,13 @@ from certified_cpp import others, problems
 from models import Net, newer
 from norm_nets import norm_net
 from row_models import CASES, model
+from score_models import attention
 
 import hlsgen
 
 #: Arguments that may have other values: types with bits to spare, and how many steps there are in a cycle.
 SPARE = {"SUM": 2, "SQUARES": 4, "NUMBER": 12, "AT_ONCE": 0, "Q": 1}
-FUNCTIONS = r"hg::(?:softmax|norm_\w+|rows_\w+)"
+FUNCTIONS = r"hg::(?:softmax\w*|norm_\w+|rows_\w+)"
 
 
 def net(name: str) -> onnx.ModelProto:
@@ -26,17 +27,18 @@ def net(name: str) -> onnx.ModelProto:
         return newer(made.quant(1 / 15, bits=4.0, signed=0).model())
     if name == "norm":
         return norm_net("LayerNormalization", length=6, bits=4, rows=2)
+    if name == "raw scores":
+        return attention((1, 2, 2), 0.03)
     op, attributes, constants, _ = CASES[name]
     return model(op, [1, 12], attributes, constants)
 
 
-@pytest.fixture(scope="module", params=["norm", "softmax", "layer", "steep softmax"])
+@pytest.fixture(scope="module", params=["norm", "softmax", "raw scores", "layer", "steep softmax"])
 def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     onnx.save(net(request.param), folder / "m.onnx")
-    input_ = "" if request.param in ("norm", "softmax") else "int8"
-    options = {"input": input_} if input_ else {}
-    hlsgen.build(folder / "m.onnx", folder / "core", hlsgen.Options(target="hls", top="top", lanes=None, **options))
+    options = hlsgen.Options(target="hls", top="top", input="int8" if request.param in CASES else None)
+    hlsgen.build(folder / "m.onnx", folder / "core", options)
     return folder / "core"
 
 
@@ -44,7 +46,9 @@ def test_arguments(core: Path) -> None:
     path = core / "hls" / "top.cpp"
     text = path.read_text()
     assert problems(core) == []
-    for call in re.finditer(rf"{FUNCTIONS}<([^;]*)>\(", text):
+    calls = list(re.finditer(rf"{FUNCTIONS}<([^;]*)>\(", text))
+    assert calls
+    for call in calls:
         for argument in re.finditer(r"(-?\d+|true|false)(?:, \d+)?(>?) /\* (\w+) \*/", call[1]):
             value, _, name = argument.groups()
             spare = SPARE.get(name, 1)
@@ -60,7 +64,7 @@ def test_tables(core: Path) -> None:
     """The first number of each, and one in the middle."""
     path = core / "hls" / "weights.hpp"
     text = path.read_text()
-    names = "powers|numerators|constants|weights|numbers|biases"
+    names = "powers|numerators|mantissas|shifts|lows|constants|weights|numbers|biases"
     for table in re.finditer(rf"static const [^{{]*?(\w+_(?:{names}))(?:\[\d+\])+ =\n    (\{{[^;]*\}});", text):
         numbers = list(re.finditer(r"-?\d+(?:\.\d*e[+-]\d+)?", table[2]))
         for number in {0: numbers[0], 1: numbers[len(numbers) // 2]}.values():

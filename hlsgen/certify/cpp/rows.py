@@ -17,6 +17,8 @@ from hlsgen.numerics.fixed import Array
 
 #: Bits of a significand, and of a part of a wide constant.
 _SIGNIFICAND, _PART = 24, 32
+#: Bits of a word of a table, at most.
+_WORD = 62
 #: Larger numbers of bits are not computed with.
 _MOST = 4096
 
@@ -57,31 +59,58 @@ def _softmax(call: Call, tables: Tables) -> Meaning:
     fraction, width, words = 0, 32, _words(powers).reshape(-1, 1)
     in_order = call.arguments["SUM"] == "hg::sum_in_order"
     if not in_order:
-        fraction, words = _fixed(call, powers, lanes * beats)
-        width = fraction + 1
+        fraction = _fraction(call, lanes * beats)
+        width, words = fraction + 1, _fixed(call, powers, fraction)
     stem = f"{call.name}.softmax"
     tables.put(f"{stem}_power.mem", [(words, width)])
     tables.put(f"{stem}_numerator.mem", [(_words(numerators).reshape(-1, 1), 32)])
     return instance(
         call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
-        W=width, FRACTION=fraction, IN_ORDER=int(in_order), FILE=stem,
+        W=width, FRACTION=fraction, IN_ORDER=int(in_order), LOW=0, M_W=1, FILE=stem,
     )  # fmt: skip
 
 
-def _fixed(call: Call, powers: Array, count: int) -> tuple[int, Array]:
-    """FRACTION of exact sums, and the powers with so many bits behind the binary point. Raises HG055."""
+def _fraction(call: Call, count: int) -> int:
+    """Bits of exact sums, and of powers of at most 1, behind the binary point. Raises HG055."""
     match = re.fullmatch(r"hg::exact_sum<([1-9]\d{0,2}),(\d{1,3})>", call.arguments["SUM"])
     if match is None:
         raise broken(call.name, f"SUM is {call.arguments['SUM']}.")
     bits, fraction = int(match[1]), int(match[2])
+    if count << fraction >= 1 << bits:
+        raise broken(call.name, f"a sum of {count} powers can have more than {bits} bits.")
+    return fraction
+
+
+def _fixed(call: Call, powers: Array, fraction: int) -> Array:
+    """Powers as integers, with so many bits behind the binary point. Raises HG055."""
     exact = [Fraction(power) * (1 << fraction) for power in powers.tolist()]
     if any(power.denominator != 1 or power > 1 << fraction for power in exact):
         raise broken(call.name, f"a power is more than 1, or has more than {fraction} bits behind its binary point.")
-    if count << fraction >= 1 << bits:
-        raise broken(call.name, f"a sum of {count} powers can have more than {bits} bits.")
     words = np.empty((len(exact), 1), object)
     words[:, 0] = [int(power) for power in exact]
-    return fraction, words
+    return words
+
+
+def _softmax_products(call: Call, tables: Tables) -> Meaning:
+    call.only("SUM LAST LOW M_BITS BEATS ROWS")
+    takes_tables(call, "mantissas shifts lows")
+    lanes, x, ends = ends_of(call)
+    beats, frame = _rows(call)
+    last, low, bits = call.number("LAST"), call.number("LOW", 1), call.number("M_BITS", 1)
+    if low >= x.bits or last > x.hi - x.lo or bits > _WORD or ends["OUT_W"] != 32 or call.gives[0].signed:
+        raise broken(call.name, f"LOW is {low}, LAST {last}, M_BITS {bits}, or its results are no float32.")
+    fraction, stem, highs = _fraction(call, lanes * beats), f"{call.name}.softmax", (last >> low) + 1
+    mantissas, shifts = (tables.array(call, end, highs).reshape(-1, 1) for end in ("mantissas", "shifts"))
+    lows = tables.array(call, "lows", 1 << low).reshape(-1, 1)
+    for values, most in ((mantissas, bits), (shifts, 8), (lows, bits + 1)):
+        if values.min() < 0 or int(values.max()) >> most:
+            raise broken(call.name, f"a table has numbers of {values.min()}..{values.max()}, of {most} bits.")
+    tables.put(f"{stem}_high.mem", [(mantissas, bits), (shifts, 8)])
+    tables.put(f"{stem}_low.mem", [(lows, bits + 1)])
+    return instance(
+        call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
+        W=fraction + 1, FRACTION=fraction, IN_ORDER=0, LOW=low, M_W=bits, FILE=stem,
+    )  # fmt: skip
 
 
 # --------------------------------------------------------------------------- normalization
@@ -213,6 +242,6 @@ def _norm(call: Call, tables: Tables) -> Meaning:
 
 #: Name of a function -> the instance that a call of it stands for.
 ROWS: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::softmax": _softmax, "hg::norm_moments": _moments, "hg::norm_root": _root, "hg::norm_scale": _scale,
+    "hg::softmax": _softmax, "hg::softmax_products": _softmax_products, "hg::norm_moments": _moments, "hg::norm_root": _root, "hg::norm_scale": _scale,
     "hg::rows_max": _max, "hg::rows_share": _share, "hg::rows_norm": _norm,
 }  # fmt: skip

@@ -3,13 +3,17 @@
 // Purpose     with d = largest code of the row - code: numerators[d] by the sum of powers[d] of the row, as SUM has it
 //             exact_sum     numerator * (1 / sum), each rounded once, of a sum that is exact and rounded once
 //             sum_in_order  numerator / sum, 0 below 2^-24; the sum is rounded after each element, from first to last
+//             softmax_products with exact_sum: powers[d] = numerators[d] = high[d >> LOW] * low[the LOW low bits of d],
+//             rounded to float32; high is mantissas * 2^(1 - M_BITS - shifts), low is lows * 2^-M_BITS
 // Parameters  SUM       one of them
 //             LAST      index of the last entry of both tables; larger distances have it
 //             BITS      bits of an exact sum
 //             FRACTION  bits of it, and of powers, behind the binary point
+//             LOW       low bits of a distance
+//             M_BITS    bits of a mantissa
 //             BEATS     beats of a row
 //             ROWS      rows of a frame
-// Tables      powers[LAST + 1], numerators[LAST + 1]; no number is negative
+// Tables      powers[LAST + 1], numerators[LAST + 1], not negative, or mantissas[HIGHS], shifts[HIGHS], lows[1 << LOW]
 // Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, that of distance 0 is 1,
 //             and FRACTION bits hold them. A row goes through three processes, a beat a cycle; sum_in_order needs an
 //             addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
@@ -118,6 +122,69 @@ void softmax(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float
     row_largest<BEATS, ROWS>(s, waiting, largest);
     softmax_sums<SUM, LAST, BEATS, ROWS>(waiting, largest, distances, sums, powers);
     softmax_shares<SUM, LAST, BEATS, ROWS>(distances, sums, m, numerators);
+}
+
+template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, typename X, int N, typename M, typename S,
+          int HIGHS, typename L>
+void softmax_powers(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<float, N> > &powers,
+                    hls::stream<float> &sums, const M (&mantissas)[HIGHS], const S (&shifts)[HIGHS],
+                    const L (&lows)[1 << LOW]) {
+    const int bits = 2 * M_BITS + 1;
+    SUM sum;
+    X top = 0;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        if (beat == 0) {
+            top = largest.read();
+            sum = SUM();
+        }
+        const vec<X, N> x = waiting.read();
+        vec<float, N> power;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            const int below = static_cast<int>((top - x[i]).to_int64()), at = below < LAST ? below : LAST;
+            const int high = at >> LOW, low = at & ((1 << LOW) - 1);
+            const ap_uint<bits> product = ap_uint<M_BITS>(mantissas[high]) * ap_uint<M_BITS + 1>(lows[low]);
+            power[i] = f32_of(f32_scaled<bits>(false, product, 1 - 2 * M_BITS - static_cast<int>(shifts[high])));
+            sum.add(power[i]);
+        }
+        powers.write(power);
+        if (beat == BEATS - 1) sums.write(sum.row());
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <typename SUM, int BEATS, int ROWS, typename Y, int N>
+void softmax_quotients(hls::stream<vec<float, N> > &powers, hls::stream<float> &sums, hls::stream<vec<Y, N> > &m) {
+    float row = 1.0f;
+    int beat = 0;
+    for (int n = 0; n < ROWS * BEATS; n++) {
+#pragma HLS PIPELINE II=1 style=flp
+        if (beat == 0) row = sums.read();
+        const vec<float, N> power = powers.read();
+        vec<Y, N> y;
+        for (int i = 0; i < N; i++) {
+#pragma HLS UNROLL
+            y[i] = SUM::of(power[i], row);
+        }
+        m.write(y);
+        beat = beat == BEATS - 1 ? 0 : beat + 1;
+    }
+}
+
+template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, typename X, typename Y, int N, typename M,
+          typename S, int HIGHS, typename L>
+void softmax_products(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (&mantissas)[HIGHS],
+                      const S (&shifts)[HIGHS], const L (&lows)[1 << LOW]) {
+#pragma HLS DATAFLOW disable_start_propagation
+    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<X, 2> largest("largest");
+    hls::stream<vec<float, N>, 2 * BEATS + 2> powers("powers");
+    hls::stream<float, 2> sums("sums");
+    row_largest<BEATS, ROWS>(s, waiting, largest);
+    softmax_powers<SUM, LAST, LOW, M_BITS, BEATS, ROWS>(waiting, largest, powers, sums, mantissas, shifts, lows);
+    softmax_quotients<SUM, BEATS, ROWS>(powers, sums, m);
 }
 
 }  // namespace hg
