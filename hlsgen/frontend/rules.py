@@ -197,7 +197,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "LayerNormalization"): normalization(ops_norm.layer_normalization),
     (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization),
     (ONNX | ORT, "SimplifiedLayerNormalization"): normalization(ops_norm.rms_normalization),
-    (PATTERN, norm_patterns.OPERATOR): Rule(ops_norm.decomposed, role=Role.LAYER),
+    (PATTERN, norm_patterns.OPERATOR): normalization(ops_norm.decomposed),
     # Activations.
     (ONNX, "Abs"): Rule(activation(), ANY, fold=evaluated),
     (ONNX, "Ceil"): Rule(activation(), fold=evaluated),

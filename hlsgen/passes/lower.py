@@ -59,6 +59,7 @@ from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
+from hlsgen.passes.merge_equal_heads import in_front
 from hlsgen.passes.partition import HARDWARE, LINEAR, End, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
@@ -83,13 +84,14 @@ def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, probl
             "HG036", model.name, "the model computes nothing.", "Its output is its input: there is nothing to build."
         )
     model = run_pipeline(model)
-    steps = model.steps
     wishes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
     _check_content(model, wishes)
-    parts = Partition(steps)
-    divided = divided_inputs(model, wishes, parts)
-    if divided:
-        parts = Partition(steps, divided)
+    parts = Partition(model.steps)
+    if divided_inputs(model, wishes, parts):
+        model = in_front(model)
+        parts = Partition(model.steps)
+        parts = Partition(model.steps, divided_inputs(model, wishes, parts))
+    steps = model.steps
     core = [steps[i] for i in parts.core]
     for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))

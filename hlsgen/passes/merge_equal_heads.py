@@ -1,4 +1,4 @@
-"""Merges equal steps in front of hardware, and equal first quantizers: what exporters write once for every branch.
+"""Merges equal steps in front of hardware, and equal first quantizers, of an input that the host quantizes for each branch.
 
 Matched: two steps with the same inputs, the same operation and constants, with only the host's operations between them
 and the model's input. Made: one of them. onnxruntime quantizes a tensor once for every layer that takes it.

@@ -16,7 +16,6 @@ from hlsgen.passes import (
     fuse_pad_into_conv,
     fuse_unary_subgraphs,
     hoist_quantizers,
-    merge_equal_heads,
     move_concat_past_quant,
     move_maxpool_past_quant,
 )
@@ -26,7 +25,6 @@ Pass = Callable[[Model], Model]
 #: (name, pass), in the order in which they run. Each gives a Model of the same results.
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("hoist_quantizers", hoist_quantizers.before_slices),
-    ("merge_equal_heads", merge_equal_heads.in_front),
     ("fuse_unary_subgraphs", fuse_unary_subgraphs.functions_of_one),
     ("move_concat_past_quant", move_concat_past_quant.behind_quantizers),
     ("move_maxpool_past_quant", move_maxpool_past_quant.behind_quantizers),
