@@ -47,7 +47,10 @@ def _normalization(node: NodeContext) -> Imported:
         ("Mul", "d d", "square"), ("ReduceMean", "square axes", "variance"), ("Add", "variance epsilon", "sum"),
         ("Sqrt", "sum", "root"), ("Div", "d root", "y" if scale is None else "n"),
     ]  # fmt: skip
-    constants = {"axes": np.array(axes, np.int64), "epsilon": np.array(known.get("epsilon", 1e-5), np.float32)}
+    constants: dict[str, Array] = {
+        "axes": np.array(axes, np.int64),
+        "epsilon": np.array(known.get("epsilon", 1e-5), np.float32),
+    }
     if scale is not None:
         parts.append(("Mul", "n scale", "y"))
         constants["scale"] = scale.array

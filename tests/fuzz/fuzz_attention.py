@@ -88,7 +88,7 @@ def _held(path: Path, model: onnx.ModelProto, seed: int) -> Outcome:
         graph.input.type.lo, graph.input.type.hi + 1, (FRAMES, *graph.input.shape)
     )
     steps, file = compare(made, graph, codes), hold_file(path, made, graph, codes)
-    if not steps.ok or file.unexplained or not file.ran:
+    if not steps.ok or file.unexplained or not file.explained:
         return Outcome("differs", f"{steps.difference} {file}"[:2000])
     return Outcome("explained", f"{int((got != want).sum())} of {want.size}: {file.explained}")
 
