@@ -45,11 +45,12 @@ test: setup-test
 test-all: setup-test
 	$(BIN)/python -m pytest -q -n $(JOBS) -m "slow or not slow" --all-cases
 
-# Random graphs against numpy, qonnx and onnxruntime; what differs is kept, shrunk, in findings/.
+# Random graphs, and networks of attention, against numpy, qonnx and onnxruntime; what differs is kept in findings/.
 MINUTES ?= 10
 SEED    ?= $(shell date +%s)
 fuzz: setup-test
-	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 60)) --seed $(SEED)
+	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 40)) --seed $(SEED)
+	$(BIN)/python tests/fuzz/fuzz_attention.py --seconds $$(($(MINUTES) * 20)) --seed $(SEED)
 
 # Random stalls and resets on random designs in Verilator; what differs is kept in findings/ with the command that repeats it.
 soak: setup-test

@@ -115,8 +115,8 @@ def _stream(network: Network, end: int, keep: bool) -> dict[str, Any]:
 
 
 def _input_parts(graph: Graph) -> dict[str, Any]:
-    """Of several inputs, where each lies in the frame, what its codes mean, and what the host does first."""
-    named = zip(graph.model.inputs, graph.inputs, strict=True)
+    """Of several parts of the input, where each lies in the frame, what its codes mean, and what the host does first."""
+    named = ((graph.model.sources[part.source], part) for part in graph.inputs)
     parts = [
         {
             "tensor": one.name,

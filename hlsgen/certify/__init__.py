@@ -31,7 +31,7 @@ from hlsgen.diagnostics import Collector, Diagnostic, fail
 from hlsgen.frontend import import_model, parse_datatype, self_contained
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
-from hlsgen.passes import InputMode, lower
+from hlsgen.passes import InputMode, lower, typed
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
@@ -106,14 +106,15 @@ def _same_model(own: Path, given: Path | None) -> None:
 def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, StreamOrder, tuple[str, ...]]:
     """The Graph that the model means with the manifest's options, the orders of its streams, and nodes read only once."""
     problems = Collector()
-    model = import_model(path, problems, options.get("add") == "fixed-point")
+    modes = _modes(options.get("input"))
+    model = import_model(path, problems, options.get("add") == "fixed-point", typed(modes))
     if model is None:
         problems.finish()
     assert model is not None
     second = compare(path, model)
     for node, text in second.problems:
         collector.error("HG055", node, f"read a second time: {text}")
-    graph = lower(model, _modes(options.get("input")), problems)
+    graph = lower(model, modes, problems)
     problems.finish()
     return graph, lay_out(graph), second.once
 

@@ -193,10 +193,11 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
 def _input(graph: Graph, checker: Checker) -> dict[str, Any]:
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
+    sources = [graph.model.sources[part.source] for part in graph.inputs]
     found = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
     port = _port(checker, 0, graph.input, checker.layout.orders[0])
     # What the element is comes last: of two inputs, the port's word for it stands.
-    return {**found, **pair, **port, **_parts(graph.model.inputs, graph.inputs, "head")}
+    return {**found, **pair, **port, **_parts(sources, graph.inputs, "head")}
 
 
 def _parts(

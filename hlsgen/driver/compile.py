@@ -23,7 +23,7 @@ from hlsgen.frontend import import_model, self_contained
 from hlsgen.hls.emit import Core
 from hlsgen.ir import Graph, Model
 from hlsgen.library import tool_version
-from hlsgen.passes import lower
+from hlsgen.passes import lower, typed
 from hlsgen.verilog.netlist import Design
 
 
@@ -84,12 +84,13 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     problems = Collector()
     with problems.catching():
         check_options(options)
-    model = import_model(path, problems, options.add == "fixed-point")
+    modes = parse_inputs(options.input)
+    model = import_model(path, problems, options.add == "fixed-point", typed(modes))
     if model is None:
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lower(model, parse_inputs(options.input), problems)
+        graph = lower(model, modes, problems)
     problems.finish()
     check_options_for(options, graph)
     backends = backends_of(options.target)

@@ -21,7 +21,7 @@ from hlsgen.driver.options import parse_inputs
 from hlsgen.frontend import import_model
 from hlsgen.ir import Conv, ConvInteger, Convolution, Graph, Linear, MatMul, MatMulInteger, Model, Pooling, Value
 from hlsgen.numerics.fixed import Array
-from hlsgen.passes import lower
+from hlsgen.passes import lower, typed
 
 #: Registers of hg_axil_weights.
 UNIT, DATA = 0x0, 0x4
@@ -99,14 +99,14 @@ def _refused(build: Build, weights: Mapping[str, Array]) -> bool:
 
 def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     """The build's graph with other weights; arguments and errors as of `load_sequence`."""
-    problems = Collector()
+    problems, modes = Collector(), parse_inputs(build.options.input)
     if isinstance(weights, Path):
-        model = import_model(weights, problems, build.options.add == "fixed-point")
+        model = import_model(weights, problems, build.options.add == "fixed-point", typed(modes))
         problems.finish()
         assert model is not None
     else:
         model = _with_weights(build.graph.model, weights)
-    graph = lower(model, parse_inputs(build.options.input), problems)
+    graph = lower(model, modes, problems)
     problems.finish()
     if len(graph.layers) != len(build.graph.layers):
         raise fail("HG056", graph.model.name, "the network has other layers with these weights.", _HINT)

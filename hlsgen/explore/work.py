@@ -26,7 +26,7 @@ from hlsgen.explore.settings import split
 from hlsgen.frontend import import_model
 from hlsgen.ir import Graph
 from hlsgen.library import tool_version
-from hlsgen.passes import lower
+from hlsgen.passes import lower, typed
 from hlsgen.synthesis.synthesize import Order, synthesize
 
 
@@ -85,13 +85,14 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     problems = Collector()
     with problems.catching():
         check_options(options)
+    modes = parse_inputs(options.input)
     with _file(source) as path:
-        model = import_model(path, problems, options.add == "fixed-point")
+        model = import_model(path, problems, options.add == "fixed-point", typed(modes))
     if model is None:
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lower(model, parse_inputs(options.input), problems)
+        graph = lower(model, modes, problems)
     problems.finish()
     check_options_for(options, graph)
     return graph, problems.warnings

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from hlsgen.diagnostics import Collector
@@ -14,15 +15,18 @@ from hlsgen.ir import Model
 __all__ = ["import_model", "parse_datatype", "self_contained"]
 
 
-def import_model(path: Path, problems: Collector, fixed_point: bool = False) -> Model | None:
+def import_model(
+    path: Path, problems: Collector, fixed_point: bool = False, typed: Collection[str] = ()
+) -> Model | None:
     """Reads a file and walks its graph; None if an error went to `problems`.
 
-    `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift.
+    `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
+    numbers, not as codes of their first quantizers; "" for all that are not named.
     """
     before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
-        walk = Importer(proto, path.stem, problems, fixed_point)
+        walk = Importer(proto, path.stem, problems, fixed_point, typed)
         model = walk.run()
         if model is None:
             report_stuck(walk.roles, problems)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -17,12 +18,12 @@ from hlsgen.frontend.constant_folding import (
     attributes,
     check_schema,
     check_size,
-    evaluate,
     label,
 )
 from hlsgen.frontend.control_flow import expanded, is_expanded
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
+from hlsgen.frontend.host_prefix import before_quantizers
 from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
@@ -57,15 +58,18 @@ class Importer:
     """One pass over the nodes in order, with what is known of every tensor.
 
     tensors  by name: every one that was met so far
-    branching  names of tensors that several nodes take: what the host does is straight
+    branching  names of tensors that several nodes take, where what the host does is straight
     steps    those of the Model so far
     origins  of steps by index: what they were made from
     roles    (node, role, operator) of every node of computed inputs, in order
     followed names of tensors behind which there is a quantizer or a layer
     """
 
-    def __init__(self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool = False) -> None:
+    def __init__(
+        self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool = False, typed: Collection[str] = ()
+    ) -> None:  # fmt: skip
         self.graph, self.name, self.problems, self.fixed_point = proto.graph, name, problems, fixed_point
+        self.typed = typed
         self.functions = {(f.domain, f.name) for f in proto.functions}
         name_all(self.graph)
         put_together(self.graph)
@@ -98,6 +102,8 @@ class Importer:
             return None
         inputs = self._add_inputs(sources)
         needed = self._needed(outputs)
+        nodes, ends = (node for i, node in enumerate(self.graph.node) if i in needed), [one.name for one in sources]
+        self.branching -= before_quantizers(nodes, ends, self.tensors.keys() - set(ends), self.typed)
         if joined:
             self._add_step(joined.name, joined.op, inputs[0].shape, (0,))
             known = self.tensors[inputs[0].name]
@@ -199,22 +205,11 @@ class Importer:
             inputs = known
         if len(inputs) == 2 and len(outputs) == 1:
             try:
-                joined = self._input_pair(inputs)
+                joined = two_inputs.of_graph(self.graph, inputs, self.tensors, self.opset, self.fixed_point)
             except HlsgenError:  # no quick way: an input each
                 return inputs, outputs, None
             return [i for i in inputs if i.name == joined.inputs[0]], outputs, joined
         return inputs, outputs, None
-
-    def _input_pair(self, inputs: list[onnx.ValueInfoProto]) -> two_inputs.InputPair:
-        """The operation that takes both inputs of a graph."""
-        constants = {name: tensor for name, tensor in self.tensors.items() if isinstance(tensor, Const)}
-        for node in self.graph.node:
-            if node.op_type == "Constant" and node.output and not node.domain:
-                with self.problems.catching():
-                    constants[node.output[0]] = Const(evaluate(node, [], self.opset)[0])
-        shapes = [input_shape(i)[0] for i in inputs]
-        dtypes = [input_dtype(i) for i in inputs]
-        return two_inputs.find(self.graph, [i.name for i in inputs], dtypes, shapes, constants, self.fixed_point)
 
     def _needed(self, outputs: list[str]) -> set[int]:
         """Nodes on which the outputs depend. Nodes must stand in order, as ONNX demands."""

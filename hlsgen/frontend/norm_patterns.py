@@ -43,6 +43,15 @@ class _Nodes:
     def __init__(self, graph: onnx.GraphProto) -> None:
         self._makers = {node.output[0]: node for node in graph.node if len(node.output) > 0}
         self._constants = {tensor.name: tensor for tensor in graph.initializer}
+        first: dict[object, str] = {}
+        #: Tensors that equal an earlier one: exporters decode the same codes once for each node that takes them.
+        self._equal = {
+            node.output[0]: first.setdefault(
+                (*node.input, *(a.SerializeToString() for a in node.attribute)), node.output[0]
+            )
+            for node in graph.node
+            if node.op_type == "DequantizeLinear" and len(node.output) == 1
+        }
 
     def maker(self, tensor: str, op_type: str) -> onnx.NodeProto | None:
         """The node that gives a tensor, if it is one of this standard operator."""
@@ -56,7 +65,7 @@ class _Nodes:
             if node.op_type not in ("Identity", "Dropout") and not to_float32:
                 break
             tensor = node.input[0]
-        return tensor
+        return self._equal.get(tensor, tensor)
 
     def same(self, a: str, b: str) -> bool:
         return self.plain(a) == self.plain(b)
@@ -116,7 +125,9 @@ def found(graph: onnx.GraphProto) -> dict[int, onnx.NodeProto]:
 
 
 def _normalize(nodes: _Nodes, node: onnx.NodeProto) -> onnx.NodeProto | None:
-    """The Normalize that this node is the end of."""
+    """The Normalize that this node is the end of, or the LayerNormalization that it is of centred rows."""
+    if node.op_type in ("RMSNormalization", "SimplifiedLayerNormalization"):
+        return _of_centered_rows(nodes, node)
     for element, variance in _divisions(nodes, node):
         total = nodes.maker(variance, "Add")
         if total is None or len(total.input) != 2:
@@ -130,6 +141,18 @@ def _normalize(nodes: _Nodes, node: onnx.NodeProto) -> onnx.NodeProto | None:
                 OPERATOR, [source], node.output[:1], node.name, domain=DOMAIN, kind=kind, axes=mean.axes, epsilon=small
             )  # fmt: skip
     return None
+
+
+def _of_centered_rows(nodes: _Nodes, node: onnx.NodeProto) -> onnx.NodeProto | None:
+    """onnxruntime takes the second half of a decomposed LayerNormalization for a normalization of its own."""
+    axis = attributes(node).get("axis", -1)
+    source, kind = _centered(nodes, node.input[0], (axis,))
+    if kind != "layer" or len(node.output) != 1:
+        return None
+    epsilon = attributes(node).get("epsilon", 1e-5)
+    return helper.make_node(
+        "LayerNormalization", [source, *node.input[1:]], node.output, node.name, axis=axis, epsilon=epsilon
+    )  # fmt: skip
 
 
 def _divisions(nodes: _Nodes, node: onnx.NodeProto) -> Iterator[tuple[str, str]]:

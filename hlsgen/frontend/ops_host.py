@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import onnx.shape_inference
 
+from hlsgen.frontend import norm_patterns
 from hlsgen.frontend.constant_folding import check_growth, check_size, evaluate, single_node
 from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.ir import ArgMax, HostOp, Shape
@@ -16,6 +17,8 @@ from hlsgen.numerics.fixed import Array
 
 def on_host(node: NodeContext) -> Imported:
     """The node as a model of its own, its constants inside; its result's shape by trying it. Raises HG004, HG013."""
+    if node.proto.domain == norm_patterns.DOMAIN or node.op_type == "SimplifiedLayerNormalization":
+        return _normalization(node)
     data: Array = np.zeros(node.shape, np.float32)
     arrays, constants = [], []
     for text, const in zip(node.proto.input, node.constants, strict=True):
@@ -32,6 +35,33 @@ def on_host(node: NodeContext) -> Imported:
     check_size(node.name, _expected_shape(model))
     result = evaluate(node.proto, arrays, node.opset)[0]
     return Imported(([(HostOp(node.op_type, model.SerializeToString(deterministic=True)), result.shape)],))
+
+
+def _normalization(node: NodeContext) -> Imported:
+    """Normalizations that are no operators of ONNX, as their parts: what `norm_patterns` has put together, and onnxruntime's."""
+    rank, known = len(node.shape), node.attrs
+    axes = list(known["axes"] if "axes" in known else range(known.get("axis", -1) % rank, rank))
+    centred, scale = known.get("kind") == "layer", node.constant(1)
+    parts = [("ReduceMean", "x axes", "mean"), ("Sub", "x mean", "d")] if centred else [("Identity", "x", "d")]
+    parts += [
+        ("Mul", "d d", "square"), ("ReduceMean", "square axes", "variance"), ("Add", "variance epsilon", "sum"),
+        ("Sqrt", "sum", "root"), ("Div", "d root", "y" if scale is None else "n"),
+    ]  # fmt: skip
+    constants: dict[str, Array] = {
+        "axes": np.array(axes, np.int64),
+        "epsilon": np.array(known.get("epsilon", 1e-5), np.float32),
+    }
+    if scale is not None:
+        parts.append(("Mul", "n scale", "y"))
+        constants["scale"] = scale.array
+    graph = onnx.helper.make_graph(
+        [onnx.helper.make_node(op, inputs.split(), [output]) for op, inputs, output in parts], "normalization",
+        [onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, node.shape)],
+        [onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, node.shape)],
+        [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )  # fmt: skip
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=8)
+    return Imported(([(HostOp(node.op_type, model.SerializeToString(deterministic=True)), node.shape)],))
 
 
 def _expected_shape(model: onnx.ModelProto) -> Shape:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.diagnostics import fail
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.ops_standard import operand
@@ -37,20 +37,13 @@ def rms_normalization(node: NodeContext) -> Imported:
 def decomposed(node: NodeContext) -> Imported:
     """What `norm_patterns` made of a mean, a variance and a division: attributes kind, axes, epsilon."""
     if node.last:
-        raise _unquantized(node)
+        return on_host(node)
     rank, given = len(node.shape), node.attrs.get("axes", [])
     axes = sorted({int(a) % rank for a in given if -rank <= int(a) < rank})
     if len(axes) != len(given) or not axes:
         raise fail("HG013", node.name, f"axes {list(given)} of data of shape {list(node.shape)}.")
     kind = NormKind(node.attrs.get("kind", NormKind.LAYER.value))
     return Imported((rows(node, kind, axes, node.attrs.get("epsilon", _EPSILON)),))
-
-
-def _unquantized(node: NodeContext) -> HlsgenError:
-    return fail(
-        "HG030", node.name, "no quantizer and no layer follows the normalization.",
-        "Put a quantizer behind it: its result is float32, and the host does not compute this form.",
-    )  # fmt: skip
 
 
 def instance_normalization(node: NodeContext) -> Imported:
@@ -96,8 +89,6 @@ def _by_channel(node: NodeContext, each: int, repeats: int) -> ShapedOps:
 def _trailing(node: NodeContext, kind: NormKind) -> Imported:
     """Over all axes from the attribute `axis` on. At the end of a network the host does it."""
     if node.last:
-        if node.op_type == "SimplifiedLayerNormalization":
-            raise _unquantized(node)
         return on_host(node)
     shape, rank, axis = node.shape, len(node.shape), node.attrs.get("axis", -1)
     if not isinstance(axis, int) or not -rank <= axis < rank:

@@ -197,7 +197,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "LayerNormalization"): normalization(ops_norm.layer_normalization),
     (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization),
     (ONNX | ORT, "SimplifiedLayerNormalization"): normalization(ops_norm.rms_normalization),
-    (PATTERN, norm_patterns.OPERATOR): Rule(ops_norm.decomposed, role=Role.LAYER),
+    (PATTERN, norm_patterns.OPERATOR): normalization(ops_norm.decomposed),
     # Activations.
     (ONNX, "Abs"): Rule(activation(), ANY, fold=evaluated),
     (ONNX, "Ceil"): Rule(activation(), fold=evaluated),
@@ -311,15 +311,20 @@ _HINTS = {
 
 def rule_of(domain: str, op_type: str, name: str) -> Rule:
     """The rule of a node's operator; `name`: the node in diagnostics. Raises HG010 or HG011."""
-    rule = _BY_NODE.get((domain, op_type)) or _BY_NODE.get(("*", op_type))
+    rule = known_rule(domain, op_type)
     if rule is None:
         raise _unknown(domain, op_type, name)
     return rule
 
 
+def known_rule(domain: str, op_type: str) -> Rule | None:
+    """The rule of an operator, if there is one."""
+    return _BY_NODE.get((domain, op_type)) or _BY_NODE.get(("*", op_type))
+
+
 def is_hardware(node: onnx.NodeProto) -> bool:
     """Whether a node is a quantizer or a layer, or has one in a graph of its own."""
-    rules = [_BY_NODE.get((n.domain, n.op_type)) or _BY_NODE.get(("*", n.op_type)) for n in (node, *inner_nodes(node))]
+    rules = [known_rule(n.domain, n.op_type) for n in (node, *inner_nodes(node))]
     hardware = any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
     return hardware or any(n.op_type == QUANT_LSTM for n in (node, *inner_nodes(node)))
 

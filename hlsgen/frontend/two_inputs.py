@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,10 +10,11 @@ import onnx
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend import domain_hlsgen
-from hlsgen.frontend.constant_folding import Const, ConstInputs, attributes, label
+from hlsgen.frontend.constant_folding import Const, ConstInputs, Tensor, attributes, evaluate, label
 from hlsgen.frontend.dialect_integer import integers, quantizer_of, scale_of
 from hlsgen.frontend.dialect_qlinear import approximate
 from hlsgen.frontend.domains import HLSGEN, MICROSOFT
+from hlsgen.frontend.graph_inputs import input_dtype, input_shape
 from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
 from hlsgen.ir import Shape
 from hlsgen.ir.ops import FixedAdd, Pair, PairOp, QuantizeLinear
@@ -31,6 +33,18 @@ class InputPair:
     op: Pair
     inputs: tuple[str, str]
     dtype: str
+
+
+def of_graph(
+    graph: onnx.GraphProto, inputs: list[onnx.ValueInfoProto], known: Mapping[str, Tensor], opset: int, fixed_point: bool
+) -> InputPair:  # fmt: skip
+    """The operation that takes both inputs of a graph. Raises HG015 or what is wrong with its parameters."""
+    constants = {name: tensor for name, tensor in known.items() if isinstance(tensor, Const)}
+    for node in graph.node:
+        if node.op_type == "Constant" and node.output and not node.domain:
+            constants[node.output[0]] = Const(evaluate(node, [], opset)[0])
+    shapes, dtypes = [input_shape(i)[0] for i in inputs], [input_dtype(i) for i in inputs]
+    return find(graph, [i.name for i in inputs], dtypes, shapes, constants, fixed_point)
 
 
 def find(

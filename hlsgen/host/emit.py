@@ -117,18 +117,19 @@ def host_files(network: Network, name: str, title: str, inputs: Array, outputs: 
 
 
 def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> list[End]:
-    """Every input; none if the codes of one are made by the user."""
+    """Every part of the input; none if the codes of one are made by the user."""
     found, offset = [], 0
     views = by_input(graph)
-    labels = _labels([own.model.input_name for own in views])
     plans = [plan_head(own) for own in views]
+    tensors = _part_names([own.model.input_name for own in views], plans)
+    labels = _labels(tensors)
     if not all(plan.makes_codes for plan in plans):
         return []
-    for own, plan, label in zip(views, plans, labels, strict=True):
+    for own, plan, tensor, label in zip(views, plans, tensors, labels, strict=True):
         value, prefix = own.input, f"{name}_head_of{label}" if label else f"{name}_head"
         functions = head_functions(plan, prefix, constants, value.encoding, value.type, value.shape)
         lines = head_lines(plan, arrays, value.encoding, value.type)
-        found.append(End(own.model.input_name, label, plan, offset, value.shape, functions, lines))
+        found.append(End(tensor, label, plan, offset, value.shape, functions, lines))
         offset += value.size
     return found
 
@@ -143,6 +144,21 @@ def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, port: 
         functions = tail_functions(plan, prefix, constants, port.stream.type)
         found.append(End(own.model.output_name, label, plan, offset, shape, functions, tail_lines(plan, arrays)))
         offset += own.output.size
+    return found
+
+
+def _part_names(inputs: list[str], plans: list[Head]) -> list[str]:
+    """A name for the tensor that each head takes: that of its input, and of the last step that is left to the user.
+
+    An input of several quantizers has as many.
+    """
+    found: list[str] = []
+    for number, (name, plan) in enumerate(zip(inputs, plans, strict=True)):
+        several = inputs.count(name) > 1 and plan.left
+        found.append(f"{name} behind {plan.left[-1][0]}" if several else name)
+        same = found[:-1].count(found[-1])
+        if same:
+            found[-1] = f"{found[-1]} ({number + 1})"
     return found
 
 

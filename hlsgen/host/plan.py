@@ -79,7 +79,7 @@ class Tail:
 
 
 def by_input(graph: Graph) -> tuple[Graph, ...]:
-    """The graph as each of several inputs sees it: as if there were no other."""
+    """The graph as each of several parts of its port sees it: as if there were no other."""
     if not graph.inputs:
         return (graph,)
     return tuple(
@@ -89,7 +89,7 @@ def by_input(graph: Graph) -> tuple[Graph, ...]:
                 graph.model, input_name=one.name, input_shape=one.shape, input_dtype=one.dtype, input_type=one.type, inputs=()
             ),
         )
-        for one, part in zip(graph.model.inputs, graph.inputs, strict=True)
+        for one, part in ((graph.model.sources[part.source], part) for part in graph.inputs)
     )  # fmt: skip
 
 

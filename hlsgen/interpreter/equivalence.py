@@ -17,6 +17,7 @@ from hlsgen.ir import (
     Encoding,
     FloatKey,
     Graph,
+    GraphInput,
     Layer,
     Linear,
     Map,
@@ -97,7 +98,7 @@ def _start(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor, Array
     The codes are those of the first quantizer, or the numbers that the port carries. Where a pass has put another step
     in front, the model starts with its own input, and the codes are what the host makes of that.
     """
-    if model.inputs:
+    if graph.inputs:
         tensor = _parts(model, graph, codes)
         return 0, tensor, reference.encode_input(graph, tensor.value)
     at = _behind_host(model, graph)
@@ -114,11 +115,13 @@ def _start(model: Model, graph: Graph, codes: Array) -> tuple[int, Tensor, Array
 
 
 def _parts(model: Model, graph: Graph, codes: Array) -> Tensor:
-    """All inputs of a model with several, as tensors about where the codes lie."""
+    """All inputs of a model with several, or with one of several parts, as tensors about where the codes lie."""
     x = model_inputs(model, graph, codes)
+    if not model.inputs:
+        return plain(x)
     tensors = []
-    for part, own in zip(graph.inputs, reference.parts_of(model.inputs, x), strict=True):
-        tensor = plain(own)
+    for number, own in enumerate(reference.parts_of(model.inputs, x)):
+        tensor, part = plain(own), nearest_part(graph, number)
         if part.encode is None and not part.steps and not isinstance(part.value.encoding, FloatKey):
             # What the port carries is exact: sums of it are as well.
             dtype = own.dtype.name if own.dtype.kind == "f" else None
@@ -143,14 +146,23 @@ def _behind_host(model: Model, graph: Graph) -> int | None:
 
 def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
     """Numbers for the model's input, as many frames as codes, about where these lie; of several as `packed` has them."""
-    if model.inputs:
+    if graph.inputs:
         parts = []
-        for one, part in zip(model.inputs, graph.inputs, strict=True):
+        for number, one in enumerate(model.sources):
+            part = nearest_part(graph, number)
             own = codes[:, part.offset : part.offset + part.value.size].reshape(-1, *part.value.shape)
             own = np.clip(own, part.value.type.lo, part.value.type.hi)
-            parts.append(_numbers(one.shape, one.dtype, part.value.encoding, own).reshape(len(codes), -1))
+            parts.append(_numbers(one.shape, one.dtype, part.value.encoding, own))
+        if not model.inputs:
+            return parts[0]
+        parts = [part.reshape(len(codes), -1) for part in parts]
         return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
     return _numbers(model.input_shape, model.input_dtype, graph.input.encoding, codes)
+
+
+def nearest_part(graph: Graph, source: int) -> GraphInput:
+    """The part of an input with the fewest steps of the host in front."""
+    return min((part for part in graph.inputs if part.source == source), key=lambda part: len(part.steps))
 
 
 def _numbers(shape: Shape, dtype_name: str, encoding: Encoding, codes: Array) -> Array:

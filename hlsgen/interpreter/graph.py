@@ -37,6 +37,7 @@ from hlsgen.ir import (
     Linear,
     Map,
     MatrixProduct,
+    Model,
     ModelInput,
     NormKind,
     NormRows,
@@ -96,6 +97,11 @@ def parts_of(inputs: Sequence[ModelInput], x: Array) -> list[Array]:
     return found
 
 
+def each_input(model: Model, x: Array) -> list[Array]:
+    """Each input, in its dtype (frames, *shape), also of a single one."""
+    return parts_of(model.inputs, x) if model.inputs else [x]
+
+
 def frames_of(graph: Graph, x: Array) -> Array:
     """Checks the model's only input and gives it in the model's dtype, (frames, *input_shape); see `frames_of_input`."""
     return frames_of_input(graph.model.sources[0], x)
@@ -147,11 +153,13 @@ def encode_input(graph: Graph, x: Array, rounded: bool = False) -> Array:
     """
     if not graph.inputs:
         return _encoded(graph.model.input_name, graph.head, graph.encode, graph.input, x, rounded)
-    sources = graph.model.inputs
+    sources, given = graph.model.sources, each_input(graph.model, x)
     codes = [
-        _encoded(source.name, part.steps, part.encode, part.value, own, rounded).reshape(len(x), -1)
-        for source, part, own in zip(sources, graph.inputs, parts_of(sources, x), strict=True)
-    ]
+        _encoded(
+            sources[part.source].name, part.steps, part.encode, part.value, given[part.source], rounded
+        ).reshape(len(x), -1)
+        for part in graph.inputs
+    ]  # fmt: skip
     return np.concatenate(codes, axis=1)
 
 

@@ -267,12 +267,17 @@ def sources_of(layer: Layer) -> tuple[Value, ...]:
 
 @dataclass(frozen=True, eq=False)
 class GraphInput:
-    """One of several inputs: `steps` on the host, `encode`, then codes at `offset` of the frame; as in `Graph`."""
+    """One of several parts of the port: `steps` on the host, `encode`, then codes at `offset` of the frame; as in `Graph`.
+
+    `source`: which of the model's inputs the host makes it of. Of an input that branches in front of its quantizers there
+    are several parts.
+    """
 
     steps: tuple[Step, ...]
     encode: Quantizer | None
     offset: int
     value: Value
+    source: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,8 +299,9 @@ class Graph:
     `encode` is the quantizer that the host applies at the end of the head to make the input
     codes; None if the input goes to hardware as fixed point or float32 bits.
 
-    Of a model with several inputs, `input` holds the codes of all `inputs`, flat and one behind the other, in the narrowest
-    type that has them; what they mean stands with each. `outputs` likewise.
+    Of a model with several inputs, or with one that branches in front of its quantizers, `input` holds the codes of all
+    `inputs`, flat and one behind the other, in the narrowest type that has them; what they mean stands with each.
+    `outputs` likewise.
     """
 
     model: Model

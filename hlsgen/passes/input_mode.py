@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hlsgen.diagnostics import Collector
@@ -16,6 +17,11 @@ class InputMode:
     kind: str
     type: IntType | None = None
     fraction: int = 0
+
+
+def typed(modes: Mapping[str, InputMode]) -> frozenset[str]:
+    """Inputs that go to hardware as numbers, by what is asked for; "" for all that are not named."""
+    return frozenset(name for name, mode in modes.items() if mode.kind != "codes")
 
 
 #: With which a model goes on whose input is not known (`ask_for_type`), to find what else is wrong.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,9 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.input_mode import InputMode
 from hlsgen.passes.partition import Entry, Partition
 from hlsgen.passes.pending_value import NamedOps, PendingValue, bounded
+
+#: Types of inputs that hosts quantize.
+FLOAT_DTYPES = ("float16", "float32", "float64")
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,6 +35,25 @@ class InputPort:
     taken: tuple[int, ...]
     number: int
     tensor: PendingValue
+
+
+def divided_inputs(model: Model, wishes: Mapping[str, InputMode | None], parts: Partition) -> set[int]:
+    """Inputs of floats that the host quantizes for every branch: one port has the codes of all of them.
+
+    Where nothing else is asked for, of an input that branches, all ways of which the host can go to a quantizer, and which
+    could not go to hardware as float32.
+    """
+    found = set()
+    for entry in parts.entries:
+        source, number = model.sources[entry.source], entry.source
+        wish = wishes.get(source.name) or wishes.get("")
+        if entry.first >= 0 or source.type or source.dtype not in FLOAT_DTYPES or (wish and wish.kind != "codes"):
+            continue
+        ways = parts.first_quantizers(model.steps, number)
+        computed = any(isinstance(model.steps[i].op, HostOp) for way in ways for i in way.head)
+        if len(ways) > 1 and (wish or computed or model.inputs):
+            found.add(number)
+    return found
 
 
 def check_mode(model: Model, source: ModelInput, mode: InputMode, entry: Entry, problems: Collector) -> None:

@@ -52,18 +52,26 @@ from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
-from hlsgen.passes.input_port import InputPort, check_mode, input_port
+from hlsgen.passes.input_port import InputPort, check_mode, divided_inputs, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
 from hlsgen.passes.lower_norm import normalized_rows
 from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
+from hlsgen.passes.merge_equal_heads import in_front
 from hlsgen.passes.partition import HARDWARE, LINEAR, End, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
 from hlsgen.passes.quantization import order_kept
-from hlsgen.passes.several_ports import host_inputs, host_output, packed_value, put_together, taken_apart
+from hlsgen.passes.several_ports import (
+    host_inputs,
+    host_output,
+    packed_value,
+    part_name,
+    put_together,
+    taken_apart,
+)
 
 
 def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector) -> Graph:
@@ -76,16 +84,21 @@ def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, probl
             "HG036", model.name, "the model computes nothing.", "Its output is its input: there is nothing to build."
         )
     model = run_pipeline(model)
-    steps = model.steps
     wishes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
     _check_content(model, wishes)
-    parts = Partition(steps)
+    parts = Partition(model.steps)
+    if divided_inputs(model, wishes, parts):
+        model = in_front(model)
+        parts = Partition(model.steps)
+        parts = Partition(model.steps, divided_inputs(model, wishes, parts))
+    steps = model.steps
     core = [steps[i] for i in parts.core]
     for step in [s for s in core if isinstance(s.op, (HostOp, ArgMax))]:
         problems.items.append(stuck(step.name, step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"))
     _check_names(model, wishes, problems)
     found, unknown = [], []
-    for source, entry in zip(model.sources, parts.entries, strict=True):
+    for entry in parts.entries:
+        source = model.sources[entry.source]
         layer = parts.multiplying(entry, steps)
         known = _mode(model, source, entry, wishes, layer >= 0)
         check_mode(model, source, known or STAND_IN, entry, problems)
@@ -96,18 +109,19 @@ def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, probl
     for source, step in unknown:
         ask_for_type(source, step, problems)
     ports = [
-        input_port(model, source, mode, entry, parts)
-        for source, mode, entry in zip(model.sources, found, parts.entries, strict=True)
+        input_port(model, model.sources[entry.source], mode, entry, parts)
+        for mode, entry in zip(found, parts.entries, strict=True)
     ]
     apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
-    packed = packed_value(model, ports) if model.inputs else ports[0].tensor.value
+    names = [part_name(model, entry) for entry in parts.entries]
+    packed = packed_value(model, ports, parts.entries) if len(ports) > 1 else ports[0].tensor.value
     builder = GraphBuilder(problems, packed, apart)
-    inputs = taken_apart(builder, model, ports)
+    inputs = taken_apart(builder, names, ports)
     tensors = _lower_core(builder, model, parts, ports, inputs)
     problems.finish()
     graph = _with_tails(builder, model, parts, tensors)
-    if model.inputs:
-        graph = replace(graph, inputs=host_inputs(model, ports))
+    if len(ports) > 1:
+        graph = replace(graph, inputs=host_inputs(model, ports, parts.entries))
     else:
         graph = replace(graph, head=tuple(steps[i] for i in ports[0].head), encode=ports[0].encode)
     check_graph(graph, "lowering")

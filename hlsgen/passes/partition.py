@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from hlsgen.ir import (
@@ -50,12 +51,15 @@ _ON_HOST = (*FLOATS, *QUANTIZERS, Reshape, Transpose, ArgMax, HostOp)
 class Entry:
     """An input, value `value` of the model; `head`: the steps in front of hardware, and `first` the first one of it.
 
-    `first` is -1 if the input branches before, or if nothing but an output takes it.
+    `first` is -1 if the input branches before, or if nothing but an output takes it. An input that is `divided` has one for
+    each of its first quantizers.
     """
 
     value: int
     head: tuple[int, ...]
     first: int
+    source: int = 0
+    divided: bool = False
 
     @property
     def end(self) -> int:
@@ -81,16 +85,26 @@ class End:
 
 
 class Partition:
-    """Which steps are heads, core and tails: an entry for each input, an end for each output."""
+    """Which steps are heads, core and tails: an entry for each input, an end for each output.
 
-    def __init__(self, steps: tuple[Step, ...]) -> None:
+    `divided`: numbers of inputs that have an entry for each of their first quantizers (`first_quantizers`).
+    """
+
+    def __init__(self, steps: tuple[Step, ...], divided: Collection[int] = ()) -> None:
         users: list[list[int]] = [[] for _ in range(len(steps) + 1)]
         for i, step in enumerate(steps):
             for j in set(step.inputs):
                 users[j].append(i)
         self.users = users
         starts = [i + 1 for i, step in enumerate(steps) if isinstance(step.op, InputPart)] or [0]
-        self.entries = tuple(self._entry(steps, value) for value in starts)
+        self.starts = starts
+        self.entries = tuple(
+            entry
+            for number, value in enumerate(starts)
+            for entry in (
+                self.first_quantizers(steps, number) if number in divided else [self._entry(steps, value, number)]
+            )
+        )
         several = isinstance(steps[-1].op, OutputParts)
         outputs = steps[-1].inputs if several else (len(steps),)
         self.ends = tuple(self._found_end(steps, value) for value in outputs)
@@ -101,16 +115,35 @@ class Partition:
         heads = {i for entry in self.entries for i in entry.head}
         self.core = [i for i in range(len(steps)) if i + 1 in wanted - {0} and i not in heads and i + 1 not in starts]
 
-    def _entry(self, steps: tuple[Step, ...], value: int) -> Entry:
+    def first_quantizers(self, steps: tuple[Step, ...], source: int) -> list[Entry]:
+        """An entry for each quantizer that an input goes to first, on ways that the host can go; none if one ends elsewhere."""
+        found, ways = list[Entry](), [(self.starts[source], tuple[int, ...]())]
+        while ways:
+            value, head = ways.pop()
+            for i in reversed(self.users[value]):
+                op = steps[i].op
+                if isinstance(op, QUANTIZERS):
+                    found.append(Entry(self.starts[source], head, i, source, True))
+                elif isinstance(op, (*FLOATS, Reshape, Transpose, HostOp)):
+                    ways.append((i + 1, (*head, i)))
+                else:
+                    return []
+            if not self.users[value]:
+                return []
+        return sorted(found, key=lambda entry: entry.first)
+
+    def _entry(self, steps: tuple[Step, ...], value: int, source: int) -> Entry:
         head, users, start = list[int](), self.users, value
         while len(users[value]) == 1 and not isinstance(steps[users[value][0]].op, (*HARDWARE, OutputParts)):
             head.append(users[value][0])
             value = users[value][0] + 1
         first = users[value][0] if len(users[value]) == 1 else -1
-        return Entry(start, tuple(head), -1 if isinstance(steps[first].op, OutputParts) else first)
+        return Entry(start, tuple(head), -1 if isinstance(steps[first].op, OutputParts) else first, source)
 
     def multiplying(self, entry: Entry, steps: tuple[Step, ...]) -> int:
         """The first step that multiplies an input as it is, -1 if none does: one of several that take it, too."""
+        if entry.divided:
+            return -1
         ways = [entry.end]
         for value in ways:
             for i in self.users[value]:

@@ -30,6 +30,7 @@ from hlsgen.ir.ops import Cast, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_port import InputPort
+from hlsgen.passes.partition import Entry
 from hlsgen.passes.pending_value import PendingValue
 
 #: Bits of a port's elements, at most.
@@ -40,15 +41,23 @@ _NARROWED = 24
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
 
 
-def packed_value(model: Model, ports: Sequence[InputPort]) -> Value:
+def part_name(model: Model, entry: Entry) -> str:
+    """The name of the layers that take the codes of an input out of the port."""
+    if entry.divided:
+        return f"input {model.sources[entry.source].name} of {model.steps[entry.first].name}"
+    return model.steps[entry.source].name
+
+
+def packed_value(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> Value:
     """What the port of several inputs carries. Raises HG042."""
+    sources = [model.sources[entry.source] for entry in entries]
     values = [port.tensor.value for port in ports]
-    shape, names = (sum(value.size for value in values),), ", ".join(one.name for one in model.inputs)
+    shape, names = (sum(value.size for value in values),), ", ".join(dict.fromkeys(one.name for one in sources))
     keys = [isinstance(value.encoding, FloatKey) for value in values]
     if all(keys):
         return Value(shape, values[0].type, FloatKey())
     if any(keys):
-        wrong = ", ".join(one.name for one, key in zip(model.inputs, keys, strict=True) if key)
+        wrong = ", ".join(one.name for one, key in zip(sources, keys, strict=True) if key)
         raise fail(
             "HG042", names, f"float32 ({wrong}) and codes go through one port.",
             f"Put a quantizer behind each, or say what they hold: --input {wrong.split(', ')[0]}=fixed:W,I.",
@@ -62,13 +71,13 @@ def packed_value(model: Model, ports: Sequence[InputPort]) -> Value:
     return Value(shape, type_, _plain(shape))
 
 
-def taken_apart(builder: GraphBuilder, model: Model, ports: Sequence[InputPort]) -> list[PendingValue]:
+def taken_apart(builder: GraphBuilder, names: Sequence[str], ports: Sequence[InputPort]) -> list[PendingValue]:
     """The tensor of each port, with the layers that take it out of a shared one."""
-    if not model.inputs:
+    if len(ports) == 1:
         return [ports[0].tensor]
     found, offset = [], 0
-    for port, step in zip(ports, model.steps, strict=False):
-        found.append(_part(builder, step.name, port.tensor, offset))
+    for port, name in zip(ports, names, strict=True):
+        found.append(_part(builder, name, port.tensor, offset))
         offset += port.tensor.value.size
     return found
 
@@ -87,12 +96,12 @@ def _part(builder: GraphBuilder, name: str, tensor: PendingValue, offset: int) -
     return PendingValue(made.index, replace(wanted, type=made.value.type), tensor.named_ops)
 
 
-def host_inputs(model: Model, ports: Sequence[InputPort]) -> tuple[GraphInput, ...]:
+def host_inputs(model: Model, ports: Sequence[InputPort], entries: Sequence[Entry]) -> tuple[GraphInput, ...]:
     """What the host does of several inputs."""
     found, offset = [], 0
-    for port in ports if model.inputs else ():
+    for port, entry in zip(ports, entries, strict=True):
         value = port.tensor.value
-        found.append(GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value))
+        found.append(GraphInput(tuple(model.steps[i] for i in port.head), port.encode, offset, value, entry.source))
         offset += value.size
     return tuple(found)
 

@@ -19,7 +19,7 @@ from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import name_all
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.equivalence import model_inputs
+from hlsgen.interpreter.equivalence import model_inputs, nearest_part
 from hlsgen.interpreter.model import interpret, resumed
 from hlsgen.interpreter.tensor import Tensor, of_codes
 from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Transpose, Value
@@ -224,12 +224,15 @@ class _Held:
         """Numbers for the file, about where codes lie."""
         model, graph = self.model, self.graph
         near = model_inputs(model, graph, codes)
-        if not model.inputs:
+        if not graph.inputs:
             return _limited(between_codes(near, graph, 1))
-        parts = [
-            _limited(_between(own, part.encode, bool(part.steps), part.value, 1)).reshape(len(own), -1)
-            for part, own in zip(graph.inputs, reference.parts_of(model.inputs, near), strict=True)
-        ]
+        parts = []
+        for number, own in enumerate(reference.each_input(model, near)):
+            part = nearest_part(graph, number)
+            parts.append(_limited(_between(own, part.encode, bool(part.steps), part.value, 1)))
+        if not model.inputs:
+            return parts[0]
+        parts = [part.reshape(len(part), -1) for part in parts]
         return np.concatenate([part.astype(near.dtype) for part in parts], axis=1)
 
     def _ends(self, values: list[Tensor], results: dict[str, Array]) -> list[tuple[str, list[Array]]]:

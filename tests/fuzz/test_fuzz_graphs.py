@@ -20,7 +20,9 @@ from paths import ROOT
 CHUNK = 25
 
 
-@pytest.mark.parametrize("name", ["fuzz/fuzz_graphs.py", "fuzz/soak.py", "mutation/mutate.py"])
+@pytest.mark.parametrize(
+    "name", ["fuzz/fuzz_graphs.py", "fuzz/fuzz_attention.py", "fuzz/soak.py", "mutation/mutate.py"]
+)
 @pytest.mark.sweep
 def test_programs_that_make_starts(name: str) -> None:
     """They find the helpers of the tests without pytest."""

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 OFF = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 DEFAULT = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
+EXTENDED = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
 PRECISE = "session.x64quantprecision"  # u8 * s8 products do not saturate on x86 without VNNI
 INT8 = "session.qdqisint8allowed"  # layers of int8 activations in QDQ form become integer layers too
 f32 = np.float32

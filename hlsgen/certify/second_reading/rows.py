@@ -28,7 +28,7 @@ def _one_node(found: Found, n: int) -> Told:
         return None
     shape = found.taken(n)[0]
     axis = attributes.get("axis", -1) % len(shape)
-    rms = found.file.nodes[n].op_type in _RMS
+    rms = found.file.nodes[n].op_type in _RMS and not _centred(found, n, math.prod(shape[axis:]))
     told = _normalize(step, NormKind.RMS if rms else NormKind.LAYER, attributes.get("epsilon", 1e-5))
     told += differ("elements of a row", step.shape[-1], math.prod(shape[axis:]))
     terms = found.steps(n, Mul, Add)
@@ -38,6 +38,30 @@ def _one_node(found: Found, n: int) -> Told:
     for what, term, value in zip(("gamma", "beta"), terms, wanted, strict=False):
         told += differ(what, term.op.value, value)  # type: ignore[union-attr]
     return told
+
+
+def _centred(found: Found, n: int, length: int) -> bool:
+    """Whether what a node normalizes is x less its mean over rows of that length: onnxruntime fuses the rest of a
+    LayerNormalization alone. Covers both nodes."""
+    file = found.file
+    sub = file.producer.get(file.nodes[n].input[0], -1)
+    if sub < 0 or found.steps(sub) or file.nodes[sub].op_type != "Sub":
+        return False
+    mean = file.producer.get(file.nodes[sub].input[1], -1)
+    if mean < 0 or found.steps(mean) or file.nodes[mean].op_type != "ReduceMean":
+        return False
+    given = file.constant(mean, 1)
+    axes = file.attributes[mean].get("axes", []) if given is None else given.array.ravel().tolist()
+    shape = found.taken(n)[0]
+    if not axes or math.prod(shape[a] for a in axes) != length or not file.attributes[mean].get("keepdims", 1):
+        return False
+    made = [file.producer.get(file.nodes[m].input[0], -1) for m in (mean, sub)]
+    decoded = all(m >= 0 and file.nodes[m].op_type == "DequantizeLinear" for m in made)
+    same = decoded and list(file.nodes[made[0]].input) == list(file.nodes[made[1]].input)
+    if file.nodes[mean].input[0] != file.nodes[sub].input[0] and not same:
+        return False
+    found.covered |= {sub, mean}
+    return True
 
 
 def _normalize(step: Step, kind: NormKind, epsilon: float) -> list[str]:

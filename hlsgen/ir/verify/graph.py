@@ -363,12 +363,16 @@ def _verify_host(place: Place, graph: Graph) -> None:
     """Rule 7."""
     model = graph.model
     if graph.inputs:
-        whole = len(graph.inputs) == len(model.inputs) and not graph.head and graph.encode is None
-        place.require(whole, "inputs", len(graph.inputs), f"{len(model.inputs)}, and no other head")
+        taken = [part.source for part in graph.inputs]
+        whole = taken == sorted(taken) and set(taken) == set(range(len(model.sources)))
+        whole &= len(taken) > 1 and not graph.head and graph.encode is None
+        place.require(whole, "inputs", taken, f"parts of all {len(model.sources)} inputs in order, and no other head")
         values = [part.value for part in graph.inputs]
         _verify_places(place.at("input"), [part.offset for part in graph.inputs], values, graph.input)
-        for number, (source, part) in enumerate(zip(model.inputs, graph.inputs, strict=False), 1):
-            _verify_head(place.at(f"input {number}"), part.steps, part.encode, source, part.value)
+        for number, part in enumerate(graph.inputs if whole else (), 1):
+            _verify_head(
+                place.at(f"input {number}"), part.steps, part.encode, model.sources[part.source], part.value
+            )  # fmt: skip
     else:
         _verify_head(place, graph.head, graph.encode, model.sources[0], graph.input)
     last = graph.layers[-1] if graph.layers else None

@@ -1,0 +1,137 @@
+"""Random networks of attention blocks, held against qonnx and onnxruntime; every difference is explained, or it is a finding.
+
+python tests/fuzz/fuzz_attention.py --seconds 600 --seed 1 --keep findings
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import numpy as np
+import onnx
+import ort
+from attention_nets import network
+from numpy.typing import NDArray
+from oracles import Qonnx
+
+import hlsgen
+from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.frontend import import_model
+from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.equivalence import compare
+from hlsgen.passes import lower
+from hlsgen.simulation.file_oracle import hold_file
+
+Array = NDArray[Any]
+#: Frames that executors get.
+FRAMES = 3
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`kind`: equal, explained, refused, or a finding: differs, crash, uncertified."""
+
+    kind: str
+    text: str = ""
+
+    @property
+    def is_finding(self) -> bool:
+        return self.kind in ("differs", "crash", "uncertified")
+
+
+def judged(model: onnx.ModelProto, seed: int, whole: bool = False, simulate: bool = False) -> Outcome:
+    """What becomes of a network; `whole`: built and certified as well, `simulate`: and verified in Verilator."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "attention.onnx"
+        onnx.save(model, path)
+        try:
+            outcome = _held(path, model, seed)
+            if (whole or simulate) and not outcome.is_finding:
+                outcome = _built(path, outcome, simulate)
+        except HlsgenError as error:
+            codes = sorted({d.code for d in error.diagnostics if d.severity == "error"})
+            return Outcome("crash" if "HG099" in codes else "refused", str(error))
+        except Exception:
+            return Outcome("crash", traceback.format_exc())
+    return outcome
+
+
+def _held(path: Path, model: onnx.ModelProto, seed: int) -> Outcome:
+    """Frontend, passes and reference against the executor of the dialect, on numbers that no code of ours has chosen."""
+    problems = Collector()
+    made = import_model(path, problems)
+    problems.finish()
+    assert made is not None
+    graph = lower(made, None, problems)
+    problems.finish()
+    x = np.random.default_rng(seed).standard_normal((FRAMES, *made.input_shape[1:])).astype(np.float32)
+    got = reference.evaluate(graph, x)
+    is_qonnx = any(node.op_type == "Quant" for node in model.graph.node)
+    run = Qonnx(model).one if is_qonnx else lambda frame: ort.run(model, {"x": frame})[0]
+    want = np.concatenate([np.asarray(run(x[n : n + 1])) for n in range(FRAMES)])
+    if got.shape != want.shape:
+        return Outcome("differs", f"shape {got.shape}, wanted {want.shape}")
+    if np.abs(got - want).max() <= 1e-5 * np.abs(want).max():  # floats behind the last layer
+        return Outcome("equal")
+    codes = np.random.default_rng(seed).integers(
+        graph.input.type.lo, graph.input.type.hi + 1, (FRAMES, *graph.input.shape)
+    )
+    steps, file = compare(made, graph, codes), hold_file(path, made, graph, codes)
+    if not steps.ok or file.unexplained or not file.explained:
+        return Outcome("differs", f"{steps.difference} {file}"[:2000])
+    return Outcome("explained", f"{int((got != want).sum())} of {want.size}: {file.explained}")
+
+
+def _built(path: Path, outcome: Outcome, simulate: bool) -> Outcome:
+    directory = path.parent / "build"
+    hlsgen.build(path, directory)
+    found = hlsgen.certify(directory)
+    if not found.ok:
+        return Outcome("uncertified", "\n".join(map(str, found.problems)))
+    if simulate:
+        verdict = hlsgen.verify(directory, ["verilator"], 4)
+        if not verdict.ok:
+            return Outcome("differs", f"in simulation: {verdict}"[:2000])
+    return outcome
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Random networks of attention against qonnx and onnxruntime.")
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=0, help="of the first network; the next ones follow")
+    parser.add_argument("--largest", type=int, default=16, help="tokens, at most")
+    parser.add_argument("--keep", type=Path, default=Path("findings"), help="folder for models that differ")
+    parser.add_argument("--build", type=float, default=0.1, help="share of networks that are built and certified")
+    parser.add_argument("--simulate", type=float, default=0.01, help="share of networks that are simulated as well")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    counts: Counter[str] = Counter()
+    seed, start = args.seed, time.monotonic()
+    while time.monotonic() - start < args.seconds:
+        draw = np.random.default_rng([seed, 1]).random()
+        model = network(seed, args.largest)
+        outcome = judged(model, seed, draw < args.build, draw < args.simulate)
+        counts[outcome.kind] += 1
+        if outcome.kind != "equal":
+            print(f"seed {seed}: {outcome.kind}: {outcome.text.strip()}", flush=True)
+        if outcome.is_finding:
+            args.keep.mkdir(parents=True, exist_ok=True)
+            onnx.save(model, args.keep / f"attention_{seed}.onnx")
+        seed += 1
+    print(f"seeds {args.seed} to {seed - 1}: " + ", ".join(f"{n} {kind}" for kind, n in counts.most_common()))
+    return int(any(counts[kind] for kind in ("differs", "crash", "uncertified")))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
