@@ -42,8 +42,6 @@ def rows_of(type_: IntType, count: int) -> Array:
 
 
 def check(made: Sequence[Made], dialect: str, folder: Path) -> None:
-    """All of them in one dialect, some in the other."""
-    made = made if dialect == "ap" else made[::2]
     found = run_cases(folder, [own for own, _ in made], dialect)
     for streams, (own, wanted) in zip(found, made, strict=True):
         assert np.array_equal(streams[0], wanted.astype(np.int64)), own.call
@@ -81,7 +79,7 @@ def test_rows_of_integers(dialect: str, tmp_path: Path) -> None:
         function(norm(True, 6, 5000, 9, 900), UINT8, 1, 6), function(norm(True, 5, 90, 0, 9), IntType(-300, 7), 5, 1),
         function(norm(False, 1, 7, 0, type_=IntType(-4, 3)), IntType(-1, 0), 1, 1),
     ]  # fmt: skip
-    check(made, dialect, tmp_path)
+    check(made if dialect == "ap" else made[::2], dialect, tmp_path)
 
 
 def softmax(
@@ -133,9 +131,9 @@ def test_softmax(dialect: str, tmp_path: Path) -> None:
         softmax(5, 2, INT8, 1.0),  # powers and products below the smallest normal number
         softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
         softmax(2, 3, IntType(-3000, 2000), 0.003, most=200), softmax(1, 4, IntType(0, 9000), 0.02, most=200),
-        softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 1, UINT8, 0.3, in_order=True),
+        softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 3, INT8, 2.5, in_order=True),
     ]  # fmt: skip
-    check(made, dialect, tmp_path)
+    check(made if dialect == "ap" else made[::2], dialect, tmp_path)
 
 
 F = Fraction

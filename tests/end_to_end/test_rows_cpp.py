@@ -11,6 +11,7 @@ import pytest
 from integer_models import chain
 from onnx import helper, numpy_helper
 from row_models import CASES, expected
+from score_models import attention
 
 import hlsgen
 
@@ -57,6 +58,13 @@ def test_rows_of_integers(tmp_path: Path) -> None:
     assert len(np.unique(wanted)) > 5
 
 
+def test_raw_scores(tmp_path: Path) -> None:
+    out = built(attention((1, 3, 2), 0.15), tmp_path)
+    assert "hg::softmax_products" in next((out / "hls").glob("*.cpp")).read_text()
+    verdict = hlsgen.verify(out, ["ap_types"], 12)
+    assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)
+
+
 def test_softmax_and_normalization(tmp_path: Path) -> None:
     """onnxruntime's Softmax of one 8-bit type, LayerNormalization, Softmax by exact sums: differences are explained."""
     low, zero = np.array(0, np.uint8), np.int8(0)
@@ -73,5 +81,5 @@ def test_softmax_and_normalization(tmp_path: Path) -> None:
     assert "hg::exact_sum" in text
     assert "hg::sum_in_order" in text
     assert {"softmax", "norm"} <= functions(out)
-    verdict = hlsgen.verify(out, ["ap_types", "ac_types"], 20)
+    verdict = hlsgen.verify(out, ["ac_types"], 20)
     assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)

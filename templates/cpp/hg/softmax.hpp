@@ -124,9 +124,9 @@ void softmax(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float
     softmax_shares<SUM, LAST, BEATS, ROWS>(distances, sums, m, numerators);
 }
 
-template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, typename X, int N, typename M, typename S,
-          int HIGHS, typename L>
-void softmax_powers(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<float, N> > &powers,
+template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, typename X, int N, typename Y, typename M,
+          typename S, int HIGHS, typename L>
+void softmax_powers(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<Y, N> > &powers,
                     hls::stream<float> &sums, const M (&mantissas)[HIGHS], const S (&shifts)[HIGHS],
                     const L (&lows)[1 << LOW]) {
     const int bits = 2 * M_BITS + 1;
@@ -140,14 +140,14 @@ void softmax_powers(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, h
             sum = SUM();
         }
         const vec<X, N> x = waiting.read();
-        vec<float, N> power;
+        vec<Y, N> power;
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
             const int below = static_cast<int>((top - x[i]).to_int64()), at = below < LAST ? below : LAST;
             const int high = at >> LOW, low = at & ((1 << LOW) - 1);
             const ap_uint<bits> product = ap_uint<M_BITS>(mantissas[high]) * ap_uint<M_BITS + 1>(lows[low]);
-            power[i] = f32_of(f32_scaled<bits>(false, product, 1 - 2 * M_BITS - static_cast<int>(shifts[high])));
-            sum.add(power[i]);
+            power[i] = f32_scaled<bits>(false, product, 1 - 2 * M_BITS - static_cast<int>(shifts[high]));
+            sum.add(f32_of(power[i]));
         }
         powers.write(power);
         if (beat == BEATS - 1) sums.write(sum.row());
@@ -156,17 +156,17 @@ void softmax_powers(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, h
 }
 
 template <typename SUM, int BEATS, int ROWS, typename Y, int N>
-void softmax_quotients(hls::stream<vec<float, N> > &powers, hls::stream<float> &sums, hls::stream<vec<Y, N> > &m) {
+void softmax_quotients(hls::stream<vec<Y, N> > &powers, hls::stream<float> &sums, hls::stream<vec<Y, N> > &m) {
     float row = 1.0f;
     int beat = 0;
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
         if (beat == 0) row = sums.read();
-        const vec<float, N> power = powers.read();
+        const vec<Y, N> power = powers.read();
         vec<Y, N> y;
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
-            y[i] = SUM::of(power[i], row);
+            y[i] = SUM::of(f32_of(power[i]), row);
         }
         m.write(y);
         beat = beat == BEATS - 1 ? 0 : beat + 1;
@@ -180,7 +180,7 @@ void softmax_products(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, co
 #pragma HLS DATAFLOW disable_start_propagation
     hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
     hls::stream<X, 2> largest("largest");
-    hls::stream<vec<float, N>, 2 * BEATS + 2> powers("powers");
+    hls::stream<vec<Y, N>, 2 * BEATS + 2> powers("powers");
     hls::stream<float, 2> sums("sums");
     row_largest<BEATS, ROWS>(s, waiting, largest);
     softmax_powers<SUM, LAST, LOW, M_BITS, BEATS, ROWS>(waiting, largest, powers, sums, mantissas, shifts, lows);
