@@ -28,6 +28,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     IntegerRows,
     Layer,
     Linear,
@@ -106,6 +107,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": type(layer.op).__name__.lower(), "lanes": nodes[-1].source.lanes}
         case Concatenation():
             row |= {"kind": "concat", "lanes": nodes[-1].source.lanes}
+        case Delay():
+            row |= {"kind": "state", "lanes": nodes[-1].source.lanes}
         case PackBytes():
             row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
         case View():

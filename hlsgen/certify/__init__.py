@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hlsgen.certify import loops, rtl_files, schema, statements, top_text
 from hlsgen.certify import manifest as manifest_
-from hlsgen.certify import rtl_files, schema, statements, top_text
 from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import network
 from hlsgen.certify.cpp.core_checker import check_cpp
@@ -32,6 +33,7 @@ from hlsgen.frontend import import_model, parse_datatype, self_contained
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
 from hlsgen.passes import InputMode, lower, typed
+from hlsgen.passes.built_once import lower_once
 
 __all__ = ["Certified", "Statement", "Summary", "certify"]
 
@@ -114,7 +116,13 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     second = compare(path, model)
     for node, text in second.problems:
         collector.error("HG055", node, f"read a second time: {text}")
-    graph = lower(model, modes, problems)
+    if options.get("recurrence") == "once":
+        shared = partial(
+            import_model, path, fixed_point=options.get("add") == "fixed-point", typed=typed(modes), once=True
+        )
+        graph = lower_once(model, shared, modes, problems)
+    else:
+        graph = lower(model, modes, problems)
     problems.finish()
     return graph, lay_out(graph), second.once
 
@@ -162,7 +170,7 @@ def _check(
         raise broken(f"rtl/{name}.v", "cannot be read.") from None
     pins = port_options(options)
     top = parse(text.code, text.name)
-    found = network(top, name, pins, sha256(directory / "model.onnx"))
+    found = network(top, name, pins, sha256(directory / "model.onnx"), loops.check(graph))
     frames = frame_on(found.port_in, pins.bus), frame_on(found.port_out, pins.bus)
     top_text.check_attributes(text, (port[2:] for port in listed(pins, frames[0].width, frames[1].width)))
     check_entries(entries, graph)

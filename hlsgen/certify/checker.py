@@ -19,6 +19,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
+from hlsgen.certify.loops import ComingBack
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
 from hlsgen.certify.models.rows import ROWS, check_rows, row_beats
@@ -31,6 +32,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     FloatKey,
     Graph,
     IntegerRows,
@@ -55,6 +57,7 @@ KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
     MatrixProduct: "product", NormRows: "normalization", IntegerRows: "integer rows",
+    Delay: "state",
     SoftmaxRows: "softmax",
 }  # fmt: skip
 #: Modules of layers that are no function of single elements.
@@ -94,7 +97,7 @@ class Checker:
     ) -> None:
         self.top, self.frames, self.keep = top, frames, keep
         self.graph, self.layout, self.network, self.memories, self.entries = graph, layout, network, memories, entries
-        self.elements = Elements(graph)
+        self.elements, self.back = Elements(graph), ComingBack(graph)
         self.streams: dict[str, StreamContents] = {}
         self.taken: dict[str, tuple[int, int]] = {}
         self.last: dict[str, str] = {}
@@ -124,6 +127,7 @@ class Checker:
         if not filled[: filled.sum()].all() or (len(filled) - filled.sum()) >= stream.lanes:
             raise broken(cell.name, "there are empty lanes between the elements of the output.")
         self._frame(cell, stream, self.frames[1])
+        self.back.end()
 
     @staticmethod
     def _frame(cell: Cell, stream: StreamContents, frame: PortFrame) -> None:
@@ -140,13 +144,20 @@ class Checker:
                 raise broken(
                     cell.name, f"it sends {stream.width} bits on stream {name} of {self.network.widths[name]} bits."
                 )
-            self.streams[name] = stream
+            if not self.back.sent(name, stream, self.elements.numbers):
+                self.streams[name] = stream
 
     def _taken(self, cell: Cell, names: list[str]) -> list[StreamContents]:
         missing = [name for name in names if name not in self.streams]
         if missing:
             raise broken(cell.name, f"certificate.json lists it before what sends {missing[0]}.")
         return [self.streams.pop(name) for name in names]
+
+    def _assume(self, layer: Delay, numbers: Array, names: tuple[str, ...]) -> None:
+        """What a unit of a state takes and nothing has sent yet comes back."""
+        for name in names:
+            if name not in self.streams:
+                self.streams[name] = self.back.assume(name, layer, numbers, self.network.widths[name])
 
     # ----------------------------------------------------------------------- layers
 
@@ -161,9 +172,9 @@ class Checker:
         allowed = _MODULES.get(type(layer))
         if allowed and not (len(own) == 1 and own[0].module in allowed):
             raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
-        if isinstance(layer, Rearrange | Concatenation) == bool(own):
+        if isinstance(layer, Rearrange | Concatenation | Delay) == bool(own):
             raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
-        if not isinstance(layer, Map | Rearrange | Concatenation) and any(
+        if not isinstance(layer, Map | Rearrange | Concatenation | Delay) and any(
             isinstance(source.encoding, FloatKey) for source in sources_of(layer)
         ):
             raise broken(layer.name, "it takes float32, which only a quantizer can.")
@@ -171,6 +182,8 @@ class Checker:
             self.last[layer.name] = own[-1].name
         proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
         for cell in cells:
+            if isinstance(layer, Delay):
+                self._assume(layer, self.elements.numbers[i + 1], self.network.takes[cell.name])
             taken = self._taken(cell, list(self.network.takes[cell.name]))
             self.taken[cell.name] = taken[0].lanes, taken[0].width
             if cell.module == "hg_unfold":

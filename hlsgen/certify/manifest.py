@@ -179,6 +179,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     return {
         "input": NotProven("options", _types),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
+        "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),

@@ -18,6 +18,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     IntegerRows,
     Layer,
     Linear,
@@ -97,6 +98,8 @@ def _row(
             return row | {"kind": type(layer.op).__name__.lower()} | lanes
         case Concatenation():
             return row | {"kind": "concat"} | lanes
+        case Delay():
+            return row | {"kind": "state"} | lanes
         case PackBytes():
             return row | {"kind": "pair"} | lanes
         case View():

@@ -25,6 +25,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "pair": {},
     "rearrangement": {},
     "concatenation": {},
+    "state": {},
     "argmax": {},
     "integer rows": {},
     "normalization": {},

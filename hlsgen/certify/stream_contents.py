@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.ir import Concatenation, Graph, Pad, Rearrange, Repeat, Transpose, View
+from hlsgen.ir import Concatenation, Delay, Graph, Pad, Rearrange, Repeat, Transpose, View
 from hlsgen.numerics.fixed import Array, IntType
 
 #: The number in a lane of unknown value, and in an empty lane that is 0.
@@ -85,17 +85,19 @@ class Elements:
         self.numbers: list[Array] = []
         self.starts: list[tuple[int, int]] = []  # first number of a value, and the value
         self.next = 0
-        low, high = [], []
+        self._ends: list[tuple[Array, Array]] = []
         for i, value in enumerate([graph.input, *(layer.result for layer in graph.layers)]):
             moved = self._moved(i - 1) if i else None
             if moved is None:
                 self.starts.append((self.next, i))
                 moved = np.arange(self.next, self.next + value.size)
                 self.next += value.size
-                low.append(np.full(value.size, value.type.lo))
-                high.append(np.full(value.size, value.type.hi))
+                self._bound(value.size, value.type)
             self.numbers.append(moved)
-        self.low, self.high = np.concatenate(low), np.concatenate(high)
+        self.low, self.high = (np.concatenate(ends) for ends in zip(*self._ends, strict=True))
+
+    def _bound(self, count: int, type_: IntType) -> None:
+        self._ends.append((np.full(count, type_.lo), np.full(count, type_.hi)))
 
     def _moved(self, i: int) -> Array | None:
         """The numbers behind a layer that only moves elements; None behind one that computes."""
@@ -107,6 +109,13 @@ class Elements:
             case Concatenation(axis=axis, sources=sources):
                 parts = zip(layer.inputs, sources, strict=True)
                 return np.concatenate([self.numbers[j].reshape(s.shape) for j, s in parts], axis).ravel()
+            case Delay():
+                # Those that come back have numbers of their own: the elements that they are have none yet.
+                fresh = np.arange(self.next, self.next + layer.result.size - layer.source.size)
+                self.starts.append((self.next, i + 1))
+                self.next += fresh.size
+                self._bound(fresh.size, layer.result.type)
+                return np.concatenate([self.numbers[layer.inputs[0]], fresh])
             case Rearrange(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
                 if isinstance(op, Repeat):

@@ -149,13 +149,23 @@ def within(found: Cycles, limit: Cycles) -> bool:
 
 def with_depths(nodes: Sequence[Node], depths: Depths) -> list[Node]:
     """The nodes with other depths; a FIFO of depth 0 is left out."""
-    result, renamed = [], dict[str, str]()
+    left = {
+        node.outputs[0]: node.inputs[0] for node in nodes if isinstance(node.unit, Fifo) and depths.get(node.name) == 0
+    }
+    result = []
+
+    def sent(name: str) -> str:
+        """The stream that is there instead of one behind FIFOs that are left out."""
+        while name in left:
+            name = left[name]
+        return name
+
     for node in nodes:
-        inputs = tuple(renamed.get(name, name) for name in node.inputs)
+        inputs = tuple(map(sent, node.inputs))
         unit, depth = node.unit, depths.get(node.name)
         if isinstance(unit, Fifo) and depth == 0:
-            renamed[node.outputs[0]] = inputs[0]
-        elif isinstance(unit, SlidingWindow) and depth is not None:
+            continue
+        if isinstance(unit, SlidingWindow) and depth is not None:
             result.append(replace(node, unit=unit.with_depth(depth), inputs=inputs))
         elif isinstance(unit, ConvUnit | PoolUnit | Fifo) and depth is not None:
             result.append(replace(node, unit=replace(unit, depth=depth), inputs=inputs))

@@ -96,6 +96,17 @@ def is_large(nodes: Sequence[Node]) -> bool:
     return beats_of(nodes) >= SMALL
 
 
+def has_loop(nodes: Sequence[Node]) -> bool:
+    """Whether a stream comes back to a node in front of that which sends it."""
+    sent: set[str] = set()
+    for node in nodes[1:]:
+        sent.update(nodes[0].outputs)
+        if not sent.issuperset(node.inputs):
+            return True
+        sent.update(node.outputs)
+    return False
+
+
 class Simulation:
     """A network while frames go through it: in runs of beats or, where that does not pay, beat by beat.
 
@@ -113,9 +124,8 @@ class Simulation:
         self.reach = 2 + max(model.holds(node.unit) // node.source.beats for node in nodes)
         self.patience = max(MOST_FRAMES, min(4 * self.reach, MOST_BEATS // beats_of(nodes)))
         self.fed: list[tuple[int, int | None]] = []
-        self.moves: Moves = (
-            RunNetwork(nodes, model, ready, bounds) if is_large(nodes) else BeatNetwork(nodes, model, ready)
-        )
+        runs = is_large(nodes) and not has_loop(nodes)
+        self.moves: Moves = RunNetwork(nodes, model, ready, bounds) if runs else BeatNetwork(nodes, model, ready)
 
     @property
     def beats(self) -> tuple[int, int]:

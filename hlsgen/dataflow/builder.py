@@ -12,7 +12,7 @@ from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter, stream_of
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
-from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct, View
+from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import Choice, Prices
@@ -62,6 +62,11 @@ class NetworkBuilder:
             for n, value in enumerate(layer.inputs if not isinstance(layer, View) else ()):
                 self._takers[self._root[value]].append((i, n))
         self._takers[self._root[-1]].append((len(graph.layers), 0))
+        for i, layer in enumerate(graph.layers):
+            if isinstance(layer, Delay):
+                self._takers[self._root[layer.delayed]].append((i, 1))
+        # Streams that units take before there is what sends them, by number of the layer.
+        self.open: dict[int, NamedStream] = {}
         self._streams: dict[int, tuple[NamedStream, ...]] = {}
 
     def append(
@@ -92,6 +97,14 @@ class NetworkBuilder:
             return flow
         layer = self.graph.layers[i].name
         return self.reordered(flow, self.layout.orders[value], wanted, f"{name}_order{n}", layer)
+
+    def take_back(self, i: int, layer: Delay) -> NamedStream:
+        """What comes back to a Delay, layer i."""
+        return self._taken(layer.delayed, i, 1)
+
+    def root(self, value: int) -> int:
+        """The value that a value is only another name of."""
+        return self._root[value]
 
     def take_output(self) -> NamedStream:
         """The graph's output, for the port."""

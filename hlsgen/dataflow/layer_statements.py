@@ -19,6 +19,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     IntegerRows,
     Layer,
     Linear,
@@ -45,7 +46,7 @@ KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
     Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
     SoftmaxRows: "softmax", NormRows: "normalization", MatrixProduct: "product",
-    IntegerRows: "integer rows",
+    IntegerRows: "integer rows", Delay: "state",
 }  # fmt: skip
 
 

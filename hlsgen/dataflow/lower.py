@@ -8,6 +8,7 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
+from hlsgen.dataflow.lower_loops import close, delay
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
 from hlsgen.dataflow.lower_product import product
@@ -38,6 +39,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     FloatKey,
     IntegerRows,
     Linear,
@@ -153,6 +155,8 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = pooling(b, i, layer, f"pool{number}")
         case Rearrange():
             flow = rearrange(b, i, layer, f"move{number}")
+        case Delay():
+            flow = delay(b, i, layer, f"state{number}")
         case Concatenation():
             flow = concatenate(b, i, layer, f"cat{number}")
         case BinaryMap():
@@ -170,6 +174,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
         case _:
             assert_never(layer)
     b.deliver(i + 1, flow)
+    close(b, i + 1)
 
 
 def _winner(b: NetworkBuilder, i: int, layer: ArgMaxLayer, name: str) -> NamedStream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from hlsgen.artifacts import project_files
@@ -21,9 +22,10 @@ from hlsgen.driver.options import Options, check_options, check_options_for, def
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
 from hlsgen.hls.emit import Core
-from hlsgen.ir import Graph, Model
+from hlsgen.ir import Delay, Graph, Model
 from hlsgen.library import tool_version
 from hlsgen.passes import lower, typed
+from hlsgen.passes.built_once import lower_once
 from hlsgen.verilog.netlist import Design
 
 
@@ -90,7 +92,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
         problems.finish()
     assert model is not None
     with problems.catching():
-        graph = lower(model, modes, problems)
+        graph = lowered(path, model, options, problems)
     problems.finish()
     check_options_for(options, graph)
     backends = backends_of(options.target)
@@ -98,11 +100,12 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     network, timing = plan(graph, targets, planning, progress)
     if options.target_cycles and timing.interval > options.target_cycles:
         slowest = max(network.nodes, key=lambda node: (busy(node), bool(node.layer)))
+        loops = any(isinstance(layer, Delay) for layer in graph.layers)
+        what = "the steps of a loop, one after the other, need" if loops else f"{slowest.layer or slowest.name} needs"
         problems.warn(
             "HG090",
             "--target-cycles",
-            f"{options.target_cycles} cycles cannot be met; taken: {timing.interval}, "
-            f"what {slowest.layer or slowest.name} needs.",
+            f"{options.target_cycles} cycles cannot be met; taken: {timing.interval}, what {what}.",
         )
     cost = planning.network_cost(network.nodes, network.choices, targets)
     problems.items += _judged(options, cost)
@@ -134,6 +137,15 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     designs = {name: part.design for name, part in emitted.items()}
     notes = tuple(part.note for part in emitted.values() if part.note)
     return Build(options, model, network, timing, files, problems.warnings, designs, notes)
+
+
+def lowered(path: Path, model: Model, options: Options, problems: Collector) -> Graph:
+    """The graph of a model, which has every step; its loops as the options want them."""
+    modes = parse_inputs(options.input)
+    if options.recurrence != "once":
+        return lower(model, modes, problems)
+    shared = partial(import_model, path, fixed_point=options.add == "fixed-point", typed=typed(modes), once=True)
+    return lower_once(model, shared, modes, problems)
 
 
 def _judged(options: Options, cost: Cost) -> list[Diagnostic]:

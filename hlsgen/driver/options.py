@@ -181,6 +181,13 @@ class Options:
         spelling=Spelling(Path | None, None, read_folding),
         code="HG041",
     )
+    recurrence: str = option(
+        "unrolled",
+        "--recurrence",
+        "Scan and QuantLSTMCell: unrolled, a copy of the cell for each step, or once, one cell whose states come back: less "
+        "hardware, an interval of all steps one after the other.",
+        check=one_of("unrolled", "once"),
+    )
     reset_active_low: bool = option(
         False,
         "--reset",
@@ -305,6 +312,9 @@ def check_options(options: Options) -> None:
     if options.weights not in legal:
         text = f"{options.weights!r} with --target {options.target}."
         problems.error("HG040", "--weights", text, f"Supported: {', '.join(legal)}.")
+    if options.loadable and options.recurrence == "once":
+        text = "not together with --recurrence once."
+        problems.error("HG040", "--loadable-weights", text, "Build with --recurrence unrolled.")
     for name, backend in asked.items():
         if options.top is not None and backend.reserved(options.top):
             text = f"{options.top!r} means something else in the files of target {name}."

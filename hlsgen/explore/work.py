@@ -18,7 +18,7 @@ from typing import Any
 
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
-from hlsgen.driver.compile import compile_model, targets_of
+from hlsgen.driver.compile import compile_model, lowered, targets_of
 from hlsgen.driver.options import Options, check_options, check_options_for, parse_inputs
 from hlsgen.driver.schedule import plan
 from hlsgen.explore.points import Place
@@ -26,7 +26,7 @@ from hlsgen.explore.settings import split
 from hlsgen.frontend import import_model
 from hlsgen.ir import Graph
 from hlsgen.library import tool_version
-from hlsgen.passes import lower, typed
+from hlsgen.passes import typed
 from hlsgen.synthesis.synthesize import Order, synthesize
 
 
@@ -88,11 +88,11 @@ def graph_of(source: Source, options: Options) -> tuple[Graph, list[Diagnostic]]
     modes = parse_inputs(options.input)
     with _file(source) as path:
         model = import_model(path, problems, options.add == "fixed-point", typed(modes))
-    if model is None:
-        problems.finish()
-    assert model is not None
-    with problems.catching():
-        graph = lower(model, modes, problems)
+        if model is None:
+            problems.finish()
+        assert model is not None
+        with problems.catching():
+            graph = lowered(path, model, options, problems)
     problems.finish()
     check_options_for(options, graph)
     return graph, problems.warnings

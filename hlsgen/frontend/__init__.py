@@ -16,17 +16,23 @@ __all__ = ["import_model", "parse_datatype", "self_contained"]
 
 
 def import_model(
-    path: Path, problems: Collector, fixed_point: bool = False, typed: Collection[str] = ()
+    path: Path,
+    problems: Collector,
+    fixed_point: bool = False,
+    typed: Collection[str] = (),
+    *,
+    once: bool = False,
 ) -> Model | None:
     """Reads a file and walks its graph; None if an error went to `problems`.
 
     `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
-    numbers, not as codes of their first quantizers; "" for all that are not named.
+    numbers, not as codes of their first quantizers; "" for all that are not named. `once`: bodies of loops stay one.
     """
     before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
         walk = Importer(proto, path.stem, problems, fixed_point, typed)
+        walk.once = once
         model = walk.run()
         if model is None:
             report_stuck(walk.roles, problems)

@@ -18,6 +18,7 @@ from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes,
 from hlsgen.frontend.domains import ONNX, QONNX
 from hlsgen.frontend.expansion import Expansion, Part, axis_of, renamed, stack_of
 from hlsgen.frontend.load import tensor_array
+from hlsgen.frontend.loop_once import Loop, not_once, once
 from hlsgen.frontend.onnx_graph import captured, graphs_of
 from hlsgen.frontend.quant_lstm import QUANT_LSTM, quant_lstm
 
@@ -32,21 +33,21 @@ def is_expanded(node: onnx.NodeProto) -> bool:
 
 
 def expanded(
-    proto: onnx.NodeProto, name: str, tensors: Mapping[str, Tensor], opset: int
+    proto: onnx.NodeProto, name: str, tensors: Mapping[str, Tensor], opset: int, share: bool
 ) -> Iterator[Part]:  # fmt: skip
     """What the node becomes, part by part; each part is imported before the next one is asked for.
 
     Raises HG004, HG010, HG013, HG014, HG020, HG023.
     """
     if proto.domain in QONNX:
-        return quant_lstm(Expansion(proto, name, tensors, opset))
+        return quant_lstm(Expansion(proto, name, tensors, opset, share))
     if proto.op_type == "Scan" and opset < 9:
         raise fail(
             "HG010", name, "Scan of opset 8, which has a batch of sequences.",
             "Convert the model to opset 9 or newer (onnx.version_converter).",
         )  # fmt: skip
     check_schema(proto, opset)
-    return _KINDS[proto.op_type](Expansion(proto, name, tensors, opset))
+    return _KINDS[proto.op_type](Expansion(proto, name, tensors, opset, share))
 
 
 # --------------------------------------------------------------------------- bodies
@@ -136,6 +137,17 @@ def _scan(node: Expansion) -> Iterator[Part]:
     if len(lengths) != 1:
         raise fail("HG023", name, f"what is scanned has {sorted(lengths)} elements.", "All must have equally many.")
     (steps,) = lengths
+    if node.once:
+        if any([*back_in, *back_out]):
+            raise not_once(node, "it goes back.")
+
+        def shared(before: list[str], given: list[str]) -> tuple[list[onnx.NodeProto], list[str]]:
+            return body.copy(f"{name}[]", [*before, *given])
+
+        loop = Loop(steps, tuple(zip(sources, axes, strict=True)), tuple(proto.input[:states]), shared)
+        yield Part([], body.constants)
+        yield from once(node, loop, list(proto.output), axes_out)
+        return
     body.check_steps(steps)
     state, collected = list(proto.input[:states]), [[] for _ in range(stacked)]  # type: list[str], list[list[str]]
     constants = dict(body.constants)

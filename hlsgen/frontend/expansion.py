@@ -24,12 +24,16 @@ class Part:
 
 @dataclass
 class Expansion:
-    """What the importer knows of the node. `tensors` grows while the parts are imported."""
+    """What the importer knows of the node. `tensors` grows while the parts are imported.
+
+    `once`: a body that all steps can share stays one (`loop_once`).
+    """
 
     proto: onnx.NodeProto
     name: str
     tensors: Mapping[str, Tensor]
     opset: int
+    once: bool = False
 
     def constant(self, tensor: str) -> Const | None:
         found = self.tensors.get(tensor)

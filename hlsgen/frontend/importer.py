@@ -63,6 +63,7 @@ class Importer:
     origins  of steps by index: what they were made from
     roles    (node, role, operator) of every node of computed inputs, in order
     followed names of tensors behind which there is a quantizer or a layer
+    once     whether loops keep one body where all steps can share it
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Importer:
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
         self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), newest))
-        self.folded = self.elements = 0
+        self.folded, self.elements, self.once = 0, 0, False
         self.used: set[str] = set()
         self.followed: set[str] = set()
         self.branching: set[str] = set()
@@ -293,7 +294,7 @@ class Importer:
             self.tensors.pop(output, None)
         self.branching |= set(proto.input)
         before = len(self.problems.errors)
-        for part in expanded(proto, name, self.tensors, self.opset):
+        for part in expanded(proto, name, self.tensors, self.opset, self.once):
             self.tensors.update(part.constants)
             self.used.update(part.results, *((*node.input, *captured(node)) for node in part.nodes))
             self.followed.update(part.results)

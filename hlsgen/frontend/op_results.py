@@ -24,6 +24,7 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    Previous,
     QLinearSoftmax,
     Repeat,
     Reshape,
@@ -31,6 +32,7 @@ from hlsgen.ir import (
     Select,
     Slice,
     Softmax,
+    State,
     Transpose,
 )
 from hlsgen.ir.evaluate import apply, decoding
@@ -57,11 +59,15 @@ def _dtype_behind(op: Op, dtype: str) -> str:
             return "uint16"
         case MatMul() | Conv() | BatchMatMul() | Softmax() | QLinearSoftmax() | Normalize() | RowStep() | HostOp():
             return "float32"
+        case Previous():
+            return "float32"
         case InputPart(_, _, part):
             return part
         case OutputParts():
             return "float64"
         case Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Concat() | Binary() | Select() | ArgMax():
+            return dtype
+        case State():
             return dtype
         case _:
             assert_never(op)
@@ -77,6 +83,8 @@ def starts_hardware(op: Op) -> bool:
         case MatMul() | MatMulInteger() | Conv() | ConvInteger() | BatchMatMul() | BatchMatMulInteger():
             return True
         case Concat() | Binary() | Pack() | OutputParts() | Softmax() | QLinearSoftmax() | Normalize() | RowStep():
+            return True
+        case Previous() | State():
             return True
         case (
             Reshape() | Transpose() | Pool() | Repeat() | Slice() | Pad() | Select() | ArgMax() | HostOp() | InputPart()

@@ -22,6 +22,7 @@ from onnx import helper
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import Const, attributes
 from hlsgen.frontend.expansion import Expansion, Part, renamed, stack_of
+from hlsgen.frontend.loop_once import Loop, not_once, once
 
 #: The operator.
 QUANT_LSTM = "QuantLSTMCell"
@@ -113,6 +114,10 @@ def quant_lstm(node: Expansion) -> Iterator[Part]:
             f"{list(node.shape(tensor['cell']))}.", "Data has three axes, a state two: batch and elements.",
         )  # fmt: skip
     yield _weights(name, tensor)
+    ends = [*proto.output, *[""] * (3 - len(proto.output))]
+    if node.once:
+        yield from _once(node, tensor, attrs, axis, ends)
+        return
     hidden, cell, outputs = tensor["hidden"], tensor["cell"], []
     for t in range(shape[axis]):
         at = shape[axis] - 1 - t if attrs.get("reverse_input", 0) else t
@@ -122,7 +127,6 @@ def quant_lstm(node: Expansion) -> Iterator[Part]:
         hidden, cell = step.step(x, hidden, cell)
         yield Part(step.nodes, {index: Const(np.array(at, np.int64))}, [hidden, cell])
         outputs.append(hidden)
-    ends = [*proto.output, *[""] * (3 - len(proto.output))]
     nodes = renamed([hidden, cell], ends[1:], name)
     constants: dict[str, Const] = {}
     if ends[0]:
@@ -130,6 +134,21 @@ def quant_lstm(node: Expansion) -> Iterator[Part]:
         made, constants = stack_of(node, parts, ends[0], axis, f"{name}/{ends[0]}")
         nodes += made
     yield Part(nodes, constants)
+
+
+def _once(
+    node: Expansion, tensor: dict[str, str], attrs: dict[str, object], axis: int, ends: list[str]
+) -> Iterator[Part]:  # fmt: skip
+    if attrs.get("reverse_input", 0):
+        raise not_once(node, "it goes back.")
+
+    def body(states: list[str], parts: list[str]) -> tuple[list[onnx.NodeProto], list[str]]:
+        step = _Cell(node, tensor, attrs, f"{node.name}[]", [])
+        hidden, cell = step.step(parts[0], states[0], states[1])
+        return step.nodes, [hidden, cell, hidden]
+
+    loop = Loop(node.shape(tensor["x"])[axis], ((tensor["x"], axis),), (tensor["hidden"], tensor["cell"]), body)
+    yield from once(node, loop, [*ends[1:], ends[0]], [axis])
 
 
 def _weights(name: str, tensor: dict[str, str]) -> Part:

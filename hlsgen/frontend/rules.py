@@ -32,12 +32,14 @@ from hlsgen.frontend import (
     ops_resize,
     ops_shape,
     ops_standard,
+    ops_states,
     qdq_softmax,
     two_inputs,
 )
 from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refused
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
+from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
 from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
@@ -198,6 +200,8 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization),
     (ONNX | ORT, "SimplifiedLayerNormalization"): normalization(ops_norm.rms_normalization),
     (PATTERN, norm_patterns.OPERATOR): normalization(ops_norm.decomposed),
+    (PATTERN, PREVIOUS): Rule(ops_states.previous, role=Role.LAYER),
+    (PATTERN, STATE): Rule(ops_states.state, join=ops_states.together, role=Role.LAYER),
     # Activations.
     (ONNX, "Abs"): Rule(activation(), ANY, fold=evaluated),
     (ONNX, "Ceil"): Rule(activation(), fold=evaluated),

@@ -17,7 +17,7 @@ from onnx.reference import ReferenceEvaluator
 from typing_extensions import assert_never
 
 from hlsgen.diagnostics import fail
-from hlsgen.interpreter import host_pools, host_softmax
+from hlsgen.interpreter import host_pools, host_softmax, loops
 from hlsgen.interpreter.softmax_rows import softmax_rows
 from hlsgen.interpreter.windows import convolved, padded, pooled
 from hlsgen.ir import (
@@ -26,6 +26,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     Encoding,
     Fixed,
     FloatKey,
@@ -223,6 +224,8 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             return _moved(layer, codes)
         case Concatenation():
             return np.concatenate(sources, axis=layer.axis + 1)
+        case Delay():
+            raise AssertionError("what a state was depends on more than its source")
         case PackBytes():
             return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
         case View():
@@ -305,9 +308,10 @@ def _matmul(codes: Array, weight: Array) -> Array:
 
 def run_layers(graph: Graph, codes: Array) -> list[Array]:
     """The codes behind every layer, in order."""
-    values = [codes]
-    for layer in graph.layers:
-        values.append(run_layer(layer, [values[i] for i in layer.inputs]))
+    values, states = [codes], loops.states(graph, codes, run_layer)
+    for number, layer in enumerate(graph.layers, 1):
+        known = states.get(number)
+        values.append(run_layer(layer, [values[i] for i in layer.inputs]) if known is None else known)
     return values[1:]
 
 
@@ -318,8 +322,10 @@ def run_output(graph: Graph, codes: Array) -> Array:
     outputs = []
     for start in range(0, len(codes), frames):
         values = {0: codes[start : start + frames]}
+        states = loops.states(graph, values[0], run_layer)
         for number, layer in enumerate(graph.layers):
-            result = run_layer(layer, [values[i] for i in layer.inputs])
+            known = states.get(number + 1)
+            result = run_layer(layer, [values[i] for i in layer.inputs]) if known is None else known
             values = {i: value for i, value in values.items() if last.get(i, -1) > number}
             values[number + 1] = result
         outputs.append(values[len(graph.layers)])

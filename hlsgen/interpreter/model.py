@@ -75,6 +75,7 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    Previous,
     QLinearSoftmax,
     Repeat,
     Reshape,
@@ -82,6 +83,7 @@ from hlsgen.ir import (
     Select,
     Slice,
     Softmax,
+    State,
     Step,
     Transpose,
 )
@@ -186,6 +188,8 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
             return replace(plain(qlinear_softmax(op, int64(first.value))), origin=number)
         case RowStep(function):
             return replace(plain(row_values(function, int64(first.value)).astype(np.float32)), origin=number)
+        case Previous() | State():
+            raise AssertionError("the steps of a loop are interpreted one by one: as the file has them")
         case HostOp():
             return replace(plain(reference.run_step(step, first.value)), origin=number)
         case Add(value):

@@ -11,6 +11,7 @@ from hlsgen.ir.graph import ArgMaxLayer as ArgMaxLayer
 from hlsgen.ir.graph import BinaryMap as BinaryMap
 from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
+from hlsgen.ir.graph import Delay as Delay
 from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import GraphInput as GraphInput
 from hlsgen.ir.graph import GraphOutput as GraphOutput
@@ -49,6 +50,7 @@ from hlsgen.ir.model import OutputParts as OutputParts
 from hlsgen.ir.model import Pack as Pack
 from hlsgen.ir.model import Pad as Pad
 from hlsgen.ir.model import Pool as Pool
+from hlsgen.ir.model import Previous as Previous
 from hlsgen.ir.model import QLinearSoftmax as QLinearSoftmax
 from hlsgen.ir.model import Repeat as Repeat
 from hlsgen.ir.model import Reshape as Reshape
@@ -58,6 +60,7 @@ from hlsgen.ir.model import Shape as Shape
 from hlsgen.ir.model import Slice as Slice
 from hlsgen.ir.model import Softmax as Softmax
 from hlsgen.ir.model import Spatial as Spatial
+from hlsgen.ir.model import State as State
 from hlsgen.ir.model import Step as Step
 from hlsgen.ir.model import TensorProduct as TensorProduct
 from hlsgen.ir.model import Transpose as Transpose

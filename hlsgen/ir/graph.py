@@ -252,9 +252,27 @@ class IntegerRows:
     inputs: tuple[int, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class Delay:
+    """A state of a loop: row 0 is `source`, row t is row t - 1 of value `delayed`, which a later layer makes.
+
+    Layers between the result and value `delayed` work on each row alone.
+    """
+
+    name: str
+    delayed: int
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+    @property
+    def steps(self) -> int:
+        return self.result.shape[0]
+
+
 Layer = (
     Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
-    | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows
+    | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows | Delay
 )  # fmt: skip
 
 

@@ -230,6 +230,24 @@ class RowStep:
 
 
 @dataclass(frozen=True, eq=False)
+class Previous:
+    """A state of a loop in all its steps, as each step finds it: the `initial` one, then what the `State` of this name was.
+
+    The data that it takes is of the same frame; its values do not count.
+    """
+
+    state: str
+    initial: Array
+
+
+@dataclass(frozen=True)
+class State:
+    """A state of a loop behind each of its steps: the data as it is."""
+
+    state: str
+
+
+@dataclass(frozen=True, eq=False)
 class HostOp:
     """A standard ONNX operator that only the host executes: a serialized single-node model."""
 
@@ -245,7 +263,7 @@ Spatial = Conv | ConvInteger | Pool | Repeat | Slice | Pad
 
 Op = (
     Elementwise | Reshape | Transpose | MatMul | MatMulInteger | TensorProduct | Spatial | Concat | Binary | Select
-    | Pack | InputPart | OutputParts | ArgMax | Softmax | QLinearSoftmax | Normalize | RowStep | HostOp
+    | Pack | InputPart | OutputParts | ArgMax | Softmax | QLinearSoftmax | Normalize | RowStep | Previous | State | HostOp
 )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from hlsgen.ir.graph import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     Graph,
     IntegerRows,
     Layer,
@@ -134,6 +135,8 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
             rows = found is not None and bool((np.diff(found[1]) > 0).all())
             matrices = matrix_axes(given[1], layer.sources[1].shape) is not None
             return [o if fits else np.arange(len(o)) for o, fits in zip(given, (rows, matrices), strict=True)]
+        case Delay():
+            return [np.arange(len(order))]
         case Concatenation():
             axes = common_axes(given, [s.shape for s in layer.sources])
             return given if axes is not None else [np.arange(len(o)) for o in given]
@@ -165,6 +168,8 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
             if isinstance(layer.op, Slice):
                 return [_kept(layer.op, order, layer.source.shape, shape)]
             return [_same_channels(order, layer.source.shape, shape)]
+        case Delay():
+            return [np.arange(math.prod(shape))]
         case Concatenation():
             axes = common_axes(taken, [s.shape for s in layer.sources])
             assert axes is not None

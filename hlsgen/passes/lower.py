@@ -36,6 +36,7 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    Previous,
     QLinearSoftmax,
     Repeat,
     Reshape,
@@ -43,6 +44,7 @@ from hlsgen.ir import (
     Select,
     Slice,
     Softmax,
+    State,
     Step,
     Transpose,
     Value,
@@ -54,6 +56,7 @@ from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
 from hlsgen.passes.input_port import InputPort, check_mode, divided_inputs, input_port
 from hlsgen.passes.lower_linear import linear, linear_integer
+from hlsgen.passes.lower_loops import Loops
 from hlsgen.passes.lower_norm import normalized_rows
 from hlsgen.passes.lower_product import product
 from hlsgen.passes.lower_rows import integer_rows
@@ -167,17 +170,24 @@ def _lower_core(
     """What is known of every value of the model, layers being made on the way. Problems are collected."""
     tensors = {port.number: tensor for port, tensor in zip(ports, inputs, strict=True)}
     taken = {i for port in ports for i in port.taken}
+    loops = Loops(model.steps)
     for i in sorted({*parts.core, *(i for port in ports for i in port.added)} - taken):
         step = model.steps[i]
         operands = [tensors[j] for j in step.inputs]
         try:
-            tensors[i + 1] = _lower_step(builder, step, operands, shared=len(parts.users[i + 1]) > 1)
+            if isinstance(step.op, Previous | State):
+                tensors[i + 1] = loops.lowered(builder, step, operands)
+            else:
+                tensors[i + 1] = _lower_step(builder, step, operands, shared=len(parts.users[i + 1]) > 1)
         except HlsgenError as error:
             with builder.problems.catching():
                 raise error
             # Goes on as if the step gave 8-bit codes, to find what else is wrong.
             codes = Value(step.shape, IntType(-128, 127), Affine(np.float32(1), np.float32(0)))
             tensors[i + 1] = builder.assume(codes)
+    if not builder.problems.errors:
+        with builder.problems.catching():
+            loops.close(builder)
     return tensors
 
 
@@ -222,8 +232,8 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
             return builder.packed(name, operands[0], operands[1], shape)
         case Softmax() | QLinearSoftmax():
             return softmax(builder, name, op, first, shape)
-        case HostOp() | ArgMax() | Select() | InputPart() | OutputParts():
-            raise AssertionError("host operations end hardware")
+        case HostOp() | ArgMax() | Select() | InputPart() | OutputParts() | Previous() | State():
+            raise AssertionError("host operations end hardware, states have their own")
         case _:
             return first.then(name, op)
 

@@ -22,12 +22,14 @@ from hlsgen.ir import (
     Pack,
     Pad,
     Pool,
+    Previous,
     QLinearSoftmax,
     Repeat,
     Reshape,
     RowStep,
     Slice,
     Softmax,
+    State,
     Step,
     Transpose,
 )
@@ -40,7 +42,7 @@ IMAGES = (Pool, Repeat, Slice, Pad)
 
 HARDWARE = (
     *QUANTIZERS, *LINEAR, *IMAGES, Concat, Binary, Pack, BatchMatMul, BatchMatMulInteger, Softmax, QLinearSoftmax,
-    Normalize, RowStep,
+    Normalize, RowStep, Previous, State,
 )  # fmt: skip
 
 #: What the host can do one behind the other.

@@ -17,7 +17,7 @@ import numpy as np
 
 from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.frontend.load import read_model
-from hlsgen.frontend.onnx_graph import name_all
+from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.equivalence import model_inputs, nearest_part
 from hlsgen.interpreter.model import interpret, resumed
@@ -115,7 +115,7 @@ def hold_file(
         return verdict
     proto = read_model(path)
     name_all(proto.graph)
-    name = fitting(proto.graph.node) if asked == "auto" else asked
+    name = fitting(list(all_nodes(proto.graph))) if asked == "auto" else asked
     if not installed(name):
         verdict.reason = f"{name} is not installed; {_INSTALL}"
         return verdict

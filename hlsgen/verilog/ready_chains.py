@@ -75,6 +75,9 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
     cut: set[str] = set()
     for node in reversed(nodes):
         own = hops(node.unit)
+        back = [wire for wire in node.outputs if wire not in chain and node is not nodes[-1]]
+        cut.update(back)  # a loop ends at a slice
+        chain |= dict.fromkeys(back, 0)
         if own is not None:
             most = LONGEST_WIDE if node.result.bits >= WIDE else longest
             cut |= {wire for wire in node.outputs if chain[wire] + own > most}

@@ -29,6 +29,7 @@ from hlsgen.ir.graph import (
     BinaryMap,
     Concatenation,
     Convolution,
+    Delay,
     Graph,
     IntegerRows,
     Layer,
@@ -88,6 +89,10 @@ def _verify_sources(place: Place, layer: Layer, values: list[Value]) -> None:
 
 def _verify_use(place: Place, graph: Graph, values: list[Value]) -> None:
     used = {i for layer in graph.layers for i in layer.inputs}
+    used |= {layer.delayed for layer in graph.layers if isinstance(layer, Delay)}
+    for layer in graph.layers:
+        if isinstance(layer, Delay) and place.require(layer.delayed < len(values), "delayed", layer.delayed, "a value"):
+            verify_reading(place, f"state {layer.name}", layer.result, values[layer.delayed])
     for number in range(len(values) - 1):
         place.require(number in used, f"value {number}", "not used", "the input of a later layer")
     verify_reading(place, "output", graph.output, values[-1])
@@ -140,6 +145,8 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             _verify_softmax(place, layer)
         case NormRows():
             _verify_rows(place, layer)
+        case Delay():
+            _verify_delay(place, layer)
         case IntegerRows(_, function, source):
             verify_shape(place, result.shape, source.shape)
             place.require(source.type.bits <= 16, "source", source.type, "at most 16 bits")
@@ -152,6 +159,14 @@ def _verify_layer(place: Place, layer: Layer) -> None:
                 place.require(own == {source.shape[-1:]}, "weight, bias", own, "one for each place of a row")
         case _:
             assert_never(layer)
+
+
+def _verify_delay(place: Place, layer: Delay) -> None:
+    source, result = layer.source, layer.result
+    verify_shape(place, source.shape, (1, *result.shape[1:]))
+    _verify_type(place, result.type, source.type)
+    place.require(result.shape[0] > 1, "steps", result.shape[0], "at least 2")
+    place.require(layer.delayed > layer.inputs[0], "delayed", layer.delayed, "a later value")
 
 
 def _verify_rows(place: Place, layer: NormRows) -> None:

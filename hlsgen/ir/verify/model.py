@@ -35,6 +35,7 @@ from hlsgen.ir.model import (
     Pack,
     Pad,
     Pool,
+    Previous,
     QLinearSoftmax,
     Repeat,
     Reshape,
@@ -43,6 +44,7 @@ from hlsgen.ir.model import (
     Shape,
     Slice,
     Softmax,
+    State,
     Step,
     Transpose,
 )
@@ -105,7 +107,7 @@ def _operands(op: Op) -> int:
             return 2
         case Select(fixed):
             return sum(part is None for part in fixed)
-        case Concat() | OutputParts():
+        case Concat() | OutputParts() | State():
             return 0
         case _:
             return 1
@@ -199,6 +201,13 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
         case RowStep():
             place.require(dtype in (None, "float32"), "dtype", dtype, "float32")
             return shape, "float32"
+        case Previous(_, initial):
+            rest = (1, *step.shape[1:])
+            place.require(initial.shape == rest, "initial", initial.shape, rest)
+            place.require(step.shape[0] == shape[0], "steps", step.shape[0], shape[0])
+            return step.shape, "float32"
+        case State():
+            return shape, _real(place, dtype)
         case HostOp():
             place.require(bool(op.model), "HostOp.model", "empty", "a serialized model")
             return step.shape, None

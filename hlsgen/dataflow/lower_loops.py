@@ -1,0 +1,45 @@
+"""States of loops become units: the initial state in front of what comes back, which waits in a FIFO."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
+from hlsgen.dataflow.units import ConcatBeats, Crop, Fifo, Node, stream_of
+from hlsgen.dataflow.workload import divisors
+from hlsgen.ir import Delay, Linear
+
+
+def delay(b: NetworkBuilder, i: int, layer: Delay, name: str) -> NamedStream:
+    """All states that steps find. The stream that comes back is sent by units that `close` adds later."""
+    size, lanes = layer.source.size, _lanes(b, layer)
+    first = b.waiting(b.converted(b.take(i, 0, name), lanes, size, f"{name}_width"), f"{name}_wait")
+    back = NamedStream(f"{name}_back", stream_of(layer.result.type, lanes, size * (layer.steps - 1), size))
+    result = stream_of(layer.result.type, lanes, layer.result.size, size)
+    beats = size // lanes
+    flow = b.append(name, ConcatBeats((beats, beats * (layer.steps - 1))), [first, back], result, layer.name, i)
+    b.open[i] = back
+    return flow
+
+
+def close(b: NetworkBuilder, value: int) -> None:
+    """The way back for all states that this value holds, without that of the last step."""
+    for i, layer in enumerate(b.graph.layers[:value]):
+        if isinstance(layer, Delay) and i in b.open and b.root(layer.delayed) == value:
+            back = b.open.pop(i)
+            flow, name = b.take_back(i, layer), back.wire
+            order = b.layout.orders[layer.delayed]
+            if (np.diff(order) != 1).any():
+                flow = b.reordered(flow, order, np.arange(len(order)), f"{name}_order", layer.name)
+            flow = b.converted(flow, back.stream.lanes, back.stream.group, f"{name}_width")
+            beats = back.stream.group_beats
+            rows = Crop((layer.steps, 1, beats), (0, layer.steps - 1, 1), (0, 1, 1), (0, beats, 1))
+            flow = b.append(f"{name}_rows", rows, [flow], back.stream)
+            b.nodes.append(Node(name, Fifo(2), (flow.wire,), (flow.stream,), (name,), back.stream))
+
+
+def _lanes(b: NetworkBuilder, layer: Delay) -> int:
+    """As many as the widest of the matrices takes that have as many columns as the state."""
+    size = layer.source.size
+    widest = [b.folding[x.name][1] for x in b.graph.layers if isinstance(x, Linear) and x.weight.shape[1] == size]
+    return max(d for d in divisors(size) if d <= max(widest, default=1))

@@ -1,0 +1,147 @@
+"""Recurrent cells that are built once: hardware, cycles and certificate, with a stream that comes back."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import ort
+import pytest
+from builds import assert_verified
+from onnx import helper
+from quant_lstm_models import random_cell
+from recurrent_cells import Cell, model_of, tensor
+
+import hlsgen
+from hlsgen.certify import loops
+from hlsgen.diagnostics import HlsgenError
+from hlsgen.ir import Delay, Graph, Layer, Map, Transpose, View
+
+pytestmark = pytest.mark.sim
+WIDTH, SIZE = 4, 3
+
+
+def elman(steps: int, seed: int = 0, last: bool = False) -> onnx.ModelProto:
+    """h' = quantize(W x + U h + b) in a Scan; its outputs, or the last state in front of a layer."""
+    rng = np.random.default_rng(seed)
+    g = Cell(seed, [], 0, WIDTH)
+    total = ""
+    for name, size in (("h", WIDTH), ("x0", SIZE)):
+        codes = g.const(rng.integers(-8, 8, (size, WIDTH)), np.int8)
+        weight = g.add("DequantizeLinear", [codes, np.float32(0.125), g.const(np.int8(0), np.int8)])
+        product = g.add("MatMul", [g.coded(name, 0.0625), weight])
+        total = g.add("Add", [total, product]) if total else product
+    end = g.coded(g.add("Add", [total, (rng.integers(-8, 8, WIDTH) / 32).astype(np.float32)]), 0.0625)
+    body = helper.make_graph(
+        [*g.nodes, helper.make_node("Identity", [end], ["o"])], "body", [tensor("h"), tensor("x0")],
+        [tensor(end), tensor("o")], g.constants,
+    )  # fmt: skip
+    names = ["y0", "y"] if not last else ["state", "y1"]
+    nodes = [helper.make_node("Scan", ["h0", "x"], names, name="scan", body=body, num_scan_inputs=1)]
+    constants: dict[str, Any] = {"h0": (rng.integers(-16, 16, (1, WIDTH)) / 16).astype(np.float32)}
+    if last:
+        constants |= {"w": rng.integers(-8, 8, (WIDTH, 2)).astype(np.int8), "s": np.float32(0.125), "z": np.int8(0)}
+        nodes += [
+            helper.make_node("DequantizeLinear", ["w", "s", "z"], ["wd"]),
+            helper.make_node("MatMul", ["state", "wd"], ["y"]),
+        ]
+    return model_of(nodes, constants, [steps, 1, SIZE], None)
+
+
+def built(model: onnx.ModelProto, folder: Path, **options: Any) -> Path:
+    onnx.save(model, folder / "m.onnx")
+    hlsgen.build(folder / "m.onnx", folder / "out", hlsgen.Options(recurrence="once", top="core", **options))
+    return folder / "out"
+
+
+def cycles(out: Path) -> dict[str, int]:
+    return dict(json.loads((out / "manifest.json").read_text())["cycles"])
+
+
+@pytest.mark.parametrize("last", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_one_cell(last: bool, tmp_path: Path) -> None:
+    """Frames one after the other, with pauses and resets; every frame begins with the initial state."""
+    model = elman(5, last=last)
+    out = built(model, tmp_path)
+    shape = (6, 5, 1, SIZE)
+    x = (np.random.default_rng(5).integers(-40, 40, shape) / 16).astype(np.float32)
+    wanted = np.stack([ort.run(model, {"x": one}, ort.OFF)[0] for one in x])
+    assert (hlsgen.run(out, x).reshape(wanted.shape) == wanted).all()
+    assert hlsgen.certify(out).ok
+    assert_verified(out, "verilator")
+
+
+def test_the_interval_is_that_of_the_steps_one_after_the_other(tmp_path: Path) -> None:
+    found = []
+    for steps in (4, 7):
+        (tmp_path / str(steps)).mkdir()
+        found.append(cycles(built(elman(steps), tmp_path / str(steps)))["interval"])
+    step, rest = divmod(found[1] - found[0], 3)
+    assert rest == 0
+    assert found[0] == 3 * step + 1  # what the last step leaves to nobody takes no time
+
+
+@pytest.mark.slow
+def test_a_cell_of_brevitas(tmp_path: Path) -> None:
+    """Two states, from a QuantLSTMCell; folded, so that the steps take turns in every unit."""
+    model, _ = random_cell(68)
+    out = built(model, tmp_path, target_cycles=60)
+    assert hlsgen.certify(out).ok
+    assert_verified(out, "verilator")
+
+
+def test_no_number_of_the_loop_can_be_changed(tmp_path: Path) -> None:
+    """Lanes, beats, and what is dropped of the units on the way back, and the constants of the initial state."""
+    out = built(elman(4), tmp_path)
+    top = out / "rtl" / "core.v"
+    text = top.read_text()
+    places = [
+        number
+        for instance in re.finditer(r"\n    \w*hg_\w+ #\((?:.|\n)*?\n    \);", text)
+        if re.search(r"\) (state\d|move\d|state\d_back\w*|q\d+_initial)\w* \(", instance[0])
+        for number in re.finditer(r"\((\d+)\)", text[: instance.end()])
+        if number.start() > instance.start()
+    ]
+    assert len(places) > 15
+    for place in places:
+        spoilt = tmp_path / "spoilt"
+        shutil.rmtree(spoilt, ignore_errors=True)
+        shutil.copytree(out, spoilt)
+        changed = f"{text[: place.start(1)]}{int(place[1]) + 1}{text[place.end(1) :]}"
+        (spoilt / "rtl" / "core.v").write_text(changed)
+        assert not hlsgen.certify(spoilt).ok, text[place.start() - 60 : place.end() + 20]
+
+
+def test_what_comes_back_is_a_later_tensor(tmp_path: Path) -> None:
+    onnx.save(elman(4), tmp_path / "m.onnx")
+    graph = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(recurrence="once")).graph
+    (n, delay), *_ = [(n, x) for n, x in enumerate(graph.layers) if isinstance(x, Delay)]
+    assert loops.check(graph) == 1
+
+    def with_layer(at: int, layer: Layer) -> Graph:
+        return replace(graph, layers=(*graph.layers[:at], layer, *graph.layers[at + 1 :]))
+
+    with pytest.raises(HlsgenError, match="no later tensor"):
+        loops.check(with_layer(n, replace(delay, delayed=delay.inputs[0])))
+    at = next(i for i, x in enumerate(graph.layers) if i > n and isinstance(x, Map))
+    one = graph.layers[at]
+    assert isinstance(one, Map)
+    turned = View(one.name, Transpose((1, 0)), one.source, one.result, one.inputs)
+    with pytest.raises(HlsgenError, match="does not work on each step alone"):
+        loops.check(with_layer(at, turned))
+
+
+def test_what_has_no_such_loops(tmp_path: Path) -> None:
+    onnx.save(elman(3), tmp_path / "m.onnx")
+    for options, text in (
+        (hlsgen.Options(recurrence="once", target="hls"), "none comes back"),
+        (hlsgen.Options(recurrence="once", loadable=True), "not together with --recurrence once"),
+    ):
+        with pytest.raises(HlsgenError, match=text):
+            hlsgen.check(tmp_path / "m.onnx", options)

@@ -1,0 +1,149 @@
+"""Loops whose body stays one: the same numbers as their steps one by one, and what is not taken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import ort
+import pytest
+from onnx import helper
+from paths import shared_model
+from quant_lstm_models import by_definition, random_cell
+from recurrent_cells import Cell, model_of
+
+from hlsgen.diagnostics import Collector, HlsgenError
+from hlsgen.frontend import import_model
+from hlsgen.interpreter.graph import evaluate
+from hlsgen.ir import Delay, Graph, Linear
+from hlsgen.passes.built_once import lower_once
+from hlsgen.passes.lower import lower
+
+Array = Any
+
+
+def scan(seed: int, steps: int, axis: int = 0, size: int = 3, more: list[onnx.NodeProto] = [], **attrs: Any) -> Any:  # noqa: B006
+    """One to three states, a body of several gates, initial states that are codes, any output used."""
+    rng = np.random.default_rng(seed)
+    states, width = int(rng.integers(1, 4)), 3
+    cell = Cell(seed, [size], states, width)
+    outputs = [*cell.ends, *[f"o{n}" for n in range(states)]]
+    ends = [helper.make_node("Identity", [e], [f"o{n}"]) for n, e in enumerate(cell.ends)]
+    body = cell.graph([], outputs, [*more, *ends])
+    used = int(rng.integers(0, 2 * states))
+    names = ["y" if n == used else f"y{n}" for n in range(2 * states)]
+    node = helper.make_node(
+        "Scan", [f"s{n}" for n in range(states)] + ["x"], names, name="scan", body=body, num_scan_inputs=1,
+        scan_input_axes=[axis], scan_output_axes=[axis] * states, **attrs,
+    )  # fmt: skip
+    constants = {f"s{n}": (rng.integers(-16, 16, (1, width)) / 16).astype(np.float32) for n in range(states)}
+    return model_of([node], constants, [steps, 1, size] if axis == 0 else [1, steps, size], None)
+
+
+def once(path: Path) -> Graph:
+    problems = Collector()
+    found = import_model(path, problems, once=True)
+    problems.finish()
+    assert found is not None
+    graph = lower(found, None, problems)
+    problems.finish()
+    return graph
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_random_scans(block: int, tmp_path: Path) -> None:
+    """Against onnxruntime, which runs the body step by step; layers are those of one step, however many there are."""
+    for seed in range(block * 5, block * 5 + 5):
+        counts = []
+        for steps in (2, 5):
+            model = scan(seed, steps, seed % 2)
+            onnx.save(model, tmp_path / "m.onnx")
+            graph = once(tmp_path / "m.onnx")
+            counts.append(sum(isinstance(layer, Linear) for layer in graph.layers))
+            assert any(isinstance(layer, Delay) for layer in graph.layers)
+            shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+            x = (np.random.default_rng(seed).integers(-40, 40, (4, *shape)) / 32).astype(np.float32)
+            wanted = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
+            given = x[:, 0] if graph.model.batched else x
+            np.testing.assert_array_equal(np.asarray(evaluate(graph, given)).reshape(wanted.shape), wanted, str(seed))
+        assert counts[0] == counts[1]
+
+
+def test_random_cells_of_brevitas(tmp_path: Path) -> None:
+    tried = 0
+    for seed in range(60):
+        model, used = random_cell(seed)
+        shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+        attrs = {a.name: a.i for a in model.graph.node[-1].attribute}
+        first = attrs["batch_first"]
+        if attrs["reverse_input"] or shape[1 - first] > 1 or shape[first] < 2:
+            continue
+        onnx.save(model, tmp_path / "m.onnx")
+        graph = once(tmp_path / "m.onnx")
+        x = (np.random.default_rng(seed).integers(-140, 140, (3, *shape)) / 32).astype(np.float32)
+        wanted = np.stack([by_definition(model, one)[used] for one in x])
+        given = x[:, 0] if graph.model.batched else x
+        np.testing.assert_array_equal(np.asarray(evaluate(graph, given)).reshape(wanted.shape), wanted, str(seed))
+        tried += 1
+    assert tried > 4
+
+
+def test_a_gru(tmp_path: Path) -> None:
+    """Against golden outputs of onnxruntime."""
+    path = shared_model("attention/gru_scan_w8a8_qdq")
+    golden, graph = np.load(path.with_suffix(".npz")), once(path)
+    assert sum(isinstance(layer, Linear) for layer in graph.layers) == 6
+    np.testing.assert_array_equal(np.asarray(evaluate(graph, golden["x"])).reshape(golden["ort"].shape), golden["ort"])
+
+
+def refusal(model: Any, path: Path) -> str:
+    onnx.save(model, path / "m.onnx")
+    with pytest.raises(HlsgenError) as caught:
+        once(path / "m.onnx")
+    assert caught.value.diagnostics[0].code == "HG010"
+    return caught.value.diagnostics[0].message
+
+
+def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
+    assert "a loop of one step" in refusal(scan(1, 1), tmp_path)
+    assert "it goes back" in refusal(scan(1, 3, scan_input_directions=[1]), tmp_path)
+    unquantized = scan(1, 3)
+    body = next(a.g for a in unquantized.graph.node[0].attribute if a.name == "body")
+    body.node.append(helper.make_node("Relu", [body.output[0].name], ["bounded"]))
+    body.output[0].name = "bounded"
+    assert "state 0 is not made by a quantizer" in refusal(unquantized, tmp_path)
+    between = scan(1, 3)
+    between.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.full((1, 3), 0.01, np.float32), "s0"))
+    assert "no tensor of codes" in refusal(between, tmp_path)
+    for op, attrs in (("CumSum", {}), ("ReduceMax", {"axes": [0], "keepdims": 1})):
+        across = scan(1, 3)
+        body = next(a.g for a in across.graph.node[0].attribute if a.name == "body")
+        inputs = ["x0", "axis"] if op == "CumSum" else ["x0"]
+        body.initializer.append(onnx.numpy_helper.from_array(np.array(0, np.int64), "axis"))
+        body.node.insert(0, helper.make_node(op, inputs, ["moved"], **attrs))
+        for one in list(body.node)[1:]:
+            one.input[:] = ["moved" if i == "x0" else i for i in one.input]
+        assert f"{op} is in its body" in refusal(across, tmp_path)
+
+
+def test_a_constant_for_each_row_is_no_row_of_its_own(tmp_path: Path) -> None:
+    """Of as many rows as there are steps: nothing else would tell it from a constant of each step."""
+    model = scan(1, 3)
+    body = next(a.g for a in model.graph.node[0].attribute if a.name == "body")
+    body.initializer.append(onnx.numpy_helper.from_array(np.ones((3, 3), np.float32), "rows"))
+    body.node.insert(0, helper.make_node("Mul", ["x0", "rows"], ["moved"]))
+    for one in list(body.node)[1:]:
+        one.input[:] = ["moved" if i == "x0" else i for i in one.input]
+    assert "a value for each row" in refusal(model, tmp_path)
+
+
+def test_without_such_a_loop_all_steps_are_built(tmp_path: Path) -> None:
+    onnx.save(scan(1, 3, scan_input_directions=[1]), tmp_path / "m.onnx")
+    problems = Collector()
+    model = import_model(tmp_path / "m.onnx", problems)
+    assert model is not None
+    graph = lower_once(model, lambda own: import_model(tmp_path / "m.onnx", own, once=True), None, problems)
+    assert not any(isinstance(layer, Delay) for layer in graph.layers)
+    assert [(d.code, d.node) for d in problems.warnings] == [("HG090", "--recurrence")]
