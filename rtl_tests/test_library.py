@@ -132,12 +132,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_norm_root": (
         {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 1},
+        {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 40, "GAP": 1},
         {"M_W": 3, "S_W": 2, "E_W": 5, "W_W": 5, "STEPS": 27, "WAYS": 3},
     ),
-    "hg_norm_root_way": (
-        {"M_W": 5, "SERIAL": 1, "FACTOR": "14'd5"},
-        {"M_W": 3, "E_W": 5, "W_W": 5, "STEPS": 27, "SHIFT": 1},
-    ),
+    "hg_norm_root_start": ({"M_W": 5, "SERIAL": 1, "FACTOR": "14'd5", "GAP": 2}, {"M_W": 1, "SHIFT": 3, "GAP": 1}),
+    "hg_norm_root_way": ({"E_W": 5, "W_W": 5}, {"E_W": 7, "W_W": 70}),
     "hg_norm_scale": (
         {"LANES": 1, "BEATS": 1, "X_W": 1, "X_SIGNED": 0, "SHIFT": 2, "Q_W": 4, "OFFSET": "4'd9", "S_W": 1, "A_W": 1},
         {"LANES": 2, "BEATS": 2, "X_W": 3, "Q_W": 3, "S_W": 6, "E_W": 5, "A_W": 5, "BIAS": 130},

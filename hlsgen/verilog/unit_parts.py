@@ -353,11 +353,14 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
             ff = source.lanes * 6.0 * bits + 3 * moment + 3 * rows.sum_bits
             return Parts("NormMoments", {"data": lut, "control": 10.0}, {"data": ff, "control": 12.0})
         case NormRoot(constants, moment, sum_, ways):
-            wide = root_bits(unit)
-            lut = ways * (4.0 * (wide + 28) + wide + moment)
-            ff = ways * (2.0 * (wide + 28) + 2 * wide + moment + sum_ + 56 + constants.step_bits)
-            out = ways * (constants.step_bits + 24 + sum_) / 2 if ways > 1 else 0.0
-            return Parts("NormRoot", {"data": lut + out, "control": 20.0 * ways}, {"data": ff, "control": 12.0 * ways})
+            wide, roots = root_bits(unit), unit.roots
+            ff = roots * (4.0 * wide + 86 + constants.step_bits) + 2.0 * wide
+            lut = roots * (4.2 * (wide + 28) + 40) + 2.0 * wide
+            if unit.serial:
+                lut += wide * (1.5 if unit.digit == 1 else 1.0) + (0 if dsp else unit.digit * 0.6 * wide)
+                ff += 2.0 * wide + moment
+            waiting = buffer(ways, constants.step_bits + 24 + sum_).lut if ways > 1 else 0.0
+            return Parts("NormRoot", {"data": lut, "waiting": waiting, "control": 40.0}, {"data": ff, "control": 80.0})
         case NormScale(_, _, element, _):
             blocks = -(-element // 17) * 2 if dsp else 0
             product = 0.0 if dsp else element * 13.0
