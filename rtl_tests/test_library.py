@@ -132,12 +132,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_norm_root": (
         {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 1},
+        {"M_W": 5, "S_W": 1, "SERIAL": 1, "FACTOR": "14'd5", "WAYS": 40, "GAP": 1},
         {"M_W": 3, "S_W": 2, "E_W": 5, "W_W": 5, "STEPS": 27, "WAYS": 3},
     ),
-    "hg_norm_root_way": (
-        {"M_W": 5, "SERIAL": 1, "FACTOR": "14'd5"},
-        {"M_W": 3, "E_W": 5, "W_W": 5, "STEPS": 27, "SHIFT": 1},
-    ),
+    "hg_norm_root_start": ({"M_W": 5, "SERIAL": 1, "FACTOR": "14'd5", "GAP": 2}, {"M_W": 1, "SHIFT": 3, "GAP": 1}),
+    "hg_norm_root_way": ({"E_W": 5, "W_W": 5}, {"E_W": 7, "W_W": 70}),
     "hg_norm_scale": (
         {"LANES": 1, "BEATS": 1, "X_W": 1, "X_SIGNED": 0, "SHIFT": 2, "Q_W": 4, "OFFSET": "4'd9", "S_W": 1, "A_W": 1},
         {"LANES": 2, "BEATS": 2, "X_W": 3, "Q_W": 3, "S_W": 6, "E_W": 5, "A_W": 5, "BIAS": 130},
@@ -203,11 +202,13 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
     ),
     "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}),
+    "hg_norm_square": ({"Q_W": 1}, {"Q_W": 5}, {"Q_W": 6}, {"Q_W": 9}, {"Q_W": 10}),
     "hg_softmax": (
         {"LANES": 1, "BEATS": 1, "IN_W": 3, "LAST": 7, "W": 32, "FRACTION": 0, "IN_ORDER": 1},
         {"LANES": 3, "BEATS": 2, "IN_W": 2, "IN_SIGNED": 0, "LAST": 1, "W": 25, "FRACTION": 24},
-        {"LANES": 1, "BEATS": 1, "IN_W": 2, "LAST": 0, "W": 1, "FRACTION": 0},
+        {"LANES": 1, "BEATS": 1, "IN_W": 2, "LAST": 0, "W": 1, "FRACTION": 0, "TINY": 1},
         {"LANES": 2, "BEATS": 1, "IN_W": 14, "LAST": 8000, "W": 30, "FRACTION": 29, "LOW": 6, "M_W": 25},
+        {"LANES": 1, "BEATS": 2, "IN_W": 8, "LAST": 255, "W": 30, "FRACTION": 29, "DSP": 25},
     ),
     "hg_softmax_powers": (
         {"LANES": 3, "D_W": 2, "LAST": 2, "W": 25, "FRACTION": 24, "HELD_W": 2},
@@ -217,15 +218,20 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"D_W": 5, "LOW": 4, "HIGHS": 2, "M_W": 16, "W": 24, "FRACTION": 23},
         {"LANES": 2, "D_W": 13, "LOW": 6, "HIGHS": 126, "M_W": 25, "W": 150, "FRACTION": 149},
     ),
+    "hg_softmax_reciprocal": ({"GAP": 1}, {"GAP": 5}, {"GAP": 13}),
     "hg_softmax_rows": (
         {"LANES": 1, "BEATS": 1, "IN_W": 1, "LAST": 1, "D_W": 1},
         {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "LAST": 9, "D_W": 4},
     ),
+    "hg_softmax_scale": ({"LANES": 1, "DSP": 25}, {"TINY": 1}),
     "hg_softmax_sum": (
         {"LANES": 1, "BEATS": 1, "W": 32, "IN_ORDER": 1},
         {"LANES": 3, "BEATS": 2, "W": 20, "FRACTION": 19},
     ),
-    "hg_softmax_table": ({"LANES": 1, "D_W": 1, "WORDS": 1, "W": 1}, {"LANES": 3, "D_W": 2, "WORDS": 3, "W": 40}),
+    "hg_softmax_table": (
+        {"LANES": 1, "D_W": 1, "WORDS": 1, "W": 1},
+        {"LANES": 3, "D_W": 2, "WORDS": 3, "W": 40, "BLOCK": 1},
+    ),
     "hg_stages": ({"STAGES": 1}, {"STAGES": 7}),
     "hg_threshold": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "BITS": 1, "OUT_W": 1, "OFFSET": -3, "FALLING": 1},

@@ -109,11 +109,16 @@ def test_root(simulate: Callable[..., None], simulator: str, case: Case) -> None
     simulate(simulator, "hg_norm_root", parameters(bind_root(unit)), job)
 
 
-def test_as_many_roots_as_keep_the_input_busy(simulate: Callable[..., None]) -> None:
-    unit = parts(CASES[3])[1][1]
-    unit = replace(unit, ways=unit.cycles + 1)
-    before, behind = words_of_rows(CASES[3], codes(CASES[3], 2 * unit.ways + 20))
-    job = Stream({"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.ways, short=70)
+@pytest.mark.parametrize("case, gap", [(3, 1), (0, 2), (2, 5), (4, 3)])
+def test_rows_follow_each_other(simulate: Callable[..., None], case: int, gap: int) -> None:
+    """As near as the unit allows, with as many rows under way as that makes."""
+    unit = replace(parts(CASES[case])[1][1], gap=gap)
+    unit = replace(unit, ways=-(-(unit.cycles + 1) // gap))
+    before, behind = words_of_rows(CASES[case], codes(CASES[case], 2 * unit.ways + 20))
+    job = Stream(
+        {"s_data": before}, {"m_data": behind}, latency=latency(unit), capacity=unit.ways, continuous="output", gap=gap,
+        short=70,
+    )  # fmt: skip
     simulate("icarus", "hg_norm_root", parameters(bind_root(unit)), job)
 
 

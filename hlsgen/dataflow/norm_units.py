@@ -67,19 +67,34 @@ class NormMoments:
 
 @dataclass(frozen=True)
 class NormRoot:
-    """Steps, significand and sum of every row, of which `ways` are under way."""
+    """Steps, significand and sum of every row, of which `ways` are under way; rows come `gap` cycles apart or more."""
 
     constants: RootConstants
     moment_bits: int
     sum_bits: int
     ways: int
+    gap: int
+
+    @property
+    def serial(self) -> bool:
+        """Whether the product with the factor is made of digits of the moment, as many as there are cycles for them."""
+        return self.constants.factor & (self.constants.factor - 1) != 0
+
+    @property
+    def digit(self) -> int:
+        """Bits of a digit."""
+        return -(-self.moment_bits // self.gap)
+
+    @property
+    def roots(self) -> int:
+        """Rows whose root is found at a time."""
+        return min(self.ways, -(-(self.constants.steps + 2) // self.gap))
 
     @property
     def cycles(self) -> int:
-        """From the beat of a row to its result: the product with the factor bit by bit, the steps, both ends."""
-        factor = self.constants.factor
-        multiplying = self.moment_bits if factor & (factor - 1) else 0
-        return multiplying + self.constants.steps + 4
+        """From the beat of a row to its result: the product with the factor, the steps, both ends."""
+        multiplying = -(-self.moment_bits // self.digit) + 2 if self.serial else 0
+        return multiplying + self.constants.steps + 5
 
 
 @dataclass(frozen=True)
@@ -122,6 +137,6 @@ def units_of(rows: RowCodes, addend: Fraction, lanes: int, ways: int) -> tuple[N
     beats, moment_bits = rows.length // lanes, max(1, most.moment.bit_length())
     return (
         NormMoments(rows, beats, moment_bits),
-        NormRoot(constants, moment_bits, rows.sum_bits, ways),
+        NormRoot(constants, moment_bits, rows.sum_bits, ways, beats),
         NormScale(rows, beats, max(1, most.element.bit_length()), constants),
     )

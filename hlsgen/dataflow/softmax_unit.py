@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
+import numpy as np
+
 from hlsgen.numerics.exponential_factors import PowerFactors
 from hlsgen.numerics.fixed import Array
 
@@ -45,4 +47,15 @@ class SoftmaxUnit:
         """Enabled cycles that a difference, or its power, waits for the sum of its row."""
         if self.in_order:
             return self.beats
-        return 21 + self.beats + (self.lanes - 1).bit_length() + (self.factors is not None)
+        return 16 + self.beats + (self.lanes - 1).bit_length() + (self.factors is not None)
+
+    @property
+    def tiny(self) -> bool:
+        """Whether a share can be below the smallest normal float32, and not 0."""
+        least = np.float32(1) / np.float32(self.lanes * self.beats)
+        return not self.in_order and Fraction(float(self.powers[-1])) * Fraction(float(least)) < Fraction(1, 1 << 126)
+
+    @property
+    def scaling(self) -> int:
+        """Cycles of the division or product behind the sum."""
+        return 18 if self.in_order else 5 if self.tiny else 3

@@ -103,7 +103,7 @@ def latency(unit: Unit) -> int:
         case ArgMaxUnit() | JoinStreams() | TiledPool() | SlidingWindow():
             return 2
         case SoftmaxUnit():
-            return (24 if unit.in_order else 11 if unit.factors is None else 20) + unit.delay
+            return (6 if unit.factors is None else 15) + unit.delay + unit.scaling
         case Fork() | ConcatBeats() | SelectLanes() | Crop() | PadBorder():
             return 0
         case _:

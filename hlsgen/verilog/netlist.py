@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from hlsgen.dataflow.backend import Request
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.network import Network
-from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, Product, Stream, WeightedUnit
+from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, Product, SoftmaxUnit, Stream, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
@@ -148,6 +148,8 @@ def _in_blocks(node: Node) -> bool:
     unit = node.unit
     if isinstance(unit, DynamicMatVec):
         return worth_a_block(unit.operands[0], unit.word.bits, Product.INTEGER)
+    if isinstance(unit, SoftmaxUnit):
+        return not unit.in_order
     return isinstance(unit, WeightedUnit) and worth_a_block(node.source.type, weight_bits(unit), unit.product)
 
 

@@ -180,26 +180,35 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     return parts
 
 
-def _softmax(node: Node, unit: SoftmaxUnit, family: str) -> Parts:
-    """Rows that wait, tables for each lane, one sum, one division a row, a multiplication for each lane."""
+def _softmax(node: Node, unit: SoftmaxUnit, dsp: int, family: str) -> Parts:
+    """Rows that wait, tables for each lane, one sum and one division a row, a multiplication for each lane."""
     lanes, bits, distance = unit.lanes, node.source.type.bits, max(1, unit.last.bit_length())
     power = 32 if unit.in_order else unit.fraction + 1
     parts = Parts(
         "SoftmaxUnit", {"control": 60.0, "codes": 3.0 * lanes * bits}, {"control": 60.0, "in": 3.0 * node.source.bits}
     )
-    parts.lut |= {"sum": 450.0 if unit.in_order else 150.0 + 4.0 * power + lanes * power, "division": 900.0}
-    parts.ff |= {"sum": 32.0 if unit.in_order else 2.0 * (lanes + 2) * power, "division": 1400.0}
-    if not unit.in_order:
-        parts.lut["products"], parts.ff["products"] = 900.0 * lanes, 330.0 * lanes
+    if unit.in_order:
+        parts.lut |= {"sum": 450.0, "division": 1850.0}
+        parts.ff |= {"sum": 32.0, "division": 900.0}
+    else:
+        stages = -(-12 // min(12, unit.beats))
+        parts.lut |= {"sum": 140.0 + lanes * power, "division": 25 + (50.0 if unit.beats == 1 else 100.0) * stages}
+        parts.ff |= {"sum": 100.0 + (2 * lanes - 1.0) * power, "division": 60.0 + 75.0 * stages}
+        blocks = bool(dsp and not unit.tiny)
+        parts.lut["products"] = lanes * (52.0 if blocks else 1580.0 if unit.tiny else 1170.0)
+        parts.ff["products"] = lanes * (66.0 if blocks else 320.0 if unit.tiny else 170.0)
+        parts.dsp = 2 * lanes * blocks * -(-24 // dsp) if blocks else 0
     tables, waiting = [(unit.last + 1, power), (unit.last + 1, 32)], distance
     if unit.factors is not None:
         bits, waiting = unit.factors.bits, 31
         tables = [(len(unit.factors.mantissas), bits + 8), (len(unit.factors.lows), bits + 1)]
         parts.lut["factors"], parts.ff["factors"] = lanes * (0.6 * bits * bits + 330), lanes * (18.0 * bits + 330)
         parts.lut["places"], parts.ff["places"] = lanes * power * 3.0, lanes * float(power)
+    style = 2 if dsp and unit.last >= 64 and unit.factors is None and not unit.in_order else 0
     for words, width in tables:
         for _ in range(lanes):
-            parts.hold("tables", memory(words, width, family=family))
+            parts.hold("tables", memory(words, width, style, family))
+        parts.ff["tables"] = parts.ff.get("tables", 0.0) + lanes * width * (1 if style else 2)
     parts.hold("buffer", buffer(2 * unit.beats, node.source.bits, family))
     parts.hold("waiting", buffer(unit.delay, lanes * waiting, family))
     return parts
@@ -280,7 +289,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
         case RowsUnit():
             return row_parts(node, unit, family)
         case SoftmaxUnit():
-            return _softmax(node, unit, family)
+            return _softmax(node, unit, dsp, family)
         case SelectLanes():
             return Parts("SelectLanes")
         case Fork(count):
@@ -344,11 +353,14 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
             ff = source.lanes * 6.0 * bits + 3 * moment + 3 * rows.sum_bits
             return Parts("NormMoments", {"data": lut, "control": 10.0}, {"data": ff, "control": 12.0})
         case NormRoot(constants, moment, sum_, ways):
-            wide = root_bits(unit)
-            lut = ways * (4.0 * (wide + 28) + wide + moment)
-            ff = ways * (2.0 * (wide + 28) + 2 * wide + moment + sum_ + 56 + constants.step_bits)
-            out = ways * (constants.step_bits + 24 + sum_) / 2 if ways > 1 else 0.0
-            return Parts("NormRoot", {"data": lut + out, "control": 20.0 * ways}, {"data": ff, "control": 12.0 * ways})
+            wide, roots = root_bits(unit), unit.roots
+            ff = roots * (4.0 * wide + 86 + constants.step_bits) + 2.0 * wide
+            lut = roots * (4.2 * (wide + 28) + 40) + 2.0 * wide
+            if unit.serial:
+                lut += wide * (1.5 if unit.digit == 1 else 1.0) + (0 if dsp else unit.digit * 0.6 * wide)
+                ff += 2.0 * wide + moment
+            waiting = buffer(ways, constants.step_bits + 24 + sum_).lut if ways > 1 else 0.0
+            return Parts("NormRoot", {"data": lut, "waiting": waiting, "control": 40.0}, {"data": ff, "control": 80.0})
         case NormScale(_, _, element, _):
             blocks = -(-element // 17) * 2 if dsp else 0
             product = 0.0 if dsp else element * 13.0

@@ -73,11 +73,13 @@ module hg_norm_moments #(
             wire [X_W-1:0]               x = s_data[g*X_W +: X_W];
             wire [X_W+Q_W+SHIFT-1:0]     wide = {{Q_W{(X_SIGNED != 0) && x[X_W-1]}}, x, {SHIFT{1'b0}}};
             reg  signed [Q_W-1:0]        q_reg, again_reg;
-            reg  signed [2*Q_W-1:0]      square_reg;
+            wire [2*Q_W-1:0]             square;
+            reg  [2*Q_W-1:0]             square_reg;
+            hg_norm_square #(.Q_W(Q_W)) of_q (.q(q_reg), .square(square));
             always @(posedge clk) if (en) begin
                 q_reg      <= wide[Q_W-1:0] + OFFSET;
                 again_reg  <= q_reg;
-                square_reg <= q_reg * q_reg;
+                square_reg <= square;
             end
             assign integers[g*Q_W +: Q_W] = again_reg;
             assign squares[2*g*Q_W +: 2*Q_W] = square_reg;

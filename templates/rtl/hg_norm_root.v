@@ -8,13 +8,15 @@
 //             E_W     bits of the number of steps
 //             W_W     bits of W
 //             STEPS   after so many the root of the largest W has 25 bits
-//             SERIAL  1: the product with FACTOR is made bit by bit, in M_W cycles; 0: FACTOR is 2^SHIFT
+//             SERIAL  1: the product with FACTOR is made DIGIT bits at a time; 0: FACTOR is 2^SHIFT
 //             FACTOR, SHIFT, ADDEND, START  constants; START < ADDEND
 //             WAYS    rows under way
-// Latency     (SERIAL ? M_W : 0) + STEPS + 4 cycles; row k is taken when row k - WAYS has left in a cycle
-//             before
-// Contract    m = {steps, significand, sum}. Rows leave in order; s_ready and m_valid are registers behind a
-//             multiplexer. START * 4^STEPS >= 2^48 * W for all W.
+//             GAP     least cycles from a row to the next one: DIGIT = ceil(M_W / GAP), and there are as many
+//                     roots at work as GAP needs
+// Latency     STEPS + 5 cycles, ceil(M_W / DIGIT) + 2 more if SERIAL; row k is taken when row k - WAYS has
+//             left in a cycle before, GAP cycles or more behind row k - 1
+// Contract    m = {steps, significand, sum}. Rows leave in order; s_ready and m_valid depend on registers
+//             only. START * 4^STEPS >= 2^48 * W for all W.
 `default_nettype none
 module hg_norm_root #(
     parameter integer         M_W    = 12,
@@ -27,7 +29,8 @@ module hg_norm_root #(
     parameter [W_W-1:0]       FACTOR = 1,
     parameter [W_W-1:0]       ADDEND = 5,
     parameter [W_W-1:0]       START  = 4,
-    parameter integer         WAYS   = 2
+    parameter integer         WAYS   = 2,
+    parameter integer         GAP    = 20
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -38,56 +41,93 @@ module hg_norm_root #(
     output wire                  m_valid,
     input  wire                  m_ready
 );
-    localparam integer N_W = (WAYS <= 1) ? 1 : $clog2(WAYS);
+    localparam integer N_W    = (WAYS <= 1) ? 1 : $clog2(WAYS);
+    localparam integer C_W    = $clog2(WAYS + 1);
+    localparam integer NEED   = (STEPS + 1 + GAP) / GAP;  // a root works for STEPS + 2 cycles
+    localparam integer ROOTS  = (NEED < WAYS) ? NEED : WAYS;
+    localparam integer R_W    = (ROOTS <= 1) ? 1 : $clog2(ROOTS);
+    localparam integer G_W    = $clog2(GAP + 1);
+    localparam integer PAUSE  = GAP - 1;
     localparam [N_W-1:0] LAST = WAYS[N_W-1:0] - 1'b1;
+    localparam [R_W-1:0] END  = ROOTS[R_W-1:0] - 1'b1;
 
-    reg  [N_W-1:0]              in_reg, out_reg;
-    reg  [WAYS-1:0]             full_reg, done_reg;
-    wire [WAYS-1:0]             done;
-    wire [WAYS*(E_W+24+S_W)-1:0] results;
+    // Rows under way, the sums of which wait here, and as many results.
+    reg  [S_W-1:0]    sums [0:WAYS-1];
+    reg  [E_W+23:0]   results [0:WAYS-1];
+    reg  [N_W-1:0]   in_reg, done_reg, out_reg;
+    reg  [C_W-1:0]    rows_reg, ready_reg;
+    reg  [G_W-1:0]    pause_reg;
+    wire              stored;
+    wire [E_W+23:0]   result;
     wire push = s_valid && s_ready;
     wire pop  = m_valid && m_ready;
-
-    assign s_ready = !full_reg[in_reg];
-    assign m_valid = done_reg[out_reg] || done[out_reg];
-    assign m_data  = results[out_reg*(E_W+24+S_W) +: E_W+24+S_W];
-
+    assign s_ready = rows_reg != WAYS[C_W-1:0] && pause_reg == {G_W{1'b0}};
+    assign m_valid = ready_reg != {C_W{1'b0}};
+    assign m_data  = {results[out_reg], sums[out_reg]};
     always @(posedge clk) begin
-        done_reg <= done_reg | done;
-        if (push) begin
-            full_reg[in_reg] <= 1'b1;
-            in_reg           <= (in_reg == LAST) ? {N_W{1'b0}} : in_reg + 1'b1;
-        end
-        if (pop) begin
-            full_reg[out_reg] <= 1'b0;
-            done_reg[out_reg] <= 1'b0;
-            out_reg           <= (out_reg == LAST) ? {N_W{1'b0}} : out_reg + 1'b1;
-        end
+        if (push) sums[in_reg] <= s_data[S_W-1:0];
+        if (push) in_reg <= (in_reg == LAST) ? {N_W{1'b0}} : in_reg + 1'b1;
+        if (stored) results[done_reg] <= result;
+        if (stored) done_reg <= (done_reg == LAST) ? {N_W{1'b0}} : done_reg + 1'b1;
+        if (pop) out_reg <= (out_reg == LAST) ? {N_W{1'b0}} : out_reg + 1'b1;
+        rows_reg  <= rows_reg + {{C_W-1{1'b0}}, push} - {{C_W-1{1'b0}}, pop};
+        ready_reg <= ready_reg + {{C_W-1{1'b0}}, stored} - {{C_W-1{1'b0}}, pop};
+        if (push) pause_reg <= PAUSE[G_W-1:0];
+        else if (pause_reg != {G_W{1'b0}}) pause_reg <= pause_reg - 1'b1;
         if (rst) begin
-            full_reg <= {WAYS{1'b0}};
-            done_reg <= {WAYS{1'b0}};
-            in_reg   <= {N_W{1'b0}};
-            out_reg  <= {N_W{1'b0}};
+            in_reg    <= {N_W{1'b0}};
+            done_reg  <= {N_W{1'b0}};
+            out_reg   <= {N_W{1'b0}};
+            rows_reg  <= {C_W{1'b0}};
+            ready_reg <= {C_W{1'b0}};
+            pause_reg <= {G_W{1'b0}};
         end
     end
 
+    wire [W_W-1:0] w;
+    wire           load;
+    hg_norm_root_start #(
+        .M_W(M_W), .W_W(W_W), .SERIAL(SERIAL), .SHIFT(SHIFT), .FACTOR(FACTOR), .ADDEND(ADDEND), .GAP(GAP)
+    ) start (
+        .clk(clk), .rst(rst), .moment(s_data[M_W+S_W-1:S_W]), .s_valid(push), .w(w), .m_valid(load)
+    );
+
+    // Roots take turns.
+    wire [W_W+1:0]          triple = {2'b00, w} + {1'b0, w, 1'b0};
+    wire [ROOTS*(E_W+26)-1:0] found;
+    reg  [R_W-1:0]          turn_reg, pick_reg;
+    reg  [STEPS+2:0]        busy_reg;
+    reg  [E_W+25:0]         picked_reg;
     genvar g;
     generate
-        for (g = 0; g < WAYS; g = g + 1) begin : way
-            reg  [S_W-1:0] sum_reg;
-            wire [E_W-1:0] steps;
-            wire [23:0]    significand;
-            wire           load = push && in_reg == g[N_W-1:0];
-            always @(posedge clk) if (load) sum_reg <= s_data[S_W-1:0];
-            hg_norm_root_way #(
-                .M_W(M_W), .E_W(E_W), .W_W(W_W), .STEPS(STEPS), .SERIAL(SERIAL), .SHIFT(SHIFT),
-                .FACTOR(FACTOR), .ADDEND(ADDEND), .START(START)
-            ) root (
-                .clk(clk), .rst(rst), .load(load), .moment(s_data[M_W+S_W-1:S_W]), .done(done[g]),
-                .significand(significand), .steps(steps)
+        for (g = 0; g < ROOTS; g = g + 1) begin : way
+            wire own = ROOTS == 1 || turn_reg == g[R_W-1:0];
+            hg_norm_root_way #(.E_W(E_W), .W_W(W_W), .START(START)) root (
+                .clk(clk), .load(load && own), .w(w), .triple(triple), .m_data(found[g*(E_W+26) +: E_W+26])
             );
-            assign results[g*(E_W+24+S_W) +: E_W+24+S_W] = {steps, significand, sum_reg};
         end
     endgenerate
+    always @(posedge clk) begin
+        if (load) turn_reg <= (turn_reg == END) ? {R_W{1'b0}} : turn_reg + 1'b1;
+        if (busy_reg[STEPS+1]) pick_reg <= (pick_reg == END) ? {R_W{1'b0}} : pick_reg + 1'b1;
+        busy_reg   <= {busy_reg[STEPS+1:0], load};
+        picked_reg <= found[pick_reg*(E_W+26) +: E_W+26];
+        if (rst) begin
+            turn_reg <= {R_W{1'b0}};
+            pick_reg <= {R_W{1'b0}};
+            busy_reg <= {STEPS+3{1'b0}};
+        end
+    end
+
+    // Rounding; 2^24 to the half of it, with a step less.
+    wire        rest;
+    wire [24:0] root;
+    wire [E_W-1:0] steps;
+    assign {rest, steps, root} = picked_reg;
+    wire        up      = root[0] && (root[1] || rest);
+    wire [24:0] rounded = {1'b0, root[24:1]} + {24'd0, up};
+    assign stored = busy_reg[STEPS+2];
+    assign result = {steps - {{E_W-1{1'b0}}, rounded[24]}, 1'b1, rounded[22:0]};
+    wire unused = &{1'b0, rounded[23]};
 endmodule
 `default_nettype wire

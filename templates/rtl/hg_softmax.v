@@ -11,15 +11,17 @@
 //             W          bits of a power: fixed point, or 32 for float32 if IN_ORDER
 //             FRACTION   bits of a power behind its binary point, if not IN_ORDER
 //             IN_ORDER   0 or 1
+//             TINY       1: shares other than 0 can be below the smallest normal number; not if IN_ORDER
+//             DSP        0: products in tables; else in multiplier blocks, and large tables in block memory
 //             LOW        0, or bits of the low part of a distance, of which the power is a product; not
 //                        if IN_ORDER
 //             M_W        bits of a mantissa of its factors
 //             FILE       file name stem of the tables: FILE_power.mem, FILE_numerator.mem; if LOW,
 //                        FILE_high.mem, FILE_low.mem (hg_softmax_powers)
 // Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
-//             of the row before; it is offered 32 + BEATS + ceil(log2(LANES)) enabled cycles after the
-//             read, 24 + BEATS if IN_ORDER, 10 later if LOW. One beat a cycle. Row b+2 is taken behind the
-//             last read of row b.
+//             of the row before; it is offered 25 + BEATS + ceil(log2(LANES)) enabled cycles after the
+//             read, 2 more if TINY, 24 + BEATS if IN_ORDER, 10 later if LOW. One beat a cycle. Row b+2
+//             is taken behind the last read of row b.
 // Contract    exact. Reading and all behind it stands still while m_valid and nobody takes; s_ready depends
 //             on registers only. power[0] is the largest power, 1 if not IN_ORDER; sums are finite.
 `default_nettype none
@@ -34,6 +36,8 @@ module hg_softmax #(
     parameter integer IN_ORDER  = 0,
     parameter integer LOW       = 0,
     parameter integer M_W       = 44,
+    parameter integer TINY      = 0,
+    parameter integer DSP       = 0,
     parameter         FILE      = ""
 ) (
     input  wire                  clk,
@@ -48,12 +52,13 @@ module hg_softmax #(
     localparam integer D_W    = (LAST < 1) ? 1 : $clog2(LAST + 1);
     localparam integer LEVELS = (IN_ORDER != 0) ? 0 : $clog2(LANES);
     // Enabled cycles that what waits for a sum spends in its memory.
-    localparam integer DELAY  = (IN_ORDER != 0) ? BEATS : 21 + BEATS + LEVELS + ((LOW != 0) ? 1 : 0);
+    localparam integer DELAY  = (IN_ORDER != 0) ? BEATS : 16 + BEATS + LEVELS + ((LOW != 0) ? 1 : 0);
     localparam integer HELD_W = (LOW != 0) ? 31 : D_W;
     localparam integer TW     = (DELAY <= 1) ? 1 : $clog2(DELAY);
-    localparam integer SCALE  = (IN_ORDER != 0) ? 18 : 5;
+    localparam integer SCALE  = (IN_ORDER != 0) ? 18 : (TINY != 0) ? 5 : 3;
     localparam integer CW     = $clog2(BEATS + 1);
     localparam integer OLDEST = DELAY - 1;
+    localparam integer BLOCK  = (DSP != 0 && LAST >= 64 && LOW == 0) ? 1 : 0;
 
     wire en = m_ready || !m_valid;
 
@@ -95,6 +100,7 @@ module hg_softmax #(
         .LOW     (LOW),
         .M_W     (M_W),
         .HELD_W  (HELD_W),
+        .BLOCK   (BLOCK),
         .FILE    (FILE)
     ) u_powers (
         .clk        (clk),
@@ -155,32 +161,17 @@ module hg_softmax #(
         end
     end
     assign m_valid = out_reg[SCALE-1];
-    genvar i;
     generate
-        for (i = 0; i < LANES; i = i + 1) begin : lane
-            if (IN_ORDER != 0) begin : divided
-                wire [31:0] quotient;
-                hg_f32_div #(
-                    .PIPE(1)
-                ) u_div (
-                    .clk(clk),
-                    .en (en),
-                    .a  (numerator[32*i +: 32]),
-                    .b  (total_reg),
-                    .y  (quotient)
-                );
-                assign m_data[32*i +: 32] = (quotient[30:23] < 8'd103) ? 32'd0 : quotient;
-            end else begin : multiplied
-                hg_f32_mul #(
-                    .PIPE(1)
-                ) u_mul (
-                    .clk(clk),
-                    .en (en),
-                    .a  (numerator[32*i +: 32]),
-                    .b  (total_reg),
-                    .y  (m_data[32*i +: 32])
-                );
-            end
+        if (IN_ORDER != 0) begin : divided
+            wire [31:0] quotient;
+            hg_f32_div #(.PIPE(1)) u_div (
+                .clk(clk), .en(en), .a(numerator), .b(total_reg), .y(quotient)
+            );
+            assign m_data = (quotient[30:23] < 8'd103) ? 32'd0 : quotient;
+        end else begin : multiplied
+            hg_softmax_scale #(.LANES(LANES), .TINY(TINY), .DSP(DSP)) u_scale (
+                .clk(clk), .en(en), .a(numerator), .b(total_reg), .y(m_data)
+            );
         end
     endgenerate
     wire unused = &{1'b0, out_in[SCALE]};

@@ -8,6 +8,7 @@
 //             FRACTION  bits of a power behind its binary point; of use if LOW
 //             LOW, M_W  of hg_softmax_product; LOW = 0: tables of all distances
 //             HELD_W    bits of what waits: D_W, or 31 if LOW
+//             BLOCK     1: tables of distances in block memory
 //             FILE      file name stem; FILE_power.mem and FILE_numerator.mem hold LAST + 1 words each, of W
 //                       and of 32 bits; if LOW, FILE_high.mem and FILE_low.mem are of hg_softmax_product
 // Latency     from distance, advancing on en: 2 cycles to power, 0 to held; if LOW, 12 to power, 11 to held;
@@ -24,6 +25,7 @@ module hg_softmax_powers #(
     parameter integer LOW      = 0,
     parameter integer M_W      = 44,
     parameter integer HELD_W   = 7,
+    parameter integer BLOCK    = 0,
     parameter         FILE     = ""
 ) (
     input  wire                    clk,
@@ -87,6 +89,7 @@ module hg_softmax_powers #(
                 .D_W  (D_W),
                 .WORDS(LAST + 1),
                 .W    (W),
+                .BLOCK(BLOCK),
                 .FILE (FILE),
                 .TAIL ("_power.mem")
             ) u_power (
@@ -100,6 +103,7 @@ module hg_softmax_powers #(
                 .D_W  (D_W),
                 .WORDS(LAST + 1),
                 .W    (32),
+                .BLOCK(BLOCK),
                 .FILE (FILE),
                 .TAIL ("_numerator.mem")
             ) u_numerator (

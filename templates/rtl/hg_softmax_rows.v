@@ -59,18 +59,21 @@ module hg_softmax_rows #(
 
     // The largest code of a beat, then of its row. That of a row is kept until the row four behind it
     // comes: of the rows between, two are in the memory, and one may wait behind it.
-    reg [IN_W-1:0] top, top_reg;
+    reg [IN_W-1:0] top_reg;
     reg [IN_W-1:0] best_reg [0:3];
     reg [1:0]      row_reg, top_row_reg, out_reg, out1_reg;
     reg            top_valid_reg, top_first_reg;
-    integer g;
+    reg [LANES*IN_W-1:0] top;  // a tree: the largest of more and more elements is in the first of them
+    integer g, apart;
     always @* begin
-        top = s_data[IN_W-1:0];
-        for (g = 1; g < LANES; g = g + 1)
-            if (greater(s_data[g*IN_W +: IN_W], top)) top = s_data[g*IN_W +: IN_W];
+        top = s_data;
+        for (apart = 1; apart < LANES; apart = 2 * apart)
+            for (g = 0; g + apart < LANES; g = g + 2 * apart)
+                if (greater(top[(g+apart)*IN_W +: IN_W], top[g*IN_W +: IN_W]))
+                    top[g*IN_W +: IN_W] = top[(g+apart)*IN_W +: IN_W];
     end
     always @(posedge clk) begin
-        top_reg       <= top;
+        top_reg       <= top[IN_W-1:0];
         top_first_reg <= starts;
         top_row_reg   <= row_reg;
         if (top_valid_reg && (top_first_reg || greater(top_reg, best_reg[top_row_reg])))

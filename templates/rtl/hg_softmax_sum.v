@@ -8,7 +8,7 @@
 //             W         bits of a word; 32 if IN_ORDER
 //             FRACTION  bits of a word behind its binary point, if not IN_ORDER
 //             IN_ORDER  0 or 1
-// Latency     from the last beat of a row, advancing on en: 22 + ceil(log2(LANES)) cycles; 1 if IN_ORDER
+// Latency     from the last beat of a row, advancing on en: 17 + ceil(log2(LANES)) cycles; 1 if IN_ORDER
 // Contract    the result, float32, is there in the enabled cycle in which m_valid is 1, and in no other one.
 //             Sums are 1 or more if not IN_ORDER, and finite.
 `default_nettype none
@@ -30,11 +30,15 @@ module hg_softmax_sum #(
     output wire               m_valid
 );
     localparam integer LEVELS = (IN_ORDER != 0) ? 0 : $clog2(LANES);
-    localparam integer STAGES = (IN_ORDER != 0) ? 1 : 22 + LEVELS;
+    localparam integer STAGES = (IN_ORDER != 0) ? 1 : 17 + LEVELS;
     localparam integer SUM_W  = W + $clog2(LANES * BEATS);
-    localparam integer WIDE   = (SUM_W < 27) ? 27 : SUM_W;
-    localparam integer TOP    = 126 + SUM_W - FRACTION;
-    localparam [12:0] E_TOP   = TOP[12:0];
+    // The highest bit of a sum is one of its first PLACES: shifted by up to MORE bits, 24 and a half stay.
+    localparam integer PLACES = (IN_ORDER != 0) ? 1 : SUM_W - FRACTION;
+    localparam integer MORE   = PLACES - 1;
+    localparam integer KEPT   = MORE + 25;
+    localparam integer WIDE   = (SUM_W <= KEPT) ? KEPT + 1 : SUM_W;
+    localparam integer E_W    = $clog2(PLACES + 1);
+    localparam integer WAIT   = 13;  // of hg_softmax_reciprocal
 
     reg  [STAGES-1:0] done_reg;
     wire [STAGES:0]   done_in = {done_reg, s_valid && s_last};
@@ -63,7 +67,6 @@ module hg_softmax_sum #(
             wire [W+LEVELS-1:0] beat;
             wire [SUM_W-1:0]    wide_beat = {{SUM_W-W-LEVELS{1'b0}}, beat};
             reg  [SUM_W-1:0]    sum_reg;
-            wire [31:0]         sum;
             wire                first, valid;
             hg_adder_tree #(
                 .N     (LANES),
@@ -93,35 +96,60 @@ module hg_softmax_sum #(
                 wire unused_delayed = &{1'b0, first_in[LEVELS], valid_in[LEVELS]};
             end
             always @(posedge clk) if (en && valid) sum_reg <= wide_beat + (first ? {SUM_W{1'b0}} : sum_reg);
-            wire [WIDE-1:0] significant;
-            if (SUM_W < 27) begin : narrow
-                assign significant = {sum_reg, {WIDE-SUM_W{1'b0}}};
-            end else begin : whole
-                assign significant = sum_reg;
+
+            // Zeros in front, and the sum without them.
+            wire [WIDE-1:0] whole = {sum_reg, {WIDE-SUM_W{1'b0}}};
+            reg  [E_W-1:0]  zeros;
+            integer k;
+            always @* begin
+                zeros = {E_W{1'b0}};
+                for (k = 0; k < PLACES; k = k + 1)
+                    if (sum_reg[FRACTION+k]) zeros = MORE[E_W-1:0] - k[E_W-1:0];
             end
-            hg_f32_pack #(
-                .PIPE(1),
-                .N   (WIDE),
-                .PRE (0)
-            ) u_round (
-                .clk  (clk),
-                .en   (en),
-                .sign (1'b0),
-                .inf  (1'b0),
-                .nan  (1'b0),
-                .e_top(E_TOP),
-                .sig  (significant),
-                .y    (sum)
+            wire [KEPT-1:0] moved = whole[WIDE-1 -: KEPT] << zeros;
+            reg  [24:0]     high_reg;
+            reg             rest_reg;
+            reg  [E_W-1:0]  zeros_reg;
+            wire            rest;
+            if (MORE == 0) begin : short
+                assign rest = 1'b0;
+            end else begin : long
+                assign rest = moved[KEPT-26:0] != {MORE{1'b0}};
+            end
+
+            // Rounded to 24 bits, 2^24 to the half of it; then its reciprocal, and the exponent of that.
+            wire            up = high_reg[0] && (high_reg[1] || rest_reg);
+            wire [24:0]     rounded = {1'b0, high_reg[24:1]} + {24'd0, up};
+            reg  [23:0]     divisor_reg;
+            reg  [E_W-1:0]  size_reg;  // of the sum: 2^size to 2^(size + 1)
+            reg  [WAIT*E_W-1:0] sizes_reg;
+            wire [WAIT*E_W+E_W-1:0] sizes = {sizes_reg, size_reg};
+            wire [23:0]     quotient;
+            wire [7:0]      exponent = 8'd126 - {{8-E_W{1'b0}}, sizes_reg[WAIT*E_W-1 -: E_W]};
+            reg  [30:0]     result_reg;
+            wire            divided;
+            hg_softmax_reciprocal #(
+                .GAP(BEATS)
+            ) u_reciprocal (
+                .clk    (clk),
+                .rst    (rst),
+                .en     (en),
+                .s_data (divisor_reg),
+                .s_valid(done_reg[LEVELS+2]),
+                .m_data (quotient),
+                .m_valid(divided)
             );
-            hg_f32_div #(
-                .PIPE(1)
-            ) u_div (
-                .clk(clk),
-                .en (en),
-                .a  (32'h3F800000),
-                .b  (sum),
-                .y  (m_data)
-            );
+            always @(posedge clk) if (en) begin
+                high_reg    <= moved[KEPT-1 -: 25];
+                rest_reg    <= rest || whole[WIDE-KEPT-1:0] != {WIDE-KEPT{1'b0}};
+                zeros_reg   <= zeros;
+                divisor_reg <= {1'b1, rounded[22:0]};
+                size_reg    <= MORE[E_W-1:0] - zeros_reg + {{E_W-1{1'b0}}, rounded[24]};
+                sizes_reg   <= sizes[WAIT*E_W-1:0];
+                result_reg  <= {exponent, quotient[23:1]} + {30'd0, quotient[0]};
+            end
+            assign m_data = {1'b0, result_reg};
+            wire unused_exact = &{1'b0, divided, rounded[23], sizes[WAIT*E_W+E_W-1 -: E_W]};
         end
     endgenerate
     wire unused = &{1'b0, done_in[STAGES], s_first};

@@ -19,7 +19,10 @@ UNITS = {
     "hg_dynmvu": "test_dynmvu.py", "hg_gather": "test_gather.py", "hg_join": "test_plumbing.py", "hg_keep_in": "test_bus.py", "hg_keep_out": "test_bus.py", "hg_load": "test_load.py",
     "hg_mac": "test_mvu.py test_window_conv.py test_unfold.py", "hg_multiply": "test_multiply.py",
     "hg_mvu": "test_mvu.py",
-    **dict.fromkeys(["hg_norm_moments", "hg_norm_root", "hg_norm_root_way", "hg_norm_scale"], "test_norm.py"),
+    **dict.fromkeys(
+        ["hg_norm_moments", "hg_norm_root", "hg_norm_root_start", "hg_norm_root_way", "hg_norm_scale", "hg_norm_square"],
+        "test_norm.py",
+    ),
     "hg_pad": "test_plumbing.py", "hg_pair_add": "test_pair.py",
     "hg_pair_scale": "test_pair.py", "hg_pick": "test_plumbing.py", "hg_pool": "test_window_conv.py",
     "hg_pool_tree": "test_unfold.py", "hg_popcount": "test_popcount.py", "hg_rank": "test_rank.py",
@@ -32,7 +35,11 @@ UNITS = {
     "hg_scale_f32": "test_scale_f32.py", "hg_shift": "test_shift.py", "hg_significant": "test_scale_f32.py",
     "hg_slice": "test_slice.py", "hg_softmax": "test_softmax.py", "hg_softmax_rows": "test_softmax.py",
     **dict.fromkeys(
-        ["hg_softmax_powers", "hg_softmax_product", "hg_softmax_sum", "hg_softmax_table"], "test_softmax.py"
+        [
+            "hg_softmax_powers", "hg_softmax_product", "hg_softmax_reciprocal", "hg_softmax_scale", "hg_softmax_sum",
+            "hg_softmax_table",
+        ],
+        "test_softmax.py",
     ),
     "hg_stages": "test_adders.py", "hg_table": "test_table.py", "hg_take": "test_plumbing.py",
     "hg_threshold": "test_threshold.py", "hg_unfold": "test_unfold.py", "hg_unfold_store": "test_unfold.py",

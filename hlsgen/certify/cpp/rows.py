@@ -66,7 +66,7 @@ def _softmax(call: Call, tables: Tables) -> Meaning:
     tables.put(f"{stem}_numerator.mem", [(_words(numerators).reshape(-1, 1), 32)])
     return instance(
         call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
-        W=width, FRACTION=fraction, IN_ORDER=int(in_order), LOW=0, M_W=1, FILE=stem,
+        W=width, FRACTION=fraction, IN_ORDER=int(in_order), LOW=0, M_W=1, TINY=1, FILE=stem,
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def _softmax_products(call: Call, tables: Tables) -> Meaning:
     tables.put(f"{stem}_low.mem", [(lows, bits + 1)])
     return instance(
         call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
-        W=fraction + 1, FRACTION=fraction, IN_ORDER=0, LOW=low, M_W=bits, FILE=stem,
+        W=fraction + 1, FRACTION=fraction, IN_ORDER=0, LOW=low, M_W=bits, TINY=1, FILE=stem,
     )  # fmt: skip
 
 
@@ -164,7 +164,7 @@ def _root(call: Call, tables: Tables) -> Meaning:
     # It multiplies with any factor.
     return instance(
         call, "hg_norm_root", (rows,), M_W=moments, S_W=sums, E_W=exponents, W_W=bits, STEPS=steps, SERIAL=1, SHIFT=0,
-        FACTOR=factor, ADDEND=addend, START=start, WAYS=1,
+        FACTOR=factor, ADDEND=addend, START=start, WAYS=1, GAP=1,
     )  # fmt: skip
 
 

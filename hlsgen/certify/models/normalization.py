@@ -61,10 +61,11 @@ def row_moments(cell: Cell, stream: StreamContents, layer: NormRows, order: Arra
 
 def row_roots(cell: Cell, stream: StreamContents) -> StreamContents:
     """The stream behind the second. Raises HG055."""
-    only(cell, "M_W S_W E_W W_W STEPS SERIAL SHIFT FACTOR ADDEND START WAYS")
+    only(cell, "M_W S_W E_W W_W STEPS SERIAL SHIFT FACTOR ADDEND START WAYS GAP")
     _small(cell, "M_W S_W E_W W_W STEPS SHIFT")
     fits(cell, stream, 1, cell.number("M_W", 1) + cell.number("S_W", 1))
     cell.number("WAYS", 1)
+    cell.number("GAP", 1)
     bits = cell.number("E_W", 1) + _SIGNIFICAND + cell.number("S_W", 1)
     return replace(stream, bits=bits, hi=(1 << bits) - 1, units=(*stream.units, cell))
 

@@ -1,6 +1,7 @@
 """Model of hg_softmax: its tables hold the correctly rounded powers of e for every distance that two codes can have.
 
-The module adds, divides and multiplies these as its contract says, which is what the layer says. So a proof of the
+The module adds, divides and multiplies these as its contract says, which is what the layer says; where shares can be subnormal, its
+parameter TINY says so. So a proof of the
 tables is one of the layer. Powers are compared with bounds of exp that are computed in integers.
 """
 
@@ -27,7 +28,7 @@ def softmax(
     cell: Cell, stream: StreamContents, layer: SoftmaxRows, order: Array, elements: Elements, value: int
 ) -> StreamContents:
     """The stream behind the unit: every element in the place of its code. Raises HG055."""
-    only(cell, _PARAMETERS)
+    only(cell, _PARAMETERS, "TINY DSP")
     count, type_ = layer.source.shape[-1], layer.source.type
     lanes, beats = cell.number("LANES", 1), cell.number("BEATS", 1)
     fits(cell, stream, lanes, cell.number("IN_W", 1))
@@ -56,6 +57,8 @@ def check_tables(cell: Cell, layer: SoftmaxRows, memories: Memories) -> None:
         raise broken(name, f"W of {cell.name} is {width}; float32 has 32 bits.")
     if not layer.in_order and width + (count - 1).bit_length() > _WIDEST:
         raise broken(name, f"sums of {count} powers of {width} bits are wider than {_WIDEST} bits.")
+    if not layer.in_order:
+        _check_shares(cell, layer)
     if cell.number("LOW"):
         check_products(cell, layer, memories)
         return
@@ -94,3 +97,14 @@ def _check_powers(layer: SoftmaxRows, reach: int) -> None:
         if not below < low <= high < above:
             text = f"{shown(power)} is not the nearest float32 to exp of {float(-layer.step * distance)}"
             raise broken(layer.name, f"the power at distance {distance}: {text}.")
+
+
+def _check_shares(cell: Cell, layer: SoftmaxRows) -> None:
+    """A module that does not round below the smallest normal number has no such share: the least one is that of the least
+    power in a row of all the largest."""
+    if "TINY" in cell.parameters and cell.number("TINY"):
+        return
+    powers = np.asarray(layer.powers, np.float64)
+    least = Fraction(float(powers[powers > 0].min()))
+    if least * Fraction(float(np.float32(1) / np.float32(layer.source.shape[-1]))) < Fraction(1, 1 << 126):
+        raise broken(layer.name, f"{cell.name} has TINY = 0, and shares can be below 2^-126.")

@@ -18,12 +18,12 @@ def bind_moments(unit: NormMoments, source: Stream) -> Binding:
 
 def bind_root(unit: NormRoot) -> Binding:
     own, bits = unit.constants, root_bits(unit)
-    serial = own.factor & (own.factor - 1) != 0
     return Binding("hg_norm_root", {
         "M_W": unit.moment_bits, "S_W": unit.sum_bits, "E_W": own.step_bits, "W_W": bits, "STEPS": own.steps,
-        "SERIAL": int(serial), "SHIFT": 0 if serial else own.factor.bit_length() - 1, "FACTOR": Bits(bits, own.factor),
+        "SERIAL": int(unit.serial), "SHIFT": 0 if unit.serial else own.factor.bit_length() - 1, "FACTOR": Bits(bits, own.factor),
         "ADDEND": Bits(bits, own.addend), "START": Bits(bits, own.start), "WAYS": unit.ways,
-    }, f"1 / sqrt, {unit.ways} at a time")  # fmt: skip
+        "GAP": unit.gap,
+    }, f"1 / sqrt, {unit.roots} at a time")  # fmt: skip
 
 
 def bind_scale(unit: NormScale, source: Stream) -> Binding:

@@ -23,6 +23,7 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
         "LAST": unit.last, "W": width, "FRACTION": fraction, "IN_ORDER": int(unit.in_order), "LOW": 0, "M_W": _M_W,
         "FILE": node.name,
     }  # fmt: skip
+    parameters |= {"TINY": 1} if unit.tiny else {}
     about = f"Softmax of rows of {unit.lanes * unit.beats}, {unit.last + 1} powers"
     if unit.factors is not None:
         parameters |= {"LOW": unit.factors.low_bits, "M_W": unit.factors.bits}
