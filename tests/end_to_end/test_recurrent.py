@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import onnx
 import ort
 import pytest
 from builds import assert_verified
+from certified import changed, messages
 from onnx import helper
 from quant_lstm_models import random_cell
 from recurrent_cells import Cell, model_of, tensor
@@ -56,7 +56,7 @@ def elman(steps: int, seed: int = 0, last: bool = False) -> onnx.ModelProto:
 
 def built(model: onnx.ModelProto, folder: Path, **options: Any) -> Path:
     onnx.save(model, folder / "m.onnx")
-    hlsgen.build(folder / "m.onnx", folder / "out", hlsgen.Options(recurrence="once", top="core", **options))
+    hlsgen.build(folder / "m.onnx", folder / "out", hlsgen.Options(recurrence="once", **options))
     return folder / "out"
 
 
@@ -97,25 +97,25 @@ def test_a_cell_of_brevitas(tmp_path: Path) -> None:
 
 
 def test_no_number_of_the_loop_can_be_changed(tmp_path: Path) -> None:
-    """Lanes, beats, and what is dropped of the units on the way back, and the constants of the initial state."""
-    out = built(elman(4), tmp_path)
-    top = out / "rtl" / "core.v"
-    text = top.read_text()
-    places = [
-        number
-        for instance in re.finditer(r"\n    \w*hg_\w+ #\((?:.|\n)*?\n    \);", text)
-        if re.search(r"\) (state\d|move\d|state\d_back\w*|q\d+_initial)\w* \(", instance[0])
-        for number in re.finditer(r"\((\d+)\)", text[: instance.end()])
-        if number.start() > instance.start()
-    ]
-    assert len(places) > 15
-    for place in places:
-        spoilt = tmp_path / "spoilt"
-        shutil.rmtree(spoilt, ignore_errors=True)
-        shutil.copytree(out, spoilt)
-        changed = f"{text[: place.start(1)]}{int(place[1]) + 1}{text[place.end(1) :]}"
-        (spoilt / "rtl" / "core.v").write_text(changed)
-        assert not hlsgen.certify(spoilt).ok, text[place.start() - 60 : place.end() + 20]
+    """Each number of the units on the way back, in top level and certificate alike."""
+    out = built(elman(4), tmp_path, top="top")
+    layers = json.loads((out / "certificate.json").read_text())["layers"]
+    tried = 0
+    for x in (x for layer in layers for x in layer["instances"] if re.match(r"state\d", x["instance"])):
+        for name, value in x["parameters"].items():
+            if isinstance(value, int) and name not in ("XS", "CS"):  # steps within a single piece
+                with changed(out, x["instance"], name, value + 1):
+                    assert messages(out), (x["instance"], name)
+                tried += 1
+    assert tried > 10
+    assert not messages(out)
+
+
+def test_the_states_of_other_steps_do_not_come_back(tmp_path: Path) -> None:
+    out = built(elman(4), tmp_path, top="top")
+    rows = next(f"state{n}_back_rows" for n in range(20) if f" state{n}_back_rows (" in (out / "rtl/top.v").read_text())
+    with changed(out, rows, "Y0", 1), changed(out, rows, "Y1", 4):
+        assert any("does not bring back the states of the steps before" in text for text in messages(out))
 
 
 def test_what_comes_back_is_a_later_tensor(tmp_path: Path) -> None:
