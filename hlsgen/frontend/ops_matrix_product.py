@@ -64,7 +64,7 @@ def qlinear_matmul(node: NodeContext) -> Imported:
     (way,) = found.outputs
     sums = way or [(Reshape(), found.join[1])]
     steps = rescaled(node.name, sums, factor.reshape(()), inputs[6:8])
-    return Imported(([*way, *steps[len(sums) :]],), found.before, found.join)
+    return Imported(([*way, *steps[len(sums) :]],), found.before, found.join, found.swapped)
 
 
 def _check_operands(node: NodeContext, *places: int) -> None:
@@ -88,8 +88,10 @@ def _integer(node: NodeContext, zeros: list[Const | None]) -> Imported:
 
 
 def _product(node: NodeContext, op: TensorProduct, before: list[ShapedOps]) -> Imported:
-    """The product of both tensors, each behind `before`; the right one's batch axes may be 1 where the left one's are
-    not. Raises HG023, HG026."""
+    """The product of both tensors, each behind `before`; the batch axes of one may be 1 where the other's are not.
+
+    Where these are the left one's, it is the transposed product of both transposed ones. Raises HG023, HG026.
+    """
     name = node.name
     if not isinstance(op, BatchMatMulInteger) and len({t.dtype for t in node.computed}) > 1:
         types = ", ".join(t.dtype for t in node.computed)
@@ -103,14 +105,23 @@ def _product(node: NodeContext, op: TensorProduct, before: list[ShapedOps]) -> I
     right = own[1] if len(own[1]) > 1 else (*own[1], 1)
     rank = max(len(left), len(right))
     left, right = ((1,) * (rank - len(shape)) + shape for shape in (left, right))
-    if any(b not in (1, a) for a, b in zip(left[:-2], right[:-2], strict=True)):
+    fewer = any(b not in (1, a) for a, b in zip(left[:-2], right[:-2], strict=True))
+    if fewer and any(a not in (1, b) for a, b in zip(left[:-2], right[:-2], strict=True)):
         raise fail(
             "HG023", name, f"a product of shapes {list(own[0])} and {list(own[1])}.",
-            "The axes in front of the matrices must be equal, or 1 in the right operand.",
+            "The axes in front of the matrices must be equal, or 1 in one of the operands.",
         )  # fmt: skip
     if rank < 2 or not all((*left, *right)):
         raise fail("HG023", name, f"a product of shapes {list(own[0])} and {list(own[1])}.")
     ways = [[*ops, *_reshaped(shape, wanted)] for ops, shape, wanted in zip(before, own, (left, right), strict=True)]
+    if fewer:
+        perm = (*range(rank - 2), rank - 1, rank - 2)
+        turned = [(*shape[:-2], shape[-1], shape[-2]) for shape in (left, right)]
+        ways = [[*way, (Transpose(perm), shape)] for way, shape in zip(ways, turned, strict=True)]
+        made = (*right[:-2], right[-1], left[-2])
+        whole = (*right[:-2], left[-2], right[-1])
+        op = BatchMatMulInteger(op.zero_points[::-1]) if isinstance(op, BatchMatMulInteger) else op
+        return Imported(([(Transpose(perm), whole), *_reshaped(whole, result)],), tuple(ways), (op, made), True)
     whole = (*left[:-1], right[-1])
     return Imported((_reshaped(whole, result),), tuple(ways), (op, whole))
 

@@ -22,6 +22,7 @@ from hlsgen.frontend import (
     ops_broadcast,
     ops_compare_select,
     ops_conv,
+    ops_einsum,
     ops_gather,
     ops_image,
     ops_linear,
@@ -152,6 +153,8 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (OWN, "QuantizedAdd"): rescaling(two_inputs.quantized_add, Operands.EITHER, ops_multi_operand.quantized_add),
     # Layers.
     (ONNX, "MatMul"): linear(ops_linear.matmul, Operands.EITHER, evaluated, ops_matrix_product.matmul),
+    (ONNX, "Einsum"): linear(ops_einsum.einsum, Operands.EITHER, join=ops_einsum.einsum_of_two),
+    (ORT, "FusedMatMul"): linear(ops_einsum.fused_matmul, Operands.LAYER, join=ops_einsum.fused_of_two),
     (ONNX, "Gemm"): linear(ops_linear.gemm, Operands.EITHER, evaluated, ops_matrix_product.gemm),
     (ONNX, "MatMulInteger"): linear(
         dialect_integer.matmul_integer, Operands.INTEGER, join=ops_matrix_product.matmul_integer

@@ -18,6 +18,10 @@ def product(found: Found, n: int) -> Told:
     second = {"QLinearMatMul": 3}.get(node.op_type, 1)
     if not all(file.given(n, i) and node.input[i] in file.computed for i in (0, second)):
         return None
+    if node.op_type != "Gemm" and found.steps(n, Transpose):
+        return (
+            None  # operands in the other order, both transposed: the left one is repeated for matrices of the right one
+        )
     real, whole = found.steps(n, BatchMatMul), found.steps(n, BatchMatMulInteger)
     if len(real) + len(whole) != 1:
         return None
