@@ -142,8 +142,8 @@ def tried(test: Test, backend: str, folder: Path) -> None:
         own = np.asarray(found[name]) if name in found else None
         if own is None:
             raise ValueError(f"{name} is no output of the build")
-        if wanted.dtype.name in ("int4", "uint4"):  # numpy has no such type: codes are in bytes
-            wanted = wanted.astype(wanted.dtype.name.replace("4", "8"))
+        if wanted.dtype.name in ("int2", "int4", "uint2", "uint4"):  # numpy has no such type: codes are in bytes
+            wanted = wanted.astype(f"{wanted.dtype.name[:-1]}8")
         if own.dtype != wanted.dtype or own.size != wanted.size:
             raise ValueError(f"{name}: {own.dtype} {own.shape}, the test has {wanted.dtype} {wanted.shape}")
         wrong = own.reshape(wanted.shape) != wanted

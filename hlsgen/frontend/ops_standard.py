@@ -164,6 +164,9 @@ def _batch_norm(node: NodeContext, axis: int) -> tuple[Mul, Add]:
     return Mul(scale), Add(bias)
 
 
+_INT32 = IntType(-(2**31), 2**31 - 1)
+
+
 def cast(node: NodeContext) -> Imported:
     """Between floats, from integers, or to integers, which is a quantizer. Raises HG026."""
     shape, dtype, kind = node.shape, node.dtype, node.attrs.get("to")
@@ -181,5 +184,10 @@ def cast(node: NodeContext) -> Imported:
     if np.dtype(to).kind == "f" or np.dtype(dtype).kind in "iu":
         return elementwise(node, Cast(to))
     info, zero = np.iinfo(to), np.zeros((1,) * len(shape), np.int64)
-    type_ = nibble or IntType(int(info.min), int(info.max))
-    return elementwise(node, QuantizeLinear(full(1.0, shape, dtype), zero, type_, to, Rounding.DOWN))
+    type_ = IntType(int(info.min), int(info.max))
+    if nibble is None:
+        return elementwise(node, QuantizeLinear(full(1.0, shape, dtype), zero, type_, to, Rounding.DOWN))
+    # Executors keep the low bits: these, as the high ones of a byte, are a multiple of 16.
+    wide = QuantizeLinear(full(1.0, shape, dtype), zero, _INT32, "int32", Rounding.DOWN)
+    low = QuantizeLinear(full(16.0, shape), zero, nibble, to, Rounding.DOWN)
+    return elementwise(node, wide, Cast(to), Mul(full(16, shape, to)), Cast("float32"), low)

@@ -116,6 +116,13 @@ def frames_of_input(source: ModelInput, x: Array) -> Array:
     shape = source.shape
     inner = shape[1:] if source.batched else shape
     x = np.asarray(x)
+    if x.dtype.name in (
+        "int2",
+        "int4",
+        "uint2",
+        "uint4",
+    ):  # types of the package ml_dtypes, of which numpy knows nothing
+        x = x.astype(f"{x.dtype.name[:-1]}8")
     if x.dtype.kind not in "fiub" or x.dtype.itemsize > 8:
         raise fail("HG054", source.name, f"array of type {x.dtype}; numbers are needed.")
     if x.shape == shape:

@@ -50,7 +50,7 @@ from hlsgen.ir import (
     Value,
 )
 from hlsgen.ir.op_facts import tells_zeros_apart
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Dequantize, Elementwise
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
@@ -137,7 +137,7 @@ def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None
         return
     typed = any(mode is not None and mode.kind == "fixed" for mode in wishes.values())
     integers = typed or all(source.type is not None for source in model.sources)
-    if not integers or not any(isinstance(s.op, HARDWARE) for s in model.steps):
+    if not integers or not any(isinstance(s.op, (*HARDWARE, Dequantize, Cast)) for s in model.steps):
         raise fail(
             "HG036", model.name, "the model has no quantizer and no linear layer.",
             "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",

@@ -131,3 +131,37 @@ def test_refused(scale: Array, zero: Any, attributes: dict[str, int], code: str,
     with pytest.raises(hlsgen.HlsgenError) as error:
         hlsgen.check(tmp_path / "m.onnx")
     assert code in [d.code for d in error.value.diagnostics]
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize("kind", ["INT4", "UINT8", "INT16"])
+def test_a_lone_decoding(kind: str, tmp_path: Path) -> None:
+    """Hardware hands the codes on, and the host decodes them."""
+    type_ = getattr(TensorProto, kind)
+    graph = helper.make_graph(
+        [helper.make_node("DequantizeLinear", ["x", "s", "z"], ["y"])], "lone",
+        [helper.make_tensor_value_info("x", type_, [1, 6])], [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1, 6])],
+        [helper.make_tensor("s", TensorProto.FLOAT, [], [0.125]), helper.make_tensor("z", type_, [], [3])],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
+    x = np.array([[-8, -1, 0, 1, 5, 7]], np.int16) + (8 if kind == "UINT8" else 0)
+    assert np.array_equal(hlsgen.run(tmp_path / "out", x, "verilator"), (x - 3) * np.float32(0.125))
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+@pytest.mark.parametrize("kind", ["INT4", "UINT4"])
+def test_cast_keeps_the_low_bits(kind: str, tmp_path: Path) -> None:
+    """Numbers that 4 bits do not hold, as in onnx's own tests."""
+    type_ = getattr(TensorProto, kind)
+    graph = helper.make_graph(
+        [helper.make_node("Cast", ["x"], ["y"], to=type_)], "cast",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 40])], [helper.make_tensor_value_info("y", type_, [1, 40])],
+    )  # fmt: skip
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10), tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="fixed:6,6"))
+    x = np.arange(-20, 20, dtype=np.float32)[None]
+    low = x.astype(np.int64) & 15
+    wanted = low if kind == "UINT4" else np.where(low > 7, low - 16, low)
+    assert np.array_equal(hlsgen.run(tmp_path / "out", x), wanted)
+    assert hlsgen.certify(tmp_path / "out").ok
