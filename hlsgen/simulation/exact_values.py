@@ -213,9 +213,9 @@ def behind(
     if any(d.grids and len(d.grids) > 1 for d in data):
         return Known(value)
     own = _one(grid_of(value, [d.grids[0].scale for d in data if d.grids]))
-    added = [np.broadcast_to(i, value.shape) for i in inputs if not isinstance(i, Known)]
     if node.op_type in ("Add", "Sub") and len(data) == 1 and data[0].terms and value.dtype == np.float32:
-        constant, last = dyadic(added[0]), isinstance(inputs[0], Known)
+        added = next(i for i in inputs if not isinstance(i, Known))
+        constant, last = dyadic(np.broadcast_to(added, value.shape)), isinstance(inputs[0], Known)
         if constant is not None and (node.op_type == "Add" or last):
             constant = replace(constant, whole=constant.whole * (1 if node.op_type == "Add" else -1))
             return Known(value, own, (*data[0].terms, constant), loose=data[0].loose)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from paths import shared_model
 
+import hlsgen
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend import import_model
 from hlsgen.interpreter import graph as reference
@@ -38,3 +41,28 @@ def test_integers_of_the_last_layer(name: str, oracle: str) -> None:
         sums = (found.reshape(values[-1].shape).astype(np.float64) - bias.value) / meaning.scale
         assert np.abs(sums - np.rint(sums)).max() < 1e-2
         assert np.array_equal(np.rint(sums), values[-1])
+
+
+def test_differences_of_the_file_are_explained(tmp_path: Path) -> None:
+    """onnxruntime's optimizer rounds biases to the grid of their sums; a Reshape with a constant shape stands behind."""
+    hlsgen.build(shared_model("attention/attn_w4a4_qcdq"), tmp_path / "out", hlsgen.Options(target="hls"))
+    verdict = hlsgen.verify(tmp_path / "out", [], 40)
+    assert verdict.ok
+    assert verdict.oracle is not None
+    assert verdict.oracle.explained["optimizer"] > 100
+
+
+@pytest.mark.slow
+@pytest.mark.sim
+@pytest.mark.parametrize("name", [
+    "attn_w8a8_rawscore_qonnx", "block_layernorm_w8a8_qonnx", "block_ort_qdq_s8", "block_rmsnorm_w4a4_qcdq",
+    "vit_ort_qdq_u8", "deeploy_attention_isoftmax",
+])  # fmt: skip
+def test_whole_blocks_in_cpp(name: str, tmp_path: Path) -> None:
+    """Certified, and equal in C simulation."""
+    options = hlsgen.Options(target="hls", input="int8" if name.startswith("deeploy") else None)
+    hlsgen.build(shared_model(f"attention/{name}"), tmp_path / "out", options)
+    found = hlsgen.certify(tmp_path / "out")
+    assert found.ok, found.problems
+    verdict = hlsgen.verify(tmp_path / "out", ["ap_types"], 20)
+    assert verdict.ok, (verdict.changed, verdict.simulators, verdict.oracle)
