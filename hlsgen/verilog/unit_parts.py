@@ -193,10 +193,10 @@ def _softmax(node: Node, unit: SoftmaxUnit, dsp: int, family: str) -> Parts:
     else:
         stages = -(-12 // min(12, unit.beats))
         parts.lut |= {"sum": 140.0 + lanes * power, "division": 25 + (50.0 if unit.beats == 1 else 100.0) * stages}
-        parts.ff |= {"sum": 100.0 + (2 * lanes - 1.0) * power, "division": 60.0 + 75.0 * stages}
+        parts.ff |= {"sum": 100.0 + 1.7 * lanes * power, "division": 60.0 + 75.0 * stages}
         blocks = bool(dsp and not unit.tiny)
         parts.lut["products"] = lanes * (52.0 if blocks else 1580.0 if unit.tiny else 1170.0)
-        parts.ff["products"] = lanes * (66.0 if blocks else 320.0 if unit.tiny else 170.0)
+        parts.ff["products"] = lanes * (60.0 if blocks else 320.0 if unit.tiny else 170.0)
         parts.dsp = 2 * lanes * blocks * -(-24 // dsp) if blocks else 0
     tables, waiting = [(unit.last + 1, power), (unit.last + 1, 32)], distance
     if unit.factors is not None:
@@ -348,27 +348,28 @@ def _normalizing(unit: NormUnit, source: Stream, dsp: int) -> Parts:
     """Counted from the structure of the modules."""
     match unit:
         case NormMoments(rows, _, moment):
-            bits = IntType(min(-1, rows.ends[0]), max(0, rows.ends[1])).bits
-            lut = source.lanes * (bits * bits / 2 + 4 * bits) + 3.0 * moment + rows.sum_bits**2 / 2
-            ff = source.lanes * 6.0 * bits + 3 * moment + 3 * rows.sum_bits
-            return Parts("NormMoments", {"data": lut, "control": 10.0}, {"data": ff, "control": 12.0})
+            bits, sum_ = IntType(min(-1, rows.ends[0]), max(0, rows.ends[1])).bits, rows.sum_bits
+            lut, ff = source.lanes * 1.15 * bits**2 + moment, float(source.lanes * bits**2 + 2 * moment + sum_)
+            if not dsp and rows.centered:
+                lut, ff = lut + 1.85 * sum_**2, ff + 2 * moment + sum_
+            blocks = (-(-sum_ // 17)) ** 2 * rows.centered if dsp else 0
+            return Parts("NormMoments", {"data": lut, "control": 10.0}, {"data": ff, "control": 7.0}, dsp=blocks)
         case NormRoot(constants, moment, sum_, ways):
-            wide, roots = root_bits(unit), unit.roots
-            ff = roots * (4.0 * wide + 86 + constants.step_bits) + 2.0 * wide
-            lut = roots * (4.2 * (wide + 28) + 40) + 2.0 * wide
+            wide, roots, blocks = root_bits(unit), unit.roots, 0
+            lut, ff = roots * (5.2 * (wide + 28) + 45) + 2.0 * wide, roots * (4.0 * wide + 86) + 2.0 * wide
             if unit.serial:
-                lut += wide * (1.5 if unit.digit == 1 else 1.0) + (0 if dsp else unit.digit * 0.6 * wide)
-                ff += 2.0 * wide + moment
+                lut, ff = lut + wide, ff + 2.0 * wide + moment
+                if unit.digit > 1:
+                    blocks = -(-constants.factor.bit_length() // 17) if dsp else 0
+                    lut += 0.0 if dsp else unit.digit * 0.6 * wide
             waiting = buffer(ways, constants.step_bits + 24 + sum_).lut if ways > 1 else 0.0
-            return Parts("NormRoot", {"data": lut, "waiting": waiting, "control": 40.0}, {"data": ff, "control": 80.0})
+            lut_parts = {"data": lut, "waiting": waiting, "control": 40.0}
+            return Parts("NormRoot", lut_parts, {"data": ff, "control": 60.0}, dsp=blocks)
         case NormScale(_, _, element, _):
-            blocks = -(-element // 17) * 2 if dsp else 0
-            product = 0.0 if dsp else element * 13.0
-            lut = source.lanes * (product + element * 8 + 60)
-            ff = source.lanes * (5.0 * element + 2 * (element + 24) + 90)
-            return Parts(
-                "NormScale", {"data": lut, "control": 12.0}, {"data": ff, "control": 140.0}, dsp=source.lanes * blocks
-            )
+            lut = source.lanes * (element * 6.0 + 60 + (0.0 if dsp else 50.0 * element))
+            ff = source.lanes * (element * (3.2 if dsp else 6.2) + 56)
+            blocks = source.lanes * -(-element // 17) * -(-24 // dsp) if dsp else 0
+            return Parts("NormScale", {"data": lut, "control": 12.0}, {"data": ff, "control": 73.0}, dsp=blocks)
         case _:
             assert_never(unit)
 
