@@ -101,6 +101,12 @@ def test_refused(constant: NDArray[np.float32], message: str, tmp_path: Path) ->
         hlsgen.check(tmp_path / "m.onnx")
 
 
+def test_no_cpp_yet(tmp_path: Path) -> None:
+    onnx.save(attention((1, T, 2), 0.3, mask="m = Add(s, k)", k=added(-1e9)), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match="HG040 softmax6: the target hls has no masks"):
+        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls"))
+
+
 def test_infinity_elsewhere(tmp_path: Path) -> None:
     onnx.save(
         Net((1, 4)).quant().then("Add", np.float32([0, 0, -np.inf, 0]), name="add").quant().model(), tmp_path / "m.onnx"
