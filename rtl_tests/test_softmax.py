@@ -188,7 +188,7 @@ def test_mask(tmp_path: Path) -> None:
         words = trace["m"].words
         assert words == pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32)[: len(words)]
         assert len(words) >= 30
-        check_cycles(trace["s"], trace["m"], beats, delay(case))
+        check_cycles(trace["s"], trace["m"], beats, cycles(case))
 
 
 @pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[7], CASES[11]])
