@@ -221,7 +221,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_softmax_reciprocal": ({"GAP": 1}, {"GAP": 5}, {"GAP": 13}),
     "hg_softmax_rows": (
         {"LANES": 1, "BEATS": 1, "IN_W": 1, "LAST": 1, "D_W": 1},
-        {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "LAST": 9, "D_W": 4},
+        {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "LAST": 9, "D_W": 4, "MASKS": 1},
+        {"LANES": 1, "IN_W": 3, "LAST": 8, "D_W": 4, "MASKS": 5},
     ),
     "hg_softmax_scale": ({"LANES": 1, "DSP": 25}, {"TINY": 1}),
     "hg_softmax_sum": (

@@ -166,6 +166,31 @@ def test_softmax(tmp_path: Path) -> None:
             check_cycles(s, m, case[1], cycles(case))
 
 
+def test_mask(tmp_path: Path) -> None:
+    """Three rows whose elements count, are gone, or are even, again and again."""
+    case = CASES[1]
+    lanes, beats, bits, _, step, _ = case
+    power = np.append(powers(Fraction(float(np.float32(step))), 1 << bits), np.float32(0))
+    mask = np.array([[0, 2, 0, 0, 2, 2, 0, 0], [1, 1, 2, 1, 1, 2, 1, 1], [2, 2, 2, 2, 2, 2, 2, 0]])
+    own = parameters(case, tmp_path / "t") | {"LAST": len(power) - 1, "MASKS": mask.size // lanes}
+    fixed = [int(Fraction(float(p)) * (1 << int(str(own["FRACTION"])))) for p in power]
+    (tmp_path / "t_power.mem").write_text(memory(fixed))
+    (tmp_path / "t_numerator.mem").write_text(memory(power.view(np.uint32).tolist()))
+    (tmp_path / "t_mask.mem").write_text(memory(pack(mask.reshape(-1, lanes), 2)))
+    rows = rows_of(case, 300)
+    masks = np.resize(mask, rows.shape)
+    codes = np.where(masks > 0, -(1 << bits - 1), rows)
+    at = np.where(masks == 2, len(power) - 1, codes.max(axis=1, keepdims=True) - codes)
+    sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in power[at].astype(float).tolist()]
+    values = power[at] * (np.float32(1) / np.array(sums, np.float32))[:, None]
+    unit = Unit("hg_softmax", own, {"s": pack(rows.reshape(-1, lanes), bits)}, {"s": bits * lanes, "m": 32 * lanes})
+    for trace in simulate([unit], tmp_path, simulators=("icarus",))[0]:
+        words = trace["m"].words
+        assert words == pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32)[: len(words)]
+        assert len(words) >= 30
+        check_cycles(trace["s"], trace["m"], beats, cycles(case))
+
+
 @pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[7], CASES[11]])
 def test_full_rate(tmp_path: Path, case: tuple[int, int, int, int, float, bool]) -> None:
     """Rows follow each other without a gap on either side."""

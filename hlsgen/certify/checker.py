@@ -331,7 +331,7 @@ class Checker:
                 return sent, lambda: self._rows(layer, cell, stream)
             case SoftmaxRows():
                 sent = softmax.softmax(cell, stream, layer, order, elements, value)
-                return sent, lambda: self._softmax(layer, cell)
+                return sent, lambda: self._softmax(layer, cell, order)
             case _:
                 assert isinstance(layer, ArgMaxLayer)
                 return self._argmax(value, layer, cell, stream, order)
@@ -388,7 +388,8 @@ class Checker:
         sent = taken[0].computed(self.elements.numbers[value][orders[0]], layer.result.type)
         return sent, lambda: Summary(layer.name, "pair", cell.module, 1, 0, 0)
 
-    def _softmax(self, layer: SoftmaxRows, cell: Cell) -> Summary:
+    def _softmax(self, layer: SoftmaxRows, cell: Cell, order: Array) -> Summary:
+        softmax.check_mask(cell, layer, order, self.memories)
         softmax.check_tables(cell, layer, self.memories)
         return Summary(layer.name, "softmax", cell.module, layer.source.shape[-1], 0, 0)
 

@@ -53,6 +53,7 @@ from hlsgen.ir import (
     View,
     binary_function,
 )
+from hlsgen.ir.graph import GONE
 from hlsgen.ir.stream_order import vectors
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.numerics.exponential_factors import factors
@@ -205,13 +206,21 @@ def _softmax(b: NetworkBuilder, i: int, layer: SoftmaxRows, name: str) -> NamedS
     else:
         lanes = max(d for d in divisors(count) if d <= flow.stream.lanes)
     flow = b.converted(flow, lanes, count, f"{name}_width")
-    closed = len(layer.powers) <= source.hi - source.lo
+    mask = None if layer.mask is None else _period(layer.mask.reshape(-1)[b.layout.orders[i + 1]], count)
+    gone = mask is not None and bool((mask == GONE).any())
+    closed = gone or len(layer.powers) <= source.hi - source.lo
     parts = None
     if layer.step is not None and len(layer.powers) + closed > TABLE:
-        parts = factors(layer.step, layer.powers, source.hi - source.lo, TABLE)
+        parts = factors(layer.step, layer.powers, source.hi - source.lo, TABLE, zero=gone)
         assert parts is not None, "more powers than products of two words can be"
-    unit = SoftmaxUnit(layer.powers, layer.numerators, layer.in_order, closed, lanes, count // lanes, parts)
+    unit = SoftmaxUnit(layer.powers, layer.numerators, layer.in_order, closed, lanes, count // lanes, parts, mask)
     return b.append(name, unit, [flow], replace(flow.stream, type=FLOAT_WORD), layer.name, i)
+
+
+def _period(mask: Array, count: int) -> Array:
+    """The elements of as many rows of a stream as it takes before they repeat."""
+    rows = mask.reshape(-1, count)
+    return next(rows[:n].reshape(-1) for n in divisors(len(rows)) if (rows.reshape(-1, n, count) == rows[:n]).all())
 
 
 def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:

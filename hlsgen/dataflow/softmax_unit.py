@@ -20,7 +20,8 @@ class SoftmaxUnit:
     """Softmax of rows of `beats` beats of `lanes` codes, sent as float32; the tables are those of the layer.
 
     `last`: the index of their last word, which all larger differences have; it is 0 if `closed`, else no difference
-    is larger. `factors`: what the powers are products of, if they are too many for a table.
+    is larger. `factors`: what the powers are products of, if they are too many for a table. `mask`: of the elements of
+    some rows, one after the other, which repeats behind them.
     """
 
     powers: Array
@@ -30,10 +31,11 @@ class SoftmaxUnit:
     lanes: int
     beats: int
     factors: PowerFactors | None = None
+    mask: Array | None = None
 
     @property
     def last(self) -> int:
-        return len(self.powers) - 1 + self.closed
+        return len(self.powers) - 1 + self.closed if self.factors is None else self.factors.last
 
     @property
     def fraction(self) -> int:

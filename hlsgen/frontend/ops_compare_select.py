@@ -106,7 +106,7 @@ def choice(name: str, shape: Shape, inputs: ConstInputs, dtype: str) -> Where:
 def flat(name: str, shape: Shape, const: Const | None, dtype: Any) -> Array:
     """A constant operand of that type which broadcasts to the data's shape, of its rank."""
     if np.dtype(dtype) != np.bool_:
-        return operand(name, shape, const, "the constant", np.dtype(dtype).name)
+        return operand(name, shape, const, "the constant", np.dtype(dtype).name, lowest=True)
     assert const is not None
     array = const.array
     try:

@@ -20,16 +20,21 @@ def full(value: float, shape: Shape, dtype: str = "float32") -> Array:
     return np.full((1,) * len(shape), value, dtype)
 
 
-def operand(name: str, shape: Shape, const: Const | None, what: str, dtype: str = "float32") -> Array:
-    """A constant of that dtype that broadcasts to `shape` without growing it, with its rank."""
+def operand(
+    name: str, shape: Shape, const: Const | None, what: str, dtype: str = "float32", *, lowest: bool = False
+) -> Array:  # fmt: skip
+    """A constant of that dtype that broadcasts to `shape` without growing it, with its rank. `lowest`: may be -inf."""
     if const is None:
         raise fail("HG020", name, f"{what} is not a constant.", "It must be an initializer.")
     if const.array.dtype.kind not in "fiub":
         raise fail("HG026", name, f"{what} is of type {const.array.dtype}; numbers are needed.", "Store it as float32.")
     with np.errstate(over="ignore"):
         array = const.array.astype(dtype)
-    if not np.isfinite(array).all():
-        bad = array.ravel()[~np.isfinite(array).ravel()][0]
+    known = np.isfinite(array)
+    if lowest and array.dtype.kind == "f":
+        known |= (array == -np.inf) & (const.array == -np.inf)
+    if not known.all():
+        bad = array.ravel()[~known.ravel()][0]
         raise fail("HG027", name, f"{what} has the value {bad}.", f"Every constant must be finite in {dtype}.")
     if (array != const.array).any():
         raise fail(
@@ -58,6 +63,13 @@ def with_constant(op: Callable[[Array], Elementwise]) -> Callable[[NodeContext],
         return elementwise(node, op(_other(node)), origins={0: origin(node, 1 - node.position)})
 
     return convert
+
+
+def add(node: NodeContext) -> Imported:
+    """Minus infinity, as in masks of a Softmax, is refused later elsewhere. Raises HG020, HG023, HG026, HG027."""
+    constant = node.constant(1 - node.position)
+    value = operand(node.name, node.shape, constant, "the other operand", node.dtype, lowest=True)
+    return elementwise(node, Add(value), origins={0: origin(node, 1 - node.position)})
 
 
 def sub(node: NodeContext) -> Imported:

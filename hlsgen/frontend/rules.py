@@ -48,7 +48,7 @@ from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
 from hlsgen.frontend.ops_multi_operand import joined
 from hlsgen.frontend.ops_standard import with_constant
 from hlsgen.frontend.quant_lstm import QUANT_LSTM
-from hlsgen.ir.ops import Add, BinaryKind, Mul, Relation
+from hlsgen.ir.ops import BinaryKind, Mul, Relation
 
 ANY = Dtypes.ANY
 
@@ -183,7 +183,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (IMAGES | ORT, "QLinearGlobalAveragePool"): image(ops_pool.qlinear_global_average_pool),
     (ONNX | ORT, "QLinearConcat"): Rule(on_host, ANY, join=ops_multi_operand.qlinear_concat, alike=False),
     # Arithmetic with constants; of two computed tensors.
-    (ONNX, "Add"): arithmetic(with_constant(Add), BinaryKind.ADD),
+    (ONNX, "Add"): arithmetic(ops_standard.add, BinaryKind.ADD),
     (ONNX, "Sub"): arithmetic(ops_standard.sub, BinaryKind.SUB),
     (ONNX, "Mul"): arithmetic(with_constant(Mul), BinaryKind.MUL, constants.multiplied),
     (ONNX, "Div"): arithmetic(ops_standard.div, None, constants.divided),

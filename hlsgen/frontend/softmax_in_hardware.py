@@ -10,12 +10,14 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import attributes
 from hlsgen.frontend.op_results import starts_hardware
 from hlsgen.frontend.qdq_softmax import NAME, ONE_AXIS
 from hlsgen.ir import ArgMax, HostOp, Op, QLinearSoftmax, Reshape, Shape, Softmax, Step, Transpose
+from hlsgen.ir.constant_choice import constant_choice
 from hlsgen.ir.evaluate import code_type, constants, decoding
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Dequantize, Div, Mul
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Add, Cast, Constant, Dequantize, Div, Mul, Where
 from hlsgen.numerics.fixed import Array
 
 #: What the host can do behind the last layer.
@@ -27,6 +29,7 @@ _BITS, _ROW = 8, 4096
 
 def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
     """The steps with a Softmax step, or a QLinearSoftmax, for every such host operation between layers of hardware."""
+    _check_infinity(steps)
     result: list[Step] = []
     numbers = {0: 0}
     for i, step in enumerate(steps):
@@ -43,6 +46,36 @@ def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
             values = (len(result),)
         numbers[i + 1] = len(result)
     return tuple(result)
+
+
+def _check_infinity(steps: Sequence[Step]) -> None:
+    """Minus infinity is a constant only in front of a Softmax. Raises HG027."""
+    for number, step in enumerate(steps, 1):
+        if _is_infinite(step.op) and not all(_to_softmax(steps, n) for n in _users(steps, number)):
+            raise fail(
+                "HG027", step.name, "a constant has the value -inf.",
+                "Every constant must be finite, but for masks of a Softmax.",
+            )  # fmt: skip
+
+
+def _is_infinite(op: Op) -> bool:
+    if isinstance(op, Where):
+        return any(_is_infinite(part) for way in op.ways for part in way)
+    return isinstance(op, Add | Constant) and op.value.dtype.kind == "f" and bool(np.isneginf(op.value).any())
+
+
+def _users(steps: Sequence[Step], number: int) -> list[int]:
+    return [n for n, step in enumerate(steps, 1) if number in step.inputs]
+
+
+def _to_softmax(steps: Sequence[Step], number: int) -> bool:
+    """Whether a step is a Softmax, or a factor or a move in front of one."""
+    op = steps[number - 1].op
+    if isinstance(op, HostOp):
+        return op.op_type == "Softmax"
+    if not isinstance(op, Mul | Div | Reshape | Transpose | Cast):
+        return False
+    return all(_to_softmax(steps, n) for n in _users(steps, number))
 
 
 def _is_hardware(steps: Sequence[Step], i: int) -> bool:
@@ -79,8 +112,9 @@ def _are_codes(steps: Sequence[Step], value: int) -> bool:
         if isinstance(step.op, QUANTIZERS):
             return code_type(step.op).bits <= _BITS and all(c.size == 1 for c in constants(decoding(step.op)).values())
         factor = isinstance(step.op, Mul | Div) and step.op.value.size == 1
+        mask = isinstance(step.op, Add) or (isinstance(step.op, Where) and constant_choice(step.op) is not None)
         dequantized = isinstance(step.op, Dequantize) and step.op.scale.size == 1
-        if not (factor or dequantized or isinstance(step.op, Reshape | Transpose | Cast)):
+        if not (factor or mask or dequantized or isinstance(step.op, Reshape | Transpose | Cast)):
             return False
         value = step.inputs[0]
     return False

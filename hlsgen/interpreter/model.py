@@ -54,7 +54,7 @@ from hlsgen.interpreter.exact_numbers import (
     windows,
 )
 from hlsgen.interpreter.possible_values import possible
-from hlsgen.interpreter.softmax import qlinear_softmax, scaled, softmax
+from hlsgen.interpreter.softmax import is_mask, masked, qlinear_softmax, scaled, softmax
 from hlsgen.interpreter.tensor import Tensor, elementwise, joined, of_codes, origin_of, plain
 from hlsgen.ir import (
     ArgMax,
@@ -96,6 +96,7 @@ from hlsgen.ir.ops import (
     Max,
     Min,
     Mul,
+    Where,
 )
 from hlsgen.ir.row_functions import row_values
 from hlsgen.ir.window import Reduction
@@ -195,7 +196,11 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Add(value):
             result = elementwise(apply(op, first.value), first, first.origin)
             float32 = first.term is not None and value.dtype == np.float32 and first.value.dtype == np.float32
-            return replace(result, term=shifted(first.term, value) if float32 and first.term else None)
+            scores = masked(op, first.value, first.scores or first.exact) if is_mask(model, number) else None
+            return replace(result, term=shifted(first.term, value) if float32 and first.term else None, scores=scores)
+        case Where():
+            scores = masked(op, first.value, first.scores or first.exact) if is_mask(model, number) else None
+            return replace(elementwise(apply(op, first.value), first, first.origin), scores=scores)
         case Dequantize():
             return _dequantized(op, first)
         case Max(value) | Min(value):

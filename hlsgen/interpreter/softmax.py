@@ -8,11 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from hlsgen.interpreter.exact_numbers import Exact
-from hlsgen.ir import QLINEAR_FLOOR, QLinearSoftmax
-from hlsgen.ir.ops import Div, Mul
+from hlsgen.interpreter.exact_numbers import Exact, common
+from hlsgen.ir import QLINEAR_FLOOR, Model, QLinearSoftmax, Reshape, Softmax, Transpose
+from hlsgen.ir.constant_choice import constant_choice
+from hlsgen.ir.ops import Add, Div, Mul, Where
 from hlsgen.numerics.exponential import exp_float32
 from hlsgen.numerics.fixed import Array
+
+#: What stands for minus infinity: less than every float32.
+_NONE = Fraction(-(1 << 130))
 
 
 def scaled(op: Mul | Div, value: Array, scores: Exact | None) -> Exact | None:
@@ -21,6 +25,37 @@ def scaled(op: Mul | Div, value: Array, scores: Exact | None) -> Exact | None:
         return None
     factor = Fraction(float(value.ravel()[0]))
     return replace(scores, unit=scores.unit * (factor if isinstance(op, Mul) else 1 / factor))
+
+
+def masked(op: Add | Where, data: Array, scores: Exact | None) -> Exact | None:
+    """Exact scores behind the constants of a mask, float32; where a sum in float32 is the constant, this is the score."""
+    if scores is None or data.dtype != np.float32:
+        return None
+    shape = np.shape(scores.whole)
+    if isinstance(op, Add):
+        constant = np.broadcast_to(op.value, shape)
+        alone = (data + constant == constant) & (constant != 0)
+    else:
+        chosen = constant_choice(op)
+        if chosen is None:
+            return None
+        constant, alone = (np.broadcast_to(part, shape) for part in (np.where(chosen[0], chosen[1], 0), chosen[0]))
+    known, place = np.unique(constant, return_inverse=True)
+    numbers = [Fraction(float(c)) if np.isfinite(c) else _NONE for c in known]
+    unit = common([scores.unit, *numbers])
+    added = np.array([int(number / unit) for number in numbers], object)[place.reshape(shape)]
+    own = np.where(alone, 0, scores.whole.astype(object)) * int(scores.unit / unit)
+    return replace(scores, whole=own + added, unit=unit, slope=None)
+
+
+def is_mask(model: Model, number: int) -> bool:
+    """Whether the value goes into a Softmax, perhaps behind what keeps its exact numbers."""
+    for place, step in enumerate(model.steps, 1):
+        if number in step.inputs:
+            through = isinstance(step.op, Mul | Div | Add | Where | Reshape | Transpose) and is_mask(model, place)
+            if through or isinstance(step.op, Softmax):
+                return True
+    return False
 
 
 def softmax(scores: Exact, axis: int) -> Array:

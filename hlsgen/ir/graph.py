@@ -199,6 +199,10 @@ class ArgMaxLayer:
     inputs: tuple[int, ...]
 
 
+#: What a mask says of an element of a Softmax.
+COUNTS, EVEN, GONE = 0, 1, 2
+
+
 @dataclass(frozen=True, eq=False)
 class SoftmaxRows:
     """Softmax along the last axis, of codes; the result is float32.
@@ -209,6 +213,9 @@ class SoftmaxRows:
     With d = largest code of the row - code: numerators[d] * fl(1 / sum of powers[d]), where the sum is exact and
     rounded once. `in_order`: numerators[d] / sum, rounded once, 0 below `QLINEAR_FLOOR`, where the sum is rounded after
     each addition, from the first element of the row to the last. Differences beyond the tables have 0 in both.
+
+    `mask`, of the source's shape, uint8: elements that are `GONE` have 0 in both, and are no largest code; rows whose
+    others are `EVEN` have the same code in all of these.
     """
 
     name: str
@@ -218,6 +225,7 @@ class SoftmaxRows:
     source: Value
     result: Value
     inputs: tuple[int, ...]
+    mask: Array | None = None
 
     @property
     def in_order(self) -> bool:

@@ -24,9 +24,10 @@ class PowerFactors:
     """exp(-step * d) as high[d >> low_bits] * low[d & (2^low_bits - 1)], rounded to float32.
 
     high[h] = mantissa * 2^(1 - bits - shift), the top one of the `bits` bits of the mantissa set, or 0; low[l] =
-    lows[l] * 2^-bits, above 1/2 up to 1.
+    lows[l] * 2^-bits, above 1/2 up to 1. `last`: the largest distance.
     """
 
+    last: int
     low_bits: int
     bits: int
     mantissas: Array
@@ -45,29 +46,33 @@ class PowerFactors:
         return _rounded(2 * top + sticky, 2 * _PART - 1 - 2 * self.bits + 1 - shift)
 
 
-def factors(step: Fraction, powers: Array, reach: int, most: int) -> PowerFactors | None:
+def factors(step: Fraction, powers: Array, reach: int, most: int, *, zero: bool = False) -> PowerFactors | None:
     """Tables of at most `most` words each that give all powers, and 0 behind them up to `reach`; None if there are none.
 
-    With the fewest bits.
+    With the fewest bits. `zero`: the last distance is one behind the powers, with a word of 0.
     """
     last = min(reach, len(powers))
     low_bits = max(0, min(math.floor(_LN2 / step).bit_length() - 1, (last.bit_length() + 1) // 2))
-    block, count = 1 << low_bits, (last >> low_bits) + 1
+    block = 1 << low_bits
+    last = -(-len(powers) // block) * block if zero else last
+    count = (last >> low_bits) + 1
     if low_bits == 0 or max(block, count) > most:
         return None
     wanted = np.append(powers, np.zeros(last + 1 - len(powers), np.float32))
-    ends = len(powers) <= reach and len(powers) % block == 0  # the last word is one of 0
+    ends = last >= len(powers) and last % block == 0  # the last word is one of 0
     high = [exp_digits(-step * block * h) for h in range(count - ends)]
     low = [exp_digits(-step * place) for place in range(block)]
-    distances = np.arange(last + 1)
+    distances = np.append(np.arange(min(reach, last) + 1), last)
     for bits in range(max(_LEAST, _MANTISSA + last.bit_length() - 2), _MOST + 1):
-        found = _tables(high, low, low_bits, bits, ends)
-        if np.array_equal(found.values(distances), wanted):
+        found = _tables(high, low, low_bits, bits, last, ends)
+        if np.array_equal(found.values(distances), wanted[distances]):
             return found
     return None
 
 
-def _tables(high: list[Fraction], low: list[Fraction], low_bits: int, bits: int, ends: bool) -> PowerFactors:
+def _tables(
+    high: list[Fraction], low: list[Fraction], low_bits: int, bits: int, last: int, ends: bool
+) -> PowerFactors:  # fmt: skip
     """Rounded to these many bits."""
     mantissas, shifts = [], []
     for exact in high:
@@ -80,7 +85,7 @@ def _tables(high: list[Fraction], low: list[Fraction], low_bits: int, bits: int,
         shifts.append(shift - carried)
     zeros = [0] * ends
     lows = [round(exact * 2**bits) for exact in low]
-    return PowerFactors(low_bits, bits, np.array(mantissas + zeros), np.array(shifts + zeros), np.array(lows))
+    return PowerFactors(last, low_bits, bits, np.array(mantissas + zeros), np.array(shifts + zeros), np.array(lows))
 
 
 def _rounded(value: Array, power: Array) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -23,11 +24,11 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.encoding import ThresholdCount
 from hlsgen.ir.evaluate import float_to_key
-from hlsgen.ir.ops import Div, Elementwise, Mul
 from hlsgen.numerics.exponential import powers
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.pending_value import PendingValue
+from hlsgen.passes.score_masks import Scaling, mask_of, scaling_of
 
 #: Longest row, and most codes that its elements may have.
 MAX_ROW = 4096
@@ -57,13 +58,11 @@ def _rows(builder: GraphBuilder, name: str, op: Softmax | QLinearSoftmax, tensor
             "HG010", name, f"Softmax of rows of {length} elements between quantizers.",
             f"Supported there: up to {MAX_ROW}.",
         )  # fmt: skip
-    factor = Fraction(1)
+    scaling = Scaling()
     if isinstance(op, Softmax) and tensor.branches is None and tensor.named_ops:
-        factors = [_factor(own) for own in tensor.ops]
-        if all(own is not None for own in factors):
-            for own in factors:
-                factor *= own or 1
-            tensor = PendingValue(tensor.index, tensor.value)
+        found = scaling_of(tensor.ops)
+        if found is not None:
+            scaling, tensor = found, PendingValue(tensor.index, tensor.value)
     scores = builder.to_codes(name, tensor)
     count = scores.value.type.hi - scores.value.type.lo + 1
     if count > MAX_CODES:
@@ -82,9 +81,13 @@ def _rows(builder: GraphBuilder, name: str, op: Softmax | QLinearSoftmax, tensor
             )  # fmt: skip
         layer = _layer(name, scores, table, numerators, None)
     else:
-        step = _step(name, scores.value.encoding) * factor
+        worth, offset = _meaning(name, scores.value.encoding)
+        step = worth * scaling.factor
         table = powers(step, count)
         layer = _layer(name, scores, table, table, step)
+        if scaling.mask is not None:
+            ends = tuple(worth * code + offset for code in (scores.value.type.lo, scores.value.type.hi))
+            layer = replace(layer, mask=mask_of(name, scaling, ends, scores.value.shape))
     return builder.add(layer)
 
 
@@ -95,29 +98,19 @@ def _layer(name: str, scores: PendingValue, table: Array, numerators: Array, ste
     return SoftmaxRows(name, table, numerators, step, scores.value, result, (scores.index,))
 
 
-def _factor(op: Elementwise) -> Fraction | None:
-    """By what the operation multiplies scores, if it does just that with all of them."""
-    if not isinstance(op, Mul | Div) or op.value.size != 1 or op.value.dtype != np.float32:
-        return None
-    value = float(op.value.ravel()[0])
-    if not np.isfinite(value) or value <= 0:
-        return None
-    return Fraction(value) if isinstance(op, Mul) else 1 / Fraction(value)
-
-
-def _step(name: str, meaning: Encoding) -> Fraction:
-    """What one code is worth. Raises HG030, HG034."""
+def _meaning(name: str, meaning: Encoding) -> tuple[Fraction, Fraction]:
+    """What one code is worth, and what code 0 means. Raises HG022, HG030, HG034."""
     match meaning:
         case Affine(scale, zero):
-            steps = [scale, zero]
-        case Accumulator(factor, offset, scale):
-            steps = [scale * factor, offset]
+            steps, offset = [scale, zero], -_one(zero) * _one(scale)
+        case Accumulator(factor, places, scale):
+            steps, offset = [scale * factor, places], _one(places) * _one(scale)
         case ThresholdCount(scale_, bias):
-            steps = [np.asarray(np.float32(scale_)), np.asarray(bias)]
+            steps, offset = [np.asarray(np.float32(scale_)), np.asarray(bias)], _one(np.asarray(bias))
         case Fixed(fraction):
-            steps = [np.asarray(2.0**-fraction), np.asarray(0)]
+            steps, offset = [np.asarray(2.0**-fraction), np.asarray(0)], Fraction(0)
         case IntegerEncoding():
-            steps = [np.asarray(1.0), np.asarray(0)]
+            steps, offset = [np.asarray(1.0), np.asarray(0)], Fraction(0)
         case FloatKey():
             raise fail("HG030", name, "its scores are floats.", "Quantize them in front of the Softmax.")
     if any(np.unique(np.asarray(part)).size > 1 for part in steps):
@@ -125,7 +118,11 @@ def _step(name: str, meaning: Encoding) -> Fraction:
             "HG034", name, "the scale or zero point of its scores differs from element to element.",
             "Quantize the scores with one scale and zero point for the tensor.",
         )  # fmt: skip
-    step = Fraction(float(np.ravel(steps[0])[0]))
+    step = _one(steps[0])
     if step <= 0:
         raise fail("HG022", name, f"a code of its scores is worth {float(step)}.", "It must be above 0.")
-    return step
+    return step, offset
+
+
+def _one(values: Array) -> Fraction:
+    return Fraction(float(np.ravel(values)[0]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal, localcontext
 from fractions import Fraction
 
@@ -15,6 +15,8 @@ from hlsgen.simulation.exact_values import Known
 
 #: Half a step of float32; its smallest number as a power of 2; steps that a library's exp may be off.
 _UNIT, _TINY, _STEPS = 2.0**-24, 149, 16
+#: The power of e to less than minus that is below half of the smallest number.
+_NOTHING = 110
 
 
 def softmax(
@@ -25,48 +27,80 @@ def softmax(
 
     Powers of the exact differences to the largest score, each rounded once, times the reciprocal of their exact sum.
     """
-    name, scale = _source(node.input[0], values, makers, constants)
-    grids = values[name].grids
-    if grids is None or len(grids) != 1 or grids[0].scale.size != 1:
+    exact = _scores(node.input[0], values, makers, constants)
+    if exact is None:
         return None
-    whole, scale = grids[0].whole, scale * Fraction(float(grids[0].scale.ravel()[0]))
     single = opsets.get("", 13) >= 13
-    axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if single else 1) % max(1, whole.ndim)
-    rows = np.moveaxis(whole, axis, -1) if single else whole.reshape(math.prod(whole.shape[:axis]), -1)
-    below = (rows.max(axis=-1, keepdims=True) - rows).astype(np.int64)
-    powers = {int(d): _power(scale * int(d)) for d in np.unique(below)}
-    value = np.zeros(below.shape, np.float32)
-    for place in np.ndindex(below.shape[:-1]):
-        row = [powers[int(d)] for d in below[place]]
+    axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if single else 1) % max(1, exact.ndim)
+    rows = np.moveaxis(exact, axis, -1) if single else exact.reshape(math.prod(exact.shape[:axis]), -1)
+    distances = rows.max(axis=-1, keepdims=True) - rows
+    powers = {d: _power(d) for d in set(distances.ravel())}
+    value = np.zeros(distances.shape, np.float32)
+    for place in np.ndindex(distances.shape[:-1]):
+        row = [powers[d] for d in distances[place]]
         total = np.float32(float(_rounded(Fraction(sum(row), 1 << _TINY))))
         value[place] = np.array([float(Fraction(e, 1 << _TINY)) for e in row], np.float32) * (np.float32(1) / total)
-    steps = (4 * below * float(scale) + below.shape[-1] + 2 * _STEPS) * _UNIT
+    below = distances.astype(np.float64)
+    steps = (4 * below + below.shape[-1] + 2 * _STEPS) * _UNIT
     reach = value.astype(np.float64) * steps * 1.01 + 4 * 2.0**-_TINY
     if single:
         return np.moveaxis(value, -1, axis), np.moveaxis(reach, -1, axis)
-    return value.reshape(whole.shape), reach.reshape(whole.shape)
+    return value.reshape(exact.shape), reach.reshape(exact.shape)
 
 
-def _source(
+def _scores(
     name: str, values: Mapping[str, Known], makers: Mapping[str, onnx.NodeProto], constants: Mapping[str, Array]
-) -> tuple[str, Fraction]:  # fmt: skip
-    """The tensor in front of factors of the whole tensor, and what they are together."""
-    factor = Fraction(1)
-    while (node := makers.get(name)) is not None and node.op_type in ("Mul", "Div"):
-        place = next((i for i, own in enumerate(node.input) if own in constants), 0)
-        own = constants.get(node.input[place], np.zeros(2))
-        if own.size != 1 or own.ravel()[0] <= 0 or (node.op_type == "Div" and place == 0):
-            break
-        if node.input[1 - place] not in values:
-            break
-        name = node.input[1 - place]
-        part = Fraction(float(own.ravel()[0]))
-        factor *= part if node.op_type == "Mul" else 1 / part
-    return name, factor
+) -> Array | None:  # fmt: skip
+    """Exact scores as Fractions, behind factors of the whole tensor and the constants of a mask; None if not known."""
+    node = makers.get(name)
+    behind = None if node is None else _behind(node, values, makers, constants)
+    known = values[name].grids if name in values else None
+    if behind is not None or known is None or len(known) != 1 or known[0].scale.size != 1:
+        return behind
+    scale = Fraction(float(known[0].scale.ravel()[0]))
+    return _each(known[0].whole, lambda whole: int(whole) * scale)
+
+
+def _behind(
+    node: onnx.NodeProto, values: Mapping[str, Known], makers: Mapping[str, onnx.NodeProto], constants: Mapping[str, Array]
+) -> Array | None:  # fmt: skip
+    """Scores behind a factor of the whole tensor or the constants of a mask; None if it is neither."""
+    places = [i for i, own in enumerate(node.input) if own in constants]
+    data = [own for own in node.input if own not in constants]
+    if node.op_type not in ("Mul", "Div", "Add", "Where") or len(data) != 1 or data[0] not in values or not places:
+        return None
+    own = constants[node.input[places[0]]]
+    factor = own.size == 1 and own.ravel()[0] > 0 and (node.op_type, places) != ("Div", [0])
+    chosen = node.op_type == "Where" and len(places) == 2 and places[0] == 0
+    before = _scores(data[0], values, makers, constants) if factor or chosen or node.op_type == "Add" else None
+    if before is None:
+        return None
+    if node.op_type in ("Mul", "Div") and factor:
+        number = Fraction(float(own.ravel()[0]))
+        return np.asarray(before * (number if node.op_type == "Mul" else 1 / number))
+    if node.op_type == "Add":
+        constant = np.broadcast_to(own, before.shape)
+        alone = (values[data[0]].value + constant == constant) & (constant != 0)
+        return np.asarray(before * (~alone).astype(object) + _each(constant, _number))
+    put = np.broadcast_to(own.astype(bool) == (places[1] == 1), before.shape)
+    return np.where(put, _each(np.broadcast_to(constants[node.input[places[1]]], before.shape), _number), before)
+
+
+def _each(values: Array, of: Callable[[float], Fraction]) -> Array:
+    found = np.empty(values.size, object)
+    found[:] = [of(float(value)) for value in values.ravel()]
+    return found.reshape(values.shape)
+
+
+def _number(value: float) -> Fraction:
+    """Minus infinity is less than every float32."""
+    return Fraction(value) if math.isfinite(value) else Fraction(-(1 << 130))
 
 
 def _power(x: Fraction) -> int:
     """exp(-x) rounded to float32, in multiples of its smallest number."""
+    if x > _NOTHING:
+        return 0
     with localcontext() as context:
         context.prec = 80
         exact = (-(Decimal(x.numerator) / Decimal(x.denominator))).exp()

@@ -209,7 +209,9 @@ def _softmax(node: Node, unit: SoftmaxUnit, dsp: int, family: str) -> Parts:
         for _ in range(lanes):
             parts.hold("tables", memory(words, width, style, family))
         parts.ff["tables"] = parts.ff.get("tables", 0.0) + lanes * width * (1 if style else 2)
-    parts.hold("buffer", buffer(2 * unit.beats, node.source.bits, family))
+    if unit.mask is not None:
+        parts.hold("tables", memory(unit.mask.size // lanes, 2 * lanes, style, family))
+    parts.hold("buffer", buffer(2 * unit.beats, node.source.bits + lanes * (unit.mask is not None), family))
     parts.hold("waiting", buffer(unit.delay, lanes * waiting, family))
     return parts
 

@@ -13,11 +13,10 @@
 //             IN_ORDER   0 or 1
 //             TINY       1: shares other than 0 can be below the smallest normal number; not if IN_ORDER
 //             DSP        0: products in tables; else in multiplier blocks, and large tables in block memory
-//             LOW        0, or bits of the low part of a distance, of which the power is a product; not
-//                        if IN_ORDER
+//             LOW        0 (if IN_ORDER), or bits of the low part of a distance; the power is a product
 //             M_W        bits of a mantissa of its factors
-//             FILE       file name stem of the tables: FILE_power.mem, FILE_numerator.mem; if LOW,
-//                        FILE_high.mem, FILE_low.mem (hg_softmax_powers)
+//             MASKS      0, or words of FILE_mask.mem (hg_softmax_rows)
+//             FILE       file name stem of the tables (hg_softmax_powers)
 // Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
 //             of the row before; it is offered 25 + BEATS + ceil(log2(LANES)) enabled cycles after the
 //             read, 2 more if TINY, 24 + BEATS if IN_ORDER, 10 later if LOW. One beat a cycle. Row b+2
@@ -38,6 +37,7 @@ module hg_softmax #(
     parameter integer M_W       = 44,
     parameter integer TINY      = 0,
     parameter integer DSP       = 0,
+    parameter integer MASKS     = 0,
     parameter         FILE      = ""
 ) (
     input  wire                  clk,
@@ -70,7 +70,9 @@ module hg_softmax #(
         .IN_W     (IN_W),
         .IN_SIGNED(IN_SIGNED),
         .LAST     (LAST),
-        .D_W      (D_W)
+        .D_W      (D_W),
+        .MASKS    (MASKS),
+        .FILE     (FILE)
     ) u_rows (
         .clk    (clk),
         .rst    (rst),

@@ -7,6 +7,10 @@
 //             IN_SIGNED  1: codes are two's complement, 0: unsigned
 //             LAST       largest distance that is sent; what is farther away has it as well
 //             D_W        bits of a distance, ceil(log2(LAST + 1)), 1 or more
+//             MASKS      0, or words of FILE_mask.mem, one for each beat, again and again; 2 bits for each
+//                        element: 0 it counts, 1 as if it had the least code, 2 it has distance LAST and is
+//                        never the largest
+//             FILE       file name stem
 // Latency     beat 0 of a row is read 1 cycle after its last beat was taken or right behind the last beat
 //             of the row before, one beat an enabled cycle; its distances are there 3 enabled cycles
 //             after the read. Beats of row b+2 are taken from the cycle after the last read of row b.
@@ -19,7 +23,9 @@ module hg_softmax_rows #(
     parameter integer IN_W      = 8,
     parameter integer IN_SIGNED = 1,
     parameter integer LAST      = 100,
-    parameter integer D_W       = 7
+    parameter integer D_W       = 7,
+    parameter integer MASKS     = 0,
+    parameter         FILE      = ""
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -44,7 +50,12 @@ module hg_softmax_rows #(
                 > $signed({(IN_SIGNED != 0) && b[IN_W-1], b});
     endfunction
 
-    (* ram_style = "auto" *) reg [LANES*IN_W-1:0] mem [0:WORDS-1];
+    // Codes as the mask says; above them in the memory which elements are gone.
+    localparam integer GONE_W = (MASKS != 0) ? LANES : 0;
+    localparam integer ROW_W  = LANES * IN_W + GONE_W;
+    wire [LANES*IN_W-1:0] code;
+    wire [ROW_W-1:0]      word;
+    (* ram_style = "auto" *) reg [ROW_W-1:0] mem [0:WORDS-1];
     reg [1:0]    full_reg;               // of both halves of the memory
     reg          into_reg, from_reg;     // the half that is written, read
     reg [AW-1:0] write_reg, read_reg;
@@ -66,7 +77,7 @@ module hg_softmax_rows #(
     reg [LANES*IN_W-1:0] top;  // a tree: the largest of more and more elements is in the first of them
     integer g, apart;
     always @* begin
-        top = s_data;
+        top = code;
         for (apart = 1; apart < LANES; apart = 2 * apart)
             for (g = 0; g + apart < LANES; g = g + 2 * apart)
                 if (greater(top[(g+apart)*IN_W +: IN_W], top[g*IN_W +: IN_W]))
@@ -78,11 +89,11 @@ module hg_softmax_rows #(
         top_row_reg   <= row_reg;
         if (top_valid_reg && (top_first_reg || greater(top_reg, best_reg[top_row_reg])))
             best_reg[top_row_reg] <= top_reg;
-        if (take) mem[write_reg] <= s_data;
+        if (take) mem[write_reg] <= word;
     end
 
     // Reading: the word, then it and the largest of its row, then the distances.
-    reg [LANES*IN_W-1:0] data_reg, data2_reg;
+    reg [ROW_W-1:0]      data_reg, data2_reg;
     reg [IN_W-1:0]       max_reg;
     reg [2:0]            valid_reg, first_reg, last_reg;
     always @(posedge clk) if (en) begin
@@ -97,17 +108,46 @@ module hg_softmax_rows #(
     assign m_first = first_reg[2];
     assign m_last  = last_reg[2];
     genvar i;
+    wire [LANES-1:0] gone;
     generate
+        if (MASKS != 0) begin : masked
+            localparam integer MW    = (MASKS <= 1) ? 1 : $clog2(MASKS);
+            localparam integer FINAL = MASKS - 1;
+            localparam [IN_W-1:0] LEAST = {IN_SIGNED != 0, {IN_W{1'b0}}} >> 1;
+            (* rom_style = "auto" *) reg [2*LANES-1:0] masks [0:MASKS-1];
+            initial if (FILE != "") $readmemh({FILE, "_mask.mem"}, masks);
+            reg  [2*LANES-1:0] mask_reg;  // of the next beat
+            reg  [MW-1:0]      beat_reg;
+            wire [MW-1:0]      after = (beat_reg == FINAL[MW-1:0]) ? {MW{1'b0}} : beat_reg + 1'b1;
+            wire [MW-1:0]      next  = rst ? {MW{1'b0}} : take ? after : beat_reg;
+            wire [LANES-1:0]   away;
+            always @(posedge clk) begin
+                mask_reg <= masks[next];
+                beat_reg <= next;
+            end
+            for (i = 0; i < LANES; i = i + 1) begin : lane
+                assign code[i*IN_W +: IN_W] = (mask_reg[2*i +: 2] != 2'd0) ? LEAST : s_data[i*IN_W +: IN_W];
+                assign away[i] = mask_reg[2*i+1];
+            end
+            assign word = {away, code};
+            assign gone = data2_reg[ROW_W-1 -: LANES];
+        end else begin : all_count
+            assign code = s_data;
+            assign word = s_data;
+            assign gone = {LANES{1'b0}};
+        end
         for (i = 0; i < LANES; i = i + 1) begin : lane
             wire [IN_W-1:0] distance = max_reg - data2_reg[i*IN_W +: IN_W];
             wire [D_W-1:0]  near;
             reg  [D_W-1:0]  distance_reg;
-            if (LAST == (1 << IN_W) - 1) begin : all
-                assign near = distance[D_W-1:0];
+            wire [D_W+IN_W-1:0] padded = {{D_W{1'b0}}, distance};
+            if (LAST >= (1 << IN_W) - 1) begin : all
+                assign near = padded[D_W-1:0];
             end else begin : some
-                assign near = (distance > FAR) ? FAR[D_W-1:0] : distance[D_W-1:0];
+                assign near = (distance > FAR) ? FAR[D_W-1:0] : padded[D_W-1:0];
             end
-            always @(posedge clk) if (en) distance_reg <= near;
+            wire unused = &{1'b0, padded};
+            always @(posedge clk) if (en) distance_reg <= gone[i] ? LAST[D_W-1:0] : near;
             assign m_data[i*D_W +: D_W] = distance_reg;
         end
     endgenerate

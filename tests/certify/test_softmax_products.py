@@ -6,6 +6,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from certified import changed, messages, sign
@@ -17,7 +18,8 @@ import hlsgen
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scores")
-    onnx.save(attention((1, 3, 2), 0.1), folder / "m.onnx")
+    mask = np.triu(np.full((3, 3), -1e9, np.float32), 1)
+    onnx.save(attention((1, 3, 2), 0.1, mask="m = Add(s, k)", k=mask), folder / "m.onnx")
     hlsgen.build(folder / "m.onnx", folder / "out", hlsgen.Options(top="top"))
     return folder / "out"
 
@@ -45,6 +47,21 @@ def test_wrong_words(built: Path, tail: str) -> None:
         path.write_text("\n".join([*lines[:place], f"{word:0{digits}x}", *lines[place + 1 :]]) + "\n")
         sign(built, f"rtl/{path.name}")
         assert any(re.search(r"nearest|mantissa|1/2|not the|the power at", text) for text in messages(built)), word
+    path.write_text(text)
+    sign(built, f"rtl/{path.name}")
+    assert messages(built) == []
+
+
+def test_wrong_mask(built: Path) -> None:
+    """An element that counts and should not, one that should, one that is even."""
+    (path,) = (built / "rtl").glob("*_mask.mem")
+    text = path.read_text()
+    lines = text.split()
+    for place, change in ((0, 2), (1, 1), (len(lines) - 1, 2)):
+        wrong = f"{int(lines[place], 16) ^ change:0{len(lines[place])}x}"
+        path.write_text("\n".join([*lines[:place], wrong, *lines[place + 1 :]]) + "\n")
+        sign(built, f"rtl/{path.name}")
+        assert any("the mask says" in text for text in messages(built)), place
     path.write_text(text)
     sign(built, f"rtl/{path.name}")
     assert messages(built) == []

@@ -17,9 +17,11 @@ from hlsgen.certify.models.softmax_products import check_products
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable, vectors
 from hlsgen.ir import SoftmaxRows
+from hlsgen.ir.graph import GONE
 from hlsgen.numerics.fixed import Array
 
 _PARAMETERS = "LANES BEATS IN_W IN_SIGNED LAST W FRACTION IN_ORDER LOW M_W FILE"
+_OPTIONAL = "MASKS TINY DSP"
 #: Bits of the widest sum that the module rounds.
 _WIDEST = 256
 
@@ -28,7 +30,7 @@ def softmax(
     cell: Cell, stream: StreamContents, layer: SoftmaxRows, order: Array, elements: Elements, value: int
 ) -> StreamContents:
     """The stream behind the unit: every element in the place of its code. Raises HG055."""
-    only(cell, _PARAMETERS, "TINY DSP")
+    only(cell, _PARAMETERS, _OPTIONAL)
     count, type_ = layer.source.shape[-1], layer.source.type
     lanes, beats = cell.number("LANES", 1), cell.number("BEATS", 1)
     fits(cell, stream, lanes, cell.number("IN_W", 1))
@@ -46,12 +48,32 @@ def softmax(
     return stream.computed(elements.numbers[value][order], layer.result.type)
 
 
+def check_mask(cell: Cell, layer: SoftmaxRows, order: Array, memories: Memories) -> None:
+    """Every element of a frame has what the mask of the layer says. Raises HG055."""
+    count = cell.number("MASKS") if "MASKS" in cell.parameters else 0
+    wanted = np.zeros(order.shape, np.uint8) if layer.mask is None else layer.mask.reshape(-1)[order]
+    lanes = cell.number("LANES", 1)
+    found = np.zeros(order.size, np.uint8)
+    if count:
+        if order.size % (count * lanes):
+            raise broken(layer.name, f"{cell.name} has {count} words of a mask, which do not fill a frame.")
+        words = memories.words(f"{cell.file}_mask.mem", count, 2 * lanes)
+        once = [(word >> (2 * lane)) & 3 for word in words for lane in range(lanes)]
+        found = np.tile(np.array(once, np.uint8), order.size // len(once))
+    if not np.array_equal(found, wanted.reshape(-1)):
+        place = int(np.flatnonzero(found != wanted.reshape(-1))[0])
+        raise broken(layer.name, f"{cell.name}: the mask says {found[place]} of element {order.reshape(-1)[place]}.")
+
+
 def check_tables(cell: Cell, layer: SoftmaxRows, memories: Memories) -> None:
     """Both words of every distance are those of the layer. Raises HG055."""
     name, last, width, fraction = layer.name, cell.number("LAST"), cell.number("W", 1), cell.number("FRACTION")
     reach = layer.source.type.hi - layer.source.type.lo
     count = layer.source.shape[-1]
-    if last >= 1 << layer.source.type.bits:
+    gone = layer.mask is not None and bool((layer.mask == GONE).any())
+    if gone and last < len(layer.powers):
+        raise broken(name, f"{cell.name}: its last distance, {last}, is that of an element that counts.")
+    if last >= 1 << layer.source.type.bits and not gone:
         raise broken(name, f"LAST of {cell.name} is {last}, which no distance of {layer.source.type} reaches.")
     if layer.in_order and width != 32:
         raise broken(name, f"W of {cell.name} is {width}; float32 has 32 bits.")
@@ -66,6 +88,8 @@ def check_tables(cell: Cell, layer: SoftmaxRows, memories: Memories) -> None:
     numerators = memories.words(f"{cell.file}_numerator.mem", last + 1, 32)
     found = [float_of(word) if layer.in_order else Fraction(word, 1 << fraction) for word in powers]
     scaled = [float_of(word) for word in numerators]
+    if gone and (found[last] or scaled[last]):
+        raise broken(name, f"{cell.name}: the power at its last distance, which elements have that are gone, is not 0.")
     for distance in range(reach + 1):
         at = min(distance, last)
         power, numerator = _wanted(layer, distance)

@@ -46,6 +46,8 @@ def check_products(cell: Cell, layer: SoftmaxRows, memories: Memories) -> None:
         raise broken(name, f"{cell.name}: the power of its last distance, {last}, is not 0, which larger ones have.")
     _check_words(cell, "high", [(m, bits - 1 + s) for m, s in zip(mantissas, shifts, strict=True)], layer.step * block)
     _check_words(cell, "low", [(word, bits) for word in low], layer.step)
+    if last > reach and mantissas[-1]:
+        raise broken(name, f"{cell.name}: the power at its last distance, which elements have that are gone, is not 0.")
     columns = np.array(low, object)
     wanted = np.append(layer.powers, np.zeros(max(0, last + 1 - len(layer.powers)), np.float32))
     for number, (mantissa, shift) in enumerate(zip(mantissas, shifts, strict=True)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.dataflow.units import Node, SoftmaxUnit
+from hlsgen.diagnostics import fail
 from hlsgen.hls.process import Process, numbers, process, rom
 from hlsgen.numerics.exponential_factors import PowerFactors
 from hlsgen.numerics.fixed import Array
@@ -12,6 +13,10 @@ from hlsgen.numerics.fixed import Array
 
 def bind_softmax(node: Node, unit: SoftmaxUnit) -> Process:
     """Powers and numerators are float32 numbers, with a 0 behind the last one where a distance can reach it."""
+    if unit.mask is not None:
+        raise fail(
+            "HG040", node.layer, "the target hls has no masks of a Softmax yet.", "Build it with --target verilog."
+        )
     length, rows = unit.lanes * unit.beats, node.source.beats // unit.beats
     about = f"Softmax of rows of {length}, {unit.last + 1} powers"
     if unit.in_order:

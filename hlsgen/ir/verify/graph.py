@@ -25,6 +25,9 @@ from typing_extensions import assert_never
 from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding
 from hlsgen.ir.evaluate import code_type, decoding, float_to_key
 from hlsgen.ir.graph import (
+    COUNTS,
+    EVEN,
+    GONE,
     ArgMaxLayer,
     BinaryMap,
     Concatenation,
@@ -367,6 +370,12 @@ def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
             return
         falling = bool(np.isfinite(table).all() and (table >= 0).all() and (np.diff(table) <= 0).all())
         place.require(falling and table[0] > 0, name, table, "falling numbers, the first above 0")
+    if layer.mask is not None:
+        mask = layer.mask
+        if place.require(mask.shape == source.shape and mask.dtype == np.uint8, "mask", mask.shape, source.shape):
+            kinds = [(mask == kind).any(axis=-1) for kind in (COUNTS, EVEN)]
+            legal = bool((mask <= GONE).all() and (kinds[0] != kinds[1]).all() and not layer.in_order)
+            place.require(legal, "mask", mask, "rows in which elements count, or all that do are even")
     same = layer.in_order or np.array_equal(layer.powers, layer.numerators)
     place.require(same, "numerators", "another table", "powers, unless in_order")
     keys = float_to_key(np.array([0, layer.numerators[0] / layer.powers[0]], np.float32))

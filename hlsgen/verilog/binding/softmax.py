@@ -24,12 +24,18 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Binding:
         "FILE": node.name,
     }  # fmt: skip
     parameters |= {"TINY": 1} if unit.tiny else {}
+    masks: dict[str, str] = {}
+    if unit.mask is not None:
+        parameters |= {"MASKS": unit.mask.size // unit.lanes}
+        masks = {f"{node.name}_mask.mem": words(unit.mask.reshape(-1, unit.lanes), 2)}
     about = f"Softmax of rows of {unit.lanes * unit.beats}, {unit.last + 1} powers"
     if unit.factors is not None:
         parameters |= {"LOW": unit.factors.low_bits, "M_W": unit.factors.bits}
-        return Binding("hg_softmax", parameters, f"{about}, products of two words", _factors(node.name, unit.factors))
+        return Binding(
+            "hg_softmax", parameters, f"{about}, products of two words", masks | _factors(node.name, unit.factors)
+        )
     power = _float_bits(unit.powers, unit.closed) if unit.in_order else _fixed(unit.powers, unit.closed, fraction)
-    memories = {
+    memories = masks | {
         f"{node.name}_numerator.mem": words(_float_bits(unit.numerators, unit.closed), 32),
         f"{node.name}_power.mem": words(power, width),
     }

@@ -1,0 +1,115 @@
+"""Constant masks in front of Softmax: against executors, certified, in simulation; what cannot be is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from builds import assert_verified
+from models import Net, newer
+from numpy.typing import NDArray
+from score_models import attention
+
+import hlsgen
+from hlsgen.dataflow.units import SoftmaxUnit
+from hlsgen.ir.graph import EVEN, GONE
+
+T = 4
+CAUSAL = np.triu(np.ones((T, T), np.bool_), 1)
+
+
+def added(value: float, where: NDArray[Any] = CAUSAL) -> NDArray[np.float32]:
+    return np.where(where, np.float32(value), np.float32(0))
+
+
+def whole_row(value: float) -> NDArray[np.float32]:
+    mask = added(value)
+    mask[2] = value
+    return mask
+
+
+#: The nodes between scaled scores s and the Softmax of m, and their constants.
+MASKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "causal, infinite": ("m = Add(s, k)", {"k": added(-np.inf)}),
+    "of each head": ("m = Add(k, s)", {"k": np.stack([added(-1e9), added(-np.inf).T])[None]}),
+    "of a whole row": ("m = Add(s, k)", {"k": whole_row(-3.4e38)}),
+    "Where": ("m = Where(c, n, s)", {"c": CAUSAL, "n": np.float32(-np.inf)}),
+    "Where of a whole row": ("m = Where(c, s, n)", {"c": whole_row(-1) == 0, "n": np.float32(-1e9)}),
+    "in front of a factor": ("j = Add(s, k)  m = Mul(j, h)", {"k": added(-1e5), "h": np.float32(0.5)}),
+    "without effect": ("m = Add(s, k)", {"k": added(0)}),
+}
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("name", ["of each head", "Where of a whole row", "in front of a factor", *MASKS])
+@pytest.mark.parametrize("step, quant", [(0.02, "QDQ"), (0.3, "QONNX")])
+def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -> None:
+    """Of raw scores, with tables and with products; what differs from the executor is explained."""
+    nodes, constants = MASKS[name]
+    onnx.save(attention((2, T, 4), step, mask=nodes, quant=quant, share=1 / 300, **constants), tmp_path / "m.onnx")
+    build = hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
+    unit = next(node.unit for node in build.network.nodes if isinstance(node.unit, SoftmaxUnit))
+    if name == "without effect":
+        assert unit.mask is None
+    else:
+        assert unit.mask is not None
+        assert (unit.mask == GONE).any()
+        assert (unit.mask == EVEN).any() == ("whole row" in name)
+        assert unit.mask.size == T * T * (2 if name == "of each head" else 1)
+    assert hlsgen.certify(tmp_path / "out").ok
+    verdict = hlsgen.verify(tmp_path / "out", [], 24)
+    assert verdict.ok, verdict.oracle
+
+
+@pytest.mark.sim
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("seed", range(4))
+def test_hardware(seed: int, tmp_path: Path) -> None:
+    mask = np.stack([added(-np.inf), whole_row(-3.4e38)])[:, :3, :3]
+    made = attention((2, 3, 2), (0.5, 0.1)[seed // 2], mask="m = Add(s, k)", k=mask)
+    onnx.save(made, tmp_path / "m.onnx")
+    folding = {"matmul3": {"pe": (3, 1)[seed % 2], "simd": 2}}
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(folding=folding))
+    assert_verified(tmp_path / "out", ("icarus", "verilator")[seed % 2], 8)
+
+
+def test_behind_a_quantizer(tmp_path: Path) -> None:
+    """Codes of a few bits, as the last layer too."""
+    net = Net((1, T, T)).quant(0.3, bits=4.0, name="q0").then("Add", added(-1e9), name="mask")
+    model = newer(net.then("Softmax", axis=-1, name="soft").quant(1 / 15, bits=4.0, signed=0, name="q1").model())
+    onnx.save(model, tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")
+    assert hlsgen.certify(tmp_path / "out").ok
+    assert hlsgen.verify(tmp_path / "out", [], 24).ok
+
+
+@pytest.mark.parametrize(
+    "constant, message",
+    [
+        (whole_row(-np.inf), r"HG027 softmax6: the mask takes all elements out of row \[0, 0, 2\]"),
+        (added(-1.0), "HG030 softmax6: -1 is added to scores"),
+        (whole_row(-10000.0), "HG030 softmax6: -10000 is added to scores"),
+        (added(np.inf), "HG027 add5: .* inf"),
+    ],
+)
+def test_refused(constant: NDArray[np.float32], message: str, tmp_path: Path) -> None:
+    onnx.save(attention((2, T, 4), 0.3, mask="m = Add(s, k)", k=constant), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match=message):
+        hlsgen.check(tmp_path / "m.onnx")
+
+
+def test_no_cpp_yet(tmp_path: Path) -> None:
+    onnx.save(attention((1, T, 2), 0.3, mask="m = Add(s, k)", k=added(-1e9)), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match="HG040 softmax6: the target hls has no masks"):
+        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls"))
+
+
+def test_infinity_elsewhere(tmp_path: Path) -> None:
+    onnx.save(
+        Net((1, 4)).quant().then("Add", np.float32([0, 0, -np.inf, 0]), name="add").quant().model(), tmp_path / "m.onnx"
+    )
+    with pytest.raises(hlsgen.HlsgenError, match="HG027 add: a constant has the value -inf"):
+        hlsgen.check(tmp_path / "m.onnx")
