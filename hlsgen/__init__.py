@@ -174,38 +174,43 @@ def layers(
 
 def pack(
     directory: str | PathLike[str], x: Array | Mapping[str, Array], *, round_input: bool = False
-) -> bytes:  # fmt: skip
+) -> bytes | dict[str, bytes]:  # fmt: skip
     """Model inputs (as of `run`) -> the bytes that a processor sends to the core's input port, frame after frame.
 
-    The same as `host/NAME.py` of the build gives. Raises HG054.
+    Of a core with several input ports by the names of the ports. The same as `host/NAME.py` of the build gives. Raises HG054.
     """
-    from hlsgen.testbench import stream_codec
+    from hlsgen.testbench.sample_vectors import port_words
 
     found, codes = _opened(directory, x, "reference", round_input)
-    network = found.network
-    wire = stream_codec.to_wire(codes, found.graph.input.encoding)
-    beats = stream_codec.pack(wire, network.orders[0], network.input)
-    return stream_codec.to_bus(beats, network.layouts[0]).tobytes()
+    sent = {port.name: port_words(port, codes).tobytes() for port in found.network.inputs}
+    return sent if len(sent) > 1 else next(iter(sent.values()))
 
 
-def unpack(directory: str | PathLike[str], data: bytes, *, codes: bool = False) -> Any:
+def unpack(directory: str | PathLike[str], data: bytes | Mapping[str, bytes], *, codes: bool = False) -> Any:
     """Bytes of whole frames from the core's output port -> model outputs (as of `run`); `codes`: int64 (frames, *shape).
 
-    Raises HG054.
+    Of a core with several output ports by the names of the ports, as many frames of each. Raises HG054.
     """
     import numpy as np
 
     from hlsgen.driver.build_directory import reopen
-    from hlsgen.testbench import stream_codec
+    from hlsgen.testbench.sample_vectors import output_codes
 
-    found = reopen(Path(directory))
-    graph, network = found.graph, found.network
-    bus = network.layouts[1]
-    if not data or len(data) % bus.frame_bytes:
-        raise fail("HG054", graph.model.output_name, f"{len(data)} bytes are no whole frames of {bus.frame_bytes}.")
-    beats = stream_codec.from_bus(np.frombuffer(data, np.uint8), bus)
-    got = stream_codec.unpack(beats, network.orders[-1], network.output, graph.output.shape)
-    return _outputs(graph, got, codes)
+    network = reopen(Path(directory)).network
+    name, ports = network.graph.model.output_name, network.outputs
+    given = data if isinstance(data, Mapping) else {ports[0].name: data}
+    if set(given) != {port.name for port in ports}:
+        raise fail("HG054", name, f"bytes of {', '.join(given)}.", f"Ports: {', '.join(port.name for port in ports)}.")
+    frames = len(given[ports[0].name]) // ports[0].layout.frame_bytes
+    for port in ports:
+        size, each = len(given[port.name]), port.layout.frame_bytes
+        if not size or size % each:
+            raise fail("HG054", name, f"{size} bytes are no whole frames of {each}.")
+        if size != frames * each:
+            text = f"{size // each} frames of {port.name}, {frames} of {ports[0].name}."
+            raise fail("HG054", name, text, "Give as many of each.")
+    got = output_codes(network, [np.frombuffer(given[port.name], np.uint8) for port in ports])
+    return _outputs(network.graph, got, codes)
 
 
 def package(

@@ -29,6 +29,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    GiveOutputs,
     IntegerRows,
     Layer,
     Linear,
@@ -39,6 +40,7 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
     View,
     sources_of,
 )
@@ -72,7 +74,7 @@ def nodes_of(network: Network) -> dict[str, list[Node]]:
     """Name of a layer -> its nodes, with the routing nodes in front of them (FIFOs, forks, width converters)."""
     own: dict[str, list[Node]] = {}
     routing: list[Node] = []
-    for node in network.nodes[1:-1]:
+    for node in network.inner:
         routing.append(node)
         if node.layer:
             own.setdefault(node.layer, []).extend(routing)
@@ -113,6 +115,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
         case View():
             row |= {"kind": "rename"}
+        case TakeInput() | GiveOutputs():
+            row |= {"kind": "port"}
         case ArgMaxLayer():
             row |= {"kind": "argmax"}
         case SoftmaxRows():

@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.artifacts.layer_table import Pricer, fifo_table, layer_table
 from hlsgen.artifacts.unit_table import unit_table
 from hlsgen.dataflow.backend import Emitted
-from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.network import CorePort, Network, Timing
 from hlsgen.dataflow.units import Port
 from hlsgen.host.plan import left_to_user
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step, Value
@@ -39,27 +39,8 @@ def manifest(
         "model": model,
         "options": options,
         "top": emitted.top,
-        "input": {
-            "tensor": graph.model.input_name,
-            **(
-                {
-                    "second_tensor": graph.model.second_input,
-                    "element": "the first in the low, the second in the high byte",
-                }
-                if graph.model.second_input
-                else {}
-            ),
-            "shape": list(graph.model.input_shape),
-            "port": "s_axis",
-            **_stream(network, 0, options.get("tkeep") is True),
-            **_input_parts(graph),
-        },
-        "output": {
-            "tensor": graph.model.output_name,
-            "port": "m_axis",
-            **_stream(network, -1, options.get("tkeep") is True),
-            **_output_parts(graph),
-        },
+        **_inputs(network, options.get("tkeep") is True),
+        **_outputs(network, options.get("tkeep") is True),
         "cycles": {"latency": timing.latency, "interval": timing.interval},
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
         "estimate": price(network.nodes, network.choices).as_dict(),
@@ -87,12 +68,42 @@ BUS_LAYOUT = (
 )
 
 
-def _stream(network: Network, end: int, keep: bool) -> dict[str, Any]:
-    """What a port carries; `end`: 0 for the input, -1 for the output."""
-    node, order, bus = network.nodes[end], network.orders[end], network.layouts[end]
-    value = network.graph.output if end else network.graph.input
-    stream, shape, decode = node.result, value.shape, value.encoding
-    wide = node.unit != Port()
+def _inputs(network: Network, keep: bool) -> dict[str, Any]:
+    """The input, or `inputs` with a port each."""
+    graph, ports = network.graph, network.inputs
+    parts = _input_parts(graph)
+    if any(port.label for port in ports):
+        return {"inputs": [_own(port, part, keep) for port, part in zip(ports, parts, strict=True)]}
+    second = graph.model.second_input
+    pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
+    about = {"tensor": graph.model.input_name, **pair, "shape": list(graph.model.input_shape), "port": "s_axis"}
+    return {"input": {**about, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
+
+
+def _outputs(network: Network, keep: bool) -> dict[str, Any]:
+    """The output, or `outputs` with a port each."""
+    graph, ports = network.graph, network.outputs
+    parts = _output_parts(graph)
+    if any(port.label for port in ports):
+        senders = {wire: node.name for node in network.nodes for wire in node.outputs}
+        rows = [_own(port, part, keep) for port, part in zip(ports, parts, strict=True)]
+        made = [{"instance": senders[port.node.inputs[0]]} for port in ports]
+        return {"outputs": [row | own for row, own in zip(rows, made, strict=True)]}
+    about = {"tensor": graph.model.output_name, "port": "m_axis"}
+    return {"output": {**about, **_stream(ports[0], keep), **({"parts": parts} if parts else {})}}
+
+
+def _own(port: CorePort, part: dict[str, Any], keep: bool) -> dict[str, Any]:
+    """A tensor with a port of its own."""
+    about = {key: part[key] for key in ("tensor", "tensor_shape", "dtype")}
+    host: dict[str, Any] = {key: part[key] for key in ("head", "tail") if key in part}
+    return {**about, "port": port.name, **_stream(port, keep), **host}
+
+
+def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
+    """What a port carries."""
+    stream, shape, decode, bus = port.stream, port.value.shape, port.value.encoding, port.layout
+    wide = port.node.unit != Port()
     return {
         "tdata_bits": bus.width,
         "bus": {
@@ -109,15 +120,15 @@ def _stream(network: Network, end: int, keep: bool) -> dict[str, Any]:
         "range": [stream.type.lo, stream.type.hi],
         "layout": BUS_LAYOUT if wide else LAYOUT,
         "frame_shape": list(shape),
-        **_named_order(order, shape),
+        **_named_order(port.order, shape),
         "meaning": describe(decode),
     }
 
 
-def _input_parts(graph: Graph) -> dict[str, Any]:
+def _input_parts(graph: Graph) -> list[dict[str, Any]]:
     """Of several parts of the input, where each lies in the frame, what its codes mean, and what the host does first."""
     named = ((graph.model.sources[part.source], part) for part in graph.inputs)
-    parts = [
+    return [
         {
             "tensor": one.name,
             "tensor_shape": list(one.shape),
@@ -130,13 +141,12 @@ def _input_parts(graph: Graph) -> dict[str, Any]:
         }
         for one, part in named
     ]
-    return {"parts": parts} if parts else {}
 
 
-def _output_parts(graph: Graph) -> dict[str, Any]:
+def _output_parts(graph: Graph) -> list[dict[str, Any]]:
     """Of several outputs, where each lies in the frame, what its codes mean, and what the host does then."""
     named = zip(graph.model.outputs, graph.outputs, strict=True)
-    parts = [
+    return [
         {
             "tensor": one.name,
             "tensor_shape": list(one.shape),
@@ -146,7 +156,6 @@ def _output_parts(graph: Graph) -> dict[str, Any]:
         }
         for one, part in named
     ]
-    return {"parts": parts} if parts else {}
 
 
 def _part(offset: int, value: Value) -> dict[str, Any]:

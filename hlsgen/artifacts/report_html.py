@@ -37,6 +37,8 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
     clock = device.clock_mhz if device else CLOCK_MHZ
     return template.render(
         m=manifest,
+        inputs=_ports(manifest, "input"),
+        outputs=_ports(manifest, "output"),
         style=environment().get_template("report/report.css").render(),
         rate=_rounded(clock * 1e6 / interval),
         clock=f"{clock:g}",
@@ -57,11 +59,11 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
 
 
 def _units(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of the drawing: input port, units, output port."""
+    """The rows of the drawing: input ports, units, output ports."""
     own = {row["instance"]: row for row in manifest["layers"] if row["instance"]}
     depths = {row["instance"]: row for row in manifest["fifos"]}
     interval = manifest["cycles"]["interval"]
-    found, widths = [], {"s_axis": manifest["input"]["lanes"] * manifest["input"]["element_bits"]}
+    found, widths = [], {port["port"]: port["lanes"] * port["element_bits"] for port in _ports(manifest, "input")}
     for unit in manifest["units"]:
         name, layer = unit["instance"], own.get(unit["instance"])
         widths[name] = unit["bits"]
@@ -76,12 +78,20 @@ def _units(manifest: Mapping[str, Any]) -> list[dict[str, Any]]:
             "share": unit["beats"] / interval,
             "busy": min(1.0, unit["cycles"] / interval),
         })  # fmt: skip
-    ends = {end: manifest[end] for end in ("input", "output")}
-    last = manifest["units"][-1]["instance"] if manifest["units"] else "s_axis"
-    first, final = (_port(end, port, interval) for end, port in ends.items())
-    first["row"] = Row("s_axis", (), False)
-    final["row"] = Row("m_axis", ((last, widths[last]),), False)
-    return [first, *found, final]
+    inputs, outputs = _ports(manifest, "input"), _ports(manifest, "output")
+    last = manifest["units"][-1]["instance"] if manifest["units"] else inputs[0]["port"]
+    first = [{**_port("input", port, interval), "row": Row(port["port"], (), False)} for port in inputs]
+    senders = [port.get("instance", last) for port in outputs]
+    rows = [
+        Row(port["port"], ((sender, widths[sender]),), False) for port, sender in zip(outputs, senders, strict=True)
+    ]
+    final = [{**_port("output", port, interval), "row": row} for port, row in zip(outputs, rows, strict=True)]
+    return [*first, *found, *final]
+
+
+def _ports(manifest: Mapping[str, Any], end: str) -> list[Any]:
+    """The input ports or the output ports; `end`: "input" or "output"."""
+    return list(manifest.get(f"{end}s") or [manifest[end]])
 
 
 def _port(end: str, port: Mapping[str, Any], interval: int) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from hlsgen.certify.connectivity import network
 from hlsgen.certify.cpp.core_checker import check_cpp
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, parse
-from hlsgen.certify.port_wiring import frame_on, listed, port_options
+from hlsgen.certify.port_wiring import frame_on, labels_of, listed, port_options
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.second_reading import compare
@@ -108,8 +108,9 @@ def _same_model(own: Path, given: Path | None) -> None:
 def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[Graph, StreamOrder, tuple[str, ...]]:
     """The Graph that the model means with the manifest's options, the orders of its streams, and nodes read only once."""
     problems = Collector()
-    modes = _modes(options.get("input"))
-    model = import_model(path, problems, options.get("add") == "fixed-point", typed(modes))
+    modes, separate = _modes(options.get("input")), options.get("ports") == "separate"
+    fixed_point = options.get("add") == "fixed-point"
+    model = import_model(path, problems, fixed_point, typed(modes), pairs=not separate)
     if model is None:
         problems.finish()
     assert model is not None
@@ -117,12 +118,10 @@ def _model(path: Path, options: dict[str, Any], collector: Collector) -> tuple[G
     for node, text in second.problems:
         collector.error("HG055", node, f"read a second time: {text}")
     if options.get("recurrence") == "once":
-        shared = partial(
-            import_model, path, fixed_point=options.get("add") == "fixed-point", typed=typed(modes), once=True
-        )
+        shared = partial(import_model, path, fixed_point=fixed_point, typed=typed(modes), once=True)
         graph = lower_once(model, shared, modes, problems)
     else:
-        graph = lower(model, modes, problems)
+        graph = lower(model, modes, problems, separate)
     problems.finish()
     return graph, lay_out(graph), second.once
 
@@ -170,13 +169,15 @@ def _check(
         raise broken(f"rtl/{name}.v", "cannot be read.") from None
     pins = port_options(options)
     top = parse(text.code, text.name)
-    found = network(top, name, pins, sha256(directory / "model.onnx"), loops.check(graph))
-    frames = frame_on(found.port_in, pins.bus), frame_on(found.port_out, pins.bus)
-    top_text.check_attributes(text, (port[2:] for port in listed(pins, frames[0].width, frames[1].width)))
+    labels = _labels(graph, options.get("ports") == "separate")
+    found = network(top, name, pins, sha256(directory / "model.onnx"), loops.check(graph), labels)
+    into, out = ([frame_on(cell, pins.bus) for cell, _ in ports] for ports in (found.inputs, found.outputs))
+    widths = [[frame.width for frame in frames] for frames in (into, out)]
+    top_text.check_attributes(text, (port[2:] for port in listed(pins, labels, widths)))
     check_entries(entries, graph)
     _listed(entries, found.cells)
     memories = Memories(directory / "rtl")
-    checker = Checker(graph, layout, found, memories, entries, name, frames, pins.keep)
+    checker = Checker(graph, layout, found, memories, entries, name, (into, out), pins.keep)
     checker.start()
     for i, entry in zip(layers, entries, strict=True):
         proof = checker.layer(i, entry)
@@ -194,27 +195,37 @@ def _check(
         manifest_.check(manifest, certificate, checker, named, hashes, collector)
 
 
+def _labels(graph: Graph, separate: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What ends the names of the ports."""
+    into, out = [graph.model.sources[part.source].name for part in graph.inputs], [o.name for o in graph.model.outputs]
+    return labels_of(into, separate), labels_of(out, separate)
+
+
 def _comments(
     text: top_text.TopText, manifest: dict[str, Any], checker: Checker, entries: list[dict[str, Any]]
 ) -> dict[str, str]:
     """What the comments of the top level say is so; cycles are those of the manifest. Layer -> its last instance."""
     found, graph = checker.network, checker.graph
-    ends = manifest_.stream_of(found.port_in, graph.input), manifest_.stream_of(found.port_out, graph.output)
+    both = (("input", found.inputs, graph.streamed_inputs), ("output", found.outputs, graph.streamed_outputs))
+    ends: tuple[list[str], list[str]] = ([], [])
+    bus = []
+    for (kind, ports, values), texts, frames in zip(both, ends, checker.frames, strict=True):
+        for (cell, _), (_, _, value), frame in zip(ports, values, frames, strict=True):
+            port = manifest_.name_of(cell)
+            own = f"{port}: " if port not in ("s_axis", "m_axis") else ""
+            texts.append(f"{own}{manifest_.stream_of(cell, value)}")
+            if "SLOT" in cell.parameters:
+                size = f"{frame.words} words a frame, a beat in {frame.slot // 8} bytes"
+                bus.append(f"{frame.width} bits, {port if own else kind}: {size}")
     loads = sum("LOADABLE" in cell.parameters for cell in found.cells.values())
     cycles = manifest.get("cycles")
     if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
         raise broken("manifest.json", f"cycles are {cycles!r}.")
-    into, out = checker.frames
-    bus = (
-        f"{into.width} bits: input {into.words} words a frame, a beat in {into.slot // 8} bytes; "
-        f"output {out.words} words, a beat in {out.slot // 8} bytes"
-    )
-    bus = bus if "SLOT" in found.port_in.parameters else ""
     title, latency, interval = manifest["options"].get("name"), cycles["latency"], cycles["interval"]
-    head = top_text.head_of(title, (str(ends[0]), str(ends[1])), bus, loads, latency, interval)
+    head = top_text.head_of(title, ends, bus, loads, latency, interval)
     at = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
-    own = top_text.check_comments(text, head, list(found.cells), at)
-    named = {entry["layer"]: x["instance"] for entry in entries for x in entry["instances"] if x["instance"] in own}
+    told = top_text.check_comments(text, head, list(found.cells), at)
+    named = {entry["layer"]: x["instance"] for entry in entries for x in entry["instances"] if x["instance"] in told}
     return named | checker.last
 
 

@@ -34,6 +34,7 @@ from hlsgen.ir import (
     Convolution,
     Delay,
     FloatKey,
+    GiveOutputs,
     Graph,
     IntegerRows,
     Layer,
@@ -45,6 +46,8 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
+    Value,
     View,
     sources_of,
 )
@@ -80,7 +83,7 @@ class Checker:
     streams  those that an instance has sent and none has taken yet
     taken    elements and bits of a beat of the (first) stream that each instance takes
     last     layer -> the instance that sends what it computes
-    frames   what both ports carry; keep: whether they have tkeep
+    frames   what the input ports and the output ports carry; keep: whether they have tkeep
     written  modules that were written for one instance, read by a proof
     """
 
@@ -92,7 +95,7 @@ class Checker:
         memories: Memories,
         entries: list[dict[str, Any]],
         top: str,
-        frames: tuple[PortFrame, PortFrame],
+        frames: tuple[list[PortFrame], list[PortFrame]],
         keep: bool,
     ) -> None:
         self.top, self.frames, self.keep = top, frames, keep
@@ -104,30 +107,38 @@ class Checker:
         self.written: set[str] = set()
 
     def start(self) -> None:
-        """Proves that the input port sends all elements of the input in order. Raises HG055."""
-        value, cell = self.graph.input, self.network.port_in
+        """Proves that the input ports send all elements of the input in order. Raises HG055."""
+        for what, port, frame in zip(self.graph.streamed_inputs, self.network.inputs, self.frames[0], strict=True):
+            self._start(*what, *port, frame)
+
+    def _start(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
+        """The same of one port, for a value of the graph."""
         bits = 32 if isinstance(value.encoding, FloatKey) else value.type.bits
-        width, order = cell.number("WIDTH", 1), self.layout.orders[0]
+        width, order = cell.number("WIDTH", 1), self.layout.orders[number]
         if width % bits:
             raise broken(cell.name, f"WIDTH is {width}, no multiple of the {bits} bits of {value.type}.")
         lanes = width // bits
         numbers = np.full(-(-len(order) // lanes) * lanes, ANYTHING)
-        numbers[: len(order)] = self.elements.numbers[0][order]
+        numbers[: len(order)] = self.elements.numbers[number][order]
         stream = StreamContents(numbers.reshape(-1, lanes), bits, value.type.lo, value.type.hi)
-        self._frame(cell, stream, self.frames[0])
-        self._send(cell, [self.network.first], stream)
+        self._frame(cell, stream, frame)
+        self._send(cell, [wire], stream)
 
     def end(self) -> None:
-        """Proves that the output port gets all elements of the output in order, without gaps. Raises HG055."""
-        cell, stream = self.network.port_out, self._taken(self.network.port_out, [self.network.last])[0]
-        type_ = self.graph.output.type
-        readable(cell.name, stream, type_, stream.bits, None)
-        self.elements.expect(cell.name, stream, len(self.graph.layers), self.layout.orders[-1])
+        """Proves that the output ports get all elements of the output in order, without gaps. Raises HG055."""
+        for what, port, frame in zip(self.graph.streamed_outputs, self.network.outputs, self.frames[1], strict=True):
+            self._end(*what, *port, frame)
+        self.back.end()
+
+    def _end(self, number: int, _offset: int, value: Value, cell: Cell, wire: str, frame: PortFrame) -> None:
+        """The same of one port, for a value of the graph."""
+        stream = self._taken(cell, [wire])[0]
+        readable(cell.name, stream, value.type, stream.bits, None)
+        self.elements.expect(cell.name, stream, number, self.layout.orders[number])
         filled = stream.filled.ravel()
         if not filled[: filled.sum()].all() or (len(filled) - filled.sum()) >= stream.lanes:
             raise broken(cell.name, "there are empty lanes between the elements of the output.")
-        self._frame(cell, stream, self.frames[1])
-        self.back.end()
+        self._frame(cell, stream, frame)
 
     @staticmethod
     def _frame(cell: Cell, stream: StreamContents, frame: PortFrame) -> None:
@@ -347,7 +358,7 @@ class Checker:
             same(layer.name, "certificate.json, rows and columns", said, list(layer.weight.shape))
         else:
             same(layer.name, "certificate.json, weights", entry["weights"], list(layer.weight.shape))
-            _check_window(layer, entry)
+            weights.check_window(layer, entry)
             same(layer.name, "certificate.json, groups", [entry["groups"]], [layer.groups])
         return Summary(layer.name, entry["kind"], cell.module, len(lo), 0, 0)
 
@@ -366,7 +377,7 @@ class Checker:
         return Summary(layer.name, "product", cell.module, layer.result.shape[-1], 0, 0)
 
     def _pool(self, layer: Pooling, cell: Cell, entry: dict[str, Any]) -> Summary:
-        _check_window(layer, entry)
+        weights.check_window(layer, entry)
         if entry["reduction"] != layer.kind.value:
             raise broken(layer.name, f"certificate.json: the reduction is {entry['reduction']!r}.")
         return Summary(layer.name, "pool", cell.module, layer.result.shape[-1], 0, 0)
@@ -420,18 +431,6 @@ class Checker:
         return sent, lambda: Summary(layer.name, "argmax", cell.module, 1, 0, 0)
 
 
-def _check_window(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
-    """The window in the certificate is that of the layer."""
-    place = layer.window
-    wanted = {
-        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
-        "pads": list(place.pads), "pad": [layer.pad],
-    }  # fmt: skip
-    for key, value in wanted.items():
-        said = entry[key] if isinstance(entry[key], list) else [entry[key]]
-        same(layer.name, f"certificate.json, {key}", said, value)
-
-
 def modules(cells: list[Cell]) -> str:
     """The names of the modules, for people."""
     return " + ".join(cell.module for cell in cells)
@@ -443,4 +442,4 @@ def _shown(cell: Cell) -> dict[str, int | str]:
 
 def hardware_layers(graph: Graph) -> list[int]:
     """Indices of the layers that have hardware."""
-    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, View)]
+    return [i for i, layer in enumerate(graph.layers) if not isinstance(layer, View | TakeInput | GiveOutputs)]

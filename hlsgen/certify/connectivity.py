@@ -1,4 +1,4 @@
-"""Proves that the top level is a graph of streams: each has one sender and one taker, from s_axis to m_axis.
+"""Proves that the top level is a graph of streams: each has one sender and one taker, from the inputs to the outputs.
 
 Every net must belong to a stream, a clock, the reset or the port for weights. So no other connection can change
 what a module does, and the contract of each module says all that there is to know of its streams.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hlsgen.certify.netlist_reader import Cell, Nets, TopModule, broken
-from hlsgen.certify.port_wiring import PORTS, PortOptions, connected, ends, lite
+from hlsgen.certify.port_wiring import PORTS, SINGLE, Labels, PortOptions, connected, ends, lite
 
 #: Bits of the wire from the port for weights that can be written to the memories.
 _LOAD = 50
@@ -23,44 +23,44 @@ _TWO = ("hg_join", "hg_f32_join", "hg_concat", "hg_beside", "hg_dynmvu", "hg_nor
 class Netlist:
     """The instances between the ports, and the names of the streams that each takes and sends.
 
-    A stream's name is that of its valid net; `widths` has the bits of its data net. The ports send
-    `first` and take `last`.
+    A stream's name is that of its valid net; `widths` has the bits of its data net. `inputs`, `outputs`: the ports, each
+    with the stream that it sends or takes.
     """
 
     cells: dict[str, Cell]
     takes: dict[str, tuple[str, ...]]
     sends: dict[str, tuple[str, ...]]
     widths: dict[str, int]
-    port_in: Cell
-    port_out: Cell
-    first: str
-    last: str
+    inputs: tuple[tuple[Cell, str], ...]
+    outputs: tuple[tuple[Cell, str], ...]
 
 
-def network(top: TopModule, name: str, options: PortOptions, sha256: str, states: int = 0) -> Netlist:
+def network(
+    top: TopModule, name: str, options: PortOptions, sha256: str, states: int = 0, labels: Labels = SINGLE
+) -> Netlist:  # fmt: skip
     """The netlist of a top level, with nothing but streams between its instances. Raises HG055 otherwise.
 
     name: of the module. options: those of the build that decide about ports. sha256: of the model's file. states: of
-    loops; as many streams may come back.
+    loops; as many streams may come back. labels: what ends the names of the ports.
     """
-    port_in, port_out = ends(top, name, options, sha256)
+    first, last = ends(top, name, options, sha256, labels)
     cells = {n: c for n, c in top.cells.items() if c.module not in PORTS}
     _loads(top, cells, options)
     found = _Streams(top, options.clocks)
-    sends = {cell.name: found.sent(cell) for cell in (port_in, *cells.values())}
-    takes = {cell.name: found.taken(cell) for cell in (*cells.values(), port_out)}
+    sends = {cell.name: found.sent(cell) for cell in (*first, *cells.values())}
+    takes = {cell.name: found.taken(cell) for cell in (*cells.values(), *last)}
     for valid in found.nets:
         if valid not in found.takers:
             raise broken(top.name, f"nothing takes stream {valid} that {found.senders[valid]} sends.")
-    wires = {**options.wires, **({"load": _LOAD} if options.loadable else {}), **found.wires}
+    wires = {**options.wires(labels), **({"load": _LOAD} if options.loadable else {}), **found.wires}
     if wires != top.wires:
         odd = sorted(set(wires.items()) ^ set(top.wires.items()))
         raise broken(top.name, f"has other wires than its streams: {odd[:4]}.")
-    _no_circle(top, found, takes, sends, port_in.name, states)
+    _no_circle(top, found, takes, sends, [cell.name for cell in first], states)
     widths = {valid: top.wires[data] for valid, (data, _) in found.nets.items()}
-    last = takes.pop(port_out.name)[0]
-    first = sends.pop(port_in.name)[0]
-    return Netlist(cells, takes, sends, widths, port_in, port_out, first, last)
+    outputs = tuple((cell, takes.pop(cell.name)[0]) for cell in last)
+    inputs = tuple((cell, sends.pop(cell.name)[0]) for cell in first)
+    return Netlist(cells, takes, sends, widths, inputs, outputs)
 
 
 class _Streams:
@@ -127,15 +127,15 @@ def _no_circle(
     found: _Streams,
     takes: dict[str, tuple[str, ...]],
     sends: dict[str, tuple[str, ...]],
-    start: str,
+    start: list[str],
     states: int,
 ) -> None:
-    """No streams form a circle: starting at s_axis, every instance gets its streams from instances before it.
+    """No streams form a circle: starting at the input ports, every instance gets its streams from instances before it.
 
     But for the second streams of so many hg_concat, which may come back: the checker asks what these carry.
     """
     waits = {name: len(streams) for name, streams in takes.items()}
-    ready, back = [start], set[str]()
+    ready, back = list(start), set[str]()
     while ready:
         for valid in sends.get(ready.pop(), ()):
             taker = found.takers[valid]
@@ -149,7 +149,7 @@ def _no_circle(
             ready += chosen
     rest = [name for name, count in waits.items() if count]
     if rest:
-        raise broken(top.name, f"its streams go in a circle, or do not come from s_axis: {', '.join(rest[:4])}.")
+        raise broken(top.name, f"its streams go in a circle, or do not come from an input port: {', '.join(rest[:4])}.")
 
 
 def _loads(top: TopModule, cells: dict[str, Cell], options: PortOptions) -> None:

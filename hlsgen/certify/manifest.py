@@ -16,7 +16,7 @@ import numpy as np
 
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
-from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, units, weight_units
+from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, senders_of, units, weight_units
 from hlsgen.certify.netlist_reader import Cell
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import (
@@ -99,13 +99,8 @@ def check(
             },
             "sources": "files.f",
         },
-        "input": _input(graph, checker),
-        "output": {
-            "tensor": graph.model.output_name,
-            "port": "m_axis",
-            **_port(checker, 1, graph.output, checker.layout.orders[-1]),
-            **_parts(graph.model.outputs, graph.outputs, "tail"),
-        },
+        **_inputs(graph, checker),
+        **_outputs(graph, checker),
         "cycles": {key: NotProven("cycles", _count) for key in ("latency", "interval")},
         "frames_per_second_per_mhz": round(1e6 / int(interval or 1), 3)
         if _count(interval)
@@ -180,6 +175,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "input": NotProven("options", _types),
         "add": NotProven("options", lambda value: value in ("exact", "fixed-point")),
         "recurrence": NotProven("options", lambda value: value in ("unrolled", "once")),
+        "ports": NotProven("options", lambda value: value in ("packed", "separate")),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
         "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),
@@ -191,14 +187,59 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
 # --------------------------------------------------------------------------- ports
 
 
-def _input(graph: Graph, checker: Checker) -> dict[str, Any]:
+def _inputs(graph: Graph, checker: Checker) -> dict[str, Any]:
+    """The input, or `inputs` with a port each."""
+    sources = [graph.model.sources[part.source] for part in graph.inputs]
+    if len(checker.network.inputs) > 1:
+        return {"inputs": _separate(checker, 0, sources, graph.inputs, "head")}
     second = graph.model.second_input
     pair = {"second_tensor": second, "element": "the first in the low, the second in the high byte"} if second else {}
-    sources = [graph.model.sources[part.source] for part in graph.inputs]
     found = {"tensor": graph.model.input_name, "shape": list(graph.model.input_shape), "port": "s_axis"}
-    port = _port(checker, 0, graph.input, checker.layout.orders[0])
+    port = _port(checker, 0, 0)
     # What the element is comes last: of two inputs, the port's word for it stands.
-    return {**found, **pair, **port, **_parts(sources, graph.inputs, "head")}
+    return {"input": {**found, **pair, **port, **_parts(sources, graph.inputs, "head")}}
+
+
+def _outputs(graph: Graph, checker: Checker) -> dict[str, Any]:
+    """The output, or `outputs` with a port each."""
+    senders = senders_of(checker.network)
+    if len(checker.network.outputs) > 1:
+        rows = _separate(checker, 1, graph.model.outputs, graph.outputs, "tail")
+        ends = [{"instance": senders[wire]} for _, wire in checker.network.outputs]
+        return {"outputs": [row | end for row, end in zip(rows, ends, strict=True)]}
+    found = {"tensor": graph.model.output_name, "port": "m_axis", **_port(checker, 1, 0)}
+    return {"output": {**found, **_parts(graph.model.outputs, graph.outputs, "tail")}}
+
+
+def _separate(
+    checker: Checker, end: int, tensors: Sequence[ModelInput | ModelOutput], parts: Sequence[GraphInput | GraphOutput],
+    steps: str,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Several tensors, each with a port of its own."""
+    found = []
+    for at, (tensor, part) in enumerate(zip(tensors, parts, strict=True)):
+        cell = (checker.network.inputs, checker.network.outputs)[end][at][0]
+        about = {
+            "tensor": tensor.name,
+            "tensor_shape": list(tensor.shape),
+            "dtype": tensor.dtype,
+            "port": name_of(cell),
+        }
+        found.append({**about, **_port(checker, end, at), steps: _host(part)})
+    return found
+
+
+def name_of(cell: Cell) -> str:
+    """The name of the port that an instance is at."""
+    return str(cell.ports.get("s_axis_tdata", cell.ports.get("m_axis_tdata"))).removesuffix("_tdata")
+
+
+def _host(part: GraphInput | GraphOutput) -> list[dict[str, Any]]:
+    """What the host does in front of a port, or behind it."""
+    host = [_step(step.name, step.op) for step in part.steps]
+    if isinstance(part, GraphInput) and part.encode is not None:
+        host.append(_step("input quantizer", part.encode))
+    return host
 
 
 def _parts(
@@ -207,19 +248,19 @@ def _parts(
     """Several tensors of a port, one behind the other; none of it for a single one."""
     rows, before = [], 0
     for tensor, part in zip(tensors, parts, strict=True):
-        host = [_step(step.name, step.op) for step in part.steps]
-        if isinstance(part, GraphInput) and part.encode is not None:
-            host.append(_step("input quantizer", part.encode))
         count = math.prod(part.value.shape)
         row = {"tensor": tensor.name, "tensor_shape": list(tensor.shape), "dtype": tensor.dtype, "offset": before}
         row |= {"elements": count, "frame_shape": list(part.value.shape), "meaning": meaning(part.value.encoding)}
-        rows.append({**row, "range": [part.value.type.lo, part.value.type.hi], steps: host})
+        rows.append({**row, "range": [part.value.type.lo, part.value.type.hi], steps: _host(part)})
         before += count
     return {"parts": rows} if rows else {}
 
 
-def _port(checker: Checker, end: int, value: Value, order: Array) -> dict[str, Any]:
-    cell, frame = (checker.network.port_in, checker.network.port_out)[end], checker.frames[end]
+def _port(checker: Checker, end: int, at: int) -> dict[str, Any]:
+    """What an input port (end 0) or output port carries."""
+    graph, ports = checker.graph, (checker.network.inputs, checker.network.outputs)[end]
+    number, _, value = (graph.streamed_inputs, graph.streamed_outputs)[end][at]
+    cell, frame, order = ports[at][0], checker.frames[end][at], checker.layout.orders[number]
     stream, wide = stream_of(cell, value), "SLOT" in cell.parameters
     keys = isinstance(value.encoding, FloatKey)
     return {

@@ -19,6 +19,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    GiveOutputs,
     IntegerRows,
     Layer,
     Linear,
@@ -29,6 +30,7 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
     View,
     sources_of,
 )
@@ -38,6 +40,8 @@ ESTIMATE = {
     name: NotProven("estimates", lambda value: type(value) is int and value >= 0)
     for name in ("lut", "ff", "bram18", "dsp")
 }
+#: Layers without hardware.
+_WITHOUT = (View, TakeInput, GiveOutputs)
 #: Units with weights.
 _WEIGHTED = ("hg_mvu", "hg_conv", "hg_dwconv", "hg_dwmvu")
 #: Realization -> the modules that it is made of; of those in _FREE some.
@@ -56,7 +60,7 @@ def rows(
     """One row for each layer. `interval`: cycles between frames, as the manifest says."""
     rest = iter(entries)
     return [
-        _row(checker, layer, None if isinstance(layer, View) else next(rest), named, interval)
+        _row(checker, layer, None if isinstance(layer, _WITHOUT) else next(rest), named, interval)
         for layer in checker.graph.layers
     ]
 
@@ -104,6 +108,8 @@ def _row(
             return row | {"kind": "pair"} | lanes
         case View():
             return row | {"kind": "rename"}
+        case TakeInput() | GiveOutputs():
+            return row | {"kind": "port"}
         case ArgMaxLayer():
             return row | {"kind": "argmax"}
         case SoftmaxRows():
@@ -216,9 +222,7 @@ def _kept(cell: Cell, beat: int) -> int:
 
 def units(network: Netlist) -> list[dict[str, Any]]:
     """One row for each instance between the ports, in the order of the top level."""
-    senders = {stream: name for name, streams in network.sends.items() for stream in streams} | {
-        network.first: "s_axis"
-    }
+    senders = senders_of(network)
     count, size = _whole("cycles"), _whole("estimates")
     text = NotProven("estimates", lambda value: isinstance(value, str))
     return [
@@ -230,6 +234,12 @@ def units(network: Netlist) -> list[dict[str, Any]]:
         }
         for name in network.cells
     ]  # fmt: skip
+
+
+def senders_of(network: Netlist) -> dict[str, str]:
+    """The instance that sends each stream; the name of an input port for what it sends."""
+    ports = {wire: str(cell.ports["s_axis_tdata"]).removesuffix("_tdata") for cell, wire in network.inputs}
+    return ports | {stream: name for name, streams in network.sends.items() for stream in streams}
 
 
 def _whole(assumption: str) -> NotProven:

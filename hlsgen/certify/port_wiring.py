@@ -6,7 +6,7 @@ Written a second time, from docs/commands.md and the heads of these modules; not
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,29 @@ _ERROR = "tlast_error"
 _WIDTHS = [str(8 << k) for k in range(8)]
 
 
+#: What ends the names of the input ports and of the output ports: "" of an only one.
+Labels = tuple[tuple[str, ...], tuple[str, ...]]
+#: Those of a core with one port each way.
+SINGLE: Labels = (("",), ("",))
+
+
+def labels_of(tensors: Sequence[str], separate: bool) -> tuple[str, ...]:
+    """What ends the names of the ports of these tensors, none or one of which share a port with all others.
+
+    With a port each it is _ and the tensor's name: letters and digits, any others between them a _. What would be taken, in
+    upper or lower case, ends with the least number from _2 on with which it is not.
+    """
+    if not separate or len(tensors) < 2:
+        return ("",)
+    found: list[str] = []
+    for tensor in tensors:
+        own = "_" + ("_".join(re.findall(r"[0-9A-Za-z]+", tensor)) or "x")
+        endings = ("", *(f"_{number}" for number in range(2, len(tensors) + 2)))
+        known = [one.lower() for one in found]
+        found.append(next(own + end for end in endings if (own + end).lower() not in known))
+    return tuple(found)
+
+
 @dataclass(frozen=True)
 class PortOptions:
     """What the options of a build say of its ports. `bus`: bits of tdata, "auto", or None: those of a beat."""
@@ -49,10 +72,9 @@ class PortOptions:
         """The ports that every instance of the core has."""
         return {"clk": self.clock, "rst": "rst_core"}
 
-    @property
-    def wires(self) -> dict[str, int]:
+    def wires(self, labels: Labels) -> dict[str, int]:
         """Wires of the top level that belong to the ports."""
-        return {"rst_core": 1, **({_ERROR: 1} if self.keep else {})}
+        return {"rst_core": 1, **({f"{_ERROR}{label}": 1 for label in labels[0]} if self.keep else {})}
 
 
 def port_options(options: dict[str, Any]) -> PortOptions:
@@ -99,32 +121,52 @@ def frame_on(cell: Cell, bus: str | None) -> PortFrame:
     return PortFrame(width, 8 * slot, words, beats * slot - (words - 1) * word)
 
 
-def ends(top: TopModule, name: str, options: PortOptions, sha256: str) -> tuple[Cell, Cell]:
-    """The instances at the input and the output port. They, the reset, and all other ports are connected as they must be."""
+def ends(
+    top: TopModule, name: str, options: PortOptions, sha256: str, labels: Labels
+) -> tuple[list[Cell], list[Cell]]:  # fmt: skip
+    """The instances at the input ports and at the output ports. They, the reset, and all other ports are connected as they
+    must be."""
     modules = ("hg_bus_in", "hg_bus_out") if options.bus is not None else ("hg_axis_in", "hg_axis_out")
-    reset, first, last = (_single(top, module) for module in ("hg_reset", *modules))
+    reset = _single(top, "hg_reset")
+    first, last = (
+        _at_ports(top, module, *what) for module, what in zip(modules, zip("sm", labels, strict=True), strict=True)
+    )
     odd = [cell.module for cell in top.cells.values() if cell.module in PORTS[1:5] and cell.module not in modules]
     if odd:
         raise broken(top.name, f"has an instance of {odd[0]}, which is not what the option bus_width asks for.")
     given = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
-    for end in (first, last):
+    for end in (*first, *last):
         if set(end.parameters) != given:
             raise broken(end.name, f"{end.module} has other parameters than its model.")
-    wanted = tuple(port[:3] for port in listed(options, first.number("TDATA_W", 8), last.number("TDATA_W", 8)))
+    widths = [[end.number("TDATA_W", 8) for end in some] for some in (first, last)]
+    wanted = tuple(port[:3] for port in listed(options, labels, widths))
     if top.name != name or top.ports != wanted:
         raise broken(top.name, "its name or ports are not those of a core with these options.")
     connected(reset, {"clk": options.clock, "reset_in": options.reset, "rst": "rst_core"})
     if reset.parameters != {"ACTIVE_LOW": int(options.active_low)}:
         raise broken(reset.name, f"parameters {reset.parameters} do not fit the option reset_active_low.")
-    for end, port, side in ((first, "s_axis", "m"), (last, "m_axis", "s")):
-        outside: dict[str, Nets] = {f"{port}_{p}": f"{port}_{p}" for p in _AXIS}
-        if end is first:
-            outside["frame_error"] = _ERROR if options.keep else "frame_error"
-        inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
-        connected(end, options.clocks | outside | inner)
-    _keep(top, options, first, last)
-    _control(top, options, first, sha256)
+    for some, own, port, side in ((first, labels[0], "s_axis", "m"), (last, labels[1], "m_axis", "s")):
+        for end, label in zip(some, own, strict=True):
+            outside: dict[str, Nets] = {f"{port}_{p}": f"{port}{label}_{p}" for p in _AXIS}
+            if some is first:
+                outside["frame_error"] = f"{_ERROR if options.keep else 'frame_error'}{label}"
+            inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
+            connected(end, options.clocks | outside | inner)
+    _keep(top, options, (first, last), labels)
+    _control(top, options, (first, last), sha256)
     return first, last
+
+
+def _at_ports(top: TopModule, module: str, side: str, labels: Sequence[str]) -> list[Cell]:
+    """The instance of a module at each of the ports, and no others."""
+    cells = [cell for cell in top.cells.values() if cell.module == module]
+    found = []
+    for label in labels:
+        port = f"{side}_axis{label}_tdata"
+        found += [cell for cell in cells if cell.ports.get(f"{side}_axis_tdata") == port]
+    if len(cells) != len(labels) or len(found) != len(labels) or len({cell.name for cell in found}) != len(labels):
+        raise broken(top.name, f"has {len(cells)} instances of {module}, not one at each of {len(labels)} ports.")
+    return found
 
 
 def _single(top: TopModule, module: str) -> Cell:
@@ -134,36 +176,46 @@ def _single(top: TopModule, module: str) -> Cell:
     return cells[0]
 
 
-def _keep(top: TopModule, options: PortOptions, first: Cell, last: Cell) -> None:
+def _keep(top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cell]], labels: Labels) -> None:
     """tkeep is checked and made if the option says so."""
     if not options.keep:
         if any(cell.module in ("hg_keep_in", "hg_keep_out") for cell in top.cells.values()):
             raise broken(top.name, "has tkeep; the option tkeep does not ask for it.")
         return
-    for module, port, end in (("hg_keep_in", "s_axis", first), ("hg_keep_out", "m_axis", last)):
-        cell, frame = _single(top, module), frame_on(end, options.bus)
-        if cell.parameters != (wanted := {"BYTES": frame.width // 8, "LAST": frame.last}):
-            raise broken(cell.name, f"parameters are {cell.parameters}, a frame of this core needs {wanted}.")
-        nets: dict[str, Nets] = {name: f"{port}_{name}" for name in ("tkeep", "tlast")}
-        if end is first:
-            nets |= {name: f"{port}_{name}" for name in ("tvalid", "tready")}
-            nets |= {**options.clocks, "error_in": _ERROR, "frame_error": "frame_error"}
-        connected(cell, nets)
+    for module, side, some, own in zip(("hg_keep_in", "hg_keep_out"), "sm", both, labels, strict=True):
+        cells = [cell for cell in top.cells.values() if cell.module == module]
+        if len(cells) != len(own):
+            raise broken(top.name, f"has {len(cells)} instances of {module}, not {len(own)}.")
+        by_port = {cell.ports.get("tkeep"): cell for cell in cells}
+        for end, label in zip(some, own, strict=True):
+            port = f"{side}_axis{label}"
+            cell, frame = by_port.get(f"{port}_tkeep"), frame_on(end, options.bus)
+            if cell is None:
+                raise broken(top.name, f"has no instance of {module} at {port}.")
+            if cell.parameters != (wanted := {"BYTES": frame.width // 8, "LAST": frame.last}):
+                raise broken(cell.name, f"parameters are {cell.parameters}, a frame of this core needs {wanted}.")
+            nets: dict[str, Nets] = {name: f"{port}_{name}" for name in ("tkeep", "tlast")}
+            if some is both[0]:
+                nets |= {name: f"{port}_{name}" for name in ("tvalid", "tready")}
+                nets |= {**options.clocks, "error_in": f"{_ERROR}{label}", "frame_error": f"frame_error{label}"}
+            connected(cell, nets)
 
 
-def _control(top: TopModule, options: PortOptions, first: Cell, sha256: str) -> None:
+def _control(top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cell]], sha256: str) -> None:
     """The port for control and status is there if the option says so; it says what the core is and watches the ports."""
     if not options.control:
         if any(cell.module == "hg_control" for cell in top.cells.values()):
             raise broken(top.name, "has a port for control; the option control does not ask for it.")
         return
     cell = _single(top, "hg_control")
+    if len(both[0]) + len(both[1]) > 2:
+        raise broken(cell.name, "counts the frames of one port each way, and this core has more.")
     parts = [*tool_version().split("."), "", "", ""][:3]
     major, minor, patch = (int(part) & 0xFF if part.isdigit() else 0 for part in parts)
     version = major << 16 | minor << 8 | patch
     wanted = {
         "VERSION": SizedConstant(32, version), "MODEL": SizedConstant(32, int(sha256[:8], 16)),
-        "WORDS": frame_on(first, options.bus).words,
+        "WORDS": frame_on(both[0][0], options.bus).words,
     }  # fmt: skip
     if cell.parameters != wanted:
         said, right = ({name: str(value) for name, value in found.items()} for found in (cell.parameters, wanted))
@@ -188,24 +240,29 @@ def connected(cell: Cell, wanted: dict[str, Nets]) -> None:
         raise broken(cell.name, f"{cell.module} is connected otherwise than it should be: {odd[:4]}.")
 
 
-def listed(options: PortOptions, into: int, out: int) -> Iterator[tuple[str, int, str, tuple[str, ...]]]:
-    """(direction, bits, name, attributes) of all ports. `into`, `out`: bits of tdata."""
+def listed(
+    options: PortOptions, labels: Labels, widths: Sequence[Sequence[int]]
+) -> Iterator[tuple[str, int, str, tuple[str, ...]]]:
+    """(direction, bits, name, attributes) of all ports. `widths`: bits of tdata of each input and of each output."""
+    streams = [[f"{side}_axis{label}" for label in some] for side, some in zip("sm", labels, strict=True)]
     lites = [("s_axil", 4)] * options.loadable + [("s_axil_ctrl", 5)] * options.control
-    associated = ":".join(["s_axis", "m_axis", *(name for name, _ in lites)])
+    associated = ":".join([*streams[0], *streams[1], *(name for name, _ in lites)])
     polarity = "LOW" if options.active_low else "HIGH"
     clock, reset = options.clock, options.reset
     about = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {reset}"
     yield "input", 1, clock, (_info("signal:clock", clock, "CLK"), f'X_INTERFACE_PARAMETER = "{about}"')
     active = f'X_INTERFACE_PARAMETER = "POLARITY ACTIVE_{polarity}"'
     yield "input", 1, reset, (_info("signal:reset", reset, "RST"), active)
-    for name, width, (forth, back) in (("s_axis", into, ("input", "output")), ("m_axis", out, ("output", "input"))):
-        parts = [(forth, width, "tdata"), (forth, 1, "tvalid"), (back, 1, "tready"), (forth, 1, "tlast")]
-        for way, bits, part in parts + [(forth, width // 8, "tkeep")] * options.keep:
-            yield way, bits, f"{name}_{part}", (_info("interface:axis", name, part.upper()),)
+    for names, own, (forth, back) in zip(streams, widths, (("input", "output"), ("output", "input")), strict=True):
+        for name, width in zip(names, own, strict=True):
+            parts = [(forth, width, "tdata"), (forth, 1, "tvalid"), (back, 1, "tready"), (forth, 1, "tlast")]
+            for way, bits, part in parts + [(forth, width // 8, "tkeep")] * options.keep:
+                yield way, bits, f"{name}_{part}", (_info("interface:axis", name, part.upper()),)
     for name, address in lites:
         for way, bits, part in _AXIL:
             yield way, bits or address, f"{name}_{part}", (_info("interface:aximm", name, part.upper()),)
-    yield "output", 1, "frame_error", ()
+    for label in labels[0]:
+        yield "output", 1, f"frame_error{label}", ()
 
 
 def _info(kind: str, name: str, part: str) -> str:

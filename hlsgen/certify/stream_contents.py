@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.ir import Concatenation, Delay, Graph, Pad, Rearrange, Repeat, Transpose, View
+from hlsgen.ir import Concatenation, Delay, GiveOutputs, Graph, Pad, Rearrange, Repeat, TakeInput, Transpose, View
 from hlsgen.numerics.fixed import Array, IntType
 
 #: The number in a lane of unknown value, and in an empty lane that is 0.
@@ -94,6 +94,9 @@ class Elements:
                 self.next += value.size
                 self._bound(value.size, value.type)
             self.numbers.append(moved)
+        for _, offset, value in graph.streamed_inputs:  # numbers of the input are the first ones
+            low, high = (end[offset : offset + value.size] for end in self._ends[0])
+            low[:], high[:] = value.type.lo, value.type.hi
         self.low, self.high = (np.concatenate(ends) for ends in zip(*self._ends, strict=True))
 
     def _bound(self, count: int, type_: IntType) -> None:
@@ -106,6 +109,10 @@ class Elements:
             case View(op=op, source=source):
                 x = self.numbers[layer.inputs[0]].reshape(source.shape)
                 return np.asarray((x.transpose(op.perm) if isinstance(op, Transpose) else x).ravel())
+            case TakeInput(offset=offset, result=result):
+                return self.numbers[0][offset : offset + result.size]
+            case GiveOutputs():
+                return np.concatenate([self.numbers[j] for j in layer.inputs])
             case Concatenation(axis=axis, sources=sources):
                 parts = zip(layer.inputs, sources, strict=True)
                 return np.concatenate([self.numbers[j].reshape(s.shape) for j, s in parts], axis).ravel()

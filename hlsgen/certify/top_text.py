@@ -110,15 +110,17 @@ def check_comments(text: TopText, head: Sequence[str], instances: Sequence[str],
     return named
 
 
-def head_of(title: str, ends: tuple[str, str], bus: str, loads: int, latency: int, interval: int) -> list[str]:
-    """The lines in front of the module. `ends`: what both ports carry; `bus`: what is said of the bus, "" for none;
-    `loads`: units with weights to be written."""
+def head_of(
+    title: str, ends: tuple[list[str], list[str]], bus: list[str], loads: int, latency: int, interval: int
+) -> list[str]:  # fmt: skip
+    """The lines in front of the module. `ends`: what the input ports and the output ports carry; `bus`: what is said of the
+    bus of each, nothing without one; `loads`: units with weights to be written."""
     return [
         f"// Core of model {title}",
         "//",
-        f"// Input   {ends[0]}, first element in the low bits",
-        f"// Output  {ends[1]}, first element in the low bits",
-        *([f"// Bus     {bus}"] if bus else []),
+        *(f"// Input   {text}, first element in the low bits" for text in ends[0]),
+        *(f"// Output  {text}, first element in the low bits" for text in ends[1]),
+        *(f"// Bus     {text}" for text in bus),
         *([f"// Weights of {loads} units, written over s_axil while no frame is in the core: see weights in manifest.json"] if loads else []),
         f"// Timing  {latency} cycles from the first input beat to the last output beat of a frame,",
         f"//         a frame every {interval} cycles",

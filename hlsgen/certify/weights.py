@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,8 +19,9 @@ from hlsgen.certify.models import unrolled_windows
 from hlsgen.certify.models.line_buffer import GEOMETRY, has_border, window
 from hlsgen.certify.models.routing import count, fits, only, whole
 from hlsgen.certify.netlist_reader import Cell, Memories, broken, two_complement
+from hlsgen.certify.quantizers import same
 from hlsgen.certify.stream_contents import ANYTHING, EMPTY, Elements, StreamContents, pixels, readable, vectors
-from hlsgen.ir import Convolution, Linear
+from hlsgen.ir import Convolution, Linear, Pooling
 from hlsgen.numerics.fixed import Array
 
 _MVU = "SIMD PE COL_FOLDS ROW_FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
@@ -245,3 +247,15 @@ def _harmless(layer: Linear | Convolution, sums: UnitWeights, weight: Array, zer
         ok = (weight == 0) | (zero & (not sums.border or sums.pad == 0))
     if not ok.all():
         raise broken(layer.name, f"an empty lane of {sums.cell.name} can change a sum.")
+
+
+def check_window(layer: Convolution | Pooling, entry: dict[str, Any]) -> None:
+    """The window in the certificate is that of the layer."""
+    place = layer.window
+    wanted = {
+        "kernel": list(place.kernel), "strides": list(place.strides), "dilations": list(place.dilations),
+        "pads": list(place.pads), "pad": [layer.pad],
+    }  # fmt: skip
+    for key, value in wanted.items():
+        said = entry[key] if isinstance(entry[key], list) else [entry[key]]
+        same(layer.name, f"certificate.json, {key}", said, value)

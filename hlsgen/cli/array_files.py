@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -78,6 +78,11 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except (OSError, ValueError) as error:
         raise fail("HG001", str(path), f"cannot be read: {getattr(error, 'strerror', error)}.") from None
+
+
+def port_files(path: Path, ports: Iterable[str]) -> dict[str, Path]:
+    """A file for each of several ports: NAME.bin becomes NAME_a.bin for s_axis_a or m_axis_a."""
+    return {port: path.with_name(f"{path.stem}_{port.split('_axis_', 1)[1]}{path.suffix}") for port in ports}
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -12,6 +12,7 @@ from hlsgen.cycle_model.line_buffers import Buffer, span
 from hlsgen.cycle_model.processes import Wire
 from hlsgen.cycle_model.units import TimingModel
 from hlsgen.cycle_model.wiring import Blocked, Wiring
+from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Fifo, Node, WidthConverter
 from hlsgen.numerics.fixed import Array
 
@@ -24,17 +25,18 @@ class BeatNetwork:
         self.buffers: dict[str, Buffer] = {}
         self.steps: list[Callable[[], None]] = []
         for n, node in enumerate(nodes):
-            process, buffer = model.process(node, self.wiring.ins[n], self.wiring.outs[n], n == 0)
+            process, buffer = model.process(node, self.wiring.ins[n], self.wiring.outs[n], enters(node))
             self.steps.append(process.__next__)
             if buffer is not None:
                 self.buffers[node.name] = buffer
-        self.steps.append(processes.source(self.wiring.input).__next__)
-        self.steps.append(processes.sink(self.wiring.sink, ready).__next__)
+        self.steps += [processes.source(wire).__next__ for wire, _ in self.wiring.inputs]
+        self.steps += [processes.sink(wire, ready).__next__ for wire, _ in self.wiring.sinks]
 
     def feed(self, frames: int, pace: int | None) -> bool:
-        beats, due = self.nodes[0].source.beats, self.wiring.input.due
-        for frame in range(self.frames, self.frames + frames):
-            due.extend(frame * pace + k * pace // beats for k in range(beats)) if pace else due.extend([0] * beats)
+        for wire, beats in self.wiring.inputs:
+            for frame in range(self.frames, self.frames + frames):
+                paced = [frame * pace + k * pace // beats for k in range(beats)] if pace else [0] * beats
+                wire.due.extend(paced)
         self.frames += frames
         self._settle()
         return True
@@ -42,7 +44,7 @@ class BeatNetwork:
     def _settle(self) -> None:
         """Lets units move until nothing does."""
         steps, ins, outs = self.steps, self.wiring.ins, self.wiring.outs
-        queue = deque([len(steps) - 2])
+        queue = deque(wire.producer for wire, _ in self.wiring.inputs)
         queued = [False] * len(steps)
         while queue:
             unit = queue.popleft()
@@ -62,12 +64,14 @@ class BeatNetwork:
                         queue.append(wire.consumer)
 
     def ends(self) -> tuple[int, ...]:
-        beats = self.nodes[-1].result.beats
-        return tuple(self.wiring.sink.taken[beats - 1 :: beats])
+        return tuple(
+            map(max, zip(*(wire.taken[beats - 1 :: beats] for wire, beats in self.wiring.sinks), strict=False))
+        )
 
     def blocked(self) -> tuple[Blocked, ...]:
         way: dict[int, Blocked] = {}
-        unit = self.wiring.sink.producer
+        waiting = (wire for wire, beats in self.wiring.sinks if len(wire.taken) < self.frames * beats)
+        unit = next(waiting, self.wiring.sinks[0][0]).producer
         while unit not in way and unit < len(self.nodes):
             name = self.nodes[unit].name
             starving = [wire for wire in self.wiring.ins[unit] if len(wire.due) == len(wire.taken)]

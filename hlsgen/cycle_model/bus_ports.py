@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.ends import divided, enters
 from hlsgen.dataflow.units import Node, Port, WidthConverter, bus_streams
 
 #: What is added to the name of a port for its stream of words.
@@ -14,27 +15,29 @@ _WORDS = "_words"
 
 def apart(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, with each port on a bus as two. Elements are slots, or words where a beat takes several."""
-    first, *inner, last = nodes
-    head, tail = [first], [last]
-    if (bus := _bus(first)) is not None:
+    found: list[Node] = []
+    for node in nodes:
+        bus, wire = _bus(node), node.name + _WORDS
+        if bus is None:
+            found.append(node)
+            continue
         words, beats = bus_streams(bus)
-        wire = first.name + _WORDS
-        port = replace(first, name=wire, unit=Port(), sources=(words,), outputs=(wire,), result=words)
-        head = [port, replace(first, unit=WidthConverter(), inputs=(wire,), sources=(words,), result=beats)]
-    if (bus := _bus(last)) is not None:
-        words, beats = bus_streams(bus)
-        wire = last.name + _WORDS
-        port = replace(last, unit=Port(), inputs=(wire,), sources=(words,), result=words)
-        tail = [Node(wire, WidthConverter(), last.inputs, (beats,), (wire,), words), port]
-    return [*head, *inner, *tail]
+        if enters(node):
+            found.append(replace(node, name=wire, unit=Port(), sources=(words,), outputs=(wire,), result=words))
+            found.append(replace(node, unit=WidthConverter(), inputs=(wire,), sources=(words,), result=beats))
+        else:
+            found.append(Node(wire, WidthConverter(), node.inputs, (beats,), (wire,), words))
+            found.append(replace(node, unit=Port(), inputs=(wire,), sources=(words,), result=words))
+    return found
 
 
 def together(nodes: Sequence[Node], ports: Sequence[Node]) -> list[Node]:
     """The nodes of `apart`, perhaps with others between them, with the ports that there were before."""
-    first, last = ports[0], ports[-1]
-    inner = [node for node in nodes[1:-1] if node.name not in (first.name, last.name + _WORDS)]
-    end = next((node for node in nodes if node.name == last.name + _WORDS), nodes[-1])
-    return [first, *inner, replace(last, inputs=end.inputs)]
+    first, _, last = divided(ports)
+    by_name = {node.name: node for node in nodes}
+    own = {name for node in (*first, *last) for name in (node.name, node.name + _WORDS)}
+    ends = [replace(node, inputs=by_name.get(node.name + _WORDS, by_name[node.name]).inputs) for node in last]
+    return [*first, *(node for node in nodes if node.name not in own), *ends]
 
 
 def _bus(node: Node) -> BusLayout | None:

@@ -23,6 +23,7 @@ from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Cursor, Runs, alike, same
 from hlsgen.cycle_model.units import TimingModel
 from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring
+from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
 
@@ -45,8 +46,9 @@ class RunNetwork:
     ) -> None:
         self.nodes, self.wiring, self.frames, self.bounds = nodes, Wiring(nodes, Wire), 0, bounds
         self.known = model.known
-        self.machines: list[Machine] = [model.machine(node, n == 0) for n, node in enumerate(nodes)]
-        self.machines += [run_processes.source, run_processes.sink(ready)]
+        self.machines: list[Machine] = [model.machine(node, enters(node)) for node in nodes]
+        self.machines += [run_processes.source for _ in self.wiring.inputs]
+        self.machines += [run_processes.sink(ready) for _ in self.wiring.sinks]
         if not model.enables:
             for machine, outs in zip(self.machines, self.wiring.outs, strict=True):
                 for wire in outs:
@@ -57,18 +59,20 @@ class RunNetwork:
         self.cost = 0
 
     def feed(self, frames: int, pace: int | None) -> bool:
-        beats, due = self.nodes[0].source.beats, self.wiring.input.due
-        for frame in range(self.frames, self.frames + frames):
-            if pace is None:
-                due.append(0, 0, beats)
-            elif pace % beats == 0:
-                due.append(frame * pace, pace // beats, beats)
-            else:
-                for k in range(beats):
-                    due.append(frame * pace + k * pace // beats, 0, 1)
+        for wire, beats in self.wiring.inputs:
+            for frame in range(self.frames, self.frames + frames):
+                if pace is None:
+                    wire.due.append(0, 0, beats)
+                elif pace % beats == 0:
+                    wire.due.append(frame * pace, pace // beats, beats)
+                else:
+                    for k in range(beats):
+                        wire.due.append(frame * pace + k * pace // beats, 0, 1)
+            self.dirty[wire.consumer] = True
         self.frames += frames
-        self.dirty[0] = True
-        return self._settle() and self.wiring.sink.taken.count == self.frames * self.nodes[-1].result.beats
+        if not self._settle():
+            return False
+        return all(wire.taken.count == self.frames * beats for wire, beats in self.wiring.sinks)
 
     def _settle(self) -> bool:
         """Computes units until all guesses are right; False if that takes too long.
@@ -113,9 +117,11 @@ class RunNetwork:
                 wire.due, self.dirty[wire.consumer] = due, True
 
     def ends(self) -> tuple[int, ...]:
-        taken, beats = self.wiring.sink.taken, self.nodes[-1].result.beats
-        cursor = Cursor(taken)
-        return tuple(cursor.read(k)[0] for k in range(beats - 1, taken.count, beats))
+        every = []
+        for wire, beats in self.wiring.sinks:
+            cursor = Cursor(wire.taken)
+            every.append([cursor.read(k)[0] for k in range(beats - 1, wire.taken.count, beats)])
+        return tuple(map(max, zip(*every, strict=False)))
 
     def blocked(self) -> tuple[Blocked, ...]:
         raise AssertionError("all frames are through")

@@ -1,6 +1,7 @@
 """Simulates a network of nodes: the cycle in which every beat of every stream moves, as RTL simulation would show it.
 
-Cycle 0 is the one in which the source offers the first input beat. All units are empty then.
+Cycle 0 is the one in which the sources offer the first input beats. All units are empty then. A network has a source for
+each input port and a sink for each output port; a frame is what all of them carry together.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.bus_ports import apart
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.units import Latency, TimingModel, exact
-from hlsgen.cycle_model.wiring import INPUT, Blocked, Bounds, Ended, Moves
+from hlsgen.cycle_model.wiring import INPUT as INPUT
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
+from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Moves
+from hlsgen.dataflow.ends import divided, taken
 from hlsgen.dataflow.units import Fifo, Node
 from hlsgen.numerics.fixed import Array
 
@@ -34,6 +37,7 @@ class Trace:
     `offered`, `taken`: for each stream the cycles in which its beats are offered and taken, int64 (beats,).
     `occupancy`: the least depth of each FIFO and of each memory of windows with which every time would be the
     same. For a FIFO that is the most beats in it, for a memory the most words from the oldest to the newest.
+    `inputs`: the streams in front of the input ports.
     `ends`: the cycle of the last output beat of each frame.
     `deadlock`: nodes that wait for each other in a circle, empty if all frames came through.
     """
@@ -41,13 +45,19 @@ class Trace:
     offered: dict[str, Array]
     taken: dict[str, Array]
     occupancy: dict[str, int]
+    inputs: tuple[str, ...]
     ends: tuple[int, ...]
     deadlock: tuple[Blocked, ...]
 
     @property
     def latency(self) -> int:
         """Cycles from the first beat that is taken to the last output beat of the first frame."""
-        return self.ends[0] - int(self.taken[INPUT][0])
+        return self.ends[0] - self.begin
+
+    @property
+    def begin(self) -> int:
+        """The cycle in which the first input beat is taken."""
+        return min(int(self.taken[name][0]) for name in self.inputs)
 
     @property
     def interval(self) -> int:
@@ -66,9 +76,9 @@ def simulate(
 ) -> Trace:
     """Runs frames through the nodes.
 
-    pace: cycles that the source takes for a frame; None: it always has a beat.
+    pace: cycles that each source takes for a frame; None: it always has a beat.
     unlimited: FIFOs and the memories of windows have room for everything.
-    ready: the cycles in which the sink takes a beat, repeated for ever; empty: it takes one in every cycle.
+    ready: the cycles in which every sink takes a beat, repeated for ever; empty: it takes one in every cycle.
     """
     network = Simulation(nodes, exact(latency, unlimited=unlimited), ready)
     network.feed(frames, pace)
@@ -128,9 +138,9 @@ class Simulation:
         self.moves: Moves = RunNetwork(nodes, model, ready, bounds) if runs else BeatNetwork(nodes, model, ready)
 
     @property
-    def beats(self) -> tuple[int, int]:
-        """(input beats, output beats) of a frame."""
-        return self.nodes[0].source.beats, self.nodes[-1].result.beats
+    def inputs(self) -> tuple[str, ...]:
+        """The streams in front of the input ports."""
+        return tuple(taken(node) for node in divided(self.nodes)[0])
 
     def feed(self, frames: int, pace: int | None = None) -> None:
         """Offers more frames at the input and runs them; pace as in `simulate`. Raises Ended at the bounds."""
@@ -193,7 +203,7 @@ class Simulation:
 
     def latency(self) -> int:
         """Cycles from the first input beat to the last output beat of the first frame."""
-        return self.ends()[0] - int(self.moves.taken(INPUT, 1)[0])
+        return self.ends()[0] - min(int(self.moves.taken(name, 1)[0]) for name in self.inputs)
 
     def fifo_occupancy(self) -> dict[str, int]:
         """The most beats that were in each FIFO at one time: a depth that would have been enough."""
@@ -213,4 +223,4 @@ class Simulation:
         """What was recorded so far."""
         taken = {name: self.moves.taken(name) for name in self.moves.names()}
         offered = {name: self.moves.offered(name) for name in self.moves.names()}
-        return Trace(offered, taken, self.occupancy(), self.ends(), self.blocked())
+        return Trace(offered, taken, self.occupancy(), self.inputs, self.ends(), self.blocked())

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from hlsgen.cycle_model.units import traits
+from hlsgen.dataflow.ends import divided, enters, taken
 from hlsgen.dataflow.units import INPUT as INPUT
 from hlsgen.dataflow.units import Node
 from hlsgen.numerics.fixed import Array
@@ -50,24 +51,29 @@ W = TypeVar("W", bound=AnyWire)
 
 
 class Wiring(Generic[W]):
-    """The wires of a network, by name, and those of each unit: of all nodes, then of the source and of the sink."""
+    """The wires of a network, by name, and those of each unit: of all nodes, then of the sources and of the sinks.
+
+    `inputs`, `sinks`: the wires behind the sources and in front of the sinks, each with its beats a frame.
+    """
 
     def __init__(self, nodes: Sequence[Node], make: Callable[[str, bool], W]) -> None:
-        self.wires = {INPUT: make(INPUT, False)}
-        for n, node in enumerate(nodes):
+        first, _, last = divided(nodes)
+        self.wires = {taken(node): make(taken(node), False) for node in first}
+        for node in nodes:
             for name in node.outputs or (OUTPUT,):
-                self.wires[name] = make(name, n == 0 or traits(node.unit).enable)
-        first = [[self.wires[name] for name in node.inputs] for node in nodes]
-        first[0] = [self.wires[INPUT]]
-        self.ins = [*first, [], [self.wires[nodes[-1].outputs[0] if nodes[-1].outputs else OUTPUT]]]
+                self.wires[name] = make(name, enters(node) or traits(node.unit).enable)
+        self.inputs = [(self.wires[taken(node)], node.source.beats) for node in first]
+        self.sinks = [(self.wires[(node.outputs or (OUTPUT,))[0]], node.result.beats) for node in last]
+        sources: list[list[W]] = [[] for _ in first]
+        self.ins = [[self.wires[name] for name in node.inputs or (INPUT,)] for node in nodes]
+        self.ins += [*sources, *([wire] for wire, _ in self.sinks)]
         self.outs = [[self.wires[name] for name in node.outputs or (OUTPUT,)] for node in nodes]
-        self.outs += [first[0], []]
+        self.outs += [*([wire] for wire, _ in self.inputs), *([] for _ in last)]
         for unit, (ins, outs) in enumerate(zip(self.ins, self.outs, strict=True)):
             for wire in ins:
                 wire.consumer = unit
             for wire in outs:
                 wire.producer = unit
-        self.input, self.sink = self.wires[INPUT], self.ins[-1][0]
 
 
 class Moves(Protocol):
@@ -77,7 +83,7 @@ class Moves(Protocol):
         """Offers more frames, one every `pace` cycles or, for None, always. False: it cannot say what happens."""
 
     def ends(self) -> tuple[int, ...]:
-        """Cycle of the last output beat of each frame that is through."""
+        """Cycle of the last output beat of each frame that is through, at all output ports."""
 
     def blocked(self) -> tuple[Blocked, ...]:
         """The nodes of a deadlock, each waiting for the next one, if not all frames are through."""

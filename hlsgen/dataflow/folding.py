@@ -111,7 +111,8 @@ def least_cycles(graph: Graph, targets: Targets) -> int:
     """Cycles a frame that some layer or the bus needs in any case: more speed of the others is of no use."""
     least = 1
     if targets.bus:
-        least = max(-(-_port_bits(value) // targets.bus) for value in (graph.input, graph.output))
+        ports = (*graph.streamed_inputs, *graph.streamed_outputs)
+        least = max(-(-_port_bits(value) // targets.bus) for _, _, value in ports)
     for layer in graph.layers:
         match layer:
             case Linear() | MatrixProduct() | Convolution() if layer.name not in targets.folding:

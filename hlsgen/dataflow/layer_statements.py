@@ -20,6 +20,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    GiveOutputs,
     IntegerRows,
     Layer,
     Linear,
@@ -30,6 +31,7 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
     View,
     binary_function,
     sources_of,
@@ -54,7 +56,7 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
     """An entry for each layer. `instance` says what realizes a node, None if nothing of its own does."""
     chains: dict[int, list[dict[str, Any]]] = {}
     found: list[dict[str, Any]] = []
-    for node in network.nodes[1:-1]:
+    for node in network.inner:
         own = instance(node)
         found += [own] if own is not None else []
         if node.position >= 0:
@@ -62,7 +64,7 @@ def layer_statements(network: Network, instance: Callable[[Node], dict[str, Any]
     if chains:
         chains[max(chains)] += found
     for i, layer in enumerate(network.graph.layers):
-        if isinstance(layer, View):
+        if isinstance(layer, View | TakeInput | GiveOutputs):
             continue
         yield {
             "layer": layer.name,

@@ -8,6 +8,7 @@ from typing_extensions import assert_never
 
 from hlsgen.dataflow.adders import append_matrix
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder, fold_table
+from hlsgen.dataflow.ends import outside
 from hlsgen.dataflow.lower_loops import close, delay
 from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
@@ -16,7 +17,6 @@ from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
 from hlsgen.dataflow.softmax_unit import TABLE
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
-    INPUT,
     ArgMaxUnit,
     FloatKeyUnit,
     FloatUnit,
@@ -41,7 +41,10 @@ from hlsgen.ir import (
     Convolution,
     Delay,
     FloatKey,
+    GiveOutputs,
+    Graph,
     IntegerRows,
+    Layer,
     Linear,
     Map,
     MatrixProduct,
@@ -50,6 +53,8 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
+    Value,
     View,
     binary_function,
 )
@@ -77,19 +82,33 @@ MAX_LANES = 9999
 
 
 def start(b: NetworkBuilder) -> None:
-    """The input port."""
-    graph = b.graph
-    lanes, group = _input_lanes(b)
-    stream = stream_of(graph.input.type, lanes, graph.input.size, group)
-    if isinstance(graph.input.encoding, FloatKey):
-        stream = replace(stream, type=FLOAT_WORD)
-    b.deliver(0, b.append("s_axis", Port(), [NamedStream(INPUT, stream)], stream))
+    """The input ports."""
+    for number, _, value in b.graph.streamed_inputs:
+        layer = b.graph.layers[number - 1] if number else None
+        port = layer.port if isinstance(layer, TakeInput) else ""
+        lanes, group = _input_lanes(b, number, value)
+        stream = stream_of(value.type, lanes, value.size, group)
+        if isinstance(value.encoding, FloatKey):
+            stream = replace(stream, type=FLOAT_WORD)
+        name = f"s_axis_{port}" if port else "s_axis"
+        b.deliver(number, b.append(name, Port(), [NamedStream(outside(port), stream)], stream, position=number - 1))
 
 
-def _input_lanes(b: NetworkBuilder) -> tuple[int, int]:
-    """(lanes, group) of the input: what the first layer takes that is no function."""
-    size = b.graph.input.size
-    first = next((x for x in b.graph.layers if not isinstance(x, Map | View)), None)
+def _taker(graph: Graph, value: int) -> Layer | None:
+    """The first layer that takes an input, and is no function."""
+    same = {value}
+    for i, layer in enumerate(graph.layers):
+        if same.isdisjoint(layer.inputs):
+            continue
+        if not isinstance(layer, Map | View):
+            return None if isinstance(layer, GiveOutputs) else layer
+        same.add(i + 1)
+    return None
+
+
+def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int]:
+    """(lanes, group) of an input: what the first layer takes that is no function."""
+    size, first = value.size, _taker(b.graph, number)
     match first:
         case Linear():
             pe, simd = b.folding[first.name]
@@ -125,16 +144,29 @@ def _channels(layer: object) -> int:
 
 
 def finish(b: NetworkBuilder) -> list[Node]:
-    """All nodes, with the output port."""
-    flow = b.take_output()
+    """All nodes, with the output ports."""
+    last = len(b.graph.layers) - 1
+    outputs = b.graph.layers[last] if b.graph.layers else None
+    if isinstance(outputs, GiveOutputs):
+        names = [f"m_axis_{port}" for port in outputs.ports]
+        flows = [b.take(last, n, name) for n, name in enumerate(names)]
+    else:
+        names, flows = ["m_axis"], [b.take_output()]
+    flows = [_without_gaps(b, flow, f"{name}_width") for name, flow in zip(names, flows, strict=True)]
+    for name, flow in zip(names, flows, strict=True):
+        b.append(name, Port(), [flow], flow.stream)
+    return b.nodes
+
+
+def _without_gaps(b: NetworkBuilder, flow: NamedStream, name: str) -> NamedStream:
+    """The stream without empty lanes between elements."""
     lanes, group = flow.stream.lanes, flow.stream.group
     if group % lanes and flow.stream.groups > 1:
         dense = max(d for d in divisors(group) if d <= lanes)
         if flow.elements // dense > b.target:
             dense, group = lanes, flow.elements
-        flow = b.converted(flow, dense, group, "m_axis_width")
-    b.append("m_axis", Port(), [flow], flow.stream)
-    return b.nodes
+        return b.converted(flow, dense, group, name)
+    return flow
 
 
 def lower_layer(b: NetworkBuilder, i: int) -> None:
@@ -142,7 +174,7 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
     layer = b.graph.layers[i]
     number = sum(not isinstance(before, View) for before in b.graph.layers[:i])
     match layer:
-        case View():
+        case View() | TakeInput() | GiveOutputs():
             return
         case Map():
             flow = _map(b, i, layer, f"q{number}")

@@ -7,16 +7,55 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hlsgen.dataflow.bus import BusLayout, bus_layout
+from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import Node, Port, Stream
-from hlsgen.ir import Graph
+from hlsgen.ir import Graph, Value
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import Choice
 
 
 @dataclass(frozen=True, eq=False)
+class CorePort:
+    """A port of the core, which is `node`: elements of `value` in this order.
+
+    They are those from `offset` on of the graph's input or output, of which a frame consists. `number`: of that value.
+    """
+
+    node: Node
+    number: int
+    offset: int
+    value: Value
+    order: Array
+
+    @property
+    def name(self) -> str:
+        """s_axis or m_axis; of several, with the name of the tensor behind it."""
+        return self.node.name
+
+    @property
+    def label(self) -> str:
+        """What ends the name, "" of an only one."""
+        return self.name[len("s_axis") :]
+
+    @property
+    def stream(self) -> Stream:
+        """The stream inside."""
+        return self.node.result
+
+    @property
+    def layout(self) -> BusLayout:
+        """How a frame lies on the port."""
+        return layout_of(self.node)
+
+    def part(self, codes: Array) -> Array:
+        """What goes through this port of codes (frames, *shape) of the graph's input or output: (frames, elements)."""
+        return codes.reshape(len(codes), -1)[:, self.offset : self.offset + self.value.size]
+
+
+@dataclass(frozen=True, eq=False)
 class Network:
-    """All nodes in the order of the data, with the input and the output port first and last.
+    """All nodes in the order of the data, with the input ports first and the output ports last.
 
     `layout`: order of the elements of every value in its streams. `folding`: PE and SIMD of every layer that
     multiplies and the lanes of the input, as folding.yaml has them. `choices`: the realization of every
@@ -35,34 +74,34 @@ class Network:
         return self.layout.orders
 
     @property
-    def input(self) -> Stream:
-        """The stream behind the input port."""
-        return self.nodes[0].source
+    def inputs(self) -> tuple[CorePort, ...]:
+        """The input ports."""
+        ports = zip(divided(self.nodes)[0], self.graph.streamed_inputs, strict=True)
+        return tuple(CorePort(node, *what, self.orders[what[0]]) for node, what in ports)
 
     @property
-    def output(self) -> Stream:
-        """The stream in front of the output port."""
-        return self.nodes[-1].result
+    def outputs(self) -> tuple[CorePort, ...]:
+        """The output ports."""
+        ports = zip(divided(self.nodes)[2], self.graph.streamed_outputs, strict=True)
+        return tuple(CorePort(node, *what, self.orders[what[0]]) for node, what in ports)
 
     @property
-    def layouts(self) -> tuple[BusLayout, BusLayout]:
-        """How a frame lies on the input and on the output port."""
-        return port_layouts(self.nodes)
+    def inner(self) -> list[Node]:
+        """The nodes between the ports."""
+        return divided(self.nodes)[1]
 
 
 def on_bus(nodes: Sequence[Node], width: int) -> list[Node]:
-    """The nodes with both ports on a bus of so many bits."""
-    first, *inner, last = nodes
-    ends = [replace(node, unit=Port(bus_layout(node.result.bits, node.result.beats, width))) for node in (first, last)]
-    return [ends[0], *inner, ends[1]]
+    """The nodes with all ports on buses of so many bits."""
+    return [
+        replace(node, unit=Port(bus_layout(node.result.bits, node.result.beats, width)))
+        if isinstance(node.unit, Port) else node
+        for node in nodes
+    ]  # fmt: skip
 
 
-def port_layouts(nodes: Sequence[Node]) -> tuple[BusLayout, BusLayout]:
-    """How a frame lies on the input and on the output port of these nodes."""
-    return _layout(nodes[0]), _layout(nodes[-1])
-
-
-def _layout(node: Node) -> BusLayout:
+def layout_of(node: Node) -> BusLayout:
+    """How a frame lies on a port."""
     own = node.unit.bus if isinstance(node.unit, Port) else None
     return own or bus_layout(node.result.bits, node.result.beats, None)
 

@@ -139,12 +139,26 @@ def _is_hash(value: object) -> bool:
 
 
 def output_tensor(directory: Path) -> str:
-    """The name of the model's output, as the manifest of a build has it. Raises HG050."""
-    output = _parsed(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"").get("output")
-    name = output.get("tensor") if isinstance(output, dict) else None
-    if not isinstance(name, str) or not name.isprintable():
+    """The name of the model's output, or those of all, as the manifest of a build has them. Raises HG050."""
+    return ", ".join(_of_outputs(directory, "tensor"))
+
+
+def output_ports(directory: Path) -> list[str]:
+    """The names of the output ports, if there are several. Raises HG050."""
+    ports = _of_outputs(directory, "port")
+    return ports if len(ports) > 1 else []
+
+
+def _of_outputs(directory: Path, key: str) -> list[str]:
+    """What the manifest of a build says of its output ports. Raises HG050."""
+    manifest = _parsed(read_regular(directory / "manifest.json", MAX_MANIFEST_BYTES) or b"")
+    several = manifest.get("outputs")
+    outputs = several if isinstance(several, list) and several else [manifest.get("output")]
+    names = [output.get(key) if isinstance(output, dict) else None for output in outputs]
+    found = [name for name in names if isinstance(name, str) and name.isprintable()]
+    if len(found) < len(names):
         raise fail("HG050", str(directory), "has a manifest.json that names no output.", _HINT)
-    return name
+    return found
 
 
 def reopen(directory: Path, progress: Progress | None = None) -> Build:

@@ -87,7 +87,7 @@ def compile_model(path: Path, options: Options, progress: Progress | None = None
     with problems.catching():
         check_options(options)
     modes = parse_inputs(options.input)
-    model = import_model(path, problems, options.add == "fixed-point", typed(modes))
+    model = import_model(path, problems, options.add == "fixed-point", typed(modes), pairs=not options.separate)
     if model is None:
         problems.finish()
     assert model is not None
@@ -143,7 +143,7 @@ def lowered(path: Path, model: Model, options: Options, problems: Collector) -> 
     """The graph of a model, which has every step; its loops as the options want them."""
     modes = parse_inputs(options.input)
     if options.recurrence != "once":
-        return lower(model, modes, problems)
+        return lower(model, modes, problems, options.separate)
     shared = partial(import_model, path, fixed_point=options.add == "fixed-point", typed=typed(modes), once=True)
     return lower_once(model, shared, modes, problems)
 

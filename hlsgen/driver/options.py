@@ -206,6 +206,13 @@ class Options:
         metavar="BITS",
         check=_bus_width,
     )
+    ports: str = option(
+        "packed",
+        "--ports",
+        "Ports of several inputs or outputs: packed (all in s_axis, all in m_axis) or separate (s_axis_NAME, m_axis_NAME).",
+        metavar="KIND",
+        check=one_of("packed", "separate"),
+    )
     tkeep: bool = option(False, "--tkeep", "Ports with tkeep: the bytes of a word that count.")
     control: bool = option(
         False,
@@ -266,6 +273,11 @@ class Options:
         check_types(self)
 
     @property
+    def separate(self) -> bool:
+        """Whether each of several inputs and outputs has a port of its own."""
+        return self.ports == "separate"
+
+    @property
     def chosen_device(self) -> Device | None:
         """The device that was named."""
         return None if self.device is None else devices()[self.device]
@@ -323,6 +335,9 @@ def check_options(options: Options) -> None:
             if one.name in backend.without and getattr(options, one.name) != one.default:
                 text = f"target {name} does not have it: {backend.without[one.name]}."
                 problems.error("HG040", one.declaration.flag or one.name, text, "Leave the option out.")
+    if options.separate and options.recurrence == "once":
+        text = "cannot be with --recurrence once."
+        problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of both out.")
     if options.asked_budget.given and options.target_cycles is not None:
         problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
     problems.finish()
@@ -339,6 +354,10 @@ def check_options_for(options: Options, graph: Graph) -> None:
     multiplies = bool(works_of(graph))
     if options.lanes is not None and multiplies:
         problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")
+    ports = len(graph.streamed_inputs) + len(graph.streamed_outputs)
+    if options.control and ports > 2:
+        text = f"counts the frames of one port each way, and there are {ports} ports."
+        problems.error("HG040", "--control", text, "Leave the option out, or build with --ports packed.")
     if options.loadable and not multiplies:
         problems.error("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
     check_folding(graph, options.folding, problems)

@@ -11,8 +11,8 @@ from hlsgen.dataflow.builder import NetworkBuilder
 from hlsgen.dataflow.bus import AUTO_WIDTHS
 from hlsgen.dataflow.folding import Targets, choose_folding
 from hlsgen.dataflow.lower import finish, lower_layer, start
-from hlsgen.dataflow.network import Network, Timing, on_bus, port_layouts
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
+from hlsgen.dataflow.units import Node, Port
 from hlsgen.dataflow.workload import Folding, Workload, works_of
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
@@ -47,11 +47,16 @@ def _on_bus(nodes: Sequence[Node], targets: Targets, backend: Backend) -> tuple[
     interval = found[1].interval
     for width in AUTO_WIDTHS:
         wider = on_bus(nodes, width)
-        if width == AUTO_WIDTHS[-1] or max(layout.words for layout in port_layouts(wider)) <= interval:
+        if width == AUTO_WIDTHS[-1] or _words(wider) <= interval:
             found = backend.size_buffers(wider)
             if found[1].interval <= interval:
                 break
     return found
+
+
+def _words(nodes: Sequence[Node]) -> int:
+    """The most words of a frame that a port carries."""
+    return max(layout_of(node).words for node in nodes if isinstance(node.unit, Port))
 
 
 def _planned(

@@ -36,8 +36,9 @@ def _ports(build: Build) -> list[str]:
     """The words of a frame, where the ports are on a bus."""
     if build.options.bus_width is None:
         return []
-    into, out = build.network.layouts
-    return [f"bus of {into.width} bits: a frame is {into.words} words at the input, {out.words} at the output"]
+    network = build.network
+    into, out = (" and ".join(str(x.layout.words) for x in ports) for ports in (network.inputs, network.outputs))
+    return [f"bus of {network.inputs[0].layout.width} bits: a frame is {into} words at the input, {out} at the output"]
 
 
 def _taken(build: Build) -> list[str]:

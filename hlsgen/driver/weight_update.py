@@ -101,12 +101,13 @@ def reweighted(build: Build, weights: Mapping[str, Array] | Path) -> Graph:
     """The build's graph with other weights; arguments and errors as of `load_sequence`."""
     problems, modes = Collector(), parse_inputs(build.options.input)
     if isinstance(weights, Path):
-        model = import_model(weights, problems, build.options.add == "fixed-point", typed(modes))
+        fixed_point, pairs = build.options.add == "fixed-point", not build.options.separate
+        model = import_model(weights, problems, fixed_point, typed(modes), pairs=pairs)
         problems.finish()
         assert model is not None
     else:
         model = _with_weights(build.graph.model, weights)
-    graph = lower(model, modes, problems)
+    graph = lower(model, modes, problems, build.options.separate)
     problems.finish()
     if len(graph.layers) != len(build.graph.layers):
         raise fail("HG056", graph.model.name, "the network has other layers with these weights.", _HINT)

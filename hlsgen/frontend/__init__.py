@@ -22,17 +22,19 @@ def import_model(
     typed: Collection[str] = (),
     *,
     once: bool = False,
+    pairs: bool = True,
 ) -> Model | None:
     """Reads a file and walks its graph; None if an error went to `problems`.
 
     `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
     numbers, not as codes of their first quantizers; "" for all that are not named. `once`: bodies of loops stay one.
+    `pairs`: two inputs that one operation joins come side by side, in one tensor.
     """
     before = len(problems.errors)
     with problems.catching():
         proto = read_model(path)
         walk = Importer(proto, path.stem, problems, fixed_point, typed)
-        walk.once = once
+        walk.once, walk.pairs = once, pairs
         model = walk.run()
         if model is None:
             report_stuck(walk.roles, problems)

@@ -64,6 +64,7 @@ class Importer:
     roles    (node, role, operator) of every node of computed inputs, in order
     followed names of tensors behind which there is a quantizer or a layer
     once     whether loops keep one body where all steps can share it
+    pairs    whether two inputs that one operation joins come side by side
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class Importer:
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
         self.opset = max(1, min(self.versions.get("", self.versions.get("ai.onnx", 13)), newest))
-        self.folded, self.elements, self.once = 0, 0, False
+        self.folded, self.elements, self.once, self.pairs = 0, 0, False, True
         self.used: set[str] = set()
         self.followed: set[str] = set()
         self.branching: set[str] = set()
@@ -204,7 +205,7 @@ class Importer:
                 "Remove them from the graph.",
             )  # fmt: skip
             inputs = known
-        if len(inputs) == 2 and len(outputs) == 1:
+        if self.pairs and len(inputs) == 2 and len(outputs) == 1:
             try:
                 joined = two_inputs.of_graph(self.graph, inputs, self.tensors, self.opset, self.fixed_point)
             except HlsgenError:  # no quick way: an input each

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hlsgen.dataflow.bus import BusLayout
-from hlsgen.dataflow.network import Network
+from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.dataflow.units import Stream
 from hlsgen.host.blocks import c_functions, python_functions
 from hlsgen.host.c_code import Function, head_functions, tail_functions
@@ -22,18 +22,29 @@ from hlsgen.host.vectors import self_test_vectors
 from hlsgen.ir import Graph, Shape
 from hlsgen.ir.stream_order import axes_of
 from hlsgen.library import render
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 
 
 @dataclass(frozen=True, eq=False)
 class Port:
-    """A port as templates see it. `order`: element of the frame at each place of the stream."""
+    """A port as templates see it. `label` ends its name; `offset`: of its first element in the frame of all codes.
 
+    `order`: its element at each place of the stream. `index`: that of the frame there, in C; `ordered`: all, in Python.
+    """
+
+    name: str
+    label: str
+    offset: int
     stream: Stream
     layout: BusLayout
     shape: Shape
     order: Array
-    signed: bool
+    index: str = ""
+    ordered: str = "None"
+
+    @property
+    def signed(self) -> bool:
+        return self.stream.type.signed
 
     @property
     def elements(self) -> int:
@@ -49,18 +60,38 @@ class Port:
         """Whether the stream has the elements in their own order."""
         return bool((self.order == np.arange(len(self.order))).all())
 
+    def indexed(self, constants: Constants, arrays: Arrays) -> Port:
+        """With `index` and `ordered`."""
+        place, ordered = "place", "None"
+        if not self.straight and self.axes is not None:
+            place = permuted(self.shape, tuple(self.axes), place)
+            ordered = f"np.arange({self.elements}).reshape({self.shape}).transpose({tuple(self.axes)}).ravel()"
+        elif not self.straight:
+            place, ordered = f"{constants.array(self.order, 'uint32')}[{place}]", arrays(self.order)
+        return replace(self, index=f"{self.offset} + {place}" if self.offset else place, ordered=ordered)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """All codes of the inputs, or of the outputs, and the ports that carry them."""
+
+    shape: Shape
+    type: IntType
+    ports: list[Port]
+
+    @property
+    def elements(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def several(self) -> bool:
+        """Whether the ports have names of their own."""
+        return any(port.label for port in self.ports)
+
     @property
     def stored(self) -> str:
         """The C type of a code."""
-        return STORED[code_dtype(self.stream.type)]
-
-    def index(self, place: str, constants: Constants) -> str:
-        """The element at a place of the stream, in C."""
-        if self.straight:
-            return place
-        if self.axes is not None:
-            return permuted(self.shape, tuple(self.axes), place)
-        return f"{constants.array(self.order, 'uint32')}[{place}]"
+        return STORED[code_dtype(self.type)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,26 +117,24 @@ class End:
 def host_files(network: Network, name: str, title: str, inputs: Array, outputs: Array) -> dict[str, bytes]:
     """Relative path -> content. `inputs`, `outputs`: codes of some frames at both ports, for the self-test."""
     graph = network.graph
-    ports = {
-        "input": Port(
-            network.input, network.layouts[0], graph.input.shape, network.orders[0], network.input.type.signed
-        ),
-        "output": Port(
-            network.output, network.layouts[1], graph.output.shape, network.orders[-1], network.output.type.signed
-        ),
-    }
     constants, arrays = Constants(name), Arrays()
-    heads, tails = _heads(graph, name, constants, arrays), _tails(graph, name, constants, arrays, ports["output"])
+    output = _frame(graph.output.shape, network.outputs)
+    heads, tails = _heads(graph, name, constants, arrays), _tails(graph, name, constants, arrays, output)
+    both = {"input": _frame(graph.input.shape, network.inputs), "output": output}
+    ports = {
+        which: replace(frame, ports=[port.indexed(constants, arrays) for port in frame.ports])
+        for which, frame in both.items()
+    }
     plans = [plan_head(own) for own in by_input(graph)], [plan_tail(own) for own in by_output(graph)]
     vectors = self_test_vectors(network, *plans, inputs, outputs)
     shared = {
-        "name": name, "title": plain(title), "model": graph.model, "plain": plain, "ports": ports, "stored": STORED,
+        "name": name, "title": plain(title), "model": graph.model, "plain": plain, "stored": STORED,
         "frames": vectors.frames, "product": math.prod, "heads": heads, "tails": tails, "makes_codes": bool(heads),
         "head": plans[0][0], "tail": plans[1][0], "many_in": bool(graph.inputs), "many_out": bool(graph.outputs),
         "left_in": [left for plan in plans[0] for left in plan.left],
         "left_out": [left for plan in plans[1] for left in plan.left], **ports,
     }  # fmt: skip
-    c, python = _c_values(heads, tails, constants, ports), _python_values(heads, tails, arrays, ports)
+    c, python = _c_values(heads, tails, constants, ports["output"]), _python_values(heads, tails, arrays)
     texts = {
         f"{name}.h": render("host/host.h.j2", **shared),
         f"{name}.c": render("host/host.c.j2", **shared, **c),
@@ -114,6 +143,14 @@ def host_files(network: Network, name: str, title: str, inputs: Array, outputs: 
     }
     files = {f"host/{file}": text.encode() for file, text in texts.items()}
     return {**files, f"host/{name}_vectors.bin": vectors.data}
+
+
+def _frame(shape: Shape, ports: Sequence[CorePort]) -> Frame:
+    """Of all ports of one direction."""
+    types = [port.stream.type for port in ports]
+    held = IntType(min(type_.lo for type_ in types), max(type_.hi for type_ in types))
+    found = [Port(p.name, p.label, p.offset, p.stream, p.layout, p.value.shape, p.order) for p in ports]
+    return Frame(shape, held, found)
 
 
 def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> list[End]:
@@ -134,14 +171,14 @@ def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> lis
     return found
 
 
-def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, port: Port) -> list[End]:
+def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, frame: Frame) -> list[End]:
     """Every output."""
     found, offset = [], 0
     views = by_output(graph)
     labels = _labels([own.model.output_name for own in views])
     for own, label in zip(views, labels, strict=True):
         plan, shape, prefix = plan_tail(own), own.output.shape, f"{name}_tail_of{label}" if label else f"{name}_tail"
-        functions = tail_functions(plan, prefix, constants, port.stream.type)
+        functions = tail_functions(plan, prefix, constants, frame.type)
         found.append(End(own.model.output_name, label, plan, offset, shape, functions, tail_lines(plan, arrays)))
         offset += own.output.size
     return found
@@ -176,24 +213,13 @@ def _labels(tensors: list[str]) -> list[str]:
     return found
 
 
-def _c_values(
-    heads: list[End], tails: list[End], constants: Constants, ports: dict[str, Port]
-) -> dict[str, object]:  # fmt: skip
+def _c_values(heads: list[End], tails: list[End], constants: Constants, output: Frame) -> dict[str, object]:
     functions = [function for end in (*heads, *tails) for function in end.functions]
-    indices = {f"{which}_index": port.index("place", constants) for which, port in ports.items()}
     text = "\n".join(line for function in functions for line in function.lines)
-    text += "hg_signed(" if ports["output"].signed else ""
-    return {"functions": functions, **indices, "constants": constants.lines, "helpers": c_functions(text)}
+    text += "hg_signed(" if any(port.signed for port in output.ports) else ""
+    return {"functions": functions, "constants": constants.lines, "helpers": c_functions(text)}
 
 
-def _python_values(
-    heads: list[End], tails: list[End], arrays: Arrays, ports: dict[str, Port]
-) -> dict[str, object]:  # fmt: skip
-    orders = {
-        f"{which}_order": "None" if port.straight
-        else f"np.arange({port.elements}).reshape({port.shape}).transpose({tuple(port.axes)}).ravel()" if port.axes is not None
-        else arrays(port.order)
-        for which, port in ports.items()
-    }  # fmt: skip
+def _python_values(heads: list[End], tails: list[End], arrays: Arrays) -> dict[str, object]:
     text = "\n".join(line for end in (*heads, *tails) for line in end.lines)
-    return {**orders, "constants": arrays.lines, "helpers": python_functions(text)}
+    return {"constants": arrays.lines, "helpers": python_functions(text)}

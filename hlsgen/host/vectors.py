@@ -14,7 +14,7 @@ from hlsgen.interpreter.graph import run_step
 from hlsgen.ir import FloatKey, Graph, GraphInput, GraphOutput
 from hlsgen.ir.evaluate import decode, decoding, float_to_key, quantize
 from hlsgen.numerics.fixed import Array
-from hlsgen.testbench.stream_codec import pack, to_bus, to_wire
+from hlsgen.testbench.sample_vectors import port_words
 
 MAX_ELEMENTS = 1 << 16
 _SEED = 1
@@ -24,7 +24,7 @@ _SPECIAL = (0.0, -0.0, np.nan, np.inf, -np.inf, 1e-45, -1e30, 0.5, -0.5, 0.49999
 
 @dataclass(frozen=True)
 class Vectors:
-    """`data`: frame after frame the head's numbers, bytes of the input, bytes of the output, the tail's numbers.
+    """`data`: frame after frame the head's numbers, bytes of the inputs, bytes of the outputs, the tail's numbers.
 
     Numbers are little-endian and in the types of the tensors. Those of all inputs, and of all outputs, stand one behind the
     other; without a head none.
@@ -54,11 +54,10 @@ def self_test_vectors(
             numbers += (found := _numbers(own, head, codes))
             made.append(head_codes(own, head, *found))
         inputs = np.concatenate([c.reshape(frames, -1) for c in made], axis=1) if graph.inputs else made[0]
-    wire = pack(to_wire(inputs, graph.input.encoding), network.orders[0], network.input)
-    sent = pack(outputs, network.orders[-1], network.output)
     parts = [
         *(_little(x) for x in numbers),
-        *(to_bus(x, bus).reshape(frames, -1) for x, bus in zip((wire, sent), network.layouts, strict=True)),
+        *(port_words(port, inputs).reshape(frames, -1) for port in network.inputs),
+        *(port_words(port, outputs).reshape(frames, -1) for port in network.outputs),
         *(_little(tail_numbers(t, codes)) for t, codes in zip(tails, _parts(graph.outputs, outputs), strict=True)),
     ]
     return Vectors(frames, b"".join(part[n].tobytes() for n in range(frames) for part in parts))

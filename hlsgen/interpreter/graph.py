@@ -30,6 +30,7 @@ from hlsgen.ir import (
     Encoding,
     Fixed,
     FloatKey,
+    GiveOutputs,
     Graph,
     HostOp,
     IntegerEncoding,
@@ -51,6 +52,7 @@ from hlsgen.ir import (
     Slice,
     SoftmaxRows,
     Step,
+    TakeInput,
     Transpose,
     Value,
     View,
@@ -235,6 +237,10 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
             raise AssertionError("what a state was depends on more than its source")
         case PackBytes():
             return (sources[0] & 0xFF) | ((sources[1] & 0xFF) << 8)
+        case TakeInput(offset=offset, result=result):
+            return codes[:, offset : offset + result.size].reshape(-1, *result.shape)
+        case GiveOutputs():
+            return np.concatenate([source.reshape(len(source), -1) for source in sources], axis=1)
         case View():
             return _rearrange(layer.op, codes, layer.result.shape)
         case ArgMaxLayer():

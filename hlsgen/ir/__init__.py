@@ -12,6 +12,7 @@ from hlsgen.ir.graph import BinaryMap as BinaryMap
 from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Delay as Delay
+from hlsgen.ir.graph import GiveOutputs as GiveOutputs
 from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import GraphInput as GraphInput
 from hlsgen.ir.graph import GraphOutput as GraphOutput
@@ -25,6 +26,7 @@ from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling
 from hlsgen.ir.graph import Rearrange as Rearrange
 from hlsgen.ir.graph import SoftmaxRows as SoftmaxRows
+from hlsgen.ir.graph import TakeInput as TakeInput
 from hlsgen.ir.graph import Value as Value
 from hlsgen.ir.graph import View as View
 from hlsgen.ir.graph import sources_of as sources_of

@@ -278,15 +278,44 @@ class Delay:
         return self.result.shape[0]
 
 
+@dataclass(frozen=True, eq=False)
+class TakeInput:
+    """The codes at `offset` of the input, shaped: one of several inputs, which comes through a port of its own.
+
+    `port` ends the name of that.
+    """
+
+    name: str
+    port: str
+    offset: int
+    source: Value
+    result: Value
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GiveOutputs:
+    """Codes of all sources, flat and one behind the other: several outputs, each through a port of its own.
+
+    `ports` end the names of those.
+    """
+
+    name: str
+    ports: tuple[str, ...]
+    sources: tuple[Value, ...]
+    result: Value
+    inputs: tuple[int, ...]
+
+
 Layer = (
     Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
-    | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows | Delay
+    | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows | Delay | TakeInput | GiveOutputs
 )  # fmt: skip
 
 
 def sources_of(layer: Layer) -> tuple[Value, ...]:
     """The values that a layer takes, as `inputs` numbers them."""
-    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | PackBytes):
+    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | PackBytes | GiveOutputs):
         return layer.sources
     return (layer.source,)
 
@@ -327,7 +356,7 @@ class Graph:
 
     Of a model with several inputs, or with one that branches in front of its quantizers, `input` holds the codes of all
     `inputs`, flat and one behind the other, in the narrowest type that has them; what they mean stands with each.
-    `outputs` likewise.
+    `outputs` likewise. With a port each, layers TakeInput and GiveOutputs stand between these frames and what is streamed.
     """
 
     model: Model
@@ -341,3 +370,18 @@ class Graph:
     notes: tuple[str, ...] = field(default=())
     inputs: tuple[GraphInput, ...] = ()
     outputs: tuple[GraphOutput, ...] = ()
+
+    @property
+    def streamed_inputs(self) -> tuple[tuple[int, int, Value], ...]:
+        """(value, its offset in the input, what it is) of everything that comes through a port of its own."""
+        taken = [(i + 1, x.offset, x.result) for i, x in enumerate(self.layers) if isinstance(x, TakeInput)]
+        return tuple(taken) or ((0, 0, self.input),)
+
+    @property
+    def streamed_outputs(self) -> tuple[tuple[int, int, Value], ...]:
+        """(value, its offset in the output, what it is) of everything that leaves through a port of its own."""
+        last = self.layers[-1] if self.layers else None
+        if not isinstance(last, GiveOutputs):
+            return ((len(self.layers), 0, self.output),)
+        offsets = [sum(value.size for value in last.sources[:n]) for n in range(len(last.sources))]
+        return tuple(zip(last.inputs, offsets, last.sources, strict=True))

@@ -24,6 +24,7 @@ from hlsgen.ir.graph import (
     Concatenation,
     Convolution,
     Delay,
+    GiveOutputs,
     Graph,
     IntegerRows,
     Layer,
@@ -35,6 +36,7 @@ from hlsgen.ir.graph import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
     View,
     sources_of,
 )
@@ -80,8 +82,12 @@ class _Known:
 def lay_out(graph: Graph) -> StreamOrder:
     """Orders of all values, the input's first."""
     known = _Known()
-    layout = StreamOrder([known.shared(_input_order(graph))])
+    whole = np.arange(graph.input.size) if graph.inputs else _input_order(graph, 0, graph.input.shape)
+    layout = StreamOrder([known.shared(whole)])
     for i, layer in enumerate(graph.layers):
+        if isinstance(layer, TakeInput):
+            layout.orders.append(known.shared(_input_order(graph, i + 1, layer.result.shape)))
+            continue
         given = [layout.orders[j] for j in layer.inputs]
         kind = _kind(layer)
         taken = known.once(("taken", kind), given, partial(_taken, layer, given))
@@ -113,7 +119,7 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
     order = given[0]
     shape = sources_of(layer)[0].shape
     match layer:
-        case Map() | View():
+        case Map() | View() | TakeInput() | GiveOutputs():
             return given
         case Linear() | NormRows():
             fits = vectors(order, shape) is not None
@@ -174,6 +180,8 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
             axes = common_axes(taken, [s.shape for s in layer.sources])
             assert axes is not None
             return [along(axes, shape)]
+        case TakeInput() | GiveOutputs():
+            return [np.arange(math.prod(shape))]
         case _:
             assert_never(layer)
 
@@ -265,16 +273,18 @@ def common_axes(orders: list[Array], shapes: list[Shape]) -> list[int] | None:
     return None
 
 
-def _input_order(graph: Graph) -> Array:
-    """The natural order of the first layer that has one; otherwise channels last. Of several inputs, their own."""
-    if graph.inputs:
-        return np.arange(graph.input.size)
-    for layer in graph.layers:
-        if isinstance(layer, Map | View | BinaryMap | PackBytes | Concatenation):
+def _input_order(graph: Graph, value: int, shape: Shape) -> Array:
+    """The natural order of the first layer behind an input that has one; otherwise channels last."""
+    behind = {value}
+    for i, layer in enumerate(graph.layers):
+        if behind.isdisjoint(layer.inputs):
+            continue
+        behind.add(i + 1)
+        if isinstance(layer, Map | View | BinaryMap | PackBytes | Concatenation | GiveOutputs):
             continue
         if isinstance(layer, Rearrange) and not isinstance(layer.op, Repeat | Pad):
             continue
-        before = _straight(graph, layer.inputs[0])
+        before = _straight(graph, value, layer.inputs[0])
         if before is None:
             break
         order = np.arange(int(np.prod(sources_of(layer)[0].shape)))
@@ -283,9 +293,8 @@ def _input_order(graph: Graph) -> Array:
             inverse[renaming(relabel)] = np.arange(len(order))
             order = inverse[order]
         return order
-    shape = graph.input.shape
     size = int(np.prod(shape))
-    maps = [layer for layer in graph.layers if isinstance(layer, Map)]
+    maps = [x for i, x in enumerate(graph.layers) if isinstance(x, Map) and i + 1 in behind]
     axes = {
         axis
         for layer in maps
@@ -300,15 +309,15 @@ def _input_order(graph: Graph) -> Array:
     return np.arange(size)
 
 
-def _straight(graph: Graph, value: int) -> list[View] | None:
-    """The relabels between the input and a value, the last first, if only functions are between; else None."""
+def _straight(graph: Graph, start: int, value: int) -> list[View] | None:
+    """The relabels between an input and a value, the last first, if only functions are between; else None."""
     found: list[View] = []
-    while value:
+    while value != start:
         layer = graph.layers[value - 1]
         if isinstance(layer, View):
             found.append(layer)
         elif not isinstance(layer, Map):
-            return None
+            return None  # one that takes other inputs as well
         value = layer.inputs[0]
     return found
 

@@ -54,7 +54,8 @@ class Core:
     @property
     def buses(self) -> tuple[BusLayout, BusLayout]:
         """How a frame lies on both ports."""
-        return self.build.network.layouts
+        (into,), (out,) = self.build.network.inputs, self.build.network.outputs
+        return into.layout, out.layout
 
     @property
     def axi_lite(self) -> list[str]:

@@ -30,7 +30,9 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
             raise fail("HG040", "--for", f"{kind!r}.", f"Supported: {', '.join(KINDS)}; several with commas between.")
     if clock_mhz is not None and not 0 < clock_mhz <= 1e5:
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
-    assert build.design
+    if len(build.design.inputs) + len(build.design.outputs) > 2:
+        text = "packages are made of cores with one input and one output port."
+        raise fail("HG040", "--ports", text, "Build with --ports packed.")
     chosen = device_of(device) if device is not None else build.options.chosen_device or devices()[DEFAULT_DEVICE]
     core = core_of(build, chosen, clock_mhz or chosen.clock_mhz)
     files = common_files(core)

@@ -31,11 +31,12 @@ def bench_vectors(network: Network) -> BenchVectors:
 
 def _mask(network: Network) -> Array:
     """All bits of the output's words but those of lanes without an element, which hold anything."""
-    result, layout = network.output, network.layouts[1]
+    (port,) = network.outputs
+    result, layout = port.stream, port.layout
     counted = (1 << result.type.bits) - 1
     stream = type(result)(IntType(0, counted), result.lanes, result.beats, result.group)
     ones = np.full((1, *network.graph.output.shape), counted, np.int64)
-    beats = pack(ones, network.orders[-1], stream)
+    beats = pack(ones, port.order, stream)
     used = np.unpackbits(beats, axis=1, bitorder="little")
     lanes = np.ones_like(used)
     lanes[:, : result.bits] = used[:, : result.bits]

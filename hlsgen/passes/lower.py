@@ -68,17 +68,23 @@ from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
 from hlsgen.passes.quantization import order_kept
 from hlsgen.passes.several_ports import (
+    flat,
+    given_apart,
     host_inputs,
     host_output,
     packed_value,
     part_name,
+    port_names,
     put_together,
     taken_apart,
 )
 
 
-def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector) -> Graph:
-    """The integer graph. `modes` by the names of inputs, "" for all others; or one for all.
+def lower(
+    model: Model, modes: InputMode | Mapping[str, InputMode] | None, problems: Collector, separate: bool = False
+) -> Graph:  # fmt: skip
+    """The integer graph. `modes` by the names of inputs, "" for all others; or one for all. `separate`: each of several
+    inputs and outputs has a port of its own.
 
     Without one: declared type, else float32 for a graph that has no linear layer, else codes; a layer needs one of its
     input's (HG061). Raises HlsgenError."""
@@ -117,12 +123,14 @@ def lower(model: Model, modes: InputMode | Mapping[str, InputMode] | None, probl
     ]
     apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
     names = [part_name(model, entry) for entry in parts.entries]
-    packed = packed_value(model, ports, parts.entries) if len(ports) > 1 else ports[0].tensor.value
-    builder = GraphBuilder(problems, packed, apart)
-    inputs = taken_apart(builder, names, ports)
+    given = [port.tensor.value for port in ports]
+    several = flat(given) if separate else packed_value(model, ports, parts.entries) if len(ports) > 1 else given[0]
+    builder = GraphBuilder(problems, several if len(ports) > 1 else given[0], apart)
+    ends = port_names(model.sources[entry.source].name for entry in parts.entries) if separate else None
+    inputs = taken_apart(builder, names, ports, ends)
     tensors = _lower_core(builder, model, parts, ports, inputs)
     problems.finish()
-    graph = _with_tails(builder, model, parts, tensors)
+    graph = _with_tails(builder, model, parts, tensors, separate)
     if len(ports) > 1:
         graph = replace(graph, inputs=host_inputs(model, ports, parts.entries))
     else:
@@ -239,14 +247,18 @@ def _apply(builder: GraphBuilder, step: Step, operands: list[PendingValue]) -> P
 
 
 def _with_tails(
-    builder: GraphBuilder, model: Model, parts: Partition, tensors: dict[int, PendingValue]
+    builder: GraphBuilder, model: Model, parts: Partition, tensors: dict[int, PendingValue], separate: bool
 ) -> Graph:  # fmt: skip
     """The graph, with what the host does behind its last layers."""
     ends = [_ended(builder, model, end, tensors[end.value]) for end in parts.ends]
     notes = tuple(str(w) for w in builder.problems.warnings)
     if model.outputs:
         outputs = [host_output(end, tail, is_index) for end, tail, is_index in ends]
-        output, placed = put_together(builder, model.steps[-1].name, outputs, [end.index for end, _, _ in ends])
+        numbers = [end.index for end, _, _ in ends]
+        if separate:
+            output, placed = given_apart(builder, model, outputs, numbers)
+        else:
+            output, placed = put_together(builder, model.steps[-1].name, outputs, numbers)
         layers = tuple(builder.layers.values())
         return Graph(model, (), None, builder.values[0], layers, output, (), False, notes, (), placed)
     ((end, tail, is_index),) = ends

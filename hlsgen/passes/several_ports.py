@@ -1,12 +1,15 @@
-"""Several inputs in one port, and several outputs in one: codes one behind the other, in the narrowest type of all.
+"""Several inputs and outputs, in one port each way or in a port of its own for each.
 
-Each input is a Slice of the port's codes, and a View of that. Where its own type is narrower, a Map gives it that type: it
-changes no code that the host sends. The outputs are flat Views, and one Concatenation.
+The graph takes all codes of the inputs one behind the other, in the narrowest type of all. If they come through one port,
+each input is a Slice of the port's codes, and a View of that. Where its own type is narrower, a Map gives it that type: it
+changes no code that the host sends. The outputs are flat Views, and one Concatenation. With a port each no hardware is
+needed: a TakeInput for each input, and GiveOutputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -15,6 +18,7 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import (
     Concatenation,
     FloatKey,
+    GiveOutputs,
     GraphInput,
     GraphOutput,
     IntegerEncoding,
@@ -24,6 +28,7 @@ from hlsgen.ir import (
     Shape,
     Slice,
     Step,
+    TakeInput,
     Value,
 )
 from hlsgen.ir.ops import Cast, QuantizeLinear
@@ -39,6 +44,18 @@ _MOST_BITS = 32
 _NARROWED = 24
 #: Types of integers, the narrowest first.
 _DTYPES = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+
+
+def port_names(tensors: Iterable[str]) -> list[str]:
+    """What ends the names of the ports of these tensors: letters, digits and single _, each another one whatever the case."""
+    found: list[str] = []
+    for tensor in tensors:
+        plain = re.sub(r"_+", "_", re.sub(r"\W", "_", tensor, flags=re.ASCII)).strip("_") or "x"
+        taken, name, number = {one.lower() for one in found}, plain, 2
+        while name.lower() in taken:
+            name, number = f"{plain}_{number}", number + 1
+        found.append(name)
+    return found
 
 
 def part_name(model: Model, entry: Entry) -> str:
@@ -71,14 +88,21 @@ def packed_value(model: Model, ports: Sequence[InputPort], entries: Sequence[Ent
     return Value(shape, type_, _plain(shape))
 
 
-def taken_apart(builder: GraphBuilder, names: Sequence[str], ports: Sequence[InputPort]) -> list[PendingValue]:
-    """The tensor of each port, with the layers that take it out of a shared one."""
+def taken_apart(
+    builder: GraphBuilder, names: Sequence[str], ports: Sequence[InputPort], ends: Sequence[str] | None
+) -> list[PendingValue]:  # fmt: skip
+    """The tensor of each port, with the layers that take it out of a shared one; `ends`: of the names of own ones."""
     if len(ports) == 1:
         return [ports[0].tensor]
     found, offset = [], 0
-    for port, name in zip(ports, names, strict=True):
-        found.append(_part(builder, name, port.tensor, offset))
-        offset += port.tensor.value.size
+    for number, (port, name) in enumerate(zip(ports, names, strict=True)):
+        tensor = port.tensor
+        if ends is not None:
+            taken = builder.add(TakeInput(name, ends[number], offset, builder.values[0], tensor.value, (0,)))
+            found.append(PendingValue(taken.index, tensor.value, tensor.named_ops))
+        else:
+            found.append(_part(builder, name, tensor, offset))
+        offset += tensor.value.size
     return found
 
 
@@ -115,16 +139,34 @@ def put_together(
     builder: GraphBuilder, name: str, outputs: Sequence[GraphOutput], values: Sequence[int]
 ) -> tuple[Value, tuple[GraphOutput, ...]]:
     """The value that holds all outputs, the codes of each being a value of the graph; and the outputs in their places."""
-    flat, placed, offset = [], [], 0
+    views, placed, offset = [], [], 0
     for one, index in zip(outputs, values, strict=True):
         codes = PendingValue(index, replace(one.value, encoding=_plain(one.value.shape)))
-        flat.append(builder.relabelled(name, codes, Reshape(), (one.value.size,)))
+        views.append(builder.relabelled(name, codes, Reshape(), (one.value.size,)))
         placed.append(replace(one, offset=offset))
         offset += one.value.size
-    sources = tuple(codes.value for codes in flat)
-    result = Value((offset,), _together(sources), _plain((offset,)))
-    builder.add(Concatenation(name, 0, sources, result, tuple(codes.index for codes in flat)))
+    sources = tuple(codes.value for codes in views)
+    result = flat(sources)
+    builder.add(Concatenation(name, 0, sources, result, tuple(codes.index for codes in views)))
     return result, tuple(placed)
+
+
+def given_apart(
+    builder: GraphBuilder, model: Model, outputs: Sequence[GraphOutput], values: Sequence[int]
+) -> tuple[Value, tuple[GraphOutput, ...]]:
+    """As `put_together`, if each output has a port of its own."""
+    names = tuple(port_names(one.name for one in model.outputs))
+    sources = tuple(one.value for one in outputs)
+    result = flat(sources)
+    builder.add(GiveOutputs(model.steps[-1].name, names, sources, result, tuple(values)))
+    offsets = [sum(value.size for value in sources[:n]) for n in range(len(sources))]
+    return result, tuple(replace(one, offset=offset) for one, offset in zip(outputs, offsets, strict=True))
+
+
+def flat(values: Sequence[Value]) -> Value:
+    """All of them one behind the other."""
+    shape = (sum(value.size for value in values),)
+    return Value(shape, _together(values), _plain(shape))
 
 
 def _together(values: Sequence[Value]) -> IntType:

@@ -37,22 +37,31 @@ def _extremes(graph: Graph, rng: np.random.Generator, limit: int) -> Array:
     Where there are more channels than frames, channels are drawn, and every second frame has all channels at a
     random end.
     """
-    type_, shape = graph.input.type, graph.input.shape
-    lo, hi = type_.lo, type_.hi
-    if isinstance(graph.input.encoding, FloatKey):
+    shape = graph.input.shape
+    lo, hi = _ends(graph)
+    if any(isinstance(value.encoding, FloatKey) for _, _, value in graph.streamed_inputs):
         return np.zeros((0, *shape), np.int64)
-    found = [np.full(shape, lo), np.full(shape, hi)]
-    channels, middle = shape[-1], min(max(0, lo), hi)
-    every = [(c, end) for c in range(channels) for end in (lo, hi)]
+    found = [lo, hi]
+    channels, middle = shape[-1], np.clip(0, lo, hi)
+    every = [(c, end[..., c]) for c in range(channels) for end in (lo, hi)]
     crowded = len(every) + 2 > limit
     for number, at in enumerate(rng.permutation(len(every))):
         if len(found) >= limit:
             break
         channel, end = every[at]
-        frame = np.full(shape, middle)
+        frame = middle.copy()
         frame[..., channel] = end
         found.append(np.where(rng.random(shape) < 0.5, lo, hi) if crowded and number % 2 else frame)
     return np.stack(found[:limit])
+
+
+def _ends(graph: Graph) -> tuple[Array, Array]:
+    """The least and the greatest code of every element of the input."""
+    types = [
+        np.array([[value.type.lo], [value.type.hi]]).repeat(value.size, 1) for _, _, value in graph.streamed_inputs
+    ]
+    lo, hi = np.concatenate(types, axis=1).reshape(2, *graph.input.shape)
+    return lo, hi
 
 
 def _searched(graph: Graph, rng: np.random.Generator, start: Array, count: int) -> Array:
@@ -81,15 +90,15 @@ def _searched(graph: Graph, rng: np.random.Generator, start: Array, count: int) 
 
 def _changed(graph: Graph, rng: np.random.Generator, kept: list[Array]) -> Array:
     """A random frame, or one that was kept with a few elements drawn again or moved by one."""
-    type_, shape = graph.input.type, graph.input.shape
-    drawn = rng.integers(type_.lo, type_.hi + 1, shape)
+    (lo, hi), shape = _ends(graph), graph.input.shape
+    drawn = rng.integers(lo, hi + 1, shape)
     if not kept or rng.random() < 0.3:
         spread = rng.random()
-        return np.where(rng.random(shape) < spread, drawn, min(max(0, type_.lo), type_.hi))
+        return np.where(rng.random(shape) < spread, drawn, np.clip(0, lo, hi))
     frame = kept[int(rng.integers(len(kept)))]
     chosen = rng.random(shape) < rng.choice([0.02, 0.1, 0.5])
     chosen.flat[rng.integers(chosen.size)] = True
-    moved = np.clip(frame + rng.choice([-1, 1], shape), type_.lo, type_.hi)
+    moved = np.clip(frame + rng.choice([-1, 1], shape), lo, hi)
     return np.where(chosen, drawn if rng.random() < 0.5 else moved, frame)
 
 

@@ -14,7 +14,8 @@ from hlsgen.simulation.cpp_library import CppCore
 from hlsgen.simulation.simulators import CPP
 from hlsgen.simulation.verify_verilog import failures, prepare
 from hlsgen.simulation.verilator_library import run_library
-from hlsgen.testbench.stream_codec import from_bus, from_text, from_wire, unpack
+from hlsgen.testbench.sample_vectors import output_codes
+from hlsgen.testbench.stream_codec import from_text, from_wire, unpack
 
 
 def run_hardware(
@@ -71,9 +72,9 @@ def _captured(
         )  # fmt: skip
         if not outcome.passed:
             raise fail("HG053", simulator, "; ".join(failures(outcome)))
-        bus = network.layouts[1]
-        data = from_bus(from_text((bench / "output.hex").read_text(), bus.width), bus)
-        output = unpack(data, network.orders[-1], build.design.output, graph.output.shape)
+        texts = [(bench / f"output{port.label}.hex").read_text() for port in network.outputs]
+        ports = zip(texts, network.outputs, strict=True)
+        output = output_codes(network, [from_text(text, port.layout.width) for text, port in ports])
         found: list[Array | None] = [None] * len(graph.layers)
         for node in network.nodes if layers else ():
             if node.position < 0:

@@ -12,7 +12,6 @@ from itertools import accumulate, zip_longest
 from pathlib import Path
 
 from hlsgen.cycle_model.simulate import simulate as cycles
-from hlsgen.cycle_model.wiring import INPUT
 from hlsgen.driver.compile import Build
 from hlsgen.driver.weight_update import load_sequence, other_weights, own_weights, reweighted
 from hlsgen.library import library_text
@@ -21,7 +20,7 @@ from hlsgen.simulation.child_process import work_folder
 from hlsgen.simulation.cocotb_runner import NO_LIMITS, Limits, Outcome, simulate, time_limit
 from hlsgen.simulation.core_copy import write_core
 from hlsgen.simulation.verdict import SimulatorVerdict
-from hlsgen.testbench.sample_vectors import vector_words
+from hlsgen.testbench.sample_vectors import stream_words
 from hlsgen.testbench.stream_codec import to_text
 from hlsgen.verilog.bench_config import testbench_config
 from hlsgen.verilog.latency import latency
@@ -62,9 +61,11 @@ def prepare(build: Build, codes: Array, work: Path) -> Path:
     for name in ("test_top.py", "run.py"):
         (bench / name).write_text(library_text("tb", name))
     (bench / "config.json").write_text(json.dumps(testbench_config(build.design, build.network, build.timing)))
-    sent, words = vector_words(build.network, codes)
-    (bench / "input.hex").write_text(to_text(sent))
-    (bench / "expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
+    sent, words = stream_words(build.network, codes)
+    for port in build.network.inputs:
+        (bench / f"input{port.label}.hex").write_text(to_text(sent[port.name]))
+    for port in build.network.outputs:
+        (bench / f"expected{port.label}.hex").write_text(to_text(words[port.name]))
     for node in build.network.nodes:
         if node.position >= 0:
             (bench / f"{node.name}.hex").write_text(to_text(words[node.name]))
@@ -86,8 +87,9 @@ def prepare_weights(build: Build, codes: Array, bench: Path) -> list[str]:
     for name, loaded in (("other", weights), ("own", own_weights(build, weights))):
         writes = [write for load in load_sequence(build, loaded) for write in load.writes]
         (bench / f"{name}.hex").write_text("".join(f"{address:x} {data:x}\n" for address, data in writes))
-    _, words = vector_words(replace(build.network, graph=reweighted(build, weights)), codes)
-    (bench / "other_expected.hex").write_text(to_text(words[build.network.nodes[-1].name]))
+    _, words = stream_words(replace(build.network, graph=reweighted(build, weights)), codes)
+    for port in build.network.outputs:
+        (bench / f"other_expected{port.label}.hex").write_text(to_text(words[port.name]))
     return ["other_weights"] if weights else []
 
 
@@ -102,7 +104,7 @@ def _with_trace(outcome: Outcome, traced: Outcome) -> Outcome:
 def ends_of(build: Build, frames: int) -> list[int]:
     """The predicted cycle in which each frame ends, from the first beat on, without stalls."""
     flow = cycles(build.network.nodes, frames, latency)
-    return [end - int(flow.taken[INPUT][0]) for end in flow.ends]
+    return [end - flow.begin for end in flow.ends]
 
 
 @dataclass

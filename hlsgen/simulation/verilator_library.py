@@ -21,8 +21,8 @@ from hlsgen.numerics.fixed import Array
 from hlsgen.simulation import native_worker
 from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, require, time_limit
-from hlsgen.testbench.sample_vectors import vector_words
-from hlsgen.testbench.stream_codec import from_bus, pack, to_bus, to_wire, unpack
+from hlsgen.testbench.sample_vectors import output_codes, port_words, stream_words
+from hlsgen.testbench.stream_codec import pack, to_bus
 
 #: What `NativeCore.soak` can find, by the number that native.cpp gives it.
 ERRORS = (
@@ -52,11 +52,12 @@ def compile_library(build: Build, core: Path, work: Path, optimize: str, seconds
     for memory in (core / "rtl").glob("*.mem"):
         shutil.copyfile(memory, work / memory.name)
     harness = work / "native.cpp"
-    harness.write_text(
-        library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset).replace("HLSGEN_CLOCK", design.clock)
-    )
-    defines = " -DHLSGEN_WEIGHTS" if design.loads else ""
-    defines += f" -DHLSGEN_KEEP={design.buses[0].word_bytes}" if design.keep else ""
+    text = library_text("tb", "native.cpp").replace("HLSGEN_RESET", design.reset).replace("HLSGEN_CLOCK", design.clock)
+    inputs = " ".join(f"X({port.name}, {port.bus.word_bytes})" for port in design.inputs)
+    outputs = " ".join(f"X({port.name})" for port in design.outputs)
+    harness.write_text(f"#define HLSGEN_INPUTS(X) {inputs}\n#define HLSGEN_OUTPUTS(X) {outputs}\n{text}")
+    there = {"WEIGHTS": design.loads, "KEEP": design.keep, "SINGLE": len(design.inputs) == len(design.outputs) == 1}
+    defines = "".join(f" -DHLSGEN_{name}" for name, given in there.items() if given)
     sources = [str((core / line).resolve()) for line in (core / "files.f").read_text().split()]
     command = [
         "verilator", "--cc", "--exe", "--build", "-j", str(os.cpu_count() or 1), "-O3", "--x-initial", "fast",
@@ -80,25 +81,21 @@ def run_library(build: Build, core: Path, work: Path, codes: Array) -> Array:
     """
     seconds = time_limit(build, len(codes), "verilator")
     library = compile_library(build, core, work, "-O1", seconds)
-    sent, design = _sent(build, codes), build.design
-    (work / "sent.bin").write_bytes(sent.tobytes())
-    into, out = design.buses
-    words, size = len(codes) * out.words, out.word_bytes
-    numbers = [int(design.reset_active_low), sent.shape[1], into.words, words, size, _patience(build)]
-    command = [sys.executable, "-I", str(Path(native_worker.__file__)), str(library), *map(str, numbers)]
+    network, active_low = build.network, int(build.design.reset_active_low)
+    for n, port in enumerate(network.inputs):
+        (work / f"sent{n}.bin").write_bytes(port_words(port, codes).tobytes())
+    given = [f"{port.layout.word_bytes},{port.layout.words}" for port in network.inputs]
+    sizes = [(len(codes) * port.layout.words, port.layout.word_bytes) for port in network.outputs]
+    words = sum(count for count, _ in sizes)
+    program = [sys.executable, "-I", str(Path(native_worker.__file__)), str(library), str(active_low)]
+    command = [*program, str(_patience(build)), *given, "/", *(f"{count},{size}" for count, size in sizes)]
     done = run_tool(command, work, os.environ, "verilator", seconds, "the simulation")
     if done.code:
         raise failed("verilator", "the simulation failed", done.log)
     if int(done.log.split()[-1]) != words:
         raise _stopped(int(done.log.split()[-1]), words)
-    taken = np.fromfile(work / "taken.bin", np.uint8).reshape(words, size)
-    return unpack(from_bus(taken, out), build.network.orders[-1], design.output, build.graph.output.shape)
-
-
-def _sent(build: Build, codes: Array) -> Array:
-    """The input words, uint8 (beats, bytes)."""
-    beats = pack(to_wire(codes, build.graph.input.encoding), build.network.orders[0], build.design.input)
-    return np.ascontiguousarray(to_bus(beats, build.design.buses[0]))
+    taken = [np.fromfile(work / f"taken{n}.bin", np.uint8).reshape(size) for n, size in enumerate(sizes)]
+    return output_codes(network, taken)
 
 
 def _patience(build: Build) -> int:
@@ -134,7 +131,6 @@ class NativeCore:
         design = build.design
         self.core = ctypes.CDLL(str(compile_library(build, directory, work, optimize, 10 * COMPILE_SECONDS)))
         self.core.core_open.restype = ctypes.c_void_p
-        self.core.core_run.restype = ctypes.c_uint64
         here = os.getcwd()
         os.chdir(work)
         try:
@@ -162,33 +158,36 @@ class NativeCore:
 
     def run(self, codes: Array) -> Array:
         """Input codes (frames, *shape) -> output codes (frames, *shape), int64."""
-        graph, network, design = self.build.graph, self.build.network, self.build.design
-        sent = _sent(self.build, codes)
-        into, out = design.buses
-        words = len(codes) * out.words
-        taken: Array = np.zeros((words, out.word_bytes), np.uint8)
-        got = self.core.core_run(
-            self.handle, sent.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(len(sent)), sent.shape[1],
-            ctypes.c_uint64(into.words), taken.ctypes.data_as(ctypes.c_void_p), ctypes.c_uint64(words),
-            taken.shape[1], ctypes.c_uint64(_patience(self.build)),
-        )  # fmt: skip
-        if got != words:
-            raise _stopped(got, words)
-        return unpack(from_bus(taken, out), network.orders[-1], design.output, graph.output.shape)
+        network = self.build.network
+        sent = [np.ascontiguousarray(port_words(port, codes)) for port in network.inputs]
+        sizes = [(len(codes) * port.layout.words, port.layout.word_bytes) for port in network.outputs]
+        taken = [np.zeros(size, np.uint8) for size in sizes]
+        into, out = (native_worker.Sent * len(sent))(), (native_worker.Taken * len(taken))()
+        for own, x, port in zip(into, sent, network.inputs, strict=True):
+            own.words, own.count, own.bytes, own.frame = x.ctypes.data, len(x), x.shape[1], port.layout.words
+        for end, x in zip(out, taken, strict=True):
+            end.words, end.count, end.bytes = x.ctypes.data, len(x), x.shape[1]
+        self.core.core_run(self.handle, into, len(into), out, len(out), ctypes.c_uint64(_patience(self.build)))
+        got = sum(end.moved for end in out)
+        if got != sum(len(x) for x in taken):
+            raise _stopped(got, sum(len(x) for x in taken))
+        return output_codes(network, taken)
 
     def soak(self, codes: Array, cycles: int, seed: int, network: Network | None = None) -> Soaked:
-        """Random stalls of both ports and random resets, from a reset on; every output beat is compared.
+        """Random stalls of both ports and random resets, from a reset on; every output beat is compared. Of a core with one
+        port each way.
 
         codes (frames, *shape): sent in a circle. network: that of the weights which the core has, if they are not its
         own. The same for the same arguments.
         """
         network, design = network or self.build.network, self.build.design
-        sent, words = vector_words(network, codes)
-        sent, expected = np.ascontiguousarray(sent), np.ascontiguousarray(words[network.nodes[-1].name])
+        (source,), (sink,) = network.inputs, network.outputs
+        inputs, words = stream_words(network, codes)
+        sent, expected = np.ascontiguousarray(inputs[source.name]), np.ascontiguousarray(words[sink.name])
         ones = np.full((1, *self.build.graph.output.shape), -1)
-        into, out = design.buses
+        into, out = source.layout, sink.layout
         # Padding has to be zero; what is in the lanes behind the last element does not matter.
-        used, whole = pack(ones, network.orders[-1], design.output), np.full((out.beats, -(-out.beat_bits // 8)), 255)
+        used, whole = pack(ones, sink.order, sink.stream), np.full((out.beats, -(-out.beat_bits // 8)), 255)
         mask = np.ascontiguousarray(to_bus(used, out) | ~to_bus(whole, out))
         settled = self.build.timing.latency + self.build.timing.interval
         counts = _Counts()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from hlsgen.dataflow.network import Network
+from collections.abc import Sequence
+
+import numpy as np
+
+from hlsgen.dataflow.ends import enters
+from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.interpreter import graph as reference
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.stimuli import stimuli
-from hlsgen.testbench.stream_codec import pack, to_bus, to_text, to_wire
+from hlsgen.testbench.stream_codec import from_bus, pack, to_bus, to_text, to_wire, unpack
 
 SAMPLE_FRAMES = 8
 
@@ -18,39 +23,48 @@ MAX_SAMPLE_BEATS = 20_000
 
 def sample_codes(network: Network) -> tuple[Array, Array]:
     """Codes int64 of a few frames: (frames, *shape) at the input, and what the reference gives at the output."""
-    beats = max(layout.words for layout in network.layouts)
+    beats = max(port.layout.words for port in (*network.inputs, *network.outputs))
     frames = max(2, min(SAMPLE_FRAMES, MAX_SAMPLE_BEATS // beats))
     codes = stimuli(network, frames, SAMPLE_SEED)[:frames]
     return codes, reference.run_output(network.graph, codes)
 
 
 def sample_vectors(network: Network, inputs: Array, outputs: Array) -> dict[str, str]:
-    """input.hex and expected.hex of these codes."""
-    words = _packed_input(network, inputs), _packed_output(network, outputs)
-    return dict(zip(("input.hex", "expected.hex"), map(to_text, words), strict=True))
+    """input.hex and expected.hex of these codes; of several ports one for each."""
+    return {
+        **{f"input{port.label}.hex": to_text(port_words(port, inputs)) for port in network.inputs},
+        **{f"expected{port.label}.hex": to_text(port_words(port, outputs)) for port in network.outputs},
+    }
 
 
-def _packed_input(network: Network, codes: Array) -> Array:
-    beats = pack(to_wire(codes, network.graph.input.encoding), network.orders[0], network.input)
-    return to_bus(beats, network.layouts[0])
+def port_words(port: CorePort, codes: Array) -> Array:
+    """The words that a port carries of codes of the graph's input or output, uint8 (words, bytes)."""
+    wire = to_wire(port.part(codes), port.value.encoding) if enters(port.node) else port.part(codes)
+    return to_bus(pack(wire, port.order, port.stream), port.layout)
 
 
-def _packed_output(network: Network, codes: Array) -> Array:
-    return to_bus(pack(codes, network.orders[-1], network.output), network.layouts[1])
-
-
-def vector_words(network: Network, codes: Array) -> tuple[Array, dict[str, Array]]:
-    """Input words, and the expected words of every monitored stream and of the output."""
+def stream_words(network: Network, codes: Array) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Words of every input port for these codes, and the expected ones of every monitored stream and output port."""
     graph = network.graph
-    outputs = reference.run_layers(graph, codes)
+    results = reference.run_layers(graph, codes)
     words = {
         node.name: pack(
-            to_wire(outputs[node.position], graph.layers[node.position].result.encoding),
+            to_wire(results[node.position], graph.layers[node.position].result.encoding),
             network.orders[node.position + 1],
             node.result,
         )
         for node in network.nodes
         if node.position >= 0
     }
-    words[network.nodes[-1].name] = _packed_output(network, outputs[-1] if outputs else codes)
-    return _packed_input(network, codes), words
+    words |= {port.name: port_words(port, results[-1] if results else codes) for port in network.outputs}
+    return {port.name: port_words(port, codes) for port in network.inputs}, words
+
+
+def output_codes(network: Network, words: Sequence[Array]) -> Array:
+    """The codes of the graph's output, int64 (frames, *shape), of the words of every output port."""
+    parts = []
+    for port, own in zip(network.outputs, words, strict=True):
+        parts.append(unpack(from_bus(own, port.layout), port.order, port.stream, port.value.shape))
+    if len(parts) == 1:
+        return parts[0]
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

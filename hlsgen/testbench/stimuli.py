@@ -6,7 +6,7 @@ import numpy as np
 
 from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import FloatUnit, RescaleUnit
-from hlsgen.ir import FloatKey, Graph, Map, View
+from hlsgen.ir import FloatKey, Map, Value, View
 from hlsgen.ir.evaluate import float_to_key
 from hlsgen.numerics.fixed import Array
 
@@ -21,28 +21,31 @@ SPECIAL_FLOATS = np.array(
 
 
 def stimuli(network: Network, frames: int, seed: int) -> Array:
-    """Input codes (>= frames, *shape), int64; the same for the same seed."""
+    """Input codes (>= frames, *shape), int64; the same for the same seed. Of several ports each has codes of its own type."""
     graph, rng = network.graph, np.random.default_rng(seed)
-    shape = graph.input.shape
-    size = int(np.prod(shape))
+    size = graph.input.size
     edges = _edges(network)
     frames = max(frames, -(-len(edges) // size) if len(edges) else 0)
-    codes = _random(graph, rng, frames, size)
-    lo, hi = graph.input.type.lo, graph.input.type.hi
-    if not isinstance(graph.input.encoding, FloatKey):
-        corners = [np.full(size, lo), np.full(size, hi), np.full(size, min(max(0, lo), hi))]
-        corners.append(np.where(np.arange(size) % 2 == 0, lo, hi))
-        for i, corner in enumerate(corners[: frames - 1]):
-            codes[i] = corner
+    codes = np.concatenate([_of_port(value, rng, frames) for _, _, value in graph.streamed_inputs], axis=1)
     if len(edges):
         _place(codes, edges, network)
-    return codes.reshape(-1, *shape)
+    return codes.reshape(-1, *graph.input.shape)
 
 
-def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> Array:
-    if not isinstance(graph.input.encoding, FloatKey):
-        codes: Array = rng.integers(graph.input.type.lo, graph.input.type.hi + 1, (frames, size))
-        return codes
+def _of_port(value: Value, rng: np.random.Generator, frames: int) -> Array:
+    """Random codes (frames, elements), and extreme ones in the first frames."""
+    size, lo, hi = value.size, value.type.lo, value.type.hi
+    if isinstance(value.encoding, FloatKey):
+        return _floats(rng, frames, size)
+    codes: Array = rng.integers(lo, hi + 1, (frames, size))
+    corners = [np.full(size, lo), np.full(size, hi), np.full(size, min(max(0, lo), hi))]
+    corners.append(np.where(np.arange(size) % 2 == 0, lo, hi))
+    for i, corner in enumerate(corners[: frames - 1]):
+        codes[i] = corner
+    return codes
+
+
+def _floats(rng: np.random.Generator, frames: int, size: int) -> Array:
     bits = rng.integers(0, 1 << 32, (frames, size), dtype=np.uint32)
     wild = bits.view(np.float32)
     tame = (rng.standard_normal((frames, size)) * 8).astype(np.float32)
@@ -53,7 +56,12 @@ def _random(graph: Graph, rng: np.random.Generator, frames: int, size: int) -> A
 
 def _edges(network: Network) -> Array:
     """(points, 2): function set and input on either side of every threshold, of a first quantizer."""
-    first = next((layer for layer in network.graph.layers if not isinstance(layer, View)), None)
+    inputs = network.graph.streamed_inputs
+    first = (
+        next((layer for layer in network.graph.layers if not isinstance(layer, View)), None)
+        if len(inputs) == 1
+        else None
+    )
     steps = network.choices[first.name].steps if isinstance(first, Map) else None
     if steps is None:
         return np.zeros((0, 2), np.int64)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from hlsgen.dataflow.network import Network, Timing
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.ends import leaves
+from hlsgen.dataflow.network import CorePort, Network, Timing
+from hlsgen.dataflow.units import Node, Stream
 from hlsgen.numerics.fixed import Array
 from hlsgen.verilog.netlist import Design
 
@@ -21,9 +23,7 @@ _MAX_LOOKS = 1_000_000
 
 def testbench_config(design: Design, network: Network, timing: Timing) -> dict[str, Any]:
     """The values that tb/test_top.py reads: ports, frames, all streams, and those that it compares (`monitors`)."""
-    output = network.nodes[-1]
-    last = next((s for s in reversed(network.nodes) if s.layer), output)
-    streams = [name for node in network.nodes[:-1] for name in node.outputs]
+    streams = [name for node in network.nodes if not leaves(node) for name in node.outputs]
     orders: dict[bytes, int] = {}
     burst_cycles = max(20_000, 3 * timing.latency + 6 * timing.interval)
     return {
@@ -32,9 +32,15 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "reset": design.reset,
         "reset_active_low": design.reset_active_low,
         "weights": design.loads,
-        "tdata": [bus.width for bus in design.buses],
-        "beats_in": design.buses[0].words,
-        "beats_out": design.buses[1].words,
+        "inputs": [_pins(design, port, "input", []) for port in network.inputs],
+        "outputs": [
+            {
+                **_pins(design, port, "expected", [("captured", "output")]),
+                "layer": _source(network, port),
+                **_port(network, port.stream, port.number, orders),
+            }
+            for port in network.outputs
+        ],
         "latency": timing.latency,
         "interval": timing.interval,
         "stall_frames": max(2, min(8, 20_000 // timing.interval), 400 // timing.interval),
@@ -42,12 +48,9 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
         "burst_cycles": burst_cycles,
         "coverage_stride": 1 + burst_cycles * len(streams) // _MAX_LOOKS,
         "streams": streams,
-        "output": {"layer": last.layer, **_port(network, output, len(network.orders) - 1, orders)},
-        **({"keep": [bus.last_bytes for bus in design.buses]} if design.keep else {}),
         **({"control": [design.control.version.value, design.control.model.value]} if design.control else {}),
-        **({"bus": {"slot_bytes": design.buses[1].slot_bytes}} if design.wide else {}),
         "monitors": [
-            {"stream": s.name, "layer": s.layer, **_port(network, s, s.position + 1, orders)}
+            {"stream": s.name, "layer": s.layer, **_port(network, s.result, s.position + 1, orders)}
             for s in network.nodes
             if s.position >= 0
         ],
@@ -55,8 +58,31 @@ def testbench_config(design: Design, network: Network, timing: Timing) -> dict[s
     }
 
 
-def _port(network: Network, node: Node, which: int, orders: dict[bytes, int]) -> dict[str, Any]:
-    order, stream = network.orders[which], node.result
+def _pins(design: Design, port: CorePort, file: str, more: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """The port itself: its bits and words, and the files of its words, whose names begin with these."""
+    bus = port.layout
+    return {
+        "port": port.name,
+        "label": port.label,
+        "tdata": bus.width,
+        "words": bus.words,
+        **{key: f"{name}{port.label}.hex" for key, name in [("vectors", file), *more]},
+        **({"keep": bus.last_bytes} if design.keep else {}),
+        **({"slot_bytes": bus.slot_bytes} if design.wide else {}),
+    }
+
+
+def _source(network: Network, port: CorePort) -> str:
+    """The layer that an output comes from."""
+    made = {wire: node for node in network.nodes for wire in node.outputs}
+    node: Node | None = port.node
+    while node is not None and not node.layer:
+        node = made.get(node.inputs[0])
+    return "" if node is None else node.layer
+
+
+def _port(network: Network, stream: Stream, which: int, orders: dict[bytes, int]) -> dict[str, Any]:
+    order = network.orders[which]
     layer = network.graph.layers[which - 1] if which else None
     shape = layer.result.shape if layer else network.graph.input.shape
     return {

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from hlsgen.dataflow.backend import Request
 from hlsgen.dataflow.bus import BusLayout
-from hlsgen.dataflow.network import Network
+from hlsgen.dataflow.ends import leaves
+from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, Product, SoftmaxUnit, Stream, WeightedUnit
 from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
 from hlsgen.diagnostics import fail
@@ -48,12 +49,27 @@ class Identity:
 
 
 @dataclass(frozen=True)
+class StreamPort:
+    """An AXI4-Stream port. `label` ends its name, "" of an only one. `bus`: how a frame of `stream` lies on it.
+
+    `data`, `valid`, `ready`: the nets of the stream inside.
+    """
+
+    name: str
+    label: str
+    stream: Stream
+    bus: BusLayout
+    data: str
+    valid: str
+    ready: str
+
+
+@dataclass(frozen=True)
 class Design:
     """Everything that the top level prints, the memory files and the modules of single nodes. Knows no operators.
 
-    `first`, `last`: the streams behind the input and in front of the output port. `input`, `output`: these streams;
-    `buses`: how a frame of them lies on the ports. `wide`: whether the ports are on a bus that was asked for; `keep`:
-    whether they have tkeep. `control`: what the port for control and status says, if there is one. `modules`: text of
+    `wide`: whether the ports `inputs` and `outputs` are on a bus that was asked for; `keep`: whether they have tkeep.
+    `control`: what the port for control and status says, if there is one. `modules`: text of
     those that are written for one instance, by name. `loads`: units whose weights can be written over AXI4-Lite, 0 if
     there is no such port.
     """
@@ -65,11 +81,8 @@ class Design:
     title: str
     nets: tuple[Net, ...]
     instances: tuple[Instance, ...]
-    first: str
-    last: dict[str, str]
-    input: Stream
-    output: Stream
-    buses: tuple[BusLayout, BusLayout]
+    inputs: tuple[StreamPort, ...]
+    outputs: tuple[StreamPort, ...]
     wide: bool
     keep: bool
     control: Identity | None
@@ -98,10 +111,11 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     prefix = prefix_of(top)
     nodes = network.nodes
     data = {wire: f"{node.name if _forks(node) else wire}_data" for node in nodes for wire in node.outputs}
-    nets = [net for node in nodes[:-1] for net in _nets(node)]
+    sent = [node for node in nodes if not leaves(node)]
+    nets = [net for node in sent for net in _nets(node)]
     instances: list[Instance] = []
     loads = 0
-    for node in nodes[1:-1]:
+    for node in network.inner:
         bound = bind_node(node, style)
         memories.update(bound.memories)
         parameters = dict(bound.parameters)
@@ -119,15 +133,21 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             module = f"{node.name}_adders"
             modules[module] = scoped(bound.text(f"{prefix}{module}"), prefix)
         instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
-    end = nodes[-1].inputs[0]
-    last = {"data": data[end], "valid": f"{end}_valid", "ready": f"{end}_ready"}
+    inputs = tuple(_stream_port(port, port.node.outputs[0], data) for port in network.inputs)
+    outputs = tuple(_stream_port(port, port.node.inputs[0], data) for port in network.outputs)
     _free(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
     control = _identity(request.model["sha256"]) if request.control else None
     return Design(
         top, request.clock, request.reset, request.reset_active_low, request.title, tuple(nets), tuple(instances),
-        nodes[0].name, last, nodes[0].source, nodes[-1].result, network.layouts, nodes[0].unit != Port(), request.keep, control,
+        inputs, outputs, nodes[0].unit != Port(), request.keep, control,
         {f"{prefix}{name}": text for name, text in memories.items()}, modules, loads,
     )  # fmt: skip
+
+
+def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:
+    """`wire`: the stream inside; `data`: the nets of all streams."""
+    nets = data[wire], f"{wire}_valid", f"{wire}_ready"
+    return StreamPort(port.name, port.label, port.stream, port.layout, *nets)
 
 
 def _free(request: Request, taken: set[str]) -> None:

@@ -32,19 +32,21 @@ class TopPort:
 def top_ports(design: Design) -> list[TopPort]:
     """All ports of the top level, in order."""
     buses = [*(("s_axil",) if design.loads else ()), *(("s_axil_ctrl",) if design.control else ())]
-    associated = ":".join(["s_axis", "m_axis", *buses])
+    streams = [port.name for port in (*design.inputs, *design.outputs)]
+    associated = ":".join([*streams, *buses])
     clock = f"ASSOCIATED_BUSIF {associated}, ASSOCIATED_RESET {design.reset}"
     polarity = "ACTIVE_LOW" if design.reset_active_low else "ACTIVE_HIGH"
     found = [
         TopPort("input", 1, design.clock, _about("signal:clock", f"{design.clock} CLK", clock)),
         TopPort("input", 1, design.reset, _about("signal:reset", f"{design.reset} RST", f"POLARITY {polarity}")),
-        *_stream("s_axis", "input", design.buses[0].width, design.keep),
-        *_stream("m_axis", "output", design.buses[1].width, design.keep),
     ]
+    for forth, ports in (("input", design.inputs), ("output", design.outputs)):
+        for port in ports:
+            found += _stream(port.name, forth, port.bus.width, design.keep)
     for name, address in (("s_axil", WEIGHTS_ADDRESS), ("s_axil_ctrl", CONTROL_ADDRESS)):
         if name in buses:
             found += _lite(name, address)
-    return [*found, TopPort("output", 1, "frame_error")]
+    return [*found, *(TopPort("output", 1, f"frame_error{port.label}") for port in design.inputs)]
 
 
 def _about(kind: str, role: str, parameter: str = "") -> tuple[tuple[str, str], ...]:

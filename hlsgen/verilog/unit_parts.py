@@ -9,11 +9,11 @@ from functools import partial
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.norm_units import NormUnit, root_bits
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
 from hlsgen.dataflow.units import (
-    INPUT,
     AdderMatVec,
     ArgMaxUnit,
     ConcatBeats,
@@ -88,7 +88,7 @@ def _regrouping(source: Stream, result: Stream) -> Parts:
 
 def _port(node: Node, bus: BusLayout | None) -> Parts:
     """A register, and a counter of beats; the port that sends holds two. Words of a bus become beats behind it."""
-    first = node.inputs == (INPUT,)
+    first = enters(node)
     stream = node.source if first else node.result
     count = (stream.beats if bus is None else bus.words).bit_length()
     bits = float(stream.bits if bus is None else bus.beat_bits * bus.slots if bus.parts == 1 else bus.width)

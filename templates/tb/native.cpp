@@ -1,4 +1,5 @@
-// Drives a verilated core from a C array: at full rate, beats in, beats out; or with random stalls and resets.
+// Drives a verilated core from C arrays: at full rate, beats in, beats out; or, with a port each way, with random stalls
+// and resets. HLSGEN_INPUTS(X) stands for an X(port, bytes of a word) for each port, HLSGEN_OUTPUTS(X) for an X(port).
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -29,6 +30,14 @@ void get(const VlWide<N>& port, uint8_t* data, int bytes) {
     std::memcpy(data, &port[0], bytes);
 }
 
+// All bytes of a word are kept.
+template <class T>
+void keep_all(T& port, int bytes) {
+    std::vector<uint8_t> ones((bytes + 7) / 8);
+    for (int i = 0; i < bytes; i += 8) ones[i / 8] = bytes - i < 8 ? (1 << (bytes - i)) - 1 : 255;
+    put(port, ones.data(), ones.size());
+}
+
 // Numbers that look random, the same for the same seed (xorshift).
 struct Random {
     uint64_t state;
@@ -53,13 +62,15 @@ void* core_open(int active_low) {
     auto* core = new Vtop;
     core->HLSGEN_RESET = active_low ? 0 : 1;
     core->HLSGEN_CLOCK = 0;
-    core->s_axis_tvalid = 0;
-    core->s_axis_tlast = 0;
-    core->m_axis_tready = 0;
+#define START(port, bytes)   \
+    core->port##_tvalid = 0; \
+    core->port##_tlast = 0;
+#define CLOSE(port) core->port##_tready = 0;
+    HLSGEN_INPUTS(START)
+    HLSGEN_OUTPUTS(CLOSE)
 #ifdef HLSGEN_KEEP
-    uint8_t ones[(HLSGEN_KEEP + 7) / 8];
-    for (int i = 0; i < HLSGEN_KEEP; i += 8) ones[i / 8] = HLSGEN_KEEP - i < 8 ? (1 << (HLSGEN_KEEP - i)) - 1 : 255;
-    put(core->s_axis_tkeep, ones, sizeof ones);
+#define KEEP(port, bytes) keep_all(core->port##_tkeep, bytes);
+    HLSGEN_INPUTS(KEEP)
 #endif
     for (int i = 0; i < 6; ++i) {
         core->HLSGEN_CLOCK = 1;
@@ -77,37 +88,75 @@ void* core_open(int active_low) {
     return core;
 }
 
-// Returns the number of output beats taken; fewer than wanted if nothing moved for `patience` cycles.
-uint64_t core_run(void* handle, const uint8_t* in, uint64_t in_beats, int in_bytes, uint64_t in_frame, uint8_t* out,
-                  uint64_t out_beats, int out_bytes, uint64_t patience) {
+// Words of an input port and those of an output port, each of so many bytes; `moved`: how many went through it.
+struct Sent {
+    const uint8_t* words;
+    uint64_t count, frame, moved;
+    int bytes;
+};
+struct Taken {
+    uint8_t* words;
+    uint64_t count, moved;
+    int bytes;
+};
+
+// Ends when all moved, or if nothing moved for `patience` cycles.
+void core_run(void* handle, Sent* in, int inputs, Taken* out, int outputs, uint64_t patience) {
     auto* core = static_cast<Vtop*>(handle);
-    uint64_t sent = 0, got = 0, quiet = 0;
-    core->m_axis_tready = 1;
+    uint64_t left = 0, quiet = 0;
+    for (int n = 0; n < inputs; ++n) left += in[n].count;
+    for (int n = 0; n < outputs; ++n) left += out[n].count;
+#define OPEN(port) core->port##_tready = 1;
+    HLSGEN_OUTPUTS(OPEN)
     // Also what is dropped behind the last output: the next call begins with a frame.
-    while ((got < out_beats || sent < in_beats) && quiet < patience) {
-        const bool valid = sent < in_beats;
-        core->s_axis_tvalid = valid;
-        if (valid) {
-            put(core->s_axis_tdata, in + sent * in_bytes, in_bytes);
-            core->s_axis_tlast = (sent + 1) % in_frame == 0;
-        }
+    while (left && quiet < patience) {
+        uint64_t moved = 0;
+        Sent* x = in;
+        Taken* y = out;
+#define OFFER(port, size)                                                  \
+    {                                                                      \
+        const bool valid = x->moved < x->count;                            \
+        core->port##_tvalid = valid;                                       \
+        if (valid) {                                                       \
+            put(core->port##_tdata, x->words + x->moved * x->bytes, size); \
+            core->port##_tlast = (x->moved + 1) % x->frame == 0;           \
+        }                                                                  \
+        ++x;                                                               \
+    }
+        HLSGEN_INPUTS(OFFER)
         core->eval();
-        const bool moved_in = valid && core->s_axis_tready;
-        const bool moved_out = core->m_axis_tvalid && got < out_beats;
-        if (moved_out) get(core->m_axis_tdata, out + got * out_bytes, out_bytes);
+        x = in;
+#define COUNT(port, size)                                             \
+    {                                                                 \
+        const bool goes = x->moved < x->count && core->port##_tready; \
+        x->moved += goes;                                             \
+        moved += goes;                                                \
+        ++x;                                                          \
+    }
+        HLSGEN_INPUTS(COUNT)
+#define TAKE(port)                                                             \
+    {                                                                          \
+        if (core->port##_tvalid && y->moved < y->count) {                      \
+            get(core->port##_tdata, y->words + y->moved * y->bytes, y->bytes); \
+            ++y->moved;                                                        \
+            ++moved;                                                           \
+        }                                                                      \
+        ++y;                                                                   \
+    }
+        HLSGEN_OUTPUTS(TAKE)
         core->HLSGEN_CLOCK = 1;
         core->eval();
         core->HLSGEN_CLOCK = 0;
-        sent += moved_in;
-        got += moved_out;
-        quiet = (moved_in || moved_out) ? 0 : quiet + 1;
+        left -= moved;
+        quiet = moved ? 0 : quiet + 1;
     }
-    core->s_axis_tvalid = 0;
-    core->m_axis_tready = 0;
+#define IDLE(port, bytes) core->port##_tvalid = 0;
+    HLSGEN_INPUTS(IDLE)
+    HLSGEN_OUTPUTS(CLOSE)
     core->eval();
-    return got;
 }
 
+#ifdef HLSGEN_SINGLE
 // What core_soak has done, and the first thing that was wrong.
 struct Soak {
     uint64_t cycles, sent, taken, resets;
@@ -204,6 +253,8 @@ void core_soak(void* handle, int active_low, const uint8_t* in, uint64_t in_beat
     core->m_axis_tready = 0;
     core->eval();
 }
+
+#endif
 
 #ifdef HLSGEN_WEIGHTS
 // Writes over AXI4-Lite, (address, data) each; returns how many were answered with OKAY. With a seed other than 0,

@@ -1,8 +1,8 @@
 """cocotb testbench of a generated core: streams beats in, compares the beats that come out.
 
-Run it with run.py (or make). Beats are read from <vectors>/input.hex and <vectors>/expected.hex,
-one hexadecimal word a line; the interface is described in config.json. Results are written as
-JSON. Add tests of your own below: `Core` does the handshakes.
+Run it with run.py (or make). Beats are read from <vectors>/input.hex and <vectors>/expected.hex, or of a core with
+several ports from a file for each, one hexadecimal word a line; the interface is described in config.json. Results are
+written as JSON. Add tests of your own below: `Core` does the handshakes.
 
 Of a core with loadable weights <vectors>/load.hex, if it is there, is written first: a line is a byte
 address and the data of a write over AXI4-Lite. other_weights writes other.hex, with which the core has to
@@ -31,6 +31,7 @@ RESULT = Path(os.environ.get("HLSGEN_RESULT", HERE / "result.json"))
 SEED = int(os.environ.get("HLSGEN_SEED", "1"))
 MONITOR = os.environ.get("HLSGEN_MONITOR") == "1"
 CONFIG = json.loads((HERE / "config.json").read_text())
+INPUTS, OUTPUTS = CONFIG["inputs"], CONFIG["outputs"]
 RESULTS: dict[str, object] = {}
 UNTIL = float(os.environ.get("HLSGEN_UNTIL", "inf"))
 PROGRESS = os.environ.get("HLSGEN_PROGRESS")
@@ -43,6 +44,16 @@ RESET_CYCLES = 4
 def words(name: str) -> list[int]:
     """The beats of a file in the vector folder."""
     return [int(line, 16) for line in (VECTORS / name).read_text().split()]
+
+
+def frames_of(ports, frames=None, prefix="") -> list[list[int]]:
+    """The beats of so many frames, or of all, of each of these ports."""
+    return [words(prefix + port["vectors"])[: frames and frames * port["words"]] for port in ports]
+
+
+def frames_there(limit: int) -> int:
+    """How many frames there are for a test, at most so many."""
+    return min(limit, *(len(beats) // port["words"] for port, beats in zip(INPUTS, frames_of(INPUTS), strict=True)))
 
 
 def writes(name: str) -> list[tuple[int, int]]:
@@ -63,53 +74,67 @@ def differs(port, beat: int, actual: int, expected: int) -> bool:
     return (actual ^ expected) & ((1 << used * port["bits"]) - 1) != 0
 
 
-def beats_of(words):
-    """The beats of the core in words of the output bus, with the number of the word in which each ends.
+def beats_of(port, words):
+    """The beats of the core in words of an output on a bus, with the number of the word in which each ends.
 
     A frame that is not complete gives the beats that are.
     """
-    size, slot, per_frame = CONFIG["tdata"][1], 8 * CONFIG["bus"]["slot_bytes"], CONFIG["beats_out"]
+    size, slot, per_frame = port["tdata"], 8 * port["slot_bytes"], port["words"]
     slots, parts = max(1, size // slot), max(1, slot // size)
     found = []
     for start in range(0, len(words), per_frame):
         frame = words[start : start + per_frame]
-        for beat in range(min(CONFIG["output"]["beats"], len(frame) // parts * slots)):
+        for beat in range(min(port["beats"], len(frame) // parts * slots)):
             first = beat // slots * parts
             word = sum(part << (size * k) for k, part in enumerate(frame[first : first + parts]))
             found.append((word >> (beat % slots * slot) & ((1 << slot) - 1), start + first + parts - 1))
     return found
 
 
-def padding(words) -> bool:
-    """Whether a word of the output has bits that are not zero where there is no element."""
-    port = CONFIG["output"]
-    if "bus" not in CONFIG:
+def padding(port, words) -> bool:
+    """Whether a word of an output has bits that are not zero where there is no element."""
+    if "slot_bytes" not in port:
         return any(word >> port["bits"] * port["lanes"] for word in words)
-    found, per_frame = beats_of(words), CONFIG["beats_out"]
-    slots = max(1, CONFIG["tdata"][1] // (8 * CONFIG["bus"]["slot_bytes"]))
+    found, per_frame = beats_of(port, words), port["words"]
+    slots = max(1, port["tdata"] // (8 * port["slot_bytes"]))
     used = (port["beats"] - 1) % slots + 1
-    behind = any(word >> (used * 8 * CONFIG["bus"]["slot_bytes"]) for word in words[per_frame - 1 :: per_frame])
+    behind = any(word >> (used * 8 * port["slot_bytes"]) for word in words[per_frame - 1 :: per_frame])
     return any(beat >> port["bits"] * port["lanes"] for beat, _ in found) or (slots > 1 and behind)
 
 
-def keep(port: int, last: bool):
-    """tkeep of a word: of the input (0) or of the output (1); None without tkeep."""
-    if "keep" not in CONFIG:
+def keep(port, last: bool):
+    """tkeep of a word of a port; None without tkeep."""
+    if "keep" not in port:
         return None
-    return (1 << (CONFIG["keep"][port] if last else CONFIG["tdata"][port] // 8)) - 1
+    return (1 << (port["keep"] if last else port["tdata"] // 8)) - 1
 
 
 def steady():
-    """A pace: offers and takes in every cycle."""
+    """A pace: offers and takes in every cycle, at all ports."""
+    every = [True] * len(INPUTS), [True] * len(OUTPUTS)
     while True:
-        yield True, True
+        yield every
 
 
-def at_random(rng, idle: float, stall: float, cycles: int | None = None):
-    """A pace: no beat is offered with probability `idle`, none taken with probability `stall`, in each cycle."""
+def at_random(rng, idle, stall, cycles: int | None = None):
+    """A pace: no beat is offered with probability `idle`, none taken with probability `stall`, in each cycle.
+
+    Each is one for all ports, or one for each of them.
+    """
+    idles = idle if isinstance(idle, list) else [idle] * len(INPUTS)
+    stalls = stall if isinstance(stall, list) else [stall] * len(OUTPUTS)
     while cycles is None or cycles > 0:
-        yield rng.random() >= idle, rng.random() >= stall
+        yield [rng.random() >= idle for idle in idles], [rng.random() >= stall for stall in stalls]
         cycles = None if cycles is None else cycles - 1
+
+
+def each_alone(low, high):
+    """(of the inputs, of the outputs): `high` at one port and `low` at all others, for each of several in turn."""
+    if len(INPUTS) + len(OUTPUTS) == 2:
+        return
+    for at in range(len(INPUTS) + len(OUTPUTS)):
+        every = [high if n == at else low for n in range(len(INPUTS) + len(OUTPUTS))]
+        yield every[: len(INPUTS)], every[len(INPUTS) :]
 
 
 class Coverage:
@@ -117,8 +142,12 @@ class Coverage:
 
     def __init__(self, dut) -> None:
         self.open = {
-            "port_in": (dut.s_axis_tvalid, dut.s_axis_tready),
-            "port_out": (dut.m_axis_tvalid, dut.m_axis_tready),
+            f"port_{way}{port['label']}": (
+                getattr(dut, f"{port['port']}_tvalid"),
+                getattr(dut, f"{port['port']}_tready"),
+            )
+            for way, ports in (("in", INPUTS), ("out", OUTPUTS))
+            for port in ports
         }
         self.open |= {s: (getattr(dut, f"{s}_valid"), getattr(dut, f"{s}_ready")) for s in CONFIG["streams"]}
         self.never = {"stalled": list(self.open), "starved": list(self.open)}
@@ -137,14 +166,97 @@ class Coverage:
                     del self.open[name]
 
 
+class Source:
+    """An input port while beats are sent. `first`: the cycle of the first one; `wrong`: whether frame_error must be set."""
+
+    def __init__(self, dut, port, beats, lasts, keeps) -> None:
+        name = port["port"]
+        self.valid, self.ready, self.data, self.last = (
+            getattr(dut, f"{name}_t{part}") for part in ("valid", "ready", "data", "last")
+        )
+        self.keep, self.error = getattr(dut, f"{name}_tkeep", None), getattr(dut, f"frame_error{port['label']}")
+        self.port, self.beats, self.lasts, self.keeps, self.words = port, beats, lasts, keeps, port["words"]
+        self.sent, self.offered, self.first, self.wrong = 0, False, None, False
+
+    def took(self, cycle: int) -> bool:
+        """Whether the core takes a beat in this cycle."""
+        if self.lasts is not None:
+            assert self.error.value == self.wrong, f"frame_error is not {int(self.wrong)} after {self.sent} beats"
+        if not self.offered or self.ready.value != 1:
+            return False
+        self.first = cycle if self.first is None else self.first
+        if self.lasts is not None:
+            self.wrong |= self.lasts[self.sent] != ((self.sent + 1) % self.words == 0)
+        self.sent, self.offered = self.sent + 1, False
+        return True
+
+    def drive(self, offer: bool, total: int | None) -> None:
+        """Offers the next one of so many beats, or of any number, in the next cycle. One that is offered stays."""
+        if self.offered:
+            return
+        if not offer or (total is not None and self.sent >= total):
+            self.valid.value = 0
+            return
+        number = self.sent
+        last = (number + 1) % self.words == 0
+        self.data.value = self.beats[number % len(self.beats)]
+        self.last.value = last if self.lasts is None else self.lasts[number]
+        if self.keep is not None:
+            self.keep.value = keep(self.port, last) if self.keeps is None else self.keeps[number]
+        self.valid.value = 1
+        self.offered = True
+
+    @property
+    def begun(self) -> int:
+        """Frames of which a beat was offered."""
+        return -(-(self.sent + self.offered) // self.words)
+
+
+class Sink:
+    """An output port while beats are taken: `got`, and `times` of each. It must hold still while it is stalled."""
+
+    def __init__(self, dut, port) -> None:
+        name = port["port"]
+        self.valid, self.ready, self.data, self.last = (
+            getattr(dut, f"{name}_t{part}") for part in ("valid", "ready", "data", "last")
+        )
+        self.keep, self.port, self.words = getattr(dut, f"{name}_tkeep", None), port, port["words"]
+        self.got, self.times, self.taking, self.held = [], [], False, None
+
+    def took(self, cycle: int) -> bool:
+        """Whether a beat is taken in this cycle."""
+        if self.valid.value != 1:
+            assert self.held is None, f"tvalid fell during a stall in cycle {cycle}"
+            return False
+        data = int(self.data.value)
+        assert self.held is None or self.held == data, f"tdata changed during a stall in cycle {cycle}"
+        if not self.taking:
+            self.held = data
+            return False
+        self.held = None
+        last = (len(self.got) + 1) % self.words == 0
+        assert (self.last.value == 1) == last, f"tlast wrong at output beat {len(self.got)}"
+        assert self.keep is None or self.keep.value == keep(self.port, last), (
+            f"tkeep wrong at output beat {len(self.got)}"
+        )
+        self.got.append(data)
+        self.times.append(cycle)
+        return True
+
+    def drive(self, take: bool) -> None:
+        """Whether a beat is taken in the next cycle."""
+        self.taking = take
+        self.ready.value = 1 if take else 0
+
+
 class Core:
-    """The core under test and its two ports."""
+    """The core under test and its ports."""
 
     def __init__(self, dut) -> None:
         self.dut = dut
         self.clk = getattr(dut, CONFIG["clock"])
         self.reset = getattr(dut, CONFIG["reset"])
-        self.cycle = self.sent = self.taken = 0
+        self.cycle = self.moved = 0
         self.test, self.told, self.end = "", 0.0, float("inf")
         self.coverage: Coverage | None = None
         self.probes = [
@@ -156,12 +268,11 @@ class Core:
     async def start(self) -> None:
         """Starts the clock and resets."""
         cocotb.start_soon(Clock(self.clk, 10, "ns").start())
-        self.dut.s_axis_tvalid.value = 0
-        self.dut.s_axis_tdata.value = 0
-        self.dut.s_axis_tlast.value = 0
-        if "keep" in CONFIG:
-            self.dut.s_axis_tkeep.value = 0
-        self.dut.m_axis_tready.value = 0
+        for port in INPUTS:
+            for part in ("valid", "data", "last", *(("keep",) if "keep" in port else ())):
+                getattr(self.dut, f"{port['port']}_t{part}").value = 0
+        for port in OUTPUTS:
+            getattr(self.dut, f"{port['port']}_tready").value = 0
         for port, there in (("s_axil", CONFIG["weights"]), ("s_axil_ctrl", "control" in CONFIG)):
             for name in ("awaddr", "awvalid", "wdata", "wstrb", "wvalid", "bready", "araddr", "arvalid", "rready"):
                 if there:
@@ -235,90 +346,76 @@ class Core:
 
     async def pulse_reset(self) -> None:
         """Reset for a few cycles, and some more in which no beat is offered."""
-        self.dut.s_axis_tvalid.value = 0
+        for port in INPUTS:
+            getattr(self.dut, f"{port['port']}_tvalid").value = 0
         await self.hold_reset(RESET_CYCLES)
         await RisingEdge(self.clk)
         await RisingEdge(self.clk)
 
-    async def stream(self, beats, count=None, pace=None, stop_at=None, lasts=None, keeps=None):
-        """Sends `beats` and takes `count` beats; gives (data, first input cycle, output cycles).
+    async def stream(self, beats, frames=None, pace=None, stop_at=None, lasts=None, keeps=None):
+        """Sends the beats of each input and takes so many frames at every output; gives (data, first input cycle, cycles).
 
-        pace: yields, for each cycle, whether a beat is offered and whether one is taken; steady() if not given.
-        When it ends, the rest goes at full rate. Without `count` the beats are sent again and again until then,
-        and the last frame is completed. stop_at: leave after so many cycles. lasts: tlast of the beats, which
-        frame_error must judge; keeps: tkeep of them. The output must hold still while it is stalled.
+        pace: yields, for each cycle, whether a beat is offered at each input and taken at each output; steady() if not
+        given. When it ends, the rest goes at full rate. Without `frames` the beats are sent again and again until then,
+        and the last frame is completed. stop_at: leave after so many cycles. lasts: tlast of the beats of each input (or
+        None), which frame_error must judge; keeps: tkeep of them. All ports go on by themselves.
         """
-        dut, clk, pace = self.dut, self.clk, pace or steady()
-        s_ready, m_valid, m_data, m_last = dut.s_axis_tready, dut.m_axis_tvalid, dut.m_axis_tdata, dut.m_axis_tlast
-        s_valid, s_data, s_last, m_ready = dut.s_axis_tvalid, dut.s_axis_tdata, dut.s_axis_tlast, dut.m_axis_tready
-        per_frame, out_frame = CONFIG["beats_in"], CONFIG["beats_out"]
-        keep_in, keep_out = (getattr(dut, f"{port}_axis_tkeep", None) for port in "sm")
-        patience = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000
-        got, times, first, wrong = [], [], None, False
-        endless, total, stride = count is None, len(beats), CONFIG["coverage_stride"]
-        sent, offered, ready, quiet, held, start = 0, False, False, 0, None, self.cycle
-        while endless or len(got) < count or (stop_at is None and (offered or sent < total)):
-            if lasts is not None:
-                assert dut.frame_error.value == wrong, f"frame_error is not {int(wrong)} after {sent} beats"
-            if offered and s_ready.value == 1:
-                first = self.cycle if first is None else first
-                wrong |= lasts is not None and lasts[sent] != ((sent + 1) % per_frame == 0)
-                sent, offered, quiet = sent + 1, False, 0
-            valid = m_valid.value == 1
-            if valid:
-                data = int(m_data.value)
-                assert held is None or held == data, f"tdata changed during a stall in cycle {self.cycle}"
-                held = None if ready else data
-            if valid and ready:
-                last = (len(got) + 1) % out_frame == 0
-                assert (m_last.value == 1) == last, f"tlast wrong at output beat {len(got)}"
-                wanted = keep(1, last)
-                assert wanted is None or keep_out.value == wanted, f"tkeep wrong at output beat {len(got)}"
-                got.append(data)
-                times.append(self.cycle)
-                quiet = 0
-            elif not valid:
-                assert held is None, f"tvalid fell during a stall in cycle {self.cycle}"
+        clk, pace, stride, start = self.clk, pace or steady(), CONFIG["coverage_stride"], self.cycle
+        every = zip(INPUTS, beats, lasts or [None] * len(INPUTS), keeps or [None] * len(INPUTS), strict=True)
+        sources, sinks = [Source(self.dut, *one) for one in every], [Sink(self.dut, port) for port in OUTPUTS]
+        patience, quiet = 20 * (CONFIG["latency"] + CONFIG["interval"]) + 2000, 0
+        totals = [None if frames is None else len(own) for own in beats]
+        wanted = [0 if frames is None else frames * sink.words for sink in sinks]
+        while (
+            frames is None
+            or any(len(sink.got) < count for sink, count in zip(sinks, wanted, strict=True))
+            or (stop_at is None and any(x.offered or x.sent < n for x, n in zip(sources, totals, strict=True)))
+        ):
+            moved = 0
+            for end in sources:
+                moved += end.took(self.cycle)
+            for end in sinks:
+                moved += end.took(self.cycle)
+            self.moved += moved
             if self.probes:
                 self.probe()
             if self.coverage and self.cycle % stride == 0:
                 self.coverage.look()
             if stop_at is not None and self.cycle - start >= stop_at:
                 break
-            if self.cycle % 64 == 0 and self.late(len(got)):
-                total = min(total, max(FEWEST, -(-(sent + offered) // per_frame)) * per_frame)
-                count, self.end = total // per_frame * out_frame, float("inf")
-            quiet += 1
-            assert quiet < patience, f"no beat moved for {quiet} cycles (sent {sent}, got {len(got)})"
-            self.sent, self.taken = sent, len(got)
-            offer, ready = next(pace, (None, True))
-            if offer is None:
-                offer, pace = True, steady()
-                if endless:
-                    endless, total = False, -(-(sent + offered) // per_frame) * per_frame
-                    count = total // per_frame * out_frame
-            if not offered and offer and (endless or sent < total):
-                s_data.value = beats[sent % len(beats)]
-                s_last.value = lasts[sent] if lasts is not None else (sent + 1) % per_frame == 0
-                if "keep" in CONFIG:
-                    keep_in.value = keeps[sent] if keeps is not None else keep(0, (sent + 1) % per_frame == 0)
-                s_valid.value = 1
-                offered = True
-            elif not offered:
-                s_valid.value = 0
-            m_ready.value = 1 if ready else 0
+            ended = self.cycle % 64 == 0 and self.late(min(len(sink.got) // sink.words for sink in sinks))
+            quiet = 0 if moved else quiet + 1
+            places = [source.sent for source in sources], [len(sink.got) for sink in sinks]
+            assert quiet < patience, f"no beat moved for {quiet} cycles (sent {places[0]}, got {places[1]})"
+            now = next(pace, None)
+            if now is None:
+                pace, ended = steady(), ended or frames is None
+                now = next(pace)
+            if ended:
+                begun = max(source.begun for source in sources)
+                most = begun if frames is None else min(frames, max(FEWEST, begun))
+                frames, self.end = most, float("inf")
+                totals = [most * source.words for source in sources]
+                wanted = [most * sink.words for sink in sinks]
+            for end, offer, total in zip(sources, now[0], totals, strict=True):
+                end.drive(offer, total)
+            for end, take in zip(sinks, now[1], strict=True):
+                end.drive(take)
             await RisingEdge(clk)
             self.cycle += 1
-        s_valid.value = 0
-        m_ready.value = 0
-        return got, first, times
+        for source in sources:
+            source.valid.value = 0
+        for sink in sinks:
+            sink.ready.value = 0
+        first = min((source.first for source in sources if source.first is not None), default=None)
+        return [sink.got for sink in sinks], first, [sink.times for sink in sinks]
 
-    def late(self, got: int) -> bool:
+    def late(self, frames: int) -> bool:
         """Whether the time for more frames is up. Tells, once a second, how many came."""
         now = time.monotonic()
         if PROGRESS and self.test and now > self.told + 1:
             self.told = now
-            Path(PROGRESS).write_text(f"{self.test} {got // CONFIG['beats_out']}\n")
+            Path(PROGRESS).write_text(f"{self.test} {frames}\n")
         return now > self.end
 
     def bursts(self, coverage: Coverage):
@@ -330,26 +427,34 @@ class Core:
         rng, settled = random.Random(SEED + 1), CONFIG["latency"] + CONFIG["interval"]
         end = self.cycle + CONFIG["burst_cycles"]
         for number in range(CONFIG["burst_rounds"]):
-            yield from self.until_still(True, False, settled, end)
+            yield from self.until_still([True] * len(INPUTS), [False] * len(OUTPUTS), settled, end)
             coverage.look()
             yield from at_random(rng, 0, 0, rng.randint(1, settled))
-            yield from self.until_still(False, True, settled, end)
+            yield from self.until_still([False] * len(INPUTS), [True] * len(OUTPUTS), settled, end)
             coverage.look()
+            for offers, takes in each_alone(True, False):
+                yield from self.until_still(offers, takes, settled, end)
+                yield from at_random(rng, 0, 0, rng.randint(1, settled))
             yield from at_random(rng, rng.choice((0, 0.2, 0.8)), rng.choice((0.1, 0.5, 0.9)), rng.randint(1, settled))
             if self.cycle >= end or (number and not coverage.open):
                 return
 
-    def until_still(self, offer: bool, take: bool, settled: int, end: int):
-        """A pace: the same until no beat has passed a port for `settled` cycles, but not beyond the cycle `end`."""
+    def until_still(self, offers, takes, settled: int, end: int):
+        """A pace: the same until no beat has passed a port for `settled` cycles, but not beyond the cycle `end`.
+
+        Ports that have nothing to do with one that is shut never come to a rest: so long as all that is inside can take.
+        """
         quiet, before, start = 0, None, self.cycle
         # Every stream holds less than four frames.
         limit = 20 * settled + 2000 + 4 * CONFIG["interval"] * len(CONFIG["streams"])
         while quiet < settled and self.cycle < end:
-            yield offer, take
-            now = (self.sent, self.taken)
-            quiet, before = quiet + 1 if now == before else 0, now
-            port = "output was stalled" if offer else "input was idle"
-            assert self.cycle - start < limit, f"beats still move after {limit} cycles in which the {port}"
+            yield offers, takes
+            quiet, before = quiet + 1 if self.moved == before else 0, self.moved
+            if all(offers) != all(takes) and not (any(offers) and any(takes)):
+                port = "output was stalled" if any(offers) else "input was idle"
+                assert self.cycle - start < limit, f"beats still move after {limit} cycles in which the {port}"
+            elif self.cycle - start >= limit:
+                return
 
     def forget(self) -> None:
         """Takes what comes between the layers for the first frame again."""
@@ -365,19 +470,20 @@ class Core:
     def compare(self, test: str, got, times, expected) -> None:
         """Records and raises at the first differing beat. `expected` again and again, if more came out."""
         self.compare_layers(test)
-        port = CONFIG["output"]
-        if "bus" in CONFIG:
-            found = beats_of(got)
-            got, times, expected = (
-                [x for x, _ in found],
-                [times[k] for _, k in found],
-                [x for x, _ in beats_of(expected)],
-            )
-        wrong = [i for i, word in enumerate(got) if differs(port, i, word, expected[i % len(expected)])]
-        record(f"{test}.mismatches", len(wrong))
-        if wrong:
-            at = wrong[0] % len(expected)
-            self.diverge(test, port, at, got[wrong[0]], expected[at], times[wrong[0]])
+        count, first = 0, None
+        for port, own, cycles, right in zip(OUTPUTS, got, times, expected, strict=True):
+            if "slot_bytes" in port:
+                found = beats_of(port, own)
+                own, cycles = [x for x, _ in found], [cycles[k] for _, k in found]
+                right = [x for x, _ in beats_of(port, right)]
+            wrong = [i for i, word in enumerate(own) if differs(port, i, word, right[i % len(right)])]
+            count += len(wrong)
+            if wrong and first is None:
+                at = wrong[0] % len(right)
+                first = port, at, own[wrong[0]], right[at], cycles[wrong[0]]
+        record(f"{test}.mismatches", count)
+        if first is not None:
+            self.diverge(test, *first)
 
     def compare_layers(self, test: str) -> None:
         for *_, taken, monitor in self.probes:
@@ -412,34 +518,42 @@ class Core:
 @cocotb.test()
 async def full_rate(dut):
     """Frames back to back, no stalls: values, and the cycle in which each frame ends."""
-    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
-    ports = [len(dut.s_axis_tdata), len(dut.m_axis_tdata)]
-    assert ports == CONFIG["tdata"], f"the ports have {ports} bits, not {CONFIG['tdata']}"
+    core, beats, frames = Core(dut), frames_of(INPUTS), frames_there(10**9)
+    for port in (*INPUTS, *OUTPUTS):
+        bits = len(getattr(dut, f"{port['port']}_tdata"))
+        assert bits == port["tdata"], f"{port['port']} has {bits} bits, not {port['tdata']}"
     await core.start()
     core.test, core.end = "full_rate", UNTIL
-    got, first, times = await core.stream(beats, len(expected))
-    expected = expected[: len(got)]
-    assert not padding(got), "the padding of m_axis_tdata is not zero"
-    ends = times[CONFIG["beats_out"] - 1 :: CONFIG["beats_out"]]
+    got, first, times = await core.stream(beats, frames)
+    for port, own in zip(OUTPUTS, got, strict=True):
+        assert not padding(port, own), f"the padding of {port['port']}_tdata is not zero"
+    lasts = [own[port["words"] - 1 :: port["words"]] for port, own in zip(OUTPUTS, times, strict=True)]
+    # With several outputs some may have given beats of frames that are not complete.
+    ends = [max(last) for last in zip(*lasts, strict=False)]
     record("full_rate.frames", len(ends))
     record("ends", [end - first for end in ends])
     record("latency", ends[0] - first)
     if len(ends) > 3:
         record("interval", max(ends[k] - ends[k - 1] for k in range(len(ends) * 3 // 4, len(ends))))
-    core.compare("full_rate", got, times, expected)
-    assert dut.frame_error.value == 0, "frame_error after well-formed frames"
+    core.compare("full_rate", got, times, frames_of(OUTPUTS))
+    for port in INPUTS:
+        assert error_of(dut, port) == 0, "frame_error after well-formed frames"
+
+
+def error_of(dut, port):
+    """frame_error of an input port."""
+    return getattr(dut, f"frame_error{port['label']}").value
 
 
 @cocotb.test()
 async def random_stalls(dut):
-    """Random idle cycles at the input and stalls at the output."""
-    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
-    frames = min(len(expected) // CONFIG["beats_out"], CONFIG["stall_frames"])
-    beats, expected = beats[: frames * CONFIG["beats_in"]], expected[: frames * CONFIG["beats_out"]]
+    """Random idle cycles at the inputs and stalls at the outputs, at each port on its own."""
+    core, frames = Core(dut), frames_there(CONFIG["stall_frames"])
+    beats, expected = frames_of(INPUTS, frames), frames_of(OUTPUTS, frames)
     core.test = "random_stalls"
     await core.start()
-    for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4)):
-        got, _, times = await core.stream(beats, len(expected), at_random(random.Random(SEED), idle, stall))
+    for idle, stall in ((0.5, 0.0), (0.0, 0.6), (0.4, 0.4), *each_alone(0.1, 0.8)):
+        got, _, times = await core.stream(beats, frames, at_random(random.Random(SEED), idle, stall))
         core.compare("random_stalls", got, times, expected)
         core.forget()
 
@@ -447,7 +561,7 @@ async def random_stalls(dut):
 @cocotb.test()
 async def long_stalls(dut):
     """Stalls and pauses longer than all buffers, until every stream has been seen stalled and starved, if it can be."""
-    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    core, beats, expected = Core(dut), frames_of(INPUTS), frames_of(OUTPUTS)
     core.test = "long_stalls"
     await core.start()
     core.coverage = Coverage(dut)
@@ -460,9 +574,8 @@ async def long_stalls(dut):
 @cocotb.test()
 async def reset_mid_frame(dut):
     """Reset while frames are in flight; what follows is as if nothing had been."""
-    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
-    frames = min(len(expected) // CONFIG["beats_out"], 2)
-    count = frames * CONFIG["beats_out"]
+    core, frames = Core(dut), frames_there(2)
+    beats, few, expected = frames_of(INPUTS), frames_of(INPUTS, frames), frames_of(OUTPUTS, frames)
     core.test = "reset_mid_frame"
     await core.start()
     # Just before a frame is complete at the output, and anywhere else, so that every unit is caught
@@ -474,15 +587,15 @@ async def reset_mid_frame(dut):
         await core.stream(beats, 10**9, at_random(rng, stall, stall), stop_at=cycles)
         await core.pulse_reset()
         core.forget()
-        got, _, times = await core.stream(beats[: frames * CONFIG["beats_in"]], count)
-        core.compare("reset_mid_frame", got, times, expected[:count])
+        got, _, times = await core.stream(few, frames)
+        core.compare("reset_mid_frame", got, times, expected)
         core.forget()
 
 
 @cocotb.test()
 async def offers_in_reset(dut):
     """A beat that is offered in any cycle of a reset, or right after it, waits and is the first of a frame."""
-    core, beats, expected = Core(dut), words("input.hex"), words("expected.hex")
+    core, beats, expected = Core(dut), frames_of(INPUTS, 1), frames_of(OUTPUTS, 1)
     core.test = "offers_in_reset"
     await core.start()
     # From the second cycle of the reset on; of a large core around its end only.
@@ -491,61 +604,82 @@ async def offers_in_reset(dut):
         cocotb.start_soon(core.hold_reset(RESET_CYCLES))
         for _ in range(cycles):
             await RisingEdge(core.clk)
-        got, _, times = await core.stream(beats[: CONFIG["beats_in"]], CONFIG["beats_out"])
+        got, _, times = await core.stream(beats, 1)
         core.compare("offers_in_reset", got, times, expected)
         core.forget()
-        assert dut.frame_error.value == 0, f"frame_error after a beat offered {cycles} cycles after reset began"
+        for port in INPUTS:
+            assert error_of(dut, port) == 0, f"frame_error after a beat offered {cycles} cycles after reset began"
 
 
 @cocotb.test()
 async def frame_errors(dut):
     """tlast early, late and missing: frame_error stays from the wrong beat to reset, and beats are counted all the same."""
-    core, beats, expected, frame = Core(dut), words("input.hex"), words("expected.hex"), CONFIG["beats_in"]
+    core = Core(dut)
     core.test = "frame_errors"
     await core.start()
-    beats, expected = beats[: 2 * frame], expected[: 2 * CONFIG["beats_out"]]
+    for number in range(len(INPUTS)):
+        await wrong_lasts(core, number)
+    got, _, times = await core.stream(frames_of(INPUTS, 1), 1)
+    core.compare("frame_errors", got, times, frames_of(OUTPUTS, 1))
+    for port in INPUTS:
+        assert error_of(dut, port) == 0, "frame_error after reset and a well-formed frame"
+
+
+async def wrong_lasts(core, number):
+    """tlast of an input port is wrong, that of all others is right."""
+    beats, expected, frame = frames_of(INPUTS, 2), frames_of(OUTPUTS, 2), INPUTS[number]["words"]
+    count = len(beats[number]) // frame
+    beats = [own[: count * port["words"]] for port, own in zip(INPUTS, beats, strict=True)]
     end, middle = frame - 1, (frame - 1) // 2
     # Beats whose tlast is wrong: missing; too early, in addition; moved forward; moved back.
     for wrong in [{end}] + ([{middle}, {middle, end}, {end, frame}] if frame > 1 else []):
-        lasts = [((i + 1) % frame == 0) != (i in wrong) for i in range(2 * frame)]
+        lasts = [[(i + 1) % port["words"] == 0 for i in range(2 * port["words"])] for port in INPUTS]
+        lasts[number] = [last != (i in wrong) for i, last in enumerate(lasts[number])]
         whole = wrong == {end}
-        got, _, times = await core.stream(beats, len(expected) if whole else 0, lasts=lasts)
+        got, _, times = await core.stream(beats, count if whole else 0, lasts=lasts)
         if whole:
             core.compare("frame_errors", got, times, expected)
-        assert dut.frame_error.value == 1, f"no frame_error, with tlast wrong at {sorted(wrong)}"
+        for n, port in enumerate(INPUTS):
+            error = error_of(core.dut, port)
+            assert error == int(n == number), f"frame_error is {error}, with tlast wrong at {sorted(wrong)} of {number}"
         await core.pulse_reset()
         core.forget()
-        assert dut.frame_error.value == 0, "frame_error survived reset"
-    got, _, times = await core.stream(beats[:frame], CONFIG["beats_out"])
-    core.compare("frame_errors", got, times, expected)
-    assert dut.frame_error.value == 0, "frame_error after reset and a well-formed frame"
+        for port in INPUTS:
+            assert error_of(core.dut, port) == 0, "frame_error survived reset"
 
 
 @cocotb.test()
 async def missing_bytes(dut):
     """A byte that counts and is not kept is a frame_error; one that is kept and does not count is none."""
-    core, beats, expected, frame = Core(dut), words("input.hex"), words("expected.hex"), CONFIG["beats_in"]
+    core, beats, expected = Core(dut), frames_of(INPUTS, 1), frames_of(OUTPUTS, 1)
     await core.start()
-    expected, size = expected[: CONFIG["beats_out"]], CONFIG["tdata"][0] // 8
-    right = [keep(0, k == frame - 1) for k in range(frame)]
-    ends = [(place, end) for place in sorted({0, frame // 2, frame - 1}) for end in (0, right[place].bit_length() - 1)]
-    for place, byte in dict.fromkeys(ends):
-        keeps = list(right)
-        keeps[place] ^= 1 << byte
-        got, _, times = await core.stream(beats[:frame], len(expected), keeps=keeps)
-        core.compare("missing_bytes", got, times, expected)
-        assert dut.frame_error.value == 1, f"no frame_error, though word {place} lacks byte {byte}"
-        await core.pulse_reset()
-        core.forget()
-    got, _, times = await core.stream(beats[:frame], len(expected), keeps=[(1 << size) - 1] * frame)
+    for number, port in enumerate(INPUTS):
+        frame = port["words"]
+        right = [keep(port, k == frame - 1) for k in range(frame)]
+        ends = [
+            (place, end) for place in sorted({0, frame // 2, frame - 1}) for end in (0, right[place].bit_length() - 1)
+        ]
+        for place, byte in dict.fromkeys(ends):
+            keeps = list(right)
+            keeps[place] ^= 1 << byte
+            given = [keeps if n == number else None for n in range(len(INPUTS))]
+            got, _, times = await core.stream(beats, 1, keeps=given)
+            core.compare("missing_bytes", got, times, expected)
+            for n, other in enumerate(INPUTS):
+                assert error_of(dut, other) == int(n == number), f"frame_error, where word {place} lacks byte {byte}"
+            await core.pulse_reset()
+            core.forget()
+    keeps = [[(1 << port["tdata"] // 8) - 1] * port["words"] for port in INPUTS]
+    got, _, times = await core.stream(beats, 1, keeps=keeps)
     core.compare("missing_bytes", got, times, expected)
-    assert dut.frame_error.value == 0, "frame_error, though all bytes are kept"
+    for port in INPUTS:
+        assert error_of(dut, port) == 0, "frame_error, though all bytes are kept"
 
 
 @cocotb.test()
 async def control_port(dut):
     """Version, model, counters of frames and errors, and what is refused, at the port for control and status."""
-    core, beats, frame, made = Core(dut), words("input.hex"), CONFIG["beats_in"], CONFIG["beats_out"]
+    core, beats, frame = Core(dut), words(INPUTS[0]["vectors"]), INPUTS[0]["words"]
     core.probes = []
     await core.start()
 
@@ -564,20 +698,20 @@ async def control_port(dut):
     assert await core.read(20, port="s_axil_ctrl") == [2, 0], "an address beyond the last"
     assert await counters() == [0, 0], "counters after reset"
     frames = min(len(beats) // frame, 2)
-    await core.stream(beats[: frames * frame], frames * made)
+    await core.stream([beats[: frames * frame]], frames)
     assert await counters() == [frames, 0], "counters after well-formed frames"
     # Without tlast; too early; too early and again at the end.
     early = [k == 0 and frame > 1 for k in range(frame)]
     lasts = [False] * frame + early + [(k == frame - 1 and frame > 1) or first for k, first in enumerate(early)]
-    await core.stream((beats * 3)[: 3 * frame], 3 * made, lasts=lasts)
+    await core.stream([(beats * 3)[: 3 * frame]], 3, lasts=[lasts])
     assert await counters() == [frames + 3, 3], "counters after three frames without the right tlast"
     await core.write(0, 3, port="s_axil_ctrl")
     assert await core.read(0, port="s_axil_ctrl") == [0, 1], "CONTROL"
     assert await counters() == [0, 0], "counters while CONTROL is 1"
-    await core.stream(beats[:frame], made)
+    await core.stream([beats[:frame]], 1)
     assert await counters() == [0, 0], "counters while CONTROL is 1"
     await core.write(0, 0, port="s_axil_ctrl")
-    await core.stream(beats[:frame], made)
+    await core.stream([beats[:frame]], 1)
     assert await counters() == [1, 0], "counters after CONTROL"
     await core.pulse_reset()
     assert await counters() == [0, 0], "counters after reset"
@@ -586,8 +720,8 @@ async def control_port(dut):
 @cocotb.test()
 async def other_weights(dut):
     """Other weights over AXI4-Lite, the first access during a reset; then those of the files; and what is refused."""
-    core, beats = Core(dut), words("input.hex")
-    frames = min(len(beats) // CONFIG["beats_in"], CONFIG["stall_frames"])
+    core, frames = Core(dut), frames_there(CONFIG["stall_frames"])
+    beats = frames_of(INPUTS, frames)
     # Between the layers are other values than those that are listed.
     core.probes = []
     await core.start()
@@ -595,7 +729,7 @@ async def other_weights(dut):
     assert await core.read(8, wait=2) == [0, 0x48470000 + count - 1], "INFO"
     assert await core.read(4) == [2, 0], "DATA cannot be read"
     await core.write(4, 1, response=2)  # no unit is chosen
-    for name, wanted in (("other.hex", "other_expected.hex"), ("own.hex", "expected.hex")):
+    for name, prefix in (("other.hex", "other_"), ("own.hex", "")):
         loads = writes(name)
         cocotb.start_soon(core.hold_reset(RESET_CYCLES))
         await RisingEdge(core.clk)
@@ -608,18 +742,17 @@ async def other_weights(dut):
         await core.write(0, 0, strobe=7, response=2)
         await core.write(0, unknown, response=2)
         await core.write(12, 0, response=2)
-        expected = words(wanted)[: frames * CONFIG["beats_out"]]
-        got, _, times = await core.stream(beats[: frames * CONFIG["beats_in"]], len(expected))
-        core.compare("other_weights", got, times, expected)
+        got, _, times = await core.stream(beats, frames)
+        core.compare("other_weights", got, times, frames_of(OUTPUTS, frames, prefix))
 
 
 @cocotb.test()
 async def capture(dut):
-    """Writes the output beats to <vectors>/output.hex, with monitors those of every layer to <stream>.got.hex."""
-    core, beats = Core(dut), words("input.hex")
-    frames = len(beats) // CONFIG["beats_in"]
+    """Writes the output beats to <vectors>/output.hex or the like, with monitors those of every layer to <stream>.got.hex."""
+    core, beats = Core(dut), frames_of(INPUTS)
     await core.start()
-    got, _, _ = await core.stream(beats, frames * CONFIG["beats_out"])
-    (VECTORS / "output.hex").write_text("".join(f"{word:x}\n" for word in got))
+    got, _, _ = await core.stream(beats, frames_there(10**9))
+    for port, own in zip(OUTPUTS, got, strict=True):
+        (VECTORS / port["captured"]).write_text("".join(f"{word:x}\n" for word in own))
     for *_, taken, monitor in core.probes:
         (VECTORS / f"{monitor['stream']}.got.hex").write_text("".join(f"{word:x}\n" for word, _ in taken))

@@ -56,6 +56,6 @@ def test_beat_by_beat_and_in_runs(options: dict[str, object], monkeypatch: pytes
     nodes = build.network.nodes
     slow = model.measure(nodes, latency)
     assert slow == (build.timing.latency, build.timing.interval)
-    assert slow[1] >= max(bus.words for bus in build.network.layouts)
+    assert slow[1] >= max(port.layout.words for port in (*build.network.inputs, *build.network.outputs))
     monkeypatch.setattr(model, "SMALL", 0)
     assert model.measure(nodes, latency) == slow

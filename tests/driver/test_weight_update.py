@@ -24,8 +24,9 @@ from hlsgen.interpreter import graph as reference
 from hlsgen.simulation.cocotb_runner import simulate
 from hlsgen.simulation.verify_verilog import prepare, prepare_weights
 from hlsgen.simulation.verilator_library import NativeCore, tool_environment
+from hlsgen.testbench.sample_vectors import output_codes
 from hlsgen.testbench.stimuli import stimuli
-from hlsgen.testbench.stream_codec import from_text, unpack
+from hlsgen.testbench.stream_codec import from_text
 
 Weights = dict[str, NDArray[np.int64]]
 FRAMES = 6
@@ -98,8 +99,8 @@ def test_one_layer_from_a_file_of_writes(tmp_path: Path) -> None:
     bench = prepare(build, codes, tmp_path)
     (bench / "load.hex").write_text("".join(f"{a:x} {d:x}\n" for load in loads for a, d in load.writes))
     assert simulate(tmp_path / "out", bench, bench, tmp_path / "sim", "icarus", ["capture"]).passed
-    data = from_text((bench / "output.hex").read_text(), build.design.output.bits)
-    got = unpack(data, build.network.orders[-1], build.design.output, build.graph.output.shape)
+    data = from_text((bench / "output.hex").read_text(), build.network.outputs[0].layout.width)
+    got = output_codes(build.network, [data])
     assert not differing(got[:FRAMES], wanted[:FRAMES])
 
 

@@ -42,8 +42,8 @@ def instance(build: hlsgen.Build, name: str) -> str:
     """An instance of a core; all ports but clock and reset are ports of the project."""
     design = build.design
     ports = {
-        "s_axis_tdata": ("input", design.input.port_bits), "s_axis_tvalid": ("input", 1), "s_axis_tlast": ("input", 1),
-        "m_axis_tready": ("input", 1), "m_axis_tdata": ("output", design.output.port_bits),
+        "s_axis_tdata": ("input", design.inputs[0].stream.port_bits), "s_axis_tvalid": ("input", 1), "s_axis_tlast": ("input", 1),
+        "m_axis_tready": ("input", 1), "m_axis_tdata": ("output", design.outputs[0].stream.port_bits),
         "m_axis_tvalid": ("output", 1), "m_axis_tlast": ("output", 1), "s_axis_tready": ("output", 1),
         "frame_error": ("output", 1),
     }  # fmt: skip

@@ -80,7 +80,7 @@ def test_all_agree(built: tuple[str, Path, hlsgen.Build]) -> None:
     # The bytes are the words of the test bench, and what it expects unpacks to what the interpreter gives.
     bench = [bytes.fromhex(line)[::-1] for line in (folder / "tb" / "input.hex").read_text().split()]
     sent = b"".join(bytes.fromhex(line)[::-1] for line in (folder / "tb" / "expected.hex").read_text().split())
-    assert len(bench[0]) * build.network.input.beats == len(data) // 9
+    assert len(bench[0]) * build.network.inputs[0].stream.beats == len(data) // 9
     assert b"".join(bench) == host.pack(_codes(host, b"".join(bench)))
     codes = hlsgen.unpack(folder, sent, codes=True)
     np.testing.assert_array_equal(host.unpack(sent), codes)

@@ -346,7 +346,7 @@ class Judge:
 def full_rate(build: Build, frames: int) -> str:
     """A bench that does what test_top.py does at full rate: values, tlast, frame_error, latency, interval."""
     design, timing = build.design, build.timing
-    source, sink = design.input, design.output
+    source, sink = design.inputs[0].stream, design.outputs[0].stream
     out, sent, wanted = sink.port_bits, frames * source.beats, frames * sink.beats
     used = [
         min(sink.lanes, sink.group - beat % -(-sink.group // sink.lanes) * sink.lanes) for beat in range(sink.beats)

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hlsgen.dataflow.bus import BusLayout, bus_layout
-from hlsgen.dataflow.units import FLOAT_WORD, Stream, stream_of
+from hlsgen.dataflow.bus import bus_layout
+from hlsgen.dataflow.network import CorePort
+from hlsgen.dataflow.units import FLOAT_WORD, Node, Port, Stream, stream_of
 from hlsgen.host.emit import host_files
 from hlsgen.host.plan import plan_head, plan_tail
 from hlsgen.ir import FloatKey, Graph, Value
-from hlsgen.testbench.stream_codec import pack, to_bus, to_wire
+from hlsgen.testbench.sample_vectors import port_words
 
 Array = NDArray[Any]
 CFLAGS = (
@@ -39,9 +40,17 @@ class Core:
     width: int | None = None
 
     @property
-    def layouts(self) -> tuple[BusLayout, BusLayout]:
-        own = (self.input, self.output)
-        return tuple(bus_layout(stream.bits, stream.beats, self.width) for stream in own)  # type: ignore[return-value]
+    def inputs(self) -> tuple[CorePort, ...]:
+        return (self._port("s_axis", self.input, self.graph.input, 0),)
+
+    @property
+    def outputs(self) -> tuple[CorePort, ...]:
+        return (self._port("m_axis", self.output, self.graph.output, -1),)
+
+    def _port(self, name: str, stream: Stream, value: Value, number: int) -> CorePort:
+        unit = Port(bus_layout(stream.bits, stream.beats, self.width))
+        wires = ("input",) if number == 0 else ("last",)
+        return CorePort(Node(name, unit, wires, (stream,), (name,), stream), number, 0, value, self.orders[number])
 
     def files(self, name: str) -> dict[str, bytes]:
         rng = np.random.default_rng(7)
@@ -122,7 +131,7 @@ def run_in_c(
         tail = plan_tail(core.graph)
         for _ in codes:
             head_part = (
-                take((1,), np.uint64), take(core.graph.input.shape, np.int64), take((core.layouts[0].frame_bytes,), np.uint8)
+                take((1,), np.uint64), take(core.graph.input.shape, np.int64), take((core.inputs[0].layout.frame_bytes,), np.uint8)
             ) if numbers else (np.zeros(1), np.zeros(1), np.zeros(1))  # fmt: skip
             rows.append((*head_part, take(core.graph.output.shape, np.int64), take(tail.end.shape, tail.end.dtype)))
         found[name] = Given(*(np.stack(column) for column in zip(*rows, strict=True)))
@@ -209,13 +218,12 @@ def self_tests(folder: Path, name: str) -> list[str]:
 
 def bytes_of(core: Core, codes: Array) -> Array:
     """Codes of the input as the bus carries them, by the codec of the test bench: uint8 (frames, bytes of a frame)."""
-    beats = pack(to_wire(codes, core.graph.input.encoding), core.orders[0], core.input)
-    return to_bus(beats, core.layouts[0]).reshape(len(codes), -1)
+    return port_words(core.inputs[0], codes).reshape(len(codes), -1)
 
 
 def bytes_out(core: Core, codes: Array) -> Array:
     """The same of the output."""
-    return to_bus(pack(codes, core.orders[-1], core.output), core.layouts[1]).reshape(len(codes), -1)
+    return port_words(core.outputs[0], codes).reshape(len(codes), -1)
 
 
 __all__ = ["Core", "Given", "bytes_of", "core_of", "module_of", "run_in_c", "self_tests"]

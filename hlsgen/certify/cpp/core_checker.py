@@ -133,9 +133,9 @@ def open_core(
         {name: core.links[name][0] for name in core.calls},
         {name: core.links[name][1] for name in core.calls},
         {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
-        *ends, core.links["take_frame"][1][0], core.links["send_frame"][0][0],
+        ((ends[0], core.links["take_frame"][1][0]),), ((ends[1], core.links["send_frame"][0][0]),),
     )  # fmt: skip
-    frames = frame_on(ends[0], None), frame_on(ends[1], None)
+    frames = [frame_on(ends[0], None)], [frame_on(ends[1], None)]
     checker = CppChecker(graph, layout, netlist, tables, entries, top, frames, False)
     checker.meanings = meanings
     return checker, tables, core

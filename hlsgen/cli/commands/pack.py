@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import hlsgen
-from hlsgen.cli.array_files import read_array, write_bytes
+from hlsgen.cli.array_files import port_files, read_array, write_bytes
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.cli.progress import Watch
@@ -33,13 +33,23 @@ def pack(
         with Watch(as_json) as watch:
             watch.text("packing")
             data = hlsgen.pack(directory, read_array(x), round_input=round_input)
-        if output is not None:
-            write_bytes(output, data)
+        if isinstance(data, dict):
+            if output is None:
+                text = f"missing, and there are {len(data)} ports."
+                raise fail("HG040", "--output", text, "Say -o FILE: each has a file of its own, FILE_NAME.")
+            files = port_files(output, data)
+        else:
+            files, data = {"": output} if output is not None else {}, {"": data}
+        for name, path in files.items():
+            write_bytes(path, data[name])
     except HlsgenError as error:
         raise stop(error, as_json) from None
     if output is None:
-        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.write(data[""])
     elif as_json:
-        emit({"ok": True, "output": str(output), "bytes": len(data)})
+        sizes = {name: len(own) for name, own in data.items()}
+        several = {name: str(path) for name, path in files.items()}
+        emit({"ok": True, "output": several.get("", several), "bytes": sizes.get("", sizes)})
     else:
-        out.print(f"{len(data)} bytes, wrote {plain(str(output))}")
+        for name, path in files.items():
+            out.print(f"{len(data[name])} bytes, wrote {plain(str(path))}")

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 import hlsgen
-from hlsgen.cli.array_files import read_bytes, write_outputs
+from hlsgen.cli.array_files import port_files, read_bytes, write_outputs
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.cli.progress import Watch
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.driver.build_directory import output_tensor
+from hlsgen.driver.build_directory import output_ports, output_tensor
 
 
 def unpack(
@@ -28,7 +28,13 @@ def unpack(
     try:
         with Watch(as_json) as watch:
             watch.text("unpacking")
-            y = hlsgen.unpack(directory, read_bytes(data), codes=codes)
+            ports = output_ports(directory)
+            given = (
+                {port: read_bytes(path) for port, path in port_files(data, ports).items()}
+                if ports
+                else read_bytes(data)
+            )
+            y = hlsgen.unpack(directory, given, codes=codes)
             write_outputs(output, y, output_tensor(directory))
     except HlsgenError as error:
         raise stop(error, as_json) from None

@@ -33,6 +33,7 @@ from hlsgen.ir.graph import (
     Concatenation,
     Convolution,
     Delay,
+    GiveOutputs,
     Graph,
     IntegerRows,
     Layer,
@@ -44,6 +45,7 @@ from hlsgen.ir.graph import (
     Pooling,
     Rearrange,
     SoftmaxRows,
+    TakeInput,
     Value,
     View,
     sources_of,
@@ -54,6 +56,7 @@ from hlsgen.ir.row_functions import IntegerNorm, Share, result_type
 from hlsgen.ir.verify.elementwise import verify_chain, verify_op
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
 from hlsgen.ir.verify.model import verify_step
+from hlsgen.ir.verify.ports import verify_input, verify_outputs
 from hlsgen.ir.verify.violations import Place, Violation
 from hlsgen.ir.verify.window import concatenated, rearranged, verify_pool, verify_shape, viewed, windowed
 from hlsgen.ir.window import Reduction
@@ -130,6 +133,10 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             _verify_concatenation(place, layer)
         case PackBytes():
             _verify_packed(place, layer)
+        case TakeInput():
+            verify_input(place, layer)
+        case GiveOutputs():
+            verify_outputs(place, layer)
         case View(_, op, source):
             verify_shape(place, result.shape, viewed(place, op, source.shape, result.shape))
             _verify_type(place, result.type, source.type)
