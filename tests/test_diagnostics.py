@@ -148,12 +148,12 @@ def nameless_output() -> Net:
 
 
 def unlike_inputs() -> Net:
-    """A quantizer behind the first input, two behind the second."""
+    """A quantizer behind the first input; the second is an output, too."""
     net = Net()
     net.inputs.append(helper.make_tensor_value_info("second", TensorProto.FLOAT, [1, 4]))
-    ways = zip(("x", "second", "second"), (0.5, 0.5, 0.25), strict=True)
-    ends = [net.node("IntQuant", name, s, 0.0, 4.0, domain=DOMAIN).last for name, s in ways]
-    return net.node("Concat", *ends, axis=1)
+    ends = [net.quant(name="q").last, net.node("Identity", "second", name="same").last]
+    net.outputs = ends
+    return net
 
 
 def unordered() -> Net:
@@ -315,6 +315,7 @@ CASES: dict[str, tuple[Any, ...]] = {
     "0 cycles": ("HG040", "--target-cycles", lambda: mlp().model(), {"target_cycles": 0}),
     "folding of no layer": ("HG041", "fc9", lambda: mlp().model(), {"folding": {"fc9": {"pe": 1, "simd": 1}}}),
     "folding of more than there is": ("HG041", "fc0", lambda: mlp().model(), {"folding": {"fc0": {"pe": 999, "simd": 1}}}),
+    "float32 to an output": ("HG042", "float32 from an input", lambda: unlike_inputs().model(), {"ports": "separate"}),
     "float32 into a layer": ("HG042", "fc", lambda: Net().linear().model(), {"input": "float32"}),
     "input of a layer": ("HG061", "x: fc multiplies", lambda: Net().linear().model()),
     "input of two layers": ("HG061", "x: fc multiplies", lambda: two_layers().model()),

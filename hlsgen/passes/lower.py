@@ -253,7 +253,7 @@ def _with_tails(
     ends = [_ended(builder, model, end, tensors[end.value]) for end in parts.ends]
     notes = tuple(str(w) for w in builder.problems.warnings)
     if model.outputs:
-        outputs = [host_output(end, tail, is_index) for end, tail, is_index in ends]
+        outputs = [host_output(one.name, *end) for one, end in zip(model.outputs, ends, strict=True)]
         numbers = [end.index for end, _, _ in ends]
         if separate:
             output, placed = given_apart(builder, model, outputs, numbers)

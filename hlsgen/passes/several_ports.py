@@ -130,8 +130,11 @@ def host_inputs(model: Model, ports: Sequence[InputPort], entries: Sequence[Entr
     return tuple(found)
 
 
-def host_output(end: PendingValue, tail: tuple[Step, ...], is_index: bool) -> GraphOutput:
-    """What the host does of an output, without its place in the frame."""
+def host_output(name: str, end: PendingValue, tail: tuple[Step, ...], is_index: bool) -> GraphOutput:
+    """What the host does of an output, without its place in the frame. Raises HG042."""
+    if isinstance(end.value.encoding, FloatKey):
+        hint = "Take this output of the file away: the host has these numbers. Or say what the input holds: --input NAME=fixed:W,I."
+        raise fail("HG042", name, "float32 from an input to an output: the core gives codes alone.", hint)
     return GraphOutput(tail, 0, end.value, is_index)
 
 
