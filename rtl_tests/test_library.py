@@ -414,7 +414,7 @@ def memories(folder: Path) -> None:
     """Files for the $readmemh of any module, with more words than any of the sets needs."""
     stems = ["memory", *(f"memory_{g:04d}" for g in range(4)), *(f"memory_{k:02d}" for k in range(6))]
     stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
-    stems += ["memory_power", "memory_numerator"]
+    stems += [f"memory_{end}" for end in ("power", "numerator", "high", "low", "mask")]
     for name in ("memory", *(f"{stem}.mem" for stem in stems)):
         (folder / name).write_text("0\n1\n")
 

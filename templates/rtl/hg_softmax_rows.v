@@ -112,13 +112,13 @@ module hg_softmax_rows #(
     generate
         if (MASKS != 0) begin : masked
             localparam integer MW    = (MASKS <= 1) ? 1 : $clog2(MASKS);
-            localparam integer FINAL = MASKS - 1;
+            localparam integer ENDS  = MASKS - 1;
             localparam [IN_W-1:0] LEAST = {IN_SIGNED != 0, {IN_W{1'b0}}} >> 1;
             (* rom_style = "auto" *) reg [2*LANES-1:0] masks [0:MASKS-1];
             initial if (FILE != "") $readmemh({FILE, "_mask.mem"}, masks);
             reg  [2*LANES-1:0] mask_reg;  // of the next beat
             reg  [MW-1:0]      beat_reg;
-            wire [MW-1:0]      after = (beat_reg == FINAL[MW-1:0]) ? {MW{1'b0}} : beat_reg + 1'b1;
+            wire [MW-1:0]      after = (beat_reg == ENDS[MW-1:0]) ? {MW{1'b0}} : beat_reg + 1'b1;
             wire [MW-1:0]      next  = rst ? {MW{1'b0}} : take ? after : beat_reg;
             wire [LANES-1:0]   away;
             always @(posedge clk) begin

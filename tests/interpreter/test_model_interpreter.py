@@ -123,6 +123,9 @@ def test_a_part_of_a_join_behind_float_operations(tmp_path: Path) -> None:
 
 FILES = sorted([*DATA.glob("*.onnx"), *ROOT.glob("examples/*/*.onnx")])
 FILES = [path for path in FILES if path.stem != "digits_cnn_float"]  # not quantized
+FILES = [
+    path for path in FILES if path.parent.stem != "digits_sequences"
+]  # normalizations and a Scan: test_sequences.py
 #: Large images, or many channels: some minutes.
 LARGE = ("bsd300", "eltwise_chanlast", "resnet8", "cnv", "radioml", "dscnn_w8a8")
 OTHERS = sorted([*(SHARED / "brevitas").glob("*.onnx"), *(SHARED / "public").glob("*.onnx")]) or [SHARED / "absent"]

@@ -383,8 +383,8 @@ def test_verify_says_what_the_file_says(good: bool, tmp_path: Path, monkeypatch:
     """In words and as JSON; a wrong import, in build and verify alike, is found."""
     real = hlsgen.driver.compile.import_model
 
-    def seeded(*arguments: Any) -> ir.Model | None:
-        model = real(*arguments)
+    def seeded(*arguments: Any, **options: Any) -> ir.Model | None:
+        model = real(*arguments, **options)
         assert model is not None
         return model if good else wrong(model, "q1", of(IntQuant, mode=lambda _: Rounding.FLOOR))
 

@@ -16,14 +16,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import fields, replace
 
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.ir.encoding import Accumulator, Affine, Encoding, Fixed, FloatKey, IntegerEncoding
-from hlsgen.ir.evaluate import code_type, decoding, float_to_key
+from hlsgen.ir.encoding import Accumulator, Affine, FloatKey
+from hlsgen.ir.evaluate import float_to_key
 from hlsgen.ir.graph import (
     COUNTS,
     EVEN,
@@ -50,13 +49,13 @@ from hlsgen.ir.graph import (
     View,
     sources_of,
 )
-from hlsgen.ir.model import ModelInput, NormKind, Pad, Repeat, Shape, Slice, Step, Transpose
-from hlsgen.ir.ops import IntegerActivation, IntegerRatio, Quantizer, Trunc
+from hlsgen.ir.model import NormKind, Pad, Repeat, Shape, Slice, Transpose
 from hlsgen.ir.row_functions import IntegerNorm, Share, result_type
-from hlsgen.ir.verify.elementwise import verify_chain, verify_op
+from hlsgen.ir.verify.elementwise import verify_chain
 from hlsgen.ir.verify.encoding import meaning, same_encoding, verify_moved, verify_reading, verify_value
-from hlsgen.ir.verify.model import verify_step
+from hlsgen.ir.verify.host import verify_host
 from hlsgen.ir.verify.ports import verify_input, verify_outputs
+from hlsgen.ir.verify.quantized import dtype_of, verify_quantized, verify_type
 from hlsgen.ir.verify.violations import Place, Violation
 from hlsgen.ir.verify.window import concatenated, rearranged, verify_pool, verify_shape, viewed, windowed
 from hlsgen.ir.window import Reduction
@@ -79,7 +78,7 @@ def verify_graph(graph: Graph) -> list[Violation]:
         values.append(layer.result)
     _verify_use(place, graph, values)
     if not place.violations:
-        _verify_host(place, graph)
+        verify_host(place, graph)
     return place.violations
 
 
@@ -112,8 +111,8 @@ def _verify_layer(place: Place, layer: Layer) -> None:
     match layer:
         case Map(_, ops, quantizer, source):
             verify_shape(place, result.shape, source.shape)
-            dtype = verify_chain(place, ops, source.shape, _dtype(source.encoding))
-            _verify_quantized(place, quantizer, dtype, result)
+            dtype = verify_chain(place, ops, source.shape, dtype_of(source.encoding))
+            verify_quantized(place, quantizer, dtype, result)
         case BinaryMap():
             _verify_binary(place, layer)
         case Linear():
@@ -139,7 +138,7 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             verify_outputs(place, layer)
         case View(_, op, source):
             verify_shape(place, result.shape, viewed(place, op, source.shape, result.shape))
-            _verify_type(place, result.type, source.type)
+            verify_type(place, result.type, source.type)
             if not place.violations:
                 perm = op.perm if isinstance(op, Transpose) else tuple(range(len(source.shape)))
                 verify_moved(place, source, result, lambda x: x.transpose(perm).reshape(result.shape))
@@ -147,7 +146,7 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             shape = source.shape
             dropped = result.shape if result.shape == (*shape[:-1], 1) else shape[:-1]
             verify_shape(place, result.shape, dropped)
-            _verify_type(place, result.type, IntType(0, shape[-1] - 1))
+            verify_type(place, result.type, IntType(0, shape[-1] - 1))
             plain = Affine(np.asarray(1, np.float32), np.asarray(0, np.float32))
             indices = same_encoding(result.encoding, plain)
             place.require(indices, "result.encoding", result.encoding, "the index itself")
@@ -160,7 +159,7 @@ def _verify_layer(place: Place, layer: Layer) -> None:
         case IntegerRows(_, function, source):
             verify_shape(place, result.shape, source.shape)
             place.require(source.type.bits <= 16, "source", source.type, "at most 16 bits")
-            _verify_type(place, result.type, result_type(function, source.type))
+            verify_type(place, result.type, result_type(function, source.type))
             if isinstance(function, Share):
                 inside = source.type.lo >= 0 and source.type.hi < len(function.weights)
                 place.require(inside, "source", source.type, f"within a table of {len(function.weights)}")
@@ -174,7 +173,7 @@ def _verify_layer(place: Place, layer: Layer) -> None:
 def _verify_delay(place: Place, layer: Delay) -> None:
     source, result = layer.source, layer.result
     verify_shape(place, source.shape, (1, *result.shape[1:]))
-    _verify_type(place, result.type, source.type)
+    verify_type(place, result.type, source.type)
     place.require(result.shape[0] > 1, "steps", result.shape[0], "at least 2")
     place.require(layer.delayed > layer.inputs[0], "delayed", layer.delayed, "a later value")
 
@@ -191,30 +190,8 @@ def _verify_rows(place: Place, layer: NormRows) -> None:
     short = most.element.bit_length() <= MAX_ELEMENT_BITS
     place.require(short, "source", f"codes times {source.shape[-1]}: {most.element}", f"{MAX_ELEMENT_BITS} bits")
     far = float_to_key(np.array([-most.result, most.result], np.float32))
-    _verify_type(place, result.type, IntType(int(far[0]), int(far[1])))
+    verify_type(place, result.type, IntType(int(far[0]), int(far[1])))
     place.require(isinstance(result.encoding, FloatKey), "result.encoding", result.encoding, "keys of float32")
-
-
-def _dtype(item: Encoding) -> str:
-    """The dtype that codes are decoded to."""
-    return item.dtype if isinstance(item, IntegerEncoding) else "float32"
-
-
-def _verify_type(place: Place, found: IntType, expected: IntType) -> None:
-    place.require(found == expected, "result.type", found, expected)
-
-
-def _verify_quantized(place: Place, quantizer: Quantizer, dtype: str | None, result: Value) -> None:
-    verify_op(place, quantizer, result.shape, dtype)
-    full = code_type(quantizer)
-    narrowed = isinstance(quantizer, IntegerActivation | IntegerRatio)
-    if narrowed or (isinstance(quantizer, Trunc) and quantizer.type is None):
-        inside = full.lo <= result.type.lo and result.type.hi <= full.hi
-        place.require(inside, "result.type", result.type, f"within {full}")
-    else:
-        _verify_type(place, result.type, full)
-    same = same_encoding(result.encoding, decoding(quantizer))
-    place.require(same, "result.encoding", result.encoding, decoding(quantizer))
 
 
 def _verify_binary(place: Place, layer: BinaryMap) -> None:
@@ -222,10 +199,10 @@ def _verify_binary(place: Place, layer: BinaryMap) -> None:
     dtypes = []
     for source, ops in zip(layer.sources, layer.branches, strict=True):
         place.require(source.shape == shape, "source.shape", source.shape, shape)
-        dtypes.append(verify_chain(place, ops, source.shape, _dtype(source.encoding)))
+        dtypes.append(verify_chain(place, ops, source.shape, dtype_of(source.encoding)))
     left, right = dtypes
     place.require(None in dtypes or left == right, "dtypes of the operands", f"{left}, {right}", "one dtype")
-    _verify_quantized(place, layer.quantizer, verify_chain(place, layer.ops, shape, left), layer.result)
+    verify_quantized(place, layer.quantizer, verify_chain(place, layer.ops, shape, left), layer.result)
 
 
 def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms: int) -> None:
@@ -244,8 +221,8 @@ def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms
         lo, hi = np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
     place.require(np.array_equal(layer.lo, lo), "lo", layer.lo, lo)
     place.require(np.array_equal(layer.hi, hi), "hi", layer.hi, hi)
-    _verify_type(place, result.type, IntType(int(lo.min()), int(hi.max())))
-    legal = isinstance(result.encoding, Accumulator) or _dtype(result.encoding) == "int32"
+    verify_type(place, result.type, IntType(int(lo.min()), int(hi.max())))
+    legal = isinstance(result.encoding, Accumulator) or dtype_of(result.encoding) == "int32"
     place.require(legal, "result.encoding", result.encoding, "an Accumulator, or int32")
 
 
@@ -258,8 +235,8 @@ def _verify_product(place: Place, layer: MatrixProduct) -> None:
         return
     verify_shape(place, result.shape, (*left.shape[:-1], right.shape[-1]))
     place.require(min(layer.factors) > 0, "factors", layer.factors, "above 0")
-    _verify_type(place, result.type, layer.interval)
-    legal = isinstance(result.encoding, Accumulator) or _dtype(result.encoding) == "int32"
+    verify_type(place, result.type, layer.interval)
+    legal = isinstance(result.encoding, Accumulator) or dtype_of(result.encoding) == "int32"
     place.require(legal, "result.encoding", result.encoding, "an Accumulator, or int32")
 
 
@@ -291,11 +268,11 @@ def _verify_pooling(place: Place, layer: Pooling) -> None:
     verify_pool(place, layer.window, source.shape)
     match layer.kind:
         case Reduction.MAX:
-            _verify_type(place, result.type, source.type)
+            verify_type(place, result.type, source.type)
             place.require(layer.pad == source.type.lo, "pad", layer.pad, f"{source.type.lo}, the lowest code")
             _verify_kept(place, source, result)
         case Reduction.SUM:
-            _verify_type(place, result.type, IntType(taps * source.type.lo, taps * source.type.hi))
+            verify_type(place, result.type, IntType(taps * source.type.lo, taps * source.type.hi))
             place.require(
                 isinstance(result.encoding, Accumulator), "result.encoding", result.encoding, "an Accumulator"
             )
@@ -309,7 +286,7 @@ def _verify_rearranged(place: Place, layer: Rearrange) -> None:
     source, result, op = layer.source, layer.result, layer.op
     shape = rearranged(place, op, source.shape)
     verify_shape(place, result.shape, shape)
-    _verify_type(place, result.type, source.type)
+    verify_type(place, result.type, source.type)
     if place.violations:
         return
     match op:
@@ -339,7 +316,7 @@ def _verify_concatenation(place: Place, layer: Concatenation) -> None:
     axis, sources, result = layer.axis, layer.sources, layer.result
     verify_shape(place, result.shape, concatenated(place, axis, [s.shape for s in sources]))
     lo, hi = min(s.type.lo for s in sources), max(s.type.hi for s in sources)
-    _verify_type(place, result.type, IntType(lo, hi))
+    verify_type(place, result.type, IntType(lo, hi))
     if place.violations:
         return
     start = 0
@@ -355,15 +332,15 @@ def _verify_concatenation(place: Place, layer: Concatenation) -> None:
 
 
 def _verify_packed(place: Place, layer: PackBytes) -> None:
-    dtypes = {_dtype(source.encoding) for source in layer.sources}
+    dtypes = {dtype_of(source.encoding) for source in layer.sources}
     legal = len(dtypes) == 1 and dtypes <= {"int8", "uint8"}
     if place.require(legal, "dtypes of the sources", sorted(dtypes), "int8 or uint8, both"):
         info = np.iinfo(dtypes.pop())
         for source in layer.sources:
             place.require(source.type == IntType(int(info.min), int(info.max)), "source.type", source.type, "8 bits")
             verify_shape(place, source.shape, layer.result.shape)
-    _verify_type(place, layer.result.type, IntType(0, 65535))
-    place.require(_dtype(layer.result.encoding) == "uint16", "result.encoding", layer.result.encoding, "uint16")
+    verify_type(place, layer.result.type, IntType(0, 65535))
+    place.require(dtype_of(layer.result.encoding) == "uint16", "result.encoding", layer.result.encoding, "uint16")
 
 
 def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
@@ -386,68 +363,5 @@ def _verify_softmax(place: Place, layer: SoftmaxRows) -> None:
     same = layer.in_order or np.array_equal(layer.powers, layer.numerators)
     place.require(same, "numerators", "another table", "powers, unless in_order")
     keys = float_to_key(np.array([0, layer.numerators[0] / layer.powers[0]], np.float32))
-    _verify_type(place, result.type, IntType(int(keys[0]), int(keys[1])))
+    verify_type(place, result.type, IntType(int(keys[0]), int(keys[1])))
     place.require(isinstance(result.encoding, FloatKey), "result.encoding", result.encoding, "FloatKey")
-
-
-def _verify_host(place: Place, graph: Graph) -> None:
-    """Rule 7."""
-    model = graph.model
-    if graph.inputs:
-        taken = [part.source for part in graph.inputs]
-        whole = taken == sorted(taken) and set(taken) == set(range(len(model.sources)))
-        whole &= len(taken) > 1 and not graph.head and graph.encode is None
-        place.require(whole, "inputs", taken, f"parts of all {len(model.sources)} inputs in order, and no other head")
-        values = [part.value for part in graph.inputs]
-        _verify_places(place.at("input"), [part.offset for part in graph.inputs], values, graph.input)
-        for number, part in enumerate(graph.inputs if whole else (), 1):
-            _verify_head(
-                place.at(f"input {number}"), part.steps, part.encode, model.sources[part.source], part.value
-            )  # fmt: skip
-    else:
-        _verify_head(place, graph.head, graph.encode, model.sources[0], graph.input)
-    last = graph.layers[-1] if graph.layers else None
-    if graph.outputs:
-        values = [part.value for part in graph.outputs]
-        _verify_places(place.at("output"), [part.offset for part in graph.outputs], values, graph.output)
-        for number, (made, end) in enumerate(zip(model.outputs, graph.outputs, strict=True), 1):
-            start = "int64" if end.is_index else _dtype(end.value.encoding)
-            at = place.at(f"output {number}")
-            shape, _ = _verify_steps(at, "tail", end.steps, end.value.shape, start)
-            at.require(shape == made.shape, "shape behind the tail", shape, made.shape)
-        return
-    index = isinstance(last, ArgMaxLayer)
-    place.require(graph.output_is_index == index, "output_is_index", graph.output_is_index, index)
-    start = "int64" if index else _dtype(graph.output.encoding)
-    shape, _ = _verify_steps(place, "tail", graph.tail, graph.output.shape, start)
-    place.require(shape == model.steps[-1].shape, "shape behind the tail", shape, model.steps[-1].shape)
-
-
-def _verify_places(place: Place, offsets: list[int], values: list[Value], port: Value) -> None:
-    """Parts lie one behind the other in a port, which holds the codes of all."""
-    wanted = [sum(value.size for value in values[:n]) for n in range(len(values))]
-    place.require(offsets == wanted, "offsets", offsets, wanted)
-    place.require(port.shape == (sum(v.size for v in values),), "shape", port.shape, "the elements of all parts")
-    held = IntType(min(v.type.lo for v in values), max(v.type.hi for v in values))
-    _verify_type(place, port.type, held)
-
-
-def _verify_head(
-    place: Place, steps: Sequence[Step], encode: Quantizer | None, source: ModelInput, port: Value
-) -> None:  # fmt: skip
-    shape, dtype = _verify_steps(place, "head", steps, source.shape, source.dtype)
-    at = place.at("input")
-    at.require(port.shape == shape, "shape", port.shape, shape)
-    if encode is not None:
-        _verify_quantized(at, encode, dtype, port)
-    else:
-        legal = isinstance(port.encoding, Fixed | FloatKey | IntegerEncoding)
-        at.require(legal, "encoding", port.encoding, "fixed point, float keys or integers")
-
-
-def _verify_steps(
-    place: Place, part: str, steps: Sequence[Step], shape: Shape, dtype: str | None
-) -> tuple[Shape, str | None]:
-    for number, step in enumerate(steps, 1):
-        shape, dtype = verify_step(place.at(f"{part} step {number} {step.name!r}"), step, [(shape, dtype)])
-    return shape, dtype
