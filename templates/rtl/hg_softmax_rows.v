@@ -113,7 +113,7 @@ module hg_softmax_rows #(
         if (MASKS != 0) begin : masked
             localparam integer MW    = (MASKS <= 1) ? 1 : $clog2(MASKS);
             localparam integer ENDS  = MASKS - 1;
-            localparam [IN_W-1:0] LEAST = {IN_SIGNED != 0, {IN_W{1'b0}}} >> 1;
+            localparam [IN_W:0]   LEAST = {IN_SIGNED != 0, {IN_W{1'b0}}};
             (* rom_style = "auto" *) reg [2*LANES-1:0] masks [0:MASKS-1];
             initial if (FILE != "") $readmemh({FILE, "_mask.mem"}, masks);
             reg  [2*LANES-1:0] mask_reg;  // of the next beat
@@ -126,7 +126,8 @@ module hg_softmax_rows #(
                 beat_reg <= next;
             end
             for (i = 0; i < LANES; i = i + 1) begin : lane
-                assign code[i*IN_W +: IN_W] = (mask_reg[2*i +: 2] != 2'd0) ? LEAST : s_data[i*IN_W +: IN_W];
+                wire there = mask_reg[2*i +: 2] == 2'd0;
+                assign code[i*IN_W +: IN_W] = there ? s_data[i*IN_W +: IN_W] : LEAST[IN_W:1];
                 assign away[i] = mask_reg[2*i+1];
             end
             assign word = {away, code};
