@@ -43,7 +43,7 @@ MASKS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("name", ["of each head", "Where of a whole row", "in front of a factor", *MASKS])
 @pytest.mark.parametrize("step, quant", [(0.02, "QDQ"), (0.3, "QONNX")])
 def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -> None:

@@ -100,6 +100,7 @@ def test_a_branch_without_quantizer_is_refused(tmp_path: Path) -> None:
     assert {d.code for d in caught.value.diagnostics} <= {"HG030", "HG032"}
 
 
+@pytest.mark.slow
 def test_block_of_onnxruntime(tmp_path: Path) -> None:
     path = shared_model("attention/block_ort_qop_u8")
     data = np.load(path.with_suffix(".npz"))

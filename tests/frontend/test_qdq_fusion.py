@@ -286,6 +286,7 @@ def test_brevitas_qcdq(tmp_path: Path) -> None:
     assert same(y.argmax(axis=1), theirs[0].argmax(axis=1))
 
 
+@pytest.mark.slow
 @pytest.mark.sim
 @needs_icarus
 def test_hardware_of_brevitas_qcdq(tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def test_codes_of_a_pair(tmp_path: Path) -> None:
     assert len(hlsgen.pack(tmp_path / "build", frame)) == 8
 
 
+@pytest.mark.cases(4)
 @pytest.mark.parametrize("name", CASES)
 def test_host_code(tmp_path: Path, name: str) -> None:
     """Python and C put the inputs into the frame and take the outputs out of it, as hlsgen does."""
