@@ -153,8 +153,17 @@ def list_files(directory: Path) -> None:
     names = ["model.onnx", "certificate.json", "files.f", *(f"rtl/{p.name}" for p in (directory / "rtl").iterdir())]
     for name in names:
         if (directory / name).is_file() and not (directory / name).is_symlink():
-            hashes[name] = hashlib.sha256((directory / name).read_bytes()).hexdigest()
+            hashes[name] = _hash(directory / name)
     path.write_text(json.dumps({**manifest, "files": hashes}))
+
+
+def _hash(path: Path) -> str:
+    """Of files of any size."""
+    found = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(1 << 20):
+            found.update(chunk)
+    return found.hexdigest()
 
 
 def sign(directory: Path, name: str) -> None:
