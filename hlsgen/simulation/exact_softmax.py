@@ -17,6 +17,8 @@ from hlsgen.simulation.exact_values import Known
 _UNIT, _TINY, _STEPS = 2.0**-24, 149, 16
 #: The power of e to less than minus that is below half of the smallest number.
 _NOTHING = 110
+#: Scores so large are constants of masks, which are not rounded.
+_CONSTANT = 2.0**24
 
 
 def softmax(
@@ -40,8 +42,11 @@ def softmax(
         row = [powers[d] for d in distances[place]]
         total = np.float32(float(_rounded(Fraction(sum(row), 1 << _TINY))))
         value[place] = np.array([float(Fraction(e, 1 << _TINY)) for e in row], np.float32) * (np.float32(1) / total)
-    below = distances.astype(np.float64)
-    steps = (4 * below + below.shape[-1] + 2 * _STEPS) * _UNIT
+    below, sizes = distances.astype(np.float64), np.abs(rows).astype(np.float64)
+    sizes[sizes >= _CONSTANT] = 0
+    largest = np.abs(rows.max(axis=-1, keepdims=True)).astype(np.float64)
+    lost = sizes + np.where(largest >= _CONSTANT, 0, largest)  # sum, factor and mask: a rounding of both scores each
+    steps = (4 * (below + lost) + below.shape[-1] + 2 * _STEPS) * _UNIT
     reach = value.astype(np.float64) * steps * 1.01 + 4 * 2.0**-_TINY
     if single:
         return np.moveaxis(value, -1, axis), np.moveaxis(reach, -1, axis)
