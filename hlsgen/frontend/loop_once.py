@@ -7,6 +7,7 @@ state, and a `State` behind the quantizer that makes it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -67,8 +68,9 @@ def once(node: Expansion, loop: Loop, outputs: list[str], axes: list[int]) -> It
         nodes.append(helper.make_node("Reshape", [source, f"{parts[-1]} shape"], [parts[-1]], name=parts[-1]))
     before = [f"{node.name}/state {n}" for n in range(len(initial))]
     body, results = loop.body(before, parts)
-    body = _with_states(node, body, results, len(before))
-    _check(node, body, {*parts, *before}, constants)
+    fixed, body = _apart(_with_states(node, body, results, len(before)), {*parts, *before})
+    yield Part(fixed, constants, [o for one in fixed for o in one.output])
+    _check(node, body, {*parts, *before})
     early, late = _apart(body, set(before))
     trigger = _codes(early, parts)
     made = []
@@ -77,7 +79,7 @@ def once(node: Expansion, loop: Loop, outputs: list[str], axes: list[int]) -> It
         made += quantized
         attrs = {"state": results[n], "name": state, "domain": DOMAIN}
         made.append(helper.make_node(PREVIOUS, [trigger, quantized[-1].output[0], loop.states[n]], [state], **attrs))
-    yield Part([*nodes, *early, *made, *late], constants, results)
+    yield Part([*nodes, *early, *made, *late], {}, results)
     for result in results:
         if node.shape(result)[0] != loop.steps:
             raise not_once(node, f"{result} has {list(node.shape(result))} elements, not {loop.steps} rows.")
@@ -154,7 +156,7 @@ def _quantized(
 
 
 def _apart(body: Sequence[onnx.NodeProto], before: set[str]) -> tuple[list[onnx.NodeProto], list[onnx.NodeProto]]:
-    """(nodes that take no state, those that do), each in order."""
+    """(nodes that take nothing of these tensors, those that do), each in order."""
     early, late, known = [], [], set(before)
     for one in body:
         if known.isdisjoint(one.input):
@@ -176,12 +178,10 @@ def _codes(early: Sequence[onnx.NodeProto], parts: Sequence[str]) -> str:
     return parts[0]
 
 
-def _check(node: Expansion, body: Sequence[onnx.NodeProto], rows: set[str], constants: dict[str, Const]) -> None:
-    """Whether every node on rows works on each of them alone."""
+def _check(node: Expansion, body: Sequence[onnx.NodeProto], rows: set[str]) -> None:
+    """Whether every node works on each of the rows alone; what they take beside these is imported."""
     rows = set(rows)
     for one in body:
-        if rows.isdisjoint(one.input):
-            continue
         attrs, op = attributes(one), one.op_type
         if op not in _ELEMENTS | _PRODUCTS | {STATE, "Split", "Concat"} or any(a.HasField("g") for a in one.attribute):
             raise not_once(node, f"{op} is in its body.")
@@ -192,12 +192,11 @@ def _check(node: Expansion, body: Sequence[onnx.NodeProto], rows: set[str], cons
         if op == "Concat" and not rows.issuperset(one.input):
             raise not_once(node, "Concat of a constant is in its body.")
         operands = one.input[2:] if op in _PRODUCTS else [] if op in ("Split", "Concat") else one.input
-        for name in filter(None, operands):
-            known = constants.get(name) or node.constant(name)
-            wide = known is not None and known.array.ndim > 1 and known.array.shape[0] != 1
-            by_row = known is not None and known.array.size > 1 and op.endswith("Linear") and attrs.get("axis", 1) == 0
-            if wide or by_row:
-                raise not_once(node, f"a constant of {op} has a value for each row.")
+        for name in sorted({*operands} - rows - {""}):
+            shape = node.shape(name)
+            by_row = op.endswith("Linear") and math.prod(shape) > 1 and attrs.get("axis", 1) == 0
+            if by_row or (len(shape) > 1 and shape[0] != 1):
+                raise not_once(node, f"{name!r}, which {op} takes beside a step, has a value for each row.")
         rows.update(one.output)
 
 

@@ -128,15 +128,43 @@ def test_what_has_no_rows_of_its_own(tmp_path: Path) -> None:
         assert f"{op} is in its body" in refusal(across, tmp_path)
 
 
-def test_a_constant_for_each_row_is_no_row_of_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("made", ["stored", "Constant", "Add"])
+def test_a_constant_for_each_row_is_no_row_of_its_own(made: str, tmp_path: Path) -> None:
     """Of as many rows as there are steps: nothing else would tell it from a constant of each step."""
     model = scan(1, 3)
     body = next(a.g for a in model.graph.node[0].attribute if a.name == "body")
-    body.initializer.append(onnx.numpy_helper.from_array(np.ones((3, 3), np.float32), "rows"))
-    body.node.insert(0, helper.make_node("Mul", ["x0", "rows"], ["moved"]))
-    for one in list(body.node)[1:]:
+    rows, nodes = onnx.numpy_helper.from_array(np.ones((3, 3), np.float32), "rows"), []
+    if made == "stored":
+        body.initializer.append(rows)
+    else:
+        nodes = [helper.make_node("Constant", [], ["rows"], value=rows)]
+    if made == "Add":
+        nodes += [
+            helper.make_node("Identity", ["rows"], ["first"]), helper.make_node("Add", ["first", "first"], ["double"])
+        ]  # fmt: skip
+    nodes.append(helper.make_node("Mul", ["x0", "double" if made == "Add" else "rows"], ["moved"]))
+    for one in body.node:
         one.input[:] = ["moved" if i == "x0" else i for i in one.input]
+    for number, one in enumerate(nodes):
+        body.node.insert(number, one)
     assert "a value for each row" in refusal(model, tmp_path)
+
+
+def test_constants_of_the_body(tmp_path: Path) -> None:
+    """Of one row they are those of each step, however they are made."""
+    model = scan(1, 3)
+    body = next(a.g for a in model.graph.node[0].attribute if a.name == "body")
+    row = onnx.numpy_helper.from_array(np.array([[0.5, 0.25, 2]], np.float32), "row")
+    for one in body.node:
+        one.input[:] = ["moved" if i == "x0" else i for i in one.input]
+    body.node.insert(0, helper.make_node("Constant", [], ["row"], value=row))
+    body.node.insert(1, helper.make_node("Add", ["row", "row"], ["double"]))
+    body.node.insert(2, helper.make_node("Mul", ["x0", "double"], ["moved"]))
+    onnx.save(model, tmp_path / "m.onnx")
+    x = (np.random.default_rng(1).integers(-40, 40, (4, 3, 1, 3)) / 32).astype(np.float32)
+    wanted = np.stack([ort.run(model, {"x": frame}, ort.OFF)[0] for frame in x])
+    graph = once(tmp_path / "m.onnx")
+    np.testing.assert_array_equal(np.asarray(evaluate(graph, x)).reshape(wanted.shape), wanted)
 
 
 def test_without_such_a_loop_all_steps_are_built(tmp_path: Path) -> None:
