@@ -110,6 +110,7 @@ def test_who_knows_onnx() -> None:
         f"{name}.py"
         for name in (
             "oracles",
+            "unrolled_file",
             "exact_nodes",
             "exact_softmax",
             "exact_values",

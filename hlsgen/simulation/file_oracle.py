@@ -30,6 +30,7 @@ from hlsgen.simulation.exact_values import same
 from hlsgen.simulation.explanation import SORTS, Explained
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
 from hlsgen.simulation.oracles import CHOICES, PACKAGES, Unable, fitting, installed, one_line
+from hlsgen.simulation.unrolled_file import unroll
 
 #: Differences of each sort that are kept with their numbers.
 _SHOWN = 10
@@ -120,6 +121,7 @@ def hold_file(
         verdict.reason = f"{name} is not installed; {_INSTALL}"
         return verdict
     try:
+        unroll(proto.graph, name, _any_numbers(model), {o.domain: o.version for o in proto.opset_import})
         file = ExecutedFile(proto, name, _input_names(model))
     except Unable as error:
         verdict.reason = f"{name} could not run: {error}"
@@ -131,6 +133,19 @@ def hold_file(
 
 def _input_names(model: Model) -> list[str]:
     return [*(source.name for source in model.sources), *([model.second_input] if model.second_input else [])]
+
+
+def _any_numbers(model: Model) -> dict[str, Array]:
+    """One frame of the inputs: numbers for which everything in the file runs."""
+    rng = np.random.default_rng(0)
+    found = {}
+    for source in model.sources:
+        dtype = np.dtype(source.dtype)
+        x = rng.normal(0, 1, source.shape) if dtype.kind == "f" else rng.integers(0, 64, source.shape)
+        found[source.name] = np.asarray(x).astype(dtype)
+    if model.second_input:
+        found[model.second_input] = found[model.input_name]
+    return found
 
 
 def _with_version(name: str) -> str:
@@ -185,6 +200,10 @@ class _Held:
         self.file, self.model, self.graph, self.verdict = file, model, graph, verdict
         #: Our values of tensors of the file, frame by frame.
         self.own: dict[str, list[Array]] = {}
+        #: Numbers of the values that the Model's steps of a name make.
+        self.places: dict[str, list[int]] = {}
+        for number, step in enumerate(model.steps, 1):
+            self.places.setdefault(step.name.removesuffix(" (rescaled)"), []).append(number)
 
     def run(self, codes: Array, progress: Callable[[str], None]) -> None:
         try:
@@ -240,12 +259,10 @@ class _Held:
 
         Those behind quantizers, and behind what only the host computes.
         """
-        steps = self.model.steps
-        own = [step.name.removesuffix(" (rescaled)") for step in steps]
-        found = []
+        steps, found = self.model.steps, []
         for node in self.file.nodes:
             outputs = [o for o in node.output if o]
-            numbers = [n for n, name in enumerate(own, 1) if name == node.name]
+            numbers = self.places.get(node.name, [])
             ends = any(isinstance(op := steps[n - 1].op, QUANTIZERS) or _is_host(op, node.op_type) for n in numbers)
             if len(outputs) == 1 and outputs[0] in self.file.computed and outputs[0] not in results and ends:
                 found.append((outputs[0], [values[n].value for n in self._renamed(numbers[-1])]))
@@ -297,18 +314,18 @@ class _Held:
 
     def _of_host(self, piece: Piece) -> str:
         """An operator in the piece that only the host computes, "" if there is none."""
-        names = {node.name for node in piece.nodes}
-        found = [step.op.op_type for step in self.model.steps if step.name in names and isinstance(step.op, HostOp)]
+        found = [op.op_type for op in self._ops(piece) if isinstance(op, HostOp)]
         return found[0] if found else ""
+
+    def _ops(self, piece: Piece) -> list[Op]:
+        """What the Model has for the nodes of a piece."""
+        return [self.model.steps[n - 1].op for node in piece.nodes for n in self.places.get(node.name, ())]
 
     def _check_meaning(self, piece: Piece) -> None:
         """Raises Unable where the numeric contract takes the meaning of a piece from elsewhere."""
-        names = {node.name for node in piece.nodes}
-        own = [step.op for step in self.model.steps if step.name in names]
-        if any(isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED) for op in own):
+        if any(isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED) for op in self._ops(piece)):
             raise Unable("a sum in fixed point")
-        known = {step.name for step in self.model.steps}
-        fused = any(n.op_type == "DequantizeLinear" and n.name not in known for n in piece.nodes)
+        fused = any(n.op_type == "DequantizeLinear" and n.name not in self.places for n in piece.nodes)
         if fused and self.file.executor != "onnxruntime" and piece.nodes[-1].op_type == "QuantizeLinear":
             raise Unable("an integer layer as onnxruntime has it")
 

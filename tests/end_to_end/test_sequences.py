@@ -35,7 +35,7 @@ def test_files_and_accuracy(name: str) -> None:
     codes = reference.encode_input(graph, images)
     verdict = hold_file(path, model, graph, codes[:3])
     assert verdict.ok, verdict.diagnostics
-    assert verdict.ran
+    assert verdict.compared > (14 if name == "vit" else 80)  # behind every quantizer, in each step
     found = reference.evaluate(graph, images)
     measured = json.loads((FOLDER / "training.json").read_text())[f"{name}_quantized_accuracy"]
     assert round(float(np.mean(found.reshape(len(y), -1).argmax(axis=1) == y)), 4) == measured

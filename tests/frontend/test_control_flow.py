@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import ort
 import pytest
-from onnx import TensorProto, helper
+from onnx import helper
 from paths import shared_model
-from recurrent_cells import Cell, model_of, tensor
+from recurrent_cells import Cell, loop, model_of, random_scan, tensor
 
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.frontend import import_model
@@ -23,29 +23,6 @@ from hlsgen.passes.lower import lower
 
 Array = Any
 i64 = np.int64
-
-
-def random_scan(seed: int) -> onnx.ModelProto:
-    """One or two states, the sequence along axis 0 or 1, either direction, scanned once or twice; one output is used."""
-    rng = np.random.default_rng(seed)
-    steps, size, width, states = int(rng.integers(1, 5)), int(rng.integers(1, 4)), 3, int(rng.integers(1, 3))
-    scanned = int(rng.integers(1, 3))
-    axis = int(rng.integers(0, 2))
-    cell = Cell(seed, [size] * scanned, states, width)
-    outputs = [*cell.ends, *[f"o{n}" for n in range(states)]]
-    body = cell.graph([], outputs, [helper.make_node("Identity", [e], [f"o{n}"]) for n, e in enumerate(cell.ends)])
-    shape = [steps, 1, size] if axis == 0 else [1, steps, size]
-    used = int(rng.integers(0, 2 * states))
-    names = ["y" if n == used else f"y{n}" for n in range(2 * states)]
-    out_axes = rng.integers(-3, 3, states).tolist()
-    scan = helper.make_node(
-        "Scan", [f"s{n}" for n in range(states)] + ["x"] * scanned, names, name="scan", body=body, num_scan_inputs=scanned,
-        scan_input_axes=[axis - int(rng.integers(0, 2)) * 3 for _ in range(scanned)],
-        scan_input_directions=rng.integers(0, 2, scanned).tolist(),
-        scan_output_axes=out_axes, scan_output_directions=rng.integers(0, 2, states).tolist(),
-    )  # fmt: skip
-    constants = {f"s{n}": (rng.integers(-16, 16, (1, width)) / 16).astype(np.float32) for n in range(states)}
-    return model_of([scan], constants, shape, None)
 
 
 def imported(model: onnx.ModelProto, path: Path) -> Model:
@@ -106,26 +83,6 @@ def test_a_scan_is_what_a_loop_in_python_gives(tmp_path: Path) -> None:
         rows = [c[n] for c in collected]
         wanted = np.stack(rows[::-1] if attrs["scan_output_directions"][n] else rows, attrs["scan_output_axes"][n])
     np.testing.assert_array_equal(interpret(imported(model, tmp_path), x[None])[-1].value[0], wanted)
-
-
-def loop(cond: Any, count: Any, computed: bool = False) -> onnx.ModelProto:
-    """A state and one stacked output; the body's own condition is constant, or made of the state."""
-    cell = Cell(4, [], 1, 3)
-    more = [helper.make_node("Identity", ["going"], ["again"]), helper.make_node("Identity", [cell.ends[0]], ["o"])]
-    if computed:
-        more[0] = helper.make_node("Greater", ["top", "zero"], ["again"])
-        more += [
-            helper.make_node("ReduceMax", [cell.ends[0]], ["top"], keepdims=0),
-            helper.make_node("Constant", [], ["zero"], value_float=0.0),
-        ]
-        more = [more[2], more[3], more[0], more[1]]
-    ends = [tensor("t", [], TensorProto.INT64), tensor("going", [], TensorProto.BOOL)]
-    body = cell.graph(ends, ["again", cell.ends[0], "o"], more)
-    body.output[0].type.tensor_type.elem_type = TensorProto.BOOL
-    inputs = ["" if count is None else "n", "" if cond is None else "c", "x"]
-    constants = {k: v for k, v in (("n", count), ("c", cond)) if v is not None}
-    node = helper.make_node("Loop", inputs, ["last", "y"], name="loop", body=body)
-    return model_of([node], {k: np.asarray(v) for k, v in constants.items()}, [1, 3], None)
 
 
 def test_loops(tmp_path: Path) -> None:
