@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import onnx
 import ort
 import pytest
 from end_cases import CASES, FLOAT, INT8, REFERENCE, Case, inner_output, node, outputs_of, quantized, unlike_types
+from host_code import self_tested
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 from typer.testing import CliRunner
@@ -235,21 +235,7 @@ def test_host_code(tmp_path: Path, name: str) -> None:
     data = bytes_ if len(bytes_) > 1 else next(iter(bytes_.values()))
     found, wanted = (outputs_of(case, made) for made in (host.decode(data), hlsgen.unpack(folder, data)))
     assert all((found[output].ravel() == wanted[output].ravel()).all() for output in case.outputs)
-    command = [
-        "cc",
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        f"{top}.c",
-        f"{top}_selftest.c",
-        "-lm",
-        "-o",
-        "t",
-    ]
-    subprocess.run(command, cwd=folder / "host", check=True)
-    subprocess.run(["./t", f"{top}_vectors.bin"], cwd=folder / "host", check=True)
+    self_tested(folder, top)
 
 
 def test_command_line(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from end_cases import (
     three_inputs,
     unlike_types,
 )
+from host_code import self_tested
 from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from paths import ROOT
@@ -172,21 +172,7 @@ def test_host_code(tmp_path: Path, name: str) -> None:
         found, wanted = (outputs_of(case, made) for made in (host.decode(data), hlsgen.unpack(folder, data)))
         for output in case.outputs:
             assert (found[output].ravel() == wanted[output].ravel()).all()
-    command = [
-        "cc",
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Werror",
-        "-O1",
-        f"{top}.c",
-        f"{top}_selftest.c",
-        "-lm",
-        "-o",
-        "selftest",
-    ]
-    subprocess.run(command, cwd=folder / "host", check=True)
-    subprocess.run(["./selftest", f"{top}_vectors.bin"], cwd=folder / "host", check=True)
+    self_tested(folder, top)
 
 
 @pytest.mark.parametrize("count", [2, 3])

@@ -227,3 +227,11 @@ def bytes_out(core: Core, codes: Array) -> Array:
 
 
 __all__ = ["Core", "Given", "bytes_of", "core_of", "module_of", "run_in_c", "self_tests"]
+
+
+def self_tested(folder: Path, top: str) -> None:
+    """Compiles the C of a build in `folder` with its self-test, and runs this on the vectors of the build."""
+    sources = [f"{top}.c", f"{top}_selftest.c"]
+    command = ["cc", *"-std=c99 -Wall -Wextra -Werror -O1".split(), *sources, "-lm", "-o", "selftest"]
+    subprocess.run(command, cwd=folder / "host", check=True)
+    subprocess.run(["./selftest", f"{top}_vectors.bin"], cwd=folder / "host", check=True)
