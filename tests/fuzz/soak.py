@@ -20,10 +20,12 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import attention_nets
 import image_nets
 import numpy as np
 import onnx
 from random_graphs import datapath, perceptron
+from recurrent_cells import random_scan
 
 import hlsgen
 from hlsgen.dataflow.network import Network
@@ -43,11 +45,15 @@ SETS = 4
 
 
 def model(seed: int) -> onnx.ModelProto:
-    """The same for the same seed: a perceptron, an image network, or a chain of quantizers."""
+    """The same for the same seed: a perceptron, an image or attention network, a loop, or a chain of quantizers."""
     rng = np.random.default_rng([seed, 0])
     kind = rng.random()
-    if kind < 0.4:
+    if kind < 0.3:
         return perceptron(seed, powers=bool(rng.random() < 0.5))
+    if kind < 0.45:
+        return attention_nets.network(seed, 6)
+    if kind < 0.55:
+        return random_scan(seed)
     if kind < 0.9:
         return image_nets.network(str(rng.choice(list(image_nets.NETWORKS))), seed, size=int(rng.integers(4, 7)))
     return datapath(seed)
@@ -72,6 +78,7 @@ def design(seed: int, folder: Path) -> hlsgen.Build | None:
         options = hlsgen.Options(
             target_cycles=None if folding else cycles, folding=folding or {}, reset_active_low=low,
             loadable=loadable, top="soak", lanes=None if works_of(found.graph) else lanes,
+            recurrence="once" if rng.random() < 0.5 else "unrolled",
         )  # fmt: skip
         return hlsgen.build(folder / "model.onnx", folder / "core", options)
     except HlsgenError:
