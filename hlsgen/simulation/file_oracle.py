@@ -323,7 +323,9 @@ class _Held:
 
     def _check_meaning(self, piece: Piece) -> None:
         """Raises Unable where the numeric contract takes the meaning of a piece from elsewhere."""
-        if any(isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED) for op in self._ops(piece)):
+        if any(
+            isinstance(op, FixedAdd) or (isinstance(op, Pair) and op.kind is PairOp.FIXED) for op in self._ops(piece)
+        ):
             raise Unable("a sum in fixed point")
         fused = any(n.op_type == "DequantizeLinear" and n.name not in self.places for n in piece.nodes)
         if fused and self.file.executor != "onnxruntime" and piece.nodes[-1].op_type == "QuantizeLinear":

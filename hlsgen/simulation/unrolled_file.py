@@ -103,7 +103,10 @@ class _Walk:
             states = results[: len(states)]
             for row, result in zip(rows, results[len(states) :], strict=True):
                 row.append(result)
-        axes, back = attrs.get("scan_output_axes") or [0] * stacked, attrs.get("scan_output_directions") or [0] * stacked
+        axes, back = (
+            attrs.get("scan_output_axes") or [0] * stacked,
+            attrs.get("scan_output_directions") or [0] * stacked,
+        )
         rows = [row[::-1] if turned else row for row, turned in zip(rows, back, strict=True)]
         self._ends(node, states, rows, axes)
 
