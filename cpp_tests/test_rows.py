@@ -13,6 +13,7 @@ from cpp_bench import DIALECTS, Case, case_of, run_cases
 
 from hlsgen.dataflow.norm_units import NormScale, RowCodes, units_of
 from hlsgen.dataflow.units import FLOAT_WORD, Node, RowsUnit, SoftmaxUnit, Stream, Unit, stream_of
+from hlsgen.ir.graph import COUNTS, EVEN, GONE
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, RowFunction, Share, result_type, row_values
 from hlsgen.numerics.exponential import powers
 from hlsgen.numerics.exponential_factors import factors
@@ -82,8 +83,16 @@ def test_rows_of_integers(dialect: str, tmp_path: Path) -> None:
     check(made if dialect == "ap" else made[::2], dialect, tmp_path)
 
 
+def mask_of(count: int) -> Array:
+    """Rows in which some elements are gone and the others count, or are even, and one of each whole."""
+    gone = rng.random((ROWS // 2, count)) < 0.6
+    gone[:2] = False
+    gone[np.arange(len(gone)), rng.integers(count, size=len(gone))] = False
+    return np.where(gone, GONE, np.where(np.arange(len(gone)) % 2, EVEN, COUNTS)[:, None]).astype(np.uint8)
+
+
 def softmax(
-    lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False, most: int = 0
+    lanes: int, beats: int, type_: IntType, step: float, *, in_order: bool = False, most: int = 0, masked: bool = False
 ) -> Made:  # fmt: skip
     """`most`: words of a table, if powers are products of two."""
     count, exact = lanes * beats, Fraction(float(np.float32(step)))
@@ -93,10 +102,15 @@ def softmax(
         high = np.float32(np.finfo(np.float32).max / np.float32(200 * count))
         power = (np.exp(-float(exact) * np.arange(reach + 1)) * high).astype(np.float32)
     numerator = power * np.float32(100) if in_order else power
-    closed = len(power) <= reach
+    closed = masked or len(power) <= reach
     x = rows_of(type_, count)
-    at = x.max(axis=1, keepdims=True) - x
-    e, top = (np.append(part, np.zeros(reach, np.float32))[at] for part in (power, numerator))
+    mask = mask_of(count) if masked else None
+    own, far = x, len(power) + reach
+    if mask is not None:
+        says = np.tile(mask, (len(x) // len(mask), 1))
+        own = np.where(says == GONE, type_.lo - far, np.where(says == EVEN, type_.lo, x))
+    at = np.minimum(own.max(axis=1, keepdims=True) - own, far)
+    e, top = (np.append(part, np.zeros(reach + 1, np.float32))[at] for part in (power, numerator))
     if in_order:
         total = np.zeros(len(x), np.float32)
         for column in e.T:
@@ -107,9 +121,11 @@ def softmax(
         sums = [nearest(sum(map(Fraction, row), Fraction(0))) for row in e.astype(float).tolist()]
         y = top * (np.float32(1) / np.array(sums, np.float32))[:, None]
     source = stream_of(type_, lanes, x.size // FRAMES, count)
-    parts = factors(exact, power, reach, most) if most else None
+    parts = factors(exact, power, reach, most, zero=masked) if most else None
     assert (parts is not None) == bool(most)
-    unit = SoftmaxUnit(power, numerator, in_order, closed, lanes, beats, parts)
+    unit = SoftmaxUnit(
+        power, numerator, in_order, closed, lanes, beats, parts, None if mask is None else mask.reshape(-1)
+    )
     bits = y.astype(np.float32).view(np.uint32).astype(np.int64)
     return case(unit, [source], [x.reshape(-1, lanes)], replace(source, type=FLOAT_WORD)), bits.reshape(-1, lanes)
 
@@ -132,6 +148,8 @@ def test_softmax(dialect: str, tmp_path: Path) -> None:
         softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
         softmax(2, 3, IntType(-3000, 2000), 0.003, most=200), softmax(1, 4, IntType(0, 9000), 0.02, most=200),
         softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 3, INT8, 2.5, in_order=True),
+        softmax(2, 3, IntType(5, 90), 0.05, masked=True),
+        softmax(3, 2, IntType(-3000, 2000), 0.003, most=200, masked=True), softmax(5, 1, INT8, 0.9, masked=True),
     ]  # fmt: skip
     check(made if dialect == "ap" else made[::2], dialect, tmp_path)
 

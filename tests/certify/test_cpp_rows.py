@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
 from certified_cpp import others, problems
@@ -16,7 +17,7 @@ from score_models import attention
 import hlsgen
 
 #: Arguments that may have other values: types with bits to spare, and how many steps there are in a cycle.
-SPARE = {"SUM": 2, "SQUARES": 4, "NUMBER": 12, "AT_ONCE": 0, "Q": 1}
+SPARE = {"SUM": 2, "SQUARES": 4, "NUMBER": 12, "AT_ONCE": 0, "Q": 1, "GONE": -1}
 FUNCTIONS = r"hg::(?:softmax\w*|norm_\w+|rows_\w+)"
 
 
@@ -29,11 +30,17 @@ def net(name: str) -> onnx.ModelProto:
         return norm_net("LayerNormalization", length=6, bits=4, rows=2)
     if name == "raw scores":
         return attention((1, 2, 2), 0.03)
+    if name == "masked":
+        return attention((1, 2, 2), 0.3, mask="m = Add(s, k)", k=np.float32([[0, -np.inf], [-3e38, -3e38]]))
+    if name == "masked raw scores":
+        return attention((1, 2, 2), 0.03, mask="m = Add(s, k)", k=np.float32([[0, -np.inf], [0, 0]]))
     op, attributes, constants, _ = CASES[name]
     return model(op, [1, 12], attributes, constants)
 
 
-@pytest.fixture(scope="module", params=["norm", "softmax", "raw scores", "layer", "steep softmax"])
+@pytest.fixture(
+    scope="module", params=["norm", "softmax", "raw scores", "masked", "masked raw scores", "layer", "steep softmax"]
+)
 def core(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("rows")
     onnx.save(net(request.param), folder / "m.onnx")
@@ -64,7 +71,7 @@ def test_tables(core: Path) -> None:
     """The first number of each, and one in the middle."""
     path = core / "hls" / "weights.hpp"
     text = path.read_text()
-    names = "powers|numerators|mantissas|shifts|lows|constants|weights|numbers|biases"
+    names = "powers|numerators|mantissas|shifts|lows|constants|weights|numbers|biases|masks"
     for table in re.finditer(rf"static const [^{{]*?(\w+_(?:{names}))(?:\[\d+\])+ =\n    (\{{[^;]*\}});", text):
         numbers = list(re.finditer(r"-?\d+(?:\.\d*e[+-]\d+)?", table[2]))
         for number in {0: numbers[0], 1: numbers[len(numbers) // 2]}.values():

@@ -101,10 +101,19 @@ def test_refused(constant: NDArray[np.float32], message: str, tmp_path: Path) ->
         hlsgen.check(tmp_path / "m.onnx")
 
 
-def test_no_cpp_yet(tmp_path: Path) -> None:
-    onnx.save(attention((1, T, 2), 0.3, mask="m = Add(s, k)", k=added(-1e9)), tmp_path / "m.onnx")
-    with pytest.raises(hlsgen.HlsgenError, match="HG040 softmax6: the target hls has no masks"):
-        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls"))
+@pytest.mark.sim
+@pytest.mark.cases(1)
+@pytest.mark.parametrize(
+    "name, step", [("of each head", 0.02), ("Where of a whole row", 0.3), ("causal, infinite", 0.3)]
+)
+def test_cpp(name: str, step: float, tmp_path: Path) -> None:
+    """With tables, and with products of two words."""
+    nodes, constants = MASKS[name]
+    onnx.save(attention((2, T, 4), step, mask=nodes, share=1 / 300, **constants), tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(target="hls"))
+    assert hlsgen.certify(tmp_path / "out").ok
+    verdict = hlsgen.verify(tmp_path / "out", ["ap_types", "ac_types"], 24)
+    assert verdict.ok, verdict
 
 
 def test_infinity_elsewhere(tmp_path: Path) -> None:

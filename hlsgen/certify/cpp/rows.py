@@ -13,7 +13,7 @@ from hlsgen.certify.cpp.core_text import Call
 from hlsgen.certify.cpp.meaning import Meaning, instance, sized
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, broken
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 
 #: Bits of a significand, and of a part of a wide constant.
 _SIGNIFICAND, _PART = 24, 32
@@ -21,6 +21,8 @@ _SIGNIFICAND, _PART = 24, 32
 _WORD = 62
 #: Larger numbers of bits are not computed with.
 _MOST = 4096
+#: What a mask says of an element that is gone, and the arguments that a masked Softmax has besides.
+_GONE, _MASKED = 2, "CODE GONE"
 
 
 def _rows(call: Call) -> tuple[int, tuple[int, ...]]:
@@ -46,15 +48,16 @@ def _words(numbers: Array) -> Array:
 
 
 def _softmax(call: Call, tables: Tables) -> Meaning:
-    call.only("SUM LAST BEATS ROWS")
-    takes_tables(call, "powers numerators")
+    masked = call.function.endswith("_masked")
+    call.only(f"SUM LAST {_MASKED * masked} BEATS ROWS")
+    takes_tables(call, "powers numerators" + " masks" * masked)
     lanes, x, ends = ends_of(call)
     beats, frame = _rows(call)
     last = call.number("LAST")
     powers, numerators = (tables.array(call, end, last + 1) for end in ("powers", "numerators"))
     if ends["OUT_W"] != 32 or call.gives[0].signed:
         raise broken(call.name, f"{call.function} sends float32, not {call.gives[0].bits} bits.")
-    if last >= x.hi - x.lo + 1 or not min(powers.min(), numerators.min()) >= 0:
+    if last > x.hi - x.lo + masked or not min(powers.min(), numerators.min()) >= 0:
         raise broken(call.name, f"LAST is {last}, or a number of its tables is negative.")
     fraction, width, words = 0, 32, _words(powers).reshape(-1, 1)
     in_order = call.arguments["SUM"] == "hg::sum_in_order"
@@ -67,7 +70,25 @@ def _softmax(call: Call, tables: Tables) -> Meaning:
     return instance(
         call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
         W=width, FRACTION=fraction, IN_ORDER=int(in_order), LOW=0, M_W=1, TINY=1, FILE=stem,
+        **_masks(call, tables, stem, x, masked),
     )  # fmt: skip
+
+
+def _masks(call: Call, tables: Tables, stem: str, x: IntType, masked: bool) -> dict[str, ParameterValue]:
+    """The mask as a memory. An element that is gone has a code so low that it is the largest of no row, and as far from
+    the largest one as distances count: below all codes, and below the 0 that even elements have. Raises HG055."""
+    if not masked:
+        return {}
+    bits, gone = _bits(call, "CODE", "ap_int"), call.number("GONE", -(1 << _WORD))
+    if gone > min(x.lo, 0) - call.number("LAST", 1):
+        raise broken(call.name, f"GONE is {gone}, which is not LAST below all codes of {x}.")
+    if not -(1 << (bits - 1)) <= gone or x.hi >= 1 << (bits - 1):
+        raise broken(call.name, f"CODE is {call.arguments['CODE']}, which does not hold {gone}, or not {x}.")
+    masks = tables.array(call, "masks", -1, call.takes[0].lanes)
+    if masks.min() < 0 or masks.max() > _GONE:
+        raise broken(call.name, f"its mask has words of {masks.min()}..{masks.max()}.")
+    tables.put(f"{stem}_mask.mem", [(masks, 2)])
+    return {"MASKS": len(masks)}
 
 
 def _fraction(call: Call, count: int) -> int:
@@ -92,12 +113,13 @@ def _fixed(call: Call, powers: Array, fraction: int) -> Array:
 
 
 def _softmax_products(call: Call, tables: Tables) -> Meaning:
-    call.only("SUM LAST LOW M_BITS BEATS ROWS")
-    takes_tables(call, "mantissas shifts lows")
+    masked = call.function.endswith("_masked")
+    call.only(f"SUM LAST LOW M_BITS {_MASKED * masked} BEATS ROWS")
+    takes_tables(call, "mantissas shifts lows" + " masks" * masked)
     lanes, x, ends = ends_of(call)
     beats, frame = _rows(call)
     last, low, bits = call.number("LAST"), call.number("LOW", 1), call.number("M_BITS", 1)
-    if low >= x.bits or last > x.hi - x.lo or bits > _WORD or ends["OUT_W"] != 32 or call.gives[0].signed:
+    if low >= x.bits or last > x.hi - x.lo + masked or bits > _WORD or ends["OUT_W"] != 32 or call.gives[0].signed:
         raise broken(call.name, f"LOW is {low}, LAST {last}, M_BITS {bits}, or its results are no float32.")
     fraction, stem, highs = _fraction(call, lanes * beats), f"{call.name}.softmax", (last >> low) + 1
     mantissas, shifts = (tables.array(call, end, highs).reshape(-1, 1) for end in ("mantissas", "shifts"))
@@ -110,6 +132,7 @@ def _softmax_products(call: Call, tables: Tables) -> Meaning:
     return instance(
         call, "hg_softmax", frame, LANES=lanes, BEATS=beats, IN_W=ends["IN_W"], IN_SIGNED=ends["IN_SIGNED"], LAST=last,
         W=fraction + 1, FRACTION=fraction, IN_ORDER=0, LOW=low, M_W=bits, TINY=1, FILE=stem,
+        **_masks(call, tables, stem, x, masked),
     )  # fmt: skip
 
 
@@ -242,6 +265,7 @@ def _norm(call: Call, tables: Tables) -> Meaning:
 
 #: Name of a function -> the instance that a call of it stands for.
 ROWS: dict[str, Callable[[Call, Tables], Meaning]] = {
-    "hg::softmax": _softmax, "hg::softmax_products": _softmax_products, "hg::norm_moments": _moments, "hg::norm_root": _root, "hg::norm_scale": _scale,
+    "hg::softmax": _softmax, "hg::softmax_masked": _softmax, "hg::softmax_products": _softmax_products,
+    "hg::softmax_products_masked": _softmax_products, "hg::norm_moments": _moments, "hg::norm_root": _root, "hg::norm_scale": _scale,
     "hg::rows_max": _max, "hg::rows_share": _share, "hg::rows_norm": _norm,
 }  # fmt: skip

@@ -5,8 +5,10 @@
 //             rows_norm   m = (t / root, truncated, + bias) >> SHIFT, rounded down, with t = (s - mean) * weight. mean
 //                         is sum of s / N, truncated, or 0; root is floor(sqrt(v)), where v is the sum of
 //                         (s - mean)^2 / N, rounded down, + 1
-//             row_largest of rows_max and of Softmax: the largest element of each row, and its beats, which wait for it
-// Parameters  BEATS     beats of a row; N is BEATS times the lanes
+//             row_largest and row_below of rows_max and of Softmax: the largest element of each row, and its beats,
+//             which wait for it; then how far each element is below it, at most LAST
+// Parameters  LAST      distance that larger ones become; larger than all in rows_max
+//             BEATS     beats of a row; N is BEATS times the lanes
 //             ROWS      rows of a frame
 //             SUM       holds the sum of weights, or of the elements
 //             SQUARES   holds the sum of squares, unsigned
@@ -44,7 +46,7 @@ void row_largest(hls::stream<vec<X, N> > &s, hls::stream<vec<X, N> > &waiting, h
     }
 }
 
-template <int BEATS, int ROWS, typename X, int N, typename Y>
+template <int LAST, int BEATS, int ROWS, typename X, int N, typename Y>
 void row_below(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<Y, N> > &m) {
     X top = 0;
     int beat = 0;
@@ -55,7 +57,8 @@ void row_below(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::s
         vec<Y, N> y;
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
-            y[i] = Y(top - x[i]);
+            const int below = static_cast<int>((top - x[i]).to_int64());
+            y[i] = Y(below < LAST ? below : LAST);
         }
         m.write(y);
         beat = beat == BEATS - 1 ? 0 : beat + 1;
@@ -68,7 +71,7 @@ void rows_max(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
     hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
     hls::stream<X, 2> largest("largest");
     row_largest<BEATS, ROWS>(s, waiting, largest);
-    row_below<BEATS, ROWS>(waiting, largest, m);
+    row_below<(1 << 30), BEATS, ROWS>(waiting, largest, m);
 }
 
 template <int BEATS, int ROWS, typename X, int N, typename SUM, typename W, int WORDS>

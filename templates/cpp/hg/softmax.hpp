@@ -15,8 +15,8 @@
 //             ROWS      rows of a frame
 // Tables      powers[LAST + 1], numerators[LAST + 1], not negative, or mantissas[HIGHS], shifts[HIGHS], lows[1 << LOW]
 // Contract    IEEE 754 float32, to nearest, ties to even. Powers for exact_sum are at most 1, that of distance 0 is 1,
-//             and FRACTION bits hold them. A row goes through three processes, a beat a cycle; sum_in_order needs an
-//             addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
+//             and FRACTION bits hold them. A row goes through processes of its own, a beat a cycle; sum_in_order needs
+//             an addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
 //             ones, too.
 #ifndef HG_SOFTMAX_HPP
 #define HG_SOFTMAX_HPP
@@ -66,27 +66,20 @@ struct sum_in_order {
     }
 };
 
-template <typename SUM, int LAST, int BEATS, int ROWS, typename X, int N, typename D>
-void softmax_sums(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<D, N> > &distances,
-                  hls::stream<float> &sums, const float (&powers)[LAST + 1]) {
+template <typename SUM, int LAST, int BEATS, int ROWS, typename D, int N>
+void softmax_sums(hls::stream<vec<D, N> > &distances, hls::stream<vec<D, N> > &waiting, hls::stream<float> &sums,
+                  const float (&powers)[LAST + 1]) {
     SUM sum;
-    X top = 0;
     int beat = 0;
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
-        if (beat == 0) {
-            top = largest.read();
-            sum = SUM();
-        }
-        const vec<X, N> x = waiting.read();
-        vec<D, N> d;
+        const vec<D, N> d = distances.read();
+        if (beat == 0) sum = SUM();
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
-            const int below = static_cast<int>((top - x[i]).to_int64()), at = below < LAST ? below : LAST;
-            sum.add(powers[at]);
-            d[i] = D(at);
+            sum.add(powers[static_cast<int>(d[i].to_int64())]);
         }
-        distances.write(d);
+        waiting.write(d);
         if (beat == BEATS - 1) sums.write(sum.row());
         beat = beat == BEATS - 1 ? 0 : beat + 1;
     }
@@ -115,36 +108,32 @@ template <typename SUM, int LAST, int BEATS, int ROWS, typename X, typename Y, i
 void softmax(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float (&powers)[LAST + 1],
              const float (&numerators)[LAST + 1]) {
 #pragma HLS DATAFLOW disable_start_propagation
-    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<vec<X, N>, 2 * BEATS + 2> codes("codes");
     hls::stream<X, 2> largest("largest");
-    hls::stream<vec<ap_uint<traits<X>::width>, N>, 2 * BEATS + 2> distances("distances");
+    hls::stream<vec<ap_uint<traits<X>::width>, N>, 2> distances("distances");
+    hls::stream<vec<ap_uint<traits<X>::width>, N>, 2 * BEATS + 2> waiting("waiting");
     hls::stream<float, 2> sums("sums");
-    row_largest<BEATS, ROWS>(s, waiting, largest);
-    softmax_sums<SUM, LAST, BEATS, ROWS>(waiting, largest, distances, sums, powers);
-    softmax_shares<SUM, LAST, BEATS, ROWS>(distances, sums, m, numerators);
+    row_largest<BEATS, ROWS>(s, codes, largest);
+    row_below<LAST, BEATS, ROWS>(codes, largest, distances);
+    softmax_sums<SUM, LAST, BEATS, ROWS>(distances, waiting, sums, powers);
+    softmax_shares<SUM, LAST, BEATS, ROWS>(waiting, sums, m, numerators);
 }
 
-template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, typename X, int N, typename Y, typename M,
+template <typename SUM, int LOW, int M_BITS, int BEATS, int ROWS, typename D, int N, typename Y, typename M,
           typename S, int HIGHS, typename L>
-void softmax_powers(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::stream<vec<Y, N> > &powers,
-                    hls::stream<float> &sums, const M (&mantissas)[HIGHS], const S (&shifts)[HIGHS],
-                    const L (&lows)[1 << LOW]) {
+void softmax_powers(hls::stream<vec<D, N> > &distances, hls::stream<vec<Y, N> > &powers, hls::stream<float> &sums,
+                    const M (&mantissas)[HIGHS], const S (&shifts)[HIGHS], const L (&lows)[1 << LOW]) {
     const int bits = 2 * M_BITS + 1;
     SUM sum;
-    X top = 0;
     int beat = 0;
     for (int n = 0; n < ROWS * BEATS; n++) {
 #pragma HLS PIPELINE II=1 style=flp
-        if (beat == 0) {
-            top = largest.read();
-            sum = SUM();
-        }
-        const vec<X, N> x = waiting.read();
+        const vec<D, N> d = distances.read();
+        if (beat == 0) sum = SUM();
         vec<Y, N> power;
         for (int i = 0; i < N; i++) {
 #pragma HLS UNROLL
-            const int below = static_cast<int>((top - x[i]).to_int64()), at = below < LAST ? below : LAST;
-            const int high = at >> LOW, low = at & ((1 << LOW) - 1);
+            const int at = static_cast<int>(d[i].to_int64()), high = at >> LOW, low = at & ((1 << LOW) - 1);
             const ap_uint<bits> product = ap_uint<M_BITS>(mantissas[high]) * ap_uint<M_BITS + 1>(lows[low]);
             power[i] = f32_scaled<bits>(false, product, 1 - 2 * M_BITS - static_cast<int>(shifts[high]));
             sum.add(f32_of(power[i]));
@@ -178,12 +167,14 @@ template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, type
 void softmax_products(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (&mantissas)[HIGHS],
                       const S (&shifts)[HIGHS], const L (&lows)[1 << LOW]) {
 #pragma HLS DATAFLOW disable_start_propagation
-    hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
+    hls::stream<vec<X, N>, 2 * BEATS + 2> codes("codes");
     hls::stream<X, 2> largest("largest");
+    hls::stream<vec<ap_uint<traits<X>::width>, N>, 2> distances("distances");
     hls::stream<vec<Y, N>, 2 * BEATS + 2> powers("powers");
     hls::stream<float, 2> sums("sums");
-    row_largest<BEATS, ROWS>(s, waiting, largest);
-    softmax_powers<SUM, LAST, LOW, M_BITS, BEATS, ROWS>(waiting, largest, powers, sums, mantissas, shifts, lows);
+    row_largest<BEATS, ROWS>(s, codes, largest);
+    row_below<LAST, BEATS, ROWS>(codes, largest, distances);
+    softmax_powers<SUM, LOW, M_BITS, BEATS, ROWS>(distances, powers, sums, mantissas, shifts, lows);
     softmax_quotients<SUM, BEATS, ROWS>(powers, sums, m);
 }
 
