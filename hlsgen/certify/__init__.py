@@ -84,7 +84,8 @@ def certify(directory: Path, model: Path | None = None) -> Certified:
         if "verilog" in targets:
             _check(directory, manifest, graph, layout, collector, result)
         if "hls" in targets:
-            check_cpp(directory, manifest, graph, layout, collector, result.layers)
+            labels = _labels(graph, manifest["options"].get("ports") == "separate")
+            check_cpp(directory, manifest, graph, layout, collector, result.layers, labels)
     result.problems = [d for d in collector.items if d.severity == "error"]
     loadable = manifest["options"].get("loadable") is True
     result.assumed = statements.assumed(model=model is not None, loadable=loadable, once=once, targets=targets)

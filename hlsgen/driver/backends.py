@@ -22,7 +22,6 @@ HLS = replace(
         **dict.fromkeys(("bus_width", "tkeep"), "a word of its ports is a beat of the core"),
         "control": "its ports are streams alone",
         "recurrence": "its processes are in order, and none comes back to an earlier one",
-        "ports": "all inputs come through one stream, and all outputs through another",
     },
 )  # fmt: skip
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.dataflow.network import Network
+from hlsgen.dataflow.ends import divided
+from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.dataflow.units import Fifo, Node, Slice, Stream
 from hlsgen.hls.binary_point import binary_point
 from hlsgen.hls.binding.units import bind_node
@@ -95,17 +96,41 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
+class End:
+    """A port of the core. `label`: what ends its names, "" of an only one; `channel`: the stream inside.
+
+    `process`: what lies between both; `word`: the type of its words; `stream`: their beats.
+    """
+
+    port: str
+    label: str
+    process: str
+    word: str
+    channel: Channel
+    stream: Stream
+
+    @property
+    def tail(self) -> int:
+        """Bits of the last word of a group that hold no element."""
+        stream = self.stream
+        return stream.port_bits - ((stream.group - 1) % stream.lanes + 1) * stream.type.bits
+
+
+@dataclass(frozen=True, eq=False)
 class Core:
-    """What the C++ of a network consists of. `first`, `last`: the streams behind the input and in front of the output port."""
+    """What the C++ of a network consists of."""
 
     top: str
     title: str
     parts: tuple[Part, ...]
     channels: tuple[Channel, ...]
-    first: Channel
-    last: Channel
-    input: Stream
-    output: Stream
+    inputs: tuple[End, ...]
+    outputs: tuple[End, ...]
+
+    @property
+    def bits(self) -> int:
+        """Those of the widest word of a port."""
+        return max(end.stream.port_bits for end in (*self.inputs, *self.outputs))
 
 
 def core_of(network: Network, top: str, title: str) -> Core:
@@ -120,7 +145,8 @@ def core_of(network: Network, top: str, title: str) -> Core:
             depths[wire] += node.unit.depth
         elif wire in depths:
             depths[wire] += room_for_next(node)
-    made = [node for node in nodes[:-1] if not isinstance(node.unit, Fifo | Slice)]
+    into, _, out = divided(nodes)
+    made = [node for node in nodes if not isinstance(node.unit, Fifo | Slice) and node not in out]
     depths = safe_depths(nodes, {wire: depths[wire] for node in made for wire in node.outputs})
     channels: dict[str, Channel] = {}
     for node in made:
@@ -136,24 +162,27 @@ def core_of(network: Network, top: str, title: str) -> Core:
             node, bind_node(node, binary_point(network.graph, node)), names[node.name], tuple(channel(wire) for wire in node.inputs),
             tuple(channel(wire) for wire in node.outputs),
         )
-        for node in made[1:]
+        for node in made[len(into) :]
     )  # fmt: skip
-    return Core(
-        top, comment(title), parts, tuple(channels.values()), channel(nodes[0].outputs[0]), channel(nodes[-1].inputs[0]),
-        nodes[0].source, nodes[-1].result,
-    )  # fmt: skip
+    inputs = tuple(_end(top, "input", "take_frame", port, channel(port.node.outputs[0])) for port in network.inputs)
+    outputs = tuple(_end(top, "output", "send_frame", port, channel(port.node.inputs[0])) for port in network.outputs)
+    return Core(top, comment(title), parts, tuple(channels.values()), inputs, outputs)
+
+
+def _end(top: str, side: str, process: str, port: CorePort, channel: Channel) -> End:
+    return End(port.name, port.label, f"{process}{port.label}", f"{top}_{side}{port.label}_t", channel, port.stream)
 
 
 def emit(core: Core) -> dict[str, str]:
     """Relative path -> text of all files but the test vectors."""
     headers = sorted({part.call.header for part in core.parts} | {"ports"})
     types = [(f"{part.name}_beat", part.node.result) for part in core.parts]
-    bits = max(core.input.port_bits, core.output.port_bits)
     values = {
         "core": core,
         "headers": headers,
-        "types": [(core.first.type, core.input), *types],
-        "wide": -(-bits // 1024) * 1024 if bits > _AP_INT_BITS else 0,
+        "types": [*((end.channel.type, end.stream) for end in core.inputs), *types],
+        "signature": _signature(core),
+        "wide": -(-core.bits // 1024) * 1024 if core.bits > _AP_INT_BITS else 0,
         "spell": spell,
     }
     files = {
@@ -170,6 +199,12 @@ def emit(core: Core) -> dict[str, str]:
     for folder, names in _STAND_INS.items():
         files |= {f"hls/{folder}/{name}": library_text(f"cpp/{folder}", name) for name in names}
     return files
+
+
+def _signature(core: Core) -> str:
+    """The head of the top function."""
+    ports = ", ".join(f"hls::stream<{end.word}> &{end.port}" for end in (*core.inputs, *core.outputs))
+    return _wrapped(f"void {core.top}({ports})", 6 + len(core.top), 0)
 
 
 def _constants(core: Core) -> str:

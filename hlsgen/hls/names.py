@@ -17,6 +17,8 @@ RESERVED = frozenset(
     volatile wchar_t while xor xor_eq hg hls std ap_int ap_uint ap_fixed ap_ufixed in out m_axis s_axis
     take_frame send_frame stdin stdout stderr errno""".split()
 )
+#: Processes and ports, which end with what ports of their own are called.
+_ENDS = ("take_frame", "send_frame", "s_axis", "m_axis")
 #: How the names end that are made of that of a process: its stream, its beats, its most common constants.
 _DERIVED = ("", "_out", "_beat", "_weights", "_thresholds", "_table")
 
@@ -37,10 +39,15 @@ def identifier(text: str) -> str:
 def process_names(nodes: Sequence[Node], top: str) -> dict[str, str]:
     """A name for each node: that of its layer where the node gives the layer's result. What is made of it is different too."""
     found: dict[str, str] = {}
-    used = {top, f"{top}_input_t", f"{top}_output_t"}
+    labels = [node.name[len("s_axis") :] for node in nodes if isinstance(node.unit, Port)]
+    used = {top} | {
+        f"{before}{label}{end}"
+        for label in labels
+        for before, end in ((f"{top}_input", "_t"), (f"{top}_output", "_t"), *((name, "") for name in _ENDS))
+    }
     for node in nodes:
         named = node.layer if node.layer and node.position >= 0 else node.name
-        base = "port" if isinstance(node.unit, Port) else identifier(named)
+        base = f"port{node.name[len('s_axis') :]}" if isinstance(node.unit, Port) else identifier(named)
         name, n = base, 1
         while any(name + end in used for end in _DERIVED):
             n += 1

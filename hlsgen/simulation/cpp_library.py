@@ -18,7 +18,7 @@ from hlsgen.simulation.child_process import failed, run_tool
 from hlsgen.simulation.cocotb_runner import COMPILE_SECONDS, SECONDS_A_BYTE, SLACK
 from hlsgen.simulation.cpp_headers import include_folders
 from hlsgen.simulation.simulators import CPP
-from hlsgen.testbench.stream_codec import pack, to_wire
+from hlsgen.testbench.sample_vectors import port_words
 
 #: As the Makefile of a build compiles it; warnings are a matter of the library's tests.
 FLAGS = ("-std=c++14", "-O2", "-ffp-contract=off", "-w", "-pthread")
@@ -30,13 +30,13 @@ MIN_SECONDS, _MEMORY = 60.0, 4 << 30
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """What a core sent: the words of its output, uint8 (beats, bytes), TLAST of each, and the beats behind layers.
+    """What a core sent: of each output port the words, uint8 (beats, bytes), and TLAST of each; and the beats behind layers.
 
     `layers`: by position, uint8 (beats, bytes); empty if not asked for.
     """
 
-    words: Array
-    last: Array
+    words: list[Array]
+    last: list[Array]
     layers: dict[int, Array]
 
 
@@ -78,24 +78,28 @@ class CppCore:
 
         seed: if it is not 0, streams seem empty at random in every second frame to processes that look.
         """
-        graph, network, design = self.build.graph, self.build.network, self.build.cpp
-        words = pack(to_wire(codes, graph.input.encoding), network.orders[0], design.input)
-        (self.work / "sent.bin").write_bytes(np.ascontiguousarray(words).tobytes())
-        taken = design.output.beats * (design.output.port_bits // 8 + 1)
+        network = self.build.network
+        sent = 0
+        for port in network.inputs:
+            words = port_words(port, codes)
+            (self.work / f"sent{port.label}.bin").write_bytes(np.ascontiguousarray(words).tobytes())
+            sent += words.size
+        taken = sum(port.stream.beats * (port.stream.port_bits // 8 + 1) for port in network.outputs)
         taken += sum(stream.beats * -(-stream.bits // 8) for _, stream in self.layers.values()) if layers else 0
-        room = _MEMORY + 2 * words.size + 2 * len(codes) * taken
+        room = _MEMORY + 2 * sent + 2 * len(codes) * taken
         command = [str(self.work / "native"), str(room), str(seed), *(["layers"] if layers else [])]
         seconds = time_limit(self.build, len(codes), self.simulator)
         done = run_tool(command, self.work, os.environ, self.simulator, seconds, "the simulation")
         if done.code:
             by = f" by signal {-done.code}" if done.code < 0 else ""
             raise failed(self.simulator, f"the core ended{by}", done.log)
-        beats = len(codes) * design.output.beats
+        ends = [(port.label, len(codes) * port.stream.beats) for port in network.outputs]
         found = {
             position: self._read(f"{name}.bin", len(codes) * stream.beats)
             for position, (name, stream) in (self.layers if layers else {}).items()
         }
-        return Simulated(self._read("taken.bin", beats), self._read("last.bin", beats)[:, 0], found)
+        taken_words = [self._read(f"taken{label}.bin", n) for label, n in ends]
+        return Simulated(taken_words, [self._read(f"last{label}.bin", n)[:, 0] for label, n in ends], found)
 
     def _read(self, name: str, beats: int) -> Array:
         return np.fromfile(self.work / name, np.uint8).reshape(beats, -1)

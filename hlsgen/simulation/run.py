@@ -45,7 +45,7 @@ def run_layers(
 def _by_cpp(
     build: Build, directory: Path, codes: Array, simulator: str, allow_changed: bool, *, layers: bool
 ) -> tuple[Array, list[Array | None]]:
-    network, graph, port = build.network, build.graph, build.cpp.output
+    network, graph = build.network, build.graph
     files = core_files(build, directory, allow_changed=allow_changed)
     with work_folder(simulator) as work:
         simulated = CppCore(build, write_core(files, work), work, simulator).run(codes, layers=layers)
@@ -55,7 +55,7 @@ def _by_cpp(
             made, order = graph.layers[node.position].result, network.orders[node.position + 1]
             words = unpack(simulated.layers[node.position], order, node.result, made.shape)
             found[node.position] = from_wire(words, made.encoding)
-    return unpack(simulated.words, network.orders[-1], port, graph.output.shape), found
+    return output_codes(network, simulated.words), found
 
 
 def _captured(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen.dataflow.network import Network
 from hlsgen.dataflow.units import Stream
 from hlsgen.driver.compile import Build
 from hlsgen.interpreter import graph as reference
@@ -42,16 +43,18 @@ def verify_cpp(
 
 def _compare(build: Build, simulated: Simulated, expected: Array) -> tuple[int, list[str]]:
     """How many output beats differ, and what else is wrong."""
-    port, order = build.cpp.output, build.network.orders[-1]
-    got = unpack(simulated.words, order, port, build.graph.output.shape)
-    differing = (pack(got, order, port) != pack(expected, order, port)).any(axis=1)
-    ends = np.arange(len(differing)) % port.beats == port.beats - 1
-    failures = []
-    if len(wrong := np.flatnonzero((simulated.last != 0) != ends)):
-        failures.append(f"TLAST is wrong in {len(wrong)} beats, first in beat {wrong[0]}")
-    if (_bits(simulated.words)[:, port.bits :]).any():
-        failures.append("the padding of TDATA is not zero")
-    return int(differing.sum()), failures
+    wrong, failures = 0, []
+    for port, words, last in zip(build.network.outputs, simulated.words, simulated.last, strict=True):
+        stream, named = port.stream, f" of {port.name}" if port.label else ""
+        got = unpack(words, port.order, stream, port.value.shape)
+        differing = pack(got, port.order, stream) != pack(port.part(expected), port.order, stream)
+        wrong += int(differing.any(axis=1).sum())
+        ends = np.arange(len(words)) % stream.beats == stream.beats - 1
+        if len(places := np.flatnonzero((last != 0) != ends)):
+            failures.append(f"TLAST{named} is wrong in {len(places)} beats, first in beat {places[0]}")
+        if (_bits(words)[:, stream.bits :]).any():
+            failures.append(f"the padding of TDATA{named} is not zero")
+    return wrong, failures
 
 
 def _bits(words: Array) -> Array:
@@ -69,10 +72,16 @@ def _first_divergence(build: Build, simulated: Simulated, expected: list[Array])
             found = _element(node.layer, node.result, order, got, expected[node.position])
             if found:
                 return found
-    last = next((node.layer for node in reversed(network.nodes) if node.layer), "")
-    order = network.orders[-1]
-    got = unpack(simulated.words, order, build.cpp.output, graph.output.shape)
-    return _element(last, build.cpp.output, order, got, expected[-1])
+    for port, words in zip(network.outputs, simulated.words, strict=True):
+        got = unpack(words, port.order, port.stream, port.value.shape)
+        right = port.part(expected[-1]).reshape(got.shape)
+        if found := _element(port.node.layer or _last_layer(network), port.stream, port.order, got, right):
+            return found
+    return None
+
+
+def _last_layer(network: Network) -> str:
+    return next((node.layer for node in reversed(network.nodes) if node.layer), "")
 
 
 def _element(layer: str, stream: Stream, order: Array, got: Array, expected: Array) -> dict[str, Any] | None:

@@ -22,7 +22,7 @@ _STEPS = (
 )
 #: A step of a large network takes hours.
 _SECONDS = 24 * 3600.0
-_VECTORS = ("tb/input.hex", "tb/expected.hex")
+_VECTORS = ("input", "expected")
 
 
 def require_vitis() -> None:
@@ -36,9 +36,11 @@ def require_vitis() -> None:
 def cosimulate(build: Build, files: Mapping[str, bytes], progress: Callable[[str], None]) -> SimulatorVerdict:
     """Synthesizes the C++ in `files`, and sends the sample vectors of the build through the result. Raises HG052, HG053."""
     require_vitis()
-    frames = len(build.files[_VECTORS[0]].split()) // build.cpp.input.beats
+    ends = build.cpp.inputs, build.cpp.outputs
+    names = [f"tb/{kind}{end.label}.hex" for kind, side in zip(_VECTORS, ends, strict=True) for end in side]
+    frames = len(build.files[names[0]].split()) // build.cpp.inputs[0].stream.beats
     with work_folder(VITIS) as work:
-        vectors = {name: build.files[name] for name in _VECTORS}
+        vectors = {name: build.files[name] for name in names}
         core = write_core({name: data for name, data in files.items() if name.startswith("hls/")} | vectors, work)
         for program, what, arguments in _STEPS:
             progress(f"{VITIS}: {what}")

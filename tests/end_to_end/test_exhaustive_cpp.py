@@ -20,7 +20,7 @@ from hlsgen.ir.evaluate import KEY_NEG_INF, KEY_POS_INF, float_to_key
 from hlsgen.numerics.fixed import Rounding
 from hlsgen.simulation.core_copy import write_core
 from hlsgen.simulation.cpp_library import CppCore
-from hlsgen.testbench.stream_codec import unpack
+from hlsgen.testbench.sample_vectors import output_codes
 
 pytestmark = pytest.mark.sim
 
@@ -47,7 +47,7 @@ def simulated(
     work = folder / "work"
     work.mkdir()
     taken = CppCore(build, write_core(build.files, work), work, simulator).run(codes)
-    return build, unpack(taken.words, build.network.orders[-1], build.cpp.output, build.graph.output.shape)
+    return build, output_codes(build.network, taken.words)
 
 
 def every_code(bits: int, lanes: int) -> Array:

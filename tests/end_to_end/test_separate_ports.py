@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import itertools
 import json
+import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import numpy as np
 import onnx
 import ort
 import pytest
+from certified_cpp import problems
 from end_cases import CASES, FLOAT, INT8, REFERENCE, Case, inner_output, node, outputs_of, quantized, unlike_types
 from host_code import self_tested
 from onnx import helper
@@ -26,6 +30,7 @@ from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.units import exact, least
 from hlsgen.driver.compile import Build
 from hlsgen.passes.several_ports import port_names
+from hlsgen.simulation.cpp_headers import include_folders
 from hlsgen.simulation.verify_verilog import ends_of
 from hlsgen.verilog.latency import latency
 
@@ -199,11 +204,36 @@ def test_the_certificate_holds_every_port(tmp_path: Path) -> None:
     assert all(any(f"{end}[0].{key}" in text for text in problems) for end, key, _ in CLAIMS), problems
 
 
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("name", ["inner_output", *(name for name in ALL if name != "inner_output")])
+def test_cpp(tmp_path: Path, name: str) -> None:
+    """The ports of the C++: C simulation, its own bench by its Makefile, and proof. No port is another one unnoticed."""
+    _, folder = built(ALL[name](), tmp_path, target="hls")
+    verdict = hlsgen.verify(folder, ["ac_types"], 12)
+    assert verdict.ok, verdict
+    assert problems(folder) == []
+    (include,) = include_folders("ac")
+    command = ["make", "-s", "csim_ac", f"AC_INCLUDE={include}", "CXXFLAGS=-O1 -Werror"]
+    done = subprocess.run(command, cwd=folder / "hls", capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(" 0 wrong beats\n")
+    path = folder / "hls" / "m.cpp"
+    text = path.read_text()
+    for calls in (r"    take_frame_\w+\((\w+), \w+\);", r"    send_frame_\w+\(\w+, (\w+)\);"):
+        ports = re.findall(calls, text)
+        for a, b in itertools.pairwise(ports):
+            head, body = text.split("#pragma HLS DATAFLOW")
+            swapped = re.sub(rf"\b{a}\b", "@", body)
+            swapped = re.sub(rf"\b{b}\b", a, swapped).replace("@", b)
+            path.write_text(f"{head}#pragma HLS DATAFLOW{swapped}")
+            assert problems(folder) != [], (a, b)
+    path.write_text(text)
+
+
 def test_what_is_refused(tmp_path: Path) -> None:
     onnx.save(inner_output().proto(), tmp_path / "m.onnx")
-    for options in ({"control": True}, {"target": "hls"}):
-        with pytest.raises(hlsgen.HlsgenError, match="HG040"):
-            hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(ports="separate", **options))  # type: ignore[arg-type]
+    with pytest.raises(hlsgen.HlsgenError, match="HG040"):
+        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(ports="separate", control=True))
     _, folder = built(inner_output(), tmp_path)
     with pytest.raises(hlsgen.HlsgenError, match="HG040"):
         hlsgen.package(folder, tmp_path / "package", ["fusesoc"])

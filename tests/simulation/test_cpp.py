@@ -168,7 +168,7 @@ def test_a_process_that_looks_whether_something_has_come(core: Path) -> None:
 @pytest.mark.sim
 def test_tlast(core: Path) -> None:
     change(core / "hls" / "hg" / "ports.hpp", r"y\.last = beat == BEATS - 1", "y.last = beat == 0")
-    assert reopen(core).cpp.output.beats > 1
+    assert reopen(core).cpp.outputs[0].stream.beats > 1
     found = hlsgen.verify(core, ["ac_types"], 10, allow_changed=True, oracle="none").simulators["ac_types"]
     assert not found.ok
     assert found.mismatches == 0

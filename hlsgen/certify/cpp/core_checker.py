@@ -12,12 +12,13 @@ from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.cpp.cells import meaning_of
 from hlsgen.certify.cpp.constants import read_constants
-from hlsgen.certify.cpp.core_text import CoreText, read_core
+from hlsgen.certify.cpp.core_text import Call, CoreText, read_core
 from hlsgen.certify.cpp.meaning import Meaning
 from hlsgen.certify.cpp.tables import Tables
+from hlsgen.certify.cpp.tokens import Beats
 from hlsgen.certify.entries import check_entries, read_json
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.certify.port_wiring import frame_on
+from hlsgen.certify.port_wiring import SINGLE, Labels, frame_on
 from hlsgen.certify.quantizers import Summary
 from hlsgen.certify.rtl_files import sha256
 from hlsgen.certify.stream_contents import StreamContents
@@ -51,6 +52,7 @@ def check_cpp(
     layout: StreamOrder,
     collector: Collector,
     summaries: list[Summary],
+    labels: Labels = SINGLE,
 ) -> None:
     """Proves the core in hls/; adds what was proven of each layer. Raises HG055, or collects it."""
     folder, certificate = directory / "hls", read_json(directory / "hls" / "certificate.json")
@@ -61,7 +63,7 @@ def check_cpp(
     if not isinstance(top, str) or not _NAME.fullmatch(top):
         raise broken("manifest.json", f"option top is {top!r}, no name of a function.")
     check_entries(entries, graph)
-    checker, tables, core = open_core(folder, top, graph, layout, entries)
+    checker, tables, core = open_core(folder, top, graph, layout, entries, labels)
     with collector.catching():
         _check_files(directory, top, certificate, core, manifest.get("files"), collector)
     _listed(entries, core)
@@ -119,36 +121,41 @@ def _listed(entries: list[dict[str, Any]], core: CoreText) -> None:
 
 
 def open_core(
-    folder: Path, top: str, graph: Graph, layout: StreamOrder, entries: list[dict[str, Any]]
+    folder: Path, top: str, graph: Graph, layout: StreamOrder, entries: list[dict[str, Any]], labels: Labels = SINGLE
 ) -> tuple[CppChecker, Tables, CoreText]:
     """The checker of the core in hls/, its constants, and its text. Raises HG055."""
-    core = read_core(folder, top)
+    core = read_core(folder, top, labels)
     constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
     tables = Tables(folder, constants)
     meanings = {name: meaning_of(call, tables) for name, call in core.calls.items()}
-    ends = _end(core, "take_frame"), _end(core, "send_frame")
-    meanings["send_frame"] = Meaning(ends[1], (ends[1].number("BEATS", 1),))
+    into, out = [_input(call) for call in core.inputs], [_output(call) for call in core.outputs]
+    meanings |= {cell.name: Meaning(cell, (cell.number("BEATS", 1),)) for cell in out}
     netlist = Netlist(
         {name: meanings[name].cell for name in core.calls},
         {name: core.links[name][0] for name in core.calls},
         {name: core.links[name][1] for name in core.calls},
         {name: beats.bits * beats.lanes for name, beats in core.wires.items()},
-        ((ends[0], core.links["take_frame"][1][0]),), ((ends[1], core.links["send_frame"][0][0]),),
+        tuple((cell, core.links[cell.name][1][0]) for cell in into), tuple((cell, core.links[cell.name][0][0]) for cell in out),
     )  # fmt: skip
-    frames = [frame_on(ends[0], None)], [frame_on(ends[1], None)]
+    frames = [frame_on(cell, None) for cell in into], [frame_on(cell, None) for cell in out]
     checker = CppChecker(graph, layout, netlist, tables, entries, top, frames, False)
     checker.meanings = meanings
     return checker, tables, core
 
 
-def _end(core: CoreText, name: str) -> Cell:
-    """A port as the instance that it stands for."""
-    first = name == "take_frame"
-    call = core.input if first else core.output
-    word, beats = (call.takes[0], call.gives[0]) if first else (call.gives[0], call.takes[0])
+def _input(call: Call) -> Cell:
+    """An input port as the instance that it stands for."""
+    return _port("hg_axis_in", "hg::port_in", call, call.takes[0], call.gives[0])
+
+
+def _output(call: Call) -> Cell:
+    """An output port as the instance that it stands for."""
+    return _port("hg_axis_out", "hg::port_out", call, call.gives[0], call.takes[0])
+
+
+def _port(module: str, function: str, call: Call, word: Beats, beats: Beats) -> Cell:
     call.only("WORD BEATS")
-    wanted = "hg::port_in" if first else "hg::port_out", f"ap_uint<{word.bits}>"
-    if (call.function, call.arguments["WORD"]) != wanted or call.tables:
-        raise broken(name, f"calls {call.function} for words of {call.arguments['WORD']}.")
+    if (call.function, call.arguments["WORD"]) != (function, f"ap_uint<{word.bits}>") or call.tables:
+        raise broken(call.name, f"calls {call.function} for words of {call.arguments['WORD']}.")
     parameters = {"WIDTH": beats.bits * beats.lanes, "TDATA_W": word.bits, "BEATS": call.number("BEATS", 1)}
-    return Cell("hg_axis_in" if first else "hg_axis_out", name, dict(parameters), {})
+    return Cell(module, call.name, dict(parameters), {})

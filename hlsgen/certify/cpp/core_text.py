@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from hlsgen.certify.cpp.tokens import Beats, Reader, source
 from hlsgen.certify.netlist_reader import broken
+from hlsgen.certify.port_wiring import SINGLE, Labels
 
 _ENABLE = "AXIS_ENABLE_DATA | AXIS_ENABLE_LAST"
 
@@ -48,19 +50,34 @@ class Call:
 
 @dataclass(frozen=True)
 class CoreText:
-    """What a core consists of. `wires`: streams and their beats; `links`: process -> streams that it takes and sends."""
+    """What a core consists of. `wires`: streams and their beats; `links`: process -> streams that it takes and sends.
+
+    `inputs`, `outputs`: the processes at the ports.
+    """
 
     calls: dict[str, Call]
     wires: dict[str, Beats]
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]]
-    input: Call
-    output: Call
+    inputs: tuple[Call, ...]
+    outputs: tuple[Call, ...]
     headers: tuple[str, ...]
 
 
-def read_core(folder: Path, top: str) -> CoreText:
-    """The core in folder/TOP.cpp and folder/TOP.hpp. Raises HG055 for anything that is never emitted."""
-    ports = _read_ports(source(folder / f"{top}.hpp", f"hls/{top}.hpp"), f"hls/{top}.hpp", top)
+@dataclass(frozen=True)
+class _Port:
+    """A port: its name, the process behind or in front of it, and the type of its words."""
+
+    name: str
+    process: str
+    word: str
+
+
+def read_core(folder: Path, top: str, labels: Labels = SINGLE) -> CoreText:
+    """The core in folder/TOP.cpp and folder/TOP.hpp. `labels`: what ends the names of its ports. Raises HG055 for
+    anything that is never emitted."""
+    into = [_Port(f"s_axis{end}", f"take_frame{end}", f"{top}_input{end}_t") for end in labels[0]]
+    out = [_Port(f"m_axis{end}", f"send_frame{end}", f"{top}_output{end}_t") for end in labels[1]]
+    words = _read_ports(source(folder / f"{top}.hpp", f"hls/{top}.hpp"), f"hls/{top}.hpp", top, into, out)
     reader = Reader(source(folder / f"{top}.cpp", f"hls/{top}.cpp"), f"hls/{top}.cpp")
     reader.line(f'#include "{top}.hpp"')
     headers = []
@@ -82,40 +99,44 @@ def read_core(folder: Path, top: str) -> CoreText:
         types[name] = Beats(bits, signed, lanes)
     calls: dict[str, Call] = {}
     while reader.peek() == "static":
-        call = _process(reader, top, types, ports)
+        call = _process(reader, types, words)
         if call.name in calls or call.name in types:
             raise broken(reader.name, f"{call.name} is declared twice.")
         calls[call.name] = call
-    ends = calls.pop("take_frame", None), calls.pop("send_frame", None)
-    if ends[0] is None or ends[1] is None:
-        raise broken(reader.name, "has no take_frame or no send_frame.")
-    wires, links = _top(reader, top, types, calls, (ends[0], ends[1]))
-    return CoreText(calls, wires, links, ends[0], ends[1], tuple(headers))
+    missing = [port.process for port in (*into, *out) if port.process not in calls]
+    if missing:
+        raise broken(reader.name, f"has no {missing[0]}.")
+    ends = tuple(calls.pop(port.process) for port in into), tuple(calls.pop(port.process) for port in out)
+    wires, links = _top(reader, top, types, calls, (into, out), ends)
+    return CoreText(calls, wires, links, *ends, tuple(headers))
 
 
-def _read_ports(text: str, name: str, top: str) -> tuple[int, int]:
-    """Bits of the words of both ports."""
-    guard = f"{top.upper()}_HPP"
-    word = rf"typedef hls::axis_data<ap_uint<(\d{{1,5}})>, {re.escape(_ENABLE)}> "
+def _read_ports(
+    text: str, name: str, top: str, into: Sequence[_Port], out: Sequence[_Port]
+) -> dict[str, tuple[str, Beats]]:
+    """For the process of each port the type of its words, and their bits."""
+    guard, ports = f"{top.upper()}_HPP", (*into, *out)
+    words = "".join(
+        rf"typedef hls::axis_data<ap_uint<(\d{{1,5}})>, {re.escape(_ENABLE)}> {port.word};\n" for port in ports
+    )
+    streams = r",\s+".join(f"hls::stream<{port.word}> &{port.name}" for port in ports)
     form = (
         rf"#ifndef {guard}\n#define {guard}\n\n(?:#define AP_INT_MAX_W (\d{{1,5}})\n)?#include \"hg/ports.hpp\"\n\n"
-        rf"{word}{top}_input_t;\n{word}{top}_output_t;\n\n"
-        rf"void {top}\(hls::stream<{top}_input_t> &s_axis, hls::stream<{top}_output_t> &m_axis\);\n\n#endif\n"
+        rf"{words}\nvoid {top}\({streams}\);\n\n#endif\n"
     )
     match = re.fullmatch(form, text)
     if match is None:
         raise broken(name, "is not as it is emitted.")
-    bits = int(match[2]), int(match[3])
+    bits = [int(found) for found in match.groups()[1:]]
     if max(bits) > int(match[1] or 1024):
         raise broken(name, f"ap_int has {match[1] or 1024} bits at most, a port has {max(bits)}.")
-    return bits
+    return {port.process: (port.word, Beats(n, False, 1)) for port, n in zip(ports, bits, strict=True)}
 
 
-def _process(reader: Reader, top: str, types: dict[str, Beats], ports: tuple[int, int]) -> Call:
+def _process(reader: Reader, types: dict[str, Beats], words: dict[str, tuple[str, Beats]]) -> Call:
     reader.all("static void")
     name = reader.identifier()
-    known = types | ({f"{top}_input_t": Beats(ports[0], False, 1)} if name == "take_frame" else {})
-    known |= {f"{top}_output_t": Beats(ports[1], False, 1)} if name == "send_frame" else {}
+    known = types | (dict([words[name]]) if name in words else {})
     streams: dict[str, Beats] = {}
     reader.next("(")
     while True:
@@ -162,13 +183,17 @@ def _process(reader: Reader, top: str, types: dict[str, Beats], ports: tuple[int
 
 
 def _top(
-    reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call], ends: tuple[Call, Call]
-) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:
+    reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call],
+    ports: tuple[Sequence[_Port], Sequence[_Port]], ends: tuple[tuple[Call, ...], tuple[Call, ...]],
+) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:  # fmt: skip
     """The streams, and who takes and sends them: each is sent before it is taken, by one process each."""
-    reader.all(f"void {top} ( hls::stream < {top}_input_t > & s_axis , hls::stream < {top}_output_t > & m_axis ) {{")
-    for line in ("INTERFACE axis port=s_axis", "INTERFACE axis port=m_axis", "INTERFACE ap_ctrl_none port=return"):
-        reader.line(f"#pragma HLS {line}")
+    both = (*ports[0], *ports[1])
+    reader.all(f"void {top} ( {' , '.join(f'hls::stream < {port.word} > & {port.name}' for port in both)} ) {{")
+    for port in both:
+        reader.line(f"#pragma HLS INTERFACE axis port={port.name}")
+    reader.line("#pragma HLS INTERFACE ap_ctrl_none port=return")
     reader.line("#pragma HLS DATAFLOW disable_start_propagation")
+    named = [port.name for port in both]
     wires: dict[str, Beats] = {}
     while reader.peek() == "hls::stream":
         reader.all("hls::stream <")
@@ -177,12 +202,14 @@ def _top(
         name = reader.identifier()
         reader.all(f'( "{name}" ) ;')
         match = re.fullmatch(rf"#pragma HLS STREAM variable={name} depth=([1-9]\d*)", reader.next())
-        if match is None or type_ not in types or name in wires or name in ("s_axis", "m_axis"):
+        if match is None or type_ not in types or name in wires or name in named:
             raise broken(reader.name, f"{name} is no stream of its own of a known type, with its depth.")
         wires[name] = types[type_]
-    open_, done = dict[str, Beats](s_axis=ends[0].takes[0]), set[str]()
+    open_, done = {port.name: call.takes[0] for port, call in zip(ports[0], ends[0], strict=True)}, set[str]()
+    last = {call.name: {port.name: call.gives[0]} for port, call in zip(ports[1], ends[1], strict=True)}
+    first = {call.name: (port.name,) for port, call in zip(ports[0], ends[0], strict=True)}
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-    every = {ends[0].name: ends[0], **calls, ends[1].name: ends[1]}
+    every = calls | {call.name: call for call in (*ends[0], *ends[1])}
     while reader.peek() != "}":
         name = reader.identifier()
         call = every.get(name)
@@ -196,13 +223,16 @@ def _top(
         taken, sent = tuple(given[: len(call.takes)]), tuple(given[len(call.takes) :])
         if [open_.pop(n, None) for n in taken] != list(call.takes):
             raise broken(reader.name, f"{name} takes {taken}: not sent before, taken by another, or of another type.")
-        known = {**wires, "m_axis": ends[1].gives[0]} if call is ends[1] else wires
+        if name in first and taken != first[name]:
+            raise broken(reader.name, f"{name} takes {taken}, not its port.")
+        known = last.get(name, wires)
         if [known.get(n) for n in sent] != list(call.gives) or done & set(sent) or len(set(sent)) < len(sent):
             raise broken(reader.name, f"{name} sends {sent}: sent by another, or of another type.")
         open_ |= {n: known[n] for n in sent}
         done |= set(sent)
         links[name] = taken, sent
     reader.next("}")
-    if reader.peek() or set(open_) != {"m_axis"} or set(links) != set(every) or done != {*wires, "m_axis"}:
+    leaving = {port.name for port in ports[1]}
+    if reader.peek() or set(open_) != leaving or set(links) != set(every) or done != {*wires, *leaving}:
         raise broken(reader.name, "a stream is taken by nobody, or a process is never called.")
     return wires, links

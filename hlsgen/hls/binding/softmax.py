@@ -6,6 +6,7 @@ import numpy as np
 
 from hlsgen.dataflow.softmax_unit import SoftmaxUnit
 from hlsgen.dataflow.units import Node
+from hlsgen.hls.binding.per_lane import whole_type
 from hlsgen.hls.process import Process, Rom, numbers, process, rom
 from hlsgen.numerics.exponential_factors import PowerFactors
 from hlsgen.numerics.fixed import Array, IntType
@@ -54,6 +55,5 @@ def _factors(factors: PowerFactors) -> dict[str, Rom]:
 
 def _gone(type_: IntType, last: int) -> tuple[int, IntType]:
     """A code as far below all others and 0 as distances count, and the type that holds it and them."""
-    bits = type_.bits
-    low, high = (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) if type_.signed else (0, (1 << bits) - 1)
+    low, high = whole_type(type_)
     return low - last, IntType(low - last, high)
