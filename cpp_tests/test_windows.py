@@ -214,6 +214,7 @@ def test_tap_by_tap(dialect: str, tmp_path: Path) -> None:
         depthwise((9, 8), Window((3, 2), (2, 2), (2, 3), (2, 3, 2, 3)), 1, 3, Product.BIPOLAR, 4),
         pool((6, 5), Window((2, 2), (2, 2)), 1, 3, Reduction.MAX),
         pool((6, 5), SAME, 2, 2, Reduction.SUM, 9),
+        pool((5, 4), SAME, 2, 3, Reduction.MAX, 1),
     ]
     rng = np.random.default_rng(2)
     cases += [some(rng) for _ in range(10)]
