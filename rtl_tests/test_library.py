@@ -182,6 +182,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_rows_root": (
         {"COUNT": 1, "CENTERED": 1, "SUM_W": 3, "SQ_W": 4, "MEAN_W": 1, "ROOT_W": 1},
         {"COUNT": 6, "CENTERED": 0, "SUM_W": 7, "SQ_W": 9, "MEAN_W": 3, "ROOT_W": 3},
+        {"COUNT": 3, "CENTERED": 1, "SUM_W": 34, "SQ_W": 36, "MEAN_W": 4, "ROOT_W": 4},
     ),
     "hg_rows_share": (
         {"LANES": 1, "BEATS": 1, "IN_W": 1, "WEIGHT_W": 1, "NUMBER_W": 1, "SUM_W": 2, "OUT_W": 1},

@@ -64,13 +64,15 @@ def bounds(centered: bool, length: int, lo: int, hi: int, addend: Fraction) -> R
 
 
 def moments(q: Array, centered: bool) -> tuple[Array, Array]:
-    """(A of every element, M of every row) of int64 rows along the last axis."""
+    """(A of every element, M of every row) of int64 rows along the last axis; M in Python integers where it may be long."""
     length = q.shape[-1]
-    squares = length * (q * q).sum(axis=-1)
+    # The largest M is at most the square of this.
+    exact = q.astype(object) if length * int(np.abs(q).max(initial=0)) >= 1 << 31 else q
+    squares = length * (exact * exact).sum(axis=-1)
     if not centered:
         return length * q, squares
-    total = q.sum(axis=-1)
-    return length * q - total[..., None], squares - total * total
+    total = exact.sum(axis=-1)
+    return length * q - q.sum(axis=-1, keepdims=True), squares - total * total
 
 
 def reciprocal_root(moment: int, addend: Fraction) -> tuple[int, int]:
@@ -91,7 +93,7 @@ def reciprocal_root(moment: int, addend: Fraction) -> tuple[int, int]:
 
 
 def reciprocal_roots(moment: Array, addend: Fraction) -> tuple[Array, Array]:
-    """(m, e) as `reciprocal_root`, int64 of the shape of `moment`."""
+    """(m, e) as `reciprocal_root`, int64 of the shape of `moment`, int64 or Python integers."""
     known, place = np.unique(moment, return_inverse=True)
     near = 1 / np.sqrt(known.astype(np.float64) + float(addend))
     fraction, exponent = np.frexp(near)

@@ -29,13 +29,15 @@ module hg_rows_root #(
     localparam integer N_W = $clog2(COUNT + 1);
     localparam integer D_W = MEAN_W + N_W;
     localparam integer T_W = ((D_W > SUM_W) ? D_W : SUM_W) + 1;
+    localparam integer C_W = ((SQ_W > SUM_W) ? SQ_W : SUM_W) + 1;
+    localparam [C_W+31:0] N = {{C_W{1'b0}}, COUNT[31:0]};  // sums can have more bits than an integer
 
     // What is left of V + N, and N * the root so far, in front of each step.
     wire [(ROOT_W+1)*SQ_W-1:0]       left, scaled;
     wire [(ROOT_W+1)*ROOT_W-1:0]     roots;
     wire [(ROOT_W+1)*(MEAN_W+1)-1:0] means;
     wire [SQ_W-1:0]                  sum_of_squares;
-    assign left[SQ_W-1:0]   = sum_of_squares + COUNT[SQ_W-1:0];
+    assign left[SQ_W-1:0]   = sum_of_squares + N[SQ_W-1:0];
     assign scaled[SQ_W-1:0] = {SQ_W{1'b0}};
     assign roots[ROOT_W-1:0] = {ROOT_W{1'b0}};
     assign root = roots[ROOT_W*ROOT_W +: ROOT_W];
@@ -64,7 +66,7 @@ module hg_rows_root #(
             wire signed [SQ_W+SUM_W+MEAN_W+1:0] product = mean1_reg * twice_reg;
             always @(posedge clk) begin
                 mean1_reg    <= mean1;
-                twice_reg    <= {sum1, 1'b0} - {{SUM_W-MEAN_W{mean1[MEAN_W]}}, mean1} * COUNT[SUM_W:0];
+                twice_reg    <= {sum1, 1'b0} - {{SUM_W-MEAN_W{mean1[MEAN_W]}}, mean1} * N[SUM_W:0];
                 squares1_reg <= squares1;
                 mean2_reg    <= mean1_reg;
                 squares2_reg <= squares1_reg - product[SQ_W-1:0];
@@ -82,14 +84,14 @@ module hg_rows_root #(
             wire [SQ_W-1:0] r = left[s*SQ_W +: SQ_W];
             wire [SQ_W-1:0] p = scaled[s*SQ_W +: SQ_W];
             // N * ((root + 2^AT)^2 - root^2)
-            wire [SQ_W-1:0] more = (p << (AT + 1)) + (COUNT[SQ_W-1:0] << (2 * AT));
+            wire [SQ_W-1:0] more = (p << (AT + 1)) + (N[SQ_W-1:0] << (2 * AT));
             wire            fits = r >= more;
             reg  [SQ_W-1:0]   r_reg, p_reg;
             reg  [ROOT_W-1:0] q_reg;
             reg  [MEAN_W:0]   m_reg;
             always @(posedge clk) begin
                 r_reg <= fits ? r - more : r;
-                p_reg <= fits ? p + (COUNT[SQ_W-1:0] << AT) : p;
+                p_reg <= fits ? p + (N[SQ_W-1:0] << AT) : p;
                 q_reg <= roots[s*ROOT_W +: ROOT_W];
                 q_reg[AT] <= fits;
                 m_reg <= means[s*(MEAN_W+1) +: MEAN_W+1];

@@ -88,3 +88,14 @@ def test_bounds_are_reached(centered: bool) -> None:
         assert moment.max() == most.moment
         largest = np.abs(normalized(q, centered, Fraction(1, 1000))).max()
         assert largest <= most.result <= largest * 1.0001
+
+
+def test_moments_of_more_than_64_bits() -> None:
+    """Rows of 1024 numbers of 24 bits."""
+    q = np.random.default_rng(4).integers(-(1 << 23), 1 << 23, (3, 1024))
+    q[1], q[2, ::2] = (1 << 23) - 1, -(1 << 23)
+    for centered in (False, True):
+        found = normalized(q, centered, Fraction(1, 1000))
+        rows = exact_numbers.Exact(q, Fraction(1), None)
+        exact = exact_numbers.normalized(rows, centered, Fraction(1, 1000 << 20))
+        assert np.array_equal(found, exact)
