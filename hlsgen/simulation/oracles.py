@@ -121,7 +121,9 @@ def by_onnxruntime(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mappin
 
 
 def by_reference(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
-    """A standard node by the reference implementation of onnx."""
+    """A standard node by the reference implementation of onnx, which has GlobalMaxPool for images of two axes alone."""
+    if node.op_type == "GlobalMaxPool":
+        return [np.asarray(arrays[0].max(axis=tuple(range(2, arrays[0].ndim)), keepdims=True))]
     text, feeds = _single(node, arrays, opsets)
     with np.errstate(all="ignore"):
         found: Any = _evaluator(text).run(None, feeds)

@@ -174,6 +174,15 @@ def padded_average() -> onnx.ModelProto:
     return images(3, 5, 5).pool("AveragePool", 2, pads=[1, 0, 0, 1], ceil_mode=1).codes().model()
 
 
+def row_maximum() -> onnx.ModelProto:
+    """Of one axis beside the channels, which onnx's evaluator takes for two."""
+    g = random_graphs.Graph((1, 3, 5))
+    parts = [g.const(np.float32(v)) for v in (0.5, 0, 4)]
+    g.last = g.node("IntQuant", g.last, *parts, domain=dialects.DOMAIN, signed=1, narrow=0, rounding_mode="ROUND")
+    g.last = g.node("GlobalMaxPool", g.last)
+    return g.model()
+
+
 #: Operators that are read twice by running them, or by their formulas.
 MORE: dict[str, Make] = {
     "ConvTranspose": lambda: transposed(strides=[2, 3], pads=[1, 0, 2, 1], dilations=[1, 2], output_padding=[1, 0]),
@@ -184,6 +193,7 @@ MORE: dict[str, Make] = {
     "Conv SAME": lambda: images(2, 5, 6).conv(3, 2, (2, 3), strides=[2, 1], auto_pad="SAME_UPPER").codes(9.0).model(),
     "Where": selected, "Where of a mask": masked, "FloatQuant": minifloat, "Slice": lambda: parted("Slice"), "Split": lambda: parted("Split"),
     "DepthToSpace": lambda: images(8, 2, 2).whole("DepthToSpace", blocksize=2, mode="CRD").codes().model(),
+    "GlobalMaxPool of rows": row_maximum,
     "GlobalAveragePool": lambda: images().whole("GlobalAveragePool").codes().model(),
     "QLinearAdd": lambda: with_constant("QLinearAdd"), "QLinearAdd, first": lambda: with_constant("QLinearAdd", True),
     "QLinearAdd, one code": lambda: with_constant("QLinearAdd", True, (1, 1)),
@@ -283,6 +293,7 @@ BUGS: dict[str, tuple[Any, str, Callable[[Any], Any], Make]] = {
     ),
     "axis of a join": (ops_multi_operand, "_behind_each_other", wrapped(along_columns), MORE["Split"]),
     "mode of blocks": (ops_image, "_block", wrapped(lambda found: (found[0], "DCR")), MORE["DepthToSpace"]),
+    "taps of a maximum": (ops_pool, "pair", lambda old: lambda points, one: (max(1, old(points, one)[0] - 1), one), MORE["GlobalMaxPool of rows"]),
     "count of a mean": (ops_pool, "_counts", wrapped(lambda counts: counts + 1), MORE["GlobalAveragePool"]),
     "ratio of QLinearAdd": (dialect_qlinear, "_ratio", wrapped(lambda found: (found[0] * np.float32(2), found[1])), MORE["QLinearAdd"]),
     "operand of QLinearAdd": (dialect_qlinear, "_broadcast", wrapped(other), MORE["QLinearAdd, first"]),

@@ -63,8 +63,10 @@ def _alike(found: Found, n: int, arrays: list[Array]) -> Told:
 
 
 def _evaluated(found: Found, n: int, arrays: list[Array]) -> list[Array] | None:
-    """The node by onnx's evaluator."""
+    """The node by onnx's evaluator, which has GlobalMaxPool for images of two axes alone."""
     file, node = found.file, found.file.nodes[n]
+    if node.op_type == "GlobalMaxPool":
+        return [arrays[0].max(axis=tuple(range(2, arrays[0].ndim)), keepdims=True)]
     given, rest = {}, list(arrays)
     for name in dict.fromkeys(filter(None, node.input)):
         if name in file.computed and rest:
