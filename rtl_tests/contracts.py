@@ -84,7 +84,8 @@ class Case:
     `names`: what a port of a link is, if it is not called by that name. `paths`: the combinational paths between
     valid and ready ports that the unit's header names. `checks`: further contracts, with `wires` between them; they may
     use the input `mark`. `pins`: port -> wire of the unit, if that is not the port's name. `rewrites`: texts of modules
-    that are replaced. `only`: the one assertion of all contracts that is looked at.
+    that are replaced. `only`: the one assertion of all contracts that is looked at. `files`: memory files, in the folder
+    that parameters call FOLDER. `frames`: so many cycles are proven, not all.
     """
 
     module: str
@@ -99,6 +100,8 @@ class Case:
     pins: Mapping[str, str] = field(default_factory=dict)
     rewrites: tuple[tuple[str, str], ...] = ()
     only: str = "*"
+    files: Mapping[str, str] = field(default_factory=dict)
+    frames: int | None = None
 
     def __str__(self) -> str:
         return self.module + "".join(f"-{value}" for value in self.parameters.values() if not isinstance(value, str))
@@ -176,7 +179,9 @@ def translate(cases: Sequence[Case], folder: Path) -> list[Path]:
         folders.append(folder / str(k))
         folders[k].mkdir()
         (folders[k] / "unit.v").write_text(case.unit())
-        (folders[k] / "top.sv").write_text(case.top())
+        (folders[k] / "top.sv").write_text(case.top().replace("FOLDER", str(folders[k])))
+        for name, text in case.files.items():
+            (folders[k] / name).write_text(text)
         (folders[k] / "only").write_text(case.only)
     command = [sys.executable, "-c", _TRANSLATE, ",".join(map(str, folders)), *map(str, CONTRACTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -594,6 +599,140 @@ def _in_word(bit: Bit, width: int, across: int, pixels: int, unit: int) -> Bit:
         return bit
     y, x = divmod(bit[0], width)
     return y * across + x // pixels, x % pixels * unit + bit[1]
+
+
+# Units that compute: how many beats leave, when, and that they hold still; what is in them is said where it is simple.
+
+
+def _anything(bits: int, beats: int) -> list[list[Bit]]:
+    return [[None] * bits] * beats
+
+
+def rows_buffer(width: int, block: int, lag: int) -> Case:
+    """Its enable is what takes beats."""
+    sent: list[list[Bit]] = [[(beat, bit) for bit in range(width)] for beat in range(block)]
+    room = [2 * block] * block
+    link = Link("s", "m", width, block, sent, [block - 1] * block, room, 3 * block, latency=1 + lag)
+    inputs = {"s_data": width, "s_valid": 1, "stat": 1, "en": 1}
+    outputs = {"s_ready": 1, "take": 1, "first": 1, "last": 1, "issue": 1, "m_data": width, "m_stat": 1, "m_valid": 1}
+    parameters = {"WIDTH": width, "BLOCK": block, "STAT_W": 1, "LAG": lag}
+    # What computes the number reads `take`; `issue` is of use to who drives `en`.
+    paths = frozenset({("s_valid", "take"), ("en", "issue")})
+    return Case("hg_rows_buffer", parameters, inputs, outputs, [link], {"m_ready": "en"}, paths)
+
+
+def _rows(
+    module: str, parameters: Mapping[str, object], bits: tuple[int, int], beats: int, lag: int, stages: int
+) -> Case:  # fmt: skip
+    """Units with an hg_rows_buffer in the middle, `stages` behind its reads."""
+    room = [2 * beats] * beats
+    link = {"beats": beats, "sent": _anything(bits[1], beats), "need": [beats - 1] * beats, "room": room}
+    return _plain(module, parameters, bits[0], {**link, "most": 3 * beats + stages - 1, "latency": lag + stages})
+
+
+def rows_max(lanes: int, beats: int, bits: int, signed: int) -> Case:
+    """What it sends is for rows_max_contract to say."""
+    parameters = {"LANES": lanes, "BEATS": beats, "IN_W": bits, "IN_SIGNED": signed, "OUT_W": bits}
+    case = _rows("hg_rows_max", parameters, (lanes * bits, lanes * bits), beats, 1, 2)
+    ports = ("mark", *case.inputs, *case.outputs)
+    own = {key: value for key, value in parameters.items() if key != "OUT_W"}
+    return replace(case, checks=[Check("rows_max_contract", own, {port: port for port in ports})])
+
+
+def rows_share(beats: int) -> Case:
+    parameters = {
+        "LANES": 1, "BEATS": beats, "IN_W": 1, "WEIGHT_W": 1, "NUMBER_W": 1, "SUM_W": 1 + beats, "OUT_W": 1,
+        "FILE": '"FOLDER/t"',
+    }  # fmt: skip
+    case = _rows("hg_rows_share", parameters, (1, 1), beats, 2, 3)
+    return replace(case, files={"t_0000.mem": "1 0", "t_0001.mem": "0 1"})
+
+
+def rows_norm(beats: int, centered: int) -> Case:
+    parameters = {
+        "LANES": 1, "BEATS": beats, "IN_W": 1, "CENTERED": centered, "SUM_W": 4, "SQ_W": 4, "MEAN_W": 1, "ROOT_W": 1,
+        "WEIGHT_W": 1, "BIAS_W": 1, "ACC_W": 6, "SHIFT": 0, "BITS": 2, "OUT_W": 2, "FILE": '"FOLDER/t.mem"',
+    }  # fmt: skip
+    case = _rows("hg_rows_norm", parameters, (1, 2), beats, 4 + 3 * centered, 8)
+    return replace(case, files={"t.mem": " ".join("13"[k % 2] for k in range(beats))}, frames=30)
+
+
+def softmax_rows(beats: int, masks: int = 0) -> Case:
+    """Its enable is what takes beats; the marks of the first and the last beat of a row."""
+    sent: list[list[Bit]] = [[None, int(beat == 0), int(beat == beats - 1)] for beat in range(beats)]
+    room = [2 * beats] * beats
+    link = Link("s", "m", 1, beats, sent, [beats - 1] * beats, room, 3 * beats + 2, latency=3)
+    inputs = {"s_data": 1, "s_valid": 1, "en": 1}
+    outputs = {"s_ready": 1, "m_data": 1, "m_valid": 1, "m_first": 1, "m_last": 1}
+    parameters = {"LANES": 1, "BEATS": beats, "IN_W": 1, "LAST": 1, "D_W": 1, "MASKS": masks, "FILE": '"FOLDER/t"'}
+    names = {"m_data": "{m_last, m_first, m_data}", "m_ready": "en"}
+    files = {"t_mask.mem": " ".join("012"[k % 3] for k in range(masks))}
+    return Case("hg_softmax_rows", parameters, inputs, outputs, [link], names, files=files)
+
+
+def softmax(beats: int) -> Case:
+    parameters = {"LANES": 1, "BEATS": beats, "IN_W": 1, "LAST": 1, "W": 2, "FRACTION": 1, "FILE": '"FOLDER/t"'}
+    case = _rows("hg_softmax", parameters, (1, 32), beats, 0, 25 + beats)
+    return replace(case, files={"t_power.mem": "2 1", "t_numerator.mem": "3f800000 3f000000"}, frames=36)
+
+
+def norm_moments(beats: int, centered: int) -> Case:
+    parameters = {"LANES": 1, "BEATS": beats, "X_W": 1, "Q_W": 1, "CENTERED": centered, "S_W": 1, "M_W": 1}
+    link = {"beats": beats, "sent": _anything(2, 1), "need": [beats - 1], "room": [0], "most": 6 * beats, "latency": 4}
+    case = _plain("hg_norm_moments", parameters, 1, link)
+    return replace(case, paths=frozenset({("m_ready", "s_ready")}))
+
+
+def norm_root(ways: int, gap: int) -> Case:
+    """The sum goes past the root."""
+    steps = 2
+    sent: list[list[Bit]] = [[(0, 0), *[None] * 26]]
+    parameters = {
+        "M_W": 1, "S_W": 1, "E_W": 2, "W_W": 2, "STEPS": steps, "ADDEND": 2, "START": 1, "WAYS": ways, "GAP": gap,
+    }  # fmt: skip
+    # A row that comes too soon waits.
+    link = {"beats": 1, "sent": sent, "need": [0], "room": [ways if gap == 1 else 0], "most": ways}
+    return _plain("hg_norm_root", parameters, 2, {**link, "latency": steps + 4})
+
+
+def norm_scale(beats: int) -> Case:
+    parameters = {"LANES": 1, "BEATS": beats, "X_W": 1, "Q_W": 1, "S_W": 1, "E_W": 1, "A_W": 1}
+    inputs = {"a_data": 1, "a_valid": 1, "b_data": 26, "b_valid": 1, "m_ready": 1}
+    outputs = {"a_ready": 1, "b_ready": 1, "m_data": 32, "m_valid": 1}
+    ports = {port: port for port in (*inputs, *outputs) if port not in ("a_data", "b_data")}
+    check = Check("scale_contract", {"BEATS": beats}, ports)
+    return Case("hg_norm_scale", parameters, inputs, outputs, [], paths=_TOGETHER, checks=[check])
+
+
+_TOGETHER = frozenset({("m_ready", "a_ready"), ("m_ready", "b_ready"), ("a_valid", "b_ready"), ("b_valid", "a_ready")})
+
+
+def _computed(
+    module: str, parameters: Mapping[str, object], bits: tuple[int, int, int], beats: int, latency: int
+) -> Case:  # fmt: skip
+    """So many beats of a and of b, taken together, are one beat."""
+    case = _pair(module, parameters, bits[:2], (beats, beats), [[0] * bits[2]], latency=latency)
+    more = {"sent": _anything(bits[2], 1), "need": [beats - 1], "most": beats * (latency + 2)}
+    links = [replace(link, **more) for link in case.links]  # type: ignore[arg-type]
+    return replace(case, links=links, paths=_TOGETHER)
+
+
+def f32_join(op: int) -> Case:
+    return _computed("hg_f32_join", {"OP": op, "LANES": 1}, (32, 32, 32), 1, 5 + (op != 1))
+
+
+def dynmvu(folds: int) -> Case:
+    parameters = {"SIMD": 1, "PE": 1, "FOLDS": folds, "A_W": 1, "X_W": 1, "B_W": 1, "W_W": 1, "ACC_W": 1}
+    return _computed("hg_dynmvu", parameters, (1, 1, 1), folds, 3)
+
+
+def dynmvu_once(which: int) -> Case:
+    """Every code of a (0) or b (1) comes in as 1: the result is the low bit of the other one."""
+    case = dynmvu(1)
+    parameters = {**case.parameters, "AB"[which] + "_SHIFT": 1, "AB"[which] + "_OFFSET": 1}
+    links = list(case.links)
+    links[1 - which] = replace(links[1 - which], sent=[[(0, 0)]])
+    return replace(case, parameters=parameters, links=links)
 
 
 # Units without streams.

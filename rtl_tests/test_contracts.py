@@ -23,18 +23,30 @@ from contracts import (
     bus_out,
     combinational,
     concat,
+    dynmvu,
+    dynmvu_once,
+    f32_join,
     fifo,
     fork,
     gather,
     join,
     join_results,
     load,
+    norm_moments,
+    norm_root,
+    norm_scale,
     pad,
     pick,
     prove,
     replay,
     reset,
+    rows_buffer,
+    rows_max,
+    rows_norm,
+    rows_share,
     slice_,
+    softmax,
+    softmax_rows,
     take,
     translate,
     unfold,
@@ -87,8 +99,36 @@ QUICK = [
     load(3, 3, 40),
     axil_weights(3),
     axil_regs(1, 1, 3, 0x5, 0xFF),
+    rows_buffer(1, 2, 1),
+    rows_max(2, 1, 1, 1),
+    rows_share(1),
+    softmax_rows(2, 3),
+    norm_moments(2, 1),
+    norm_root(1, 1),
+    norm_scale(2),
+    dynmvu(2),
+    dynmvu_once(0),
 ]
 SLOW = [
+    rows_buffer(1, 1, 3),
+    rows_buffer(2, 3, 1),
+    rows_max(1, 2, 1, 0),
+    rows_max(1, 3, 2, 1),
+    rows_share(2),
+    rows_norm(1, 0),
+    rows_norm(2, 1),
+    softmax(1),
+    softmax(2),
+    softmax_rows(1),
+    softmax_rows(3),
+    norm_moments(1, 0),
+    norm_root(2, 1),
+    norm_root(2, 2),
+    norm_scale(1),
+    f32_join(0),
+    f32_join(1),
+    dynmvu(1),
+    dynmvu_once(1),
     fifo(3, 2),
     fifo(1, 6),
     fifo(2, 1, ahead=True),
@@ -206,9 +246,25 @@ BROKEN = [
     load(3, 3, 40).broken("{load[31:0], word_reg}", "{word_reg, load[31:0]}", "kept"),
     axil_weights(3).broken("write && piece", "aw_full_reg && w_full_reg && piece", "moves"),  # a piece twice
     axil_regs(1, 1, 3, 0x5, 0xFF).broken("if (strb_reg[k])", "if (1'b1)", "holds"),
+    rows_buffer(1, 1, 3).broken("s_ready = !busy_reg[into_reg]", "s_ready = !full_reg[into_reg]", "changed"),
+    rows_max(2, 1, 1, 1).broken("first_reg || greater(top_reg, best_reg)", "greater(top_reg, best_reg)", "below"),
+    rows_share(1).broken("en = m_ready || !m_valid", "en = 1'b1", "withdrawn"),
+    softmax_rows(2, 3).broken("s_ready = !full_reg[into_reg]", "s_ready = 1'b1", "crowded"),
+    norm_moments(2, 1).broken("valid_reg[TREE+1] && last_reg[TREE+1]", "valid_reg[TREE+1]", "created"),
+    norm_root(1, 1).broken("rows_reg != WAYS[C_W-1:0]", "1'b1", "changed"),
+    norm_scale(2).broken("a_valid && beat_reg == LAST", "a_valid", "row"),
+    norm_scale(2).broken("valid_reg <= 8'd0;", ";", "on_time"),  # a reset that leaves elements inside
+    dynmvu(2).broken("if (rst) fold_reg <= {FW{1'b0}};", "", "created"),  # a sum with what was there before a reset
+    dynmvu_once(0).broken("assign b_ready = en && a_valid", "assign b_ready = en", "crowded"),  # loses beats of b
 ]
 #: More of them: every assertion of every contract.
 MORE_BROKEN = [
+    rows_buffer(1, 2, 1).broken("full_reg  <= 2'b00;", "", "created"),
+    rows_max(1, 2, 1, 0).broken("if (take_reg) best_reg", "best_reg", "below"),
+    softmax_rows(2, 3).broken("last_reg  <= {last_reg[1:0], ends}", "last_reg <= {last_reg[1:0], begins}", "changed"),
+    norm_scale(2).broken("assign a_ready = en && b_valid", "assign a_ready = en", "element"),
+    norm_scale(2).broken("m_data[g*32 +: 32] = float_reg", "m_data[g*32 +: 32] = {32{m_ready}} & float_reg", "still"),
+    f32_join(1).broken("assign a_ready = en && b_valid", "assign a_ready = en", "crowded"),
     unfold(1, BETWEEN, columns=3, windows=2, pixels=2).broken("(SKEW+n*SW+w*DW)", "(n*SW+w*DW)", "changed"),
     unfold(1, SHORT, pixels=2).broken("(WIDTH + PIXELS - 1) / PIXELS", "WIDTH / PIXELS"),
     join_results(0, 1, (2, 1), (0, 1), (3, -2), 6).broken("b_ready = en && a_valid", "b_ready = en", "together"),
@@ -246,7 +302,7 @@ def check(cases: list[Case], folder: Path) -> dict[str, str]:
         paths = combinational(made, case)
         if paths != case.paths:
             wrong[str(case)] = f"paths {sorted(paths)}, not {sorted(case.paths)}"
-        elif (verdict := prove(made)) != "proved":
+        elif (verdict := prove(made, case.frames)) != ("bounded" if case.frames else "proved"):
             wrong[str(case)] = verdict[-500:]
     return wrong
 

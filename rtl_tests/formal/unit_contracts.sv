@@ -168,4 +168,128 @@ module join_contract #(
         end
     end
 endmodule
+
+// rows_max_contract: hg_rows_max sends how far each element of a row is below the largest one of that row.
+//
+// One element, chosen freely by the solver (`mark`), is remembered when it is taken, and so is the largest of its row.
+module rows_max_contract #(
+    parameter integer LANES     = 1,
+    parameter integer BEATS     = 2,
+    parameter integer IN_W      = 2,
+    parameter integer IN_SIGNED = 0
+) (
+    input wire                  clk,
+    input wire                  rst,
+    input wire                  mark,
+    input wire [LANES*IN_W-1:0] s_data,
+    input wire                  s_valid,
+    input wire                  s_ready,
+    input wire [LANES*IN_W-1:0] m_data,
+    input wire                  m_valid,
+    input wire                  m_ready
+);
+    localparam integer W  = $clog2(4 * BEATS + 4) + 1;
+    localparam integer BW = $clog2(BEATS + 1);
+    // Of the marked element: it is inside, it has left, its row is complete.
+    reg                  begun_reg = 1'b0, known_reg = 1'b0, marked_reg = 1'b0, spent_reg = 1'b0, closed_reg = 1'b0;
+    reg [W-1:0]          ahead_reg = 0, at_reg = 0;   // beats inside; those in front of the marked one
+    reg [BW-1:0]         beat_reg = 0;                // of the row that comes in
+    reg [LANES*IN_W-1:0] kept_reg = 0;
+    reg [IN_W-1:0]       most_reg = 0;                // of the row that comes in, or of the marked one
+
+    function [IN_W-1:0] larger(input [IN_W-1:0] a, input [IN_W-1:0] b);
+        larger = ($signed({IN_SIGNED != 0 && a[IN_W-1], a}) > $signed({IN_SIGNED != 0 && b[IN_W-1], b})) ? a : b;
+    endfunction
+
+    wire take = s_valid && s_ready, send = m_valid && m_ready;
+    wire last = beat_reg == BEATS - 1;
+    wire [W-1:0] ahead = ahead_reg - {{W-1{1'b0}}, send};
+    reg [IN_W-1:0] most;
+    integer k;
+    always @* begin
+        most = (beat_reg == 0) ? s_data[IN_W-1:0] : most_reg;
+        for (k = 0; k < LANES; k = k + 1) most = larger(most, s_data[k*IN_W +: IN_W]);
+    end
+    always @(posedge clk) begin
+        begun_reg <= 1'b1;
+        ahead_reg <= ahead + {{W-1{1'b0}}, take};
+        if (take) beat_reg <= last ? 0 : beat_reg + 1'b1;
+        if (take && !closed_reg) most_reg <= most;
+        if (take && last && (marked_reg || (mark && !spent_reg))) closed_reg <= 1'b1;
+        if (marked_reg) begin
+            at_reg     <= at_reg - {{W-1{1'b0}}, send};
+            marked_reg <= !(send && at_reg == 0);
+            spent_reg  <= send && at_reg == 0;
+        end else if (take && mark && !spent_reg) begin
+            at_reg     <= ahead;
+            marked_reg <= 1'b1;
+            kept_reg   <= s_data;
+        end
+        if (rst) begin
+            known_reg  <= 1'b1;
+            marked_reg <= 1'b0;
+            spent_reg  <= 1'b0;
+            closed_reg <= 1'b0;
+            ahead_reg  <= 0;
+            beat_reg   <= 0;
+        end
+    end
+
+    wire [LANES-1:0] equal;
+    genvar g;
+    generate
+        for (g = 0; g < LANES; g = g + 1) begin : lane
+            assign equal[g] = m_data[g*IN_W +: IN_W] == most_reg - kept_reg[g*IN_W +: IN_W];
+        end
+    endgenerate
+    always @* begin
+        if (!begun_reg) assume (rst);
+        if (known_reg && m_valid && marked_reg && at_reg == 0) below: assert (closed_reg && (&equal));
+    end
+endmodule
+
+// scale_contract: hg_norm_scale takes a beat of b with the last of BEATS beats of a, and sends each of a STAGES later.
+module scale_contract #(
+    parameter integer BEATS  = 2,
+    parameter integer STAGES = 8
+) (
+    input wire        clk,
+    input wire        rst,
+    input wire        a_valid,
+    input wire        a_ready,
+    input wire        b_valid,
+    input wire        b_ready,
+    input wire [31:0] m_data,
+    input wire        m_valid,
+    input wire        m_ready
+);
+    localparam integer BW = $clog2(BEATS + 1);
+    reg              begun_reg = 1'b0, known_reg = 1'b0, held_reg = 1'b0;
+    reg [STAGES-1:0] way_reg = 0;
+    reg [BW-1:0]     beat_reg = 0;
+    reg [31:0]       sent_reg = 0;
+    wire en   = m_ready || !m_valid;
+    wire last = beat_reg == BEATS - 1;
+    always @(posedge clk) begin
+        begun_reg <= 1'b1;
+        if (en) way_reg <= {way_reg[STAGES-2:0], a_valid && a_ready};
+        if (a_valid && a_ready) beat_reg <= last ? 0 : beat_reg + 1'b1;
+        held_reg <= m_valid && !m_ready && !rst;
+        sent_reg <= m_data;
+        if (rst) begin
+            known_reg <= 1'b1;
+            way_reg   <= 0;
+            beat_reg  <= 0;
+        end
+    end
+    always @* begin
+        if (!begun_reg) assume (rst);
+        if (known_reg) begin
+            on_time: assert (m_valid == way_reg[STAGES-1]);
+            element: assert (a_ready == (en && b_valid));
+            row: assert (b_ready == (en && a_valid && last));
+            if (held_reg) still: assert (m_data == sent_reg);
+        end
+    end
+endmodule
 `default_nettype wire
