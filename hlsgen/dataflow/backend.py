@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hlsgen.dataflow.folding import Price, Targets
+from hlsgen.dataflow.folding import Targets
+from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node, WeightedUnit
@@ -61,7 +62,7 @@ class Backend:
     """A target. All functions give the same for the same arguments.
 
     `memories`: kinds of weight memories that can be asked for.
-    `prices`: by which realizations of quantizers are chosen. `folding_price`: compares foldings of one layer.
+    `prices`: by which realizations of quantizers are chosen. `folding_price`: compares foldings.
     `folded_cost`: what the multiplying layers of a folding cost, roughly, before there are nodes. `network_cost`: what
     nodes and realizations cost.
     `size_buffers`: nodes with the depths of all FIFOs and windows, and the cycles that they take then.
@@ -74,7 +75,7 @@ class Backend:
 
     memories: tuple[str, ...]
     prices: Prices
-    folding_price: Price
+    folding_price: FoldingPrice
     folded_cost: Callable[[Mapping[str, Workload], Folding, Targets], Cost]
     network_cost: Callable[[Iterable[Node], Mapping[str, Choice], Targets], Cost]
     size_buffers: Callable[[Sequence[Node]], tuple[tuple[Node, ...], Timing]]

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hlsgen.dataflow.folding import Targets, pixels_moved
-from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter, stream_of
+from hlsgen.dataflow.regrouping import regrouped_streams
+from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
@@ -138,8 +139,10 @@ class NetworkBuilder:
         dense = own.group % lanes == 0 and group % lanes == 0
         if own.lanes == lanes and (dense or own.group == group) and not (zeros and group % lanes):
             return NamedStream(flow.wire, replace(own, group=group))
-        result = stream_of(own.type, lanes, flow.elements, group)
-        return self.append(name, WidthConverter(), [flow], result)
+        *first, last = regrouped_streams(own, flow.elements, lanes, group, self.target)
+        for stream in first:
+            flow = self.append(f"{name}_narrow", WidthConverter(), [flow], stream)
+        return self.append(name, WidthConverter(), [flow], last)
 
     def dense(self, flow: NamedStream, lanes: int, group: int, name: str) -> NamedStream:
         """With no more than so many lanes, and none of them empty."""

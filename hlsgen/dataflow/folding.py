@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hlsgen.dataflow.folding_search import FoldingPrice, cheapest
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
@@ -28,9 +28,6 @@ DEFAULT_PARALLELISM = 1024
 MOST_PRODUCTS = 1 << 14
 #: Most taps of a pool that works on all of them at once.
 MOST_TAPS = 64
-
-#: What a folding of a layer costs, in any unit: it is compared with other foldings of this layer alone.
-Price = Callable[[Workload, int, int], float]
 
 
 @dataclass(frozen=True)
@@ -57,14 +54,15 @@ class Targets:
         return Preference(self.prefer, self.realize.get(layer, self.realize.get("")), prices)
 
 
-def choose_folding(graph: Graph, targets: Targets, price: Price) -> Folding:
+def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Folding:
     """(PE, SIMD) of each layer that multiplies: what the user says, which is legal, or the cheapest for the target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
-    result: Folding = {}
-    for name, work in works_of(graph).items():
-        given = targets.folding.get(name)
-        result[name] = search(work, target, price) if given is None else (given["pe"], given["simd"])
-    return result
+
+    def options(work: Workload) -> list[tuple[int, int]]:
+        given = targets.folding.get(work.layer.name)
+        return fitting(work, target) if given is None else [(given["pe"], given["simd"])]
+
+    return cheapest(graph, works_of(graph), options, target, price)
 
 
 def check_folding(graph: Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:
@@ -156,10 +154,10 @@ def _several(work: Workload) -> list[int]:
     return [n for n in work.several if n * products <= MOST_PRODUCTS]
 
 
-def search(work: Workload, target: int, price: Price) -> tuple[int, int]:
-    """Cheapest divisors that do a frame in `target` cycles, of equal ones those of less SIMD; the fastest if none does."""
+def fitting(work: Workload, target: int) -> list[tuple[int, int]]:
+    """(PE, SIMD) that do a frame in `target` cycles; the fastest one if none does."""
     fits = [x for x in work.foldings() if work.cycles(*x) <= target]
     if fits:
-        return min(fits, key=lambda x: (price(work, *x), x[1]))
+        return fits + work.uneven(target)
     whole = [(n * work.outputs, work.taps * work.columns) for n in _several(work)]
-    return next((x for x in whole if work.cycles(*x) <= target), fastest(work))
+    return [next((x for x in whole if work.cycles(*x) <= target), fastest(work))]

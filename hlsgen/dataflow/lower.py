@@ -14,6 +14,7 @@ from hlsgen.dataflow.lower_moves import concatenate, rearrange
 from hlsgen.dataflow.lower_norm import normalization
 from hlsgen.dataflow.lower_product import product
 from hlsgen.dataflow.lower_windows import convolution, pixels_in_a_beat, pooling
+from hlsgen.dataflow.regrouping import dense_lanes
 from hlsgen.dataflow.softmax_unit import TABLE
 from hlsgen.dataflow.units import (
     FLOAT_WORD,
@@ -112,8 +113,8 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
     match first:
         case Linear():
             pe, simd = b.folding[first.name]
-            windows = work_of(first).windows(pe)
-            return windows * max(d for d in divisors(first.weight.shape[1]) if d <= simd), size
+            columns, windows = first.weight.shape[1], work_of(first).windows(pe)
+            return windows * dense_lanes(columns, simd, windows * b.target * columns // size), size
         case MatrixProduct():
             return max(d for d in divisors(first.depth) if d <= b.folding[first.name][1]), size
         case Convolution():
@@ -121,7 +122,8 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
             work = work_of(first)
             split = first.groups > 1 and not work.depthwise and not work.at_once(pe, simd)
             channels = first.weight.shape[3] if split else first.source.shape[-1]
-            return pixels_in_a_beat(b, first) * max(d for d in divisors(channels) if d <= work.elements(pe, simd)), size
+            pixels = pixels_in_a_beat(b, first)
+            return pixels * dense_lanes(channels, work.elements(pe, simd), pixels * b.target * channels // size), size
         case _:
             pass
     least = -(-size // b.target) if b.folding else 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct
 from hlsgen.ir.window import Window
@@ -13,8 +15,15 @@ from hlsgen.ir.window import Window
 Folding = dict[str, tuple[int, int]]
 
 
+@lru_cache(maxsize=1 << 12)
 def divisors(n: int) -> list[int]:
     return [d for d in range(1, n + 1) if n % d == 0]
+
+
+@lru_cache(maxsize=1 << 12)
+def shares(n: int) -> list[int]:
+    """For every number of rounds, the least that does n in so many."""
+    return sorted({-(-n // rounds) for rounds in range(1, n + 1)})
 
 
 @dataclass(frozen=True)
@@ -70,6 +79,12 @@ class Workload:
             return min(pe // self.rows, self.groups) * self.columns
         return self.columns_at_once(simd)
 
+    def arriving(self, pe: int, simd: int) -> int:
+        """Elements behind which a new beat begins, of those that come in."""
+        if isinstance(self.layer, Convolution) and (self.depthwise or self.at_once(pe, simd)):
+            return self.layer.source.shape[-1]
+        return self.columns
+
     def windows(self, pe: int) -> int:
         """Windows or vectors at once."""
         return max(1, pe // self.outputs)
@@ -118,6 +133,34 @@ class Workload:
             whole = [self.taps * d for d in divisors(self.columns) if self.taps * d > self.columns]
             found += [(pe, simd) for pe in divisors(self.rows) for simd in whole]
         return found
+
+    def uneven(self, target: int) -> list[tuple[int, int]]:
+        """(PE, SIMD) of which one does not divide the rows or the columns: weights of 0 fill the last round.
+
+        For each PE the least SIMD that does a frame in `target` cycles, of columns of a tap and of all taps.
+        """
+        if isinstance(self.layer, MatrixProduct):
+            return []
+        padded = isinstance(self.layer, Convolution) and self.layer.pad != 0
+        columns = divisors(self.columns) if padded else shares(self.columns)
+        kinds = [columns]
+        if self.unrolls and self.groups == 1:
+            kinds.append([self.taps * n for n in columns if self.taps * n > self.columns])
+        found = []
+        for pe in shares(self.rows):
+            for simds in kinds:
+                n = bisect_left(simds, -target, key=lambda simd: -self.cycles(pe, simd))
+                if n < len(simds) and (self.rows % pe or self.columns % self.columns_at_once(simds[n])):
+                    found.append((pe, simds[n]))
+        return found
+
+    def empty(self, pe: int, simd: int) -> int:
+        """Weights of 0 that fill the last rounds."""
+        if pe > self.rows:
+            return 0
+        columns = self.columns_at_once(simd)
+        padded = -(-self.rows // pe) * pe * -(-self.columns // columns) * columns
+        return self.groups * self.taps * (padded - self.rows * self.columns)
 
     def cycles(self, pe: int, simd: int) -> int:
         """Of a frame: sums, and words that come in (of a window with strides more than are used)."""

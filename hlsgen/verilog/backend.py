@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.dataflow.backend import Backend, Emitted, Request
 from hlsgen.dataflow.folding import Targets
+from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Node
@@ -16,11 +17,12 @@ from hlsgen.library import library_text
 from hlsgen.rescale import LIBRARY, Choice
 from hlsgen.verilog import certificate, emit
 from hlsgen.verilog.bench_config import testbench_config
+from hlsgen.verilog.folding_prices import folded_cost, folding_price, regrouping_price
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
-from hlsgen.verilog.resource_model import STYLES, folded_cost, folding_price, network_cost, node_cost
+from hlsgen.verilog.resource_model import STYLES, network_cost, node_cost
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -64,7 +66,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
 VERILOG = Backend(
     memories=tuple(STYLES),
     prices=LIBRARY,
-    folding_price=folding_price,
+    folding_price=FoldingPrice(folding_price, regrouping_price),
     folded_cost=_folded_cost,
     network_cost=_network_cost,
     size_buffers=_size_buffers,

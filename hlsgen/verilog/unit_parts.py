@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 
 from typing_extensions import assert_never
@@ -11,7 +12,6 @@ from typing_extensions import assert_never
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.norm_units import NormUnit, root_bits
-from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -51,27 +51,19 @@ from hlsgen.dataflow.units import (
     bus_streams,
     regrouped,
 )
-from hlsgen.dataflow.weighted_units import weight_bits, weight_words, worth_a_block
+from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
-from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
+from hlsgen.verilog.dot_sizes import dot_form
+from hlsgen.verilog.matrix_parts import CONTROL, FACTOR_BITS, Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
 from hlsgen.verilog.shared_blocks import shared_rows
 
-#: Words of weights beyond which Yosys, of two ways that it holds to be equal, takes the larger one for products.
-DEEP = 36
-#: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
-FACTOR_BITS = {"ecp5": 18, "gowin": 18, "ice40": 16}
-#: Bits of the least product that Yosys takes a block for, and of its factors.
-LEAST_PRODUCT, LEAST_FACTOR = {"ice40": 11}, {"gowin": 4}
-#: Tables that say when a matrix unit works.
-CONTROL = 15.0
 
-
-def _regrouping(source: Stream, result: Stream) -> Parts:
+def regrouping(source: Stream, result: Stream) -> Parts:
     """hg_width."""
     step, _ = regrouped(source, result)
     if step == result.lanes:
@@ -99,63 +91,8 @@ def _port(node: Node, bus: BusLayout | None) -> Parts:
         parts = Parts("output port", lut, {"control": 8.0, "count": float(count), "data": 2.0 * bits})
     if bus is not None and not bus.plain:
         outer, inner = bus_streams(bus)
-        change = _regrouping(outer, inner) if first else _regrouping(inner, outer)
+        change = regrouping(outer, inner) if first else regrouping(inner, outer)
         parts.lut["bus"], parts.ff["bus"] = sum(change.lut.values()), sum(change.ff.values())
-    return parts
-
-
-def _walk(depth: int) -> float:
-    """Tables that walk through the windows of an image."""
-    return 60 + 6 * math.log2(max(2, depth))
-
-
-def multipliers(
-    x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: int, family: str = "xc7", together: int = 1
-) -> Cost:
-    """Cost of so many rows of products of codes and weights of `bits`, with their sums.
-
-    `dsp`: bits of the wider factor of a multiplier block, 0 for none. `together`: rows that take the same codes.
-    """
-    if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
-        shared = shared_rows(x.bits, bits, together, simd, dsp)
-        if shared is not None:
-            return Cost(lut=shared.lut * rows / together, dsp=shared.dsp * rows // together)
-        sums, x_bits = float(rows * sum_tables(simd, x.bits + bits)), x.bits + (not x.signed)
-        if x_bits + bits < LEAST_PRODUCT.get(family, 0) or min(x_bits, bits) < LEAST_FACTOR.get(family, 0):
-            # The tools make tables of a plain product that they hold to be too small for a block.
-            return Cost(lut=sums + rows * simd * 3.0 * x_bits * bits)
-        # Two products of at most 9 x 9 bits share a block of Gowin.
-        both = family == "gowin" and max(x_bits, bits) <= 9
-        return Cost(lut=sums, dsp=-(-rows * simd // (1 + both)))
-    return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
-
-
-def _multiplying(
-    node: Node, unit: WeightedUnit, rows: int, simd: int, *, dsp: int, style: int, family: str, together: int = 1
-) -> Parts:
-    """Rows of products with their sums, and the weights; `rows` of all windows, `together` of them of one."""
-    x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
-    products = multipliers(x, bits, unit.product, rows, simd, dsp, family, together)
-    shares = dsp and shared_rows(x.bits, bits, together, simd, dsp) is not None
-    plain = dsp and worth_a_block(x, bits, unit.product)
-    form = (
-        "shared"
-        if products.dsp and shares
-        else "blocks"
-        if products.dsp
-        else "plain"
-        if plain
-        else dot_form(x.bits, bits, unit.product)
-    )
-    parts = Parts(type(unit).__name__, dsp=products.dsp)
-    parts.lut = {form: products.lut, "sums": float(rows * node.result.type.bits), "control": CONTROL}
-    parts.ff = {
-        form: products.lut, "sums": float(rows * node.result.type.bits), "control": 20.0,
-        "codes": float(node.source.bits), "weights": float(unit.lanes * bits if words > 1 else 0),
-    }  # fmt: skip
-    if DEEP < words <= 64:
-        parts.lut["deep"] = products.lut
-    parts.hold("weights", memory(words, unit.lanes * bits, style, family))
     return parts
 
 
@@ -216,39 +153,40 @@ def _softmax(node: Node, unit: SoftmaxUnit, dsp: int, family: str) -> Parts:
     return parts
 
 
+def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
+    """The numbers of a unit with weights."""
+    x, bits, words = node.source.type, weight_bits(unit), weight_words(unit)
+    numbers = Matrix(
+        type(unit).__name__,
+        x,
+        bits,
+        unit.product,
+        words,
+        unit.pe,
+        unit.lanes // unit.pe,
+        node.source.bits,
+        node.result.type.bits,
+    )
+    match unit:
+        case MatVec():
+            return replace(
+                numbers, windows=unit.windows, together=unit.pe, row_folds=unit.row_folds, col_folds=unit.col_folds
+            )
+        case ConvUnit():
+            return replace(numbers, together=unit.pe, depth=unit.depth)
+        case _:
+            return numbers
+
+
 def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Parts:
     """What a unit is made of; a quantizer has no tables here, its choice says what it costs."""
     unit, source, result = node.unit, node.source, node.result
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
-        case MatVec():
-            parts = _multiplying(
-                node, unit, unit.windows * unit.pe, unit.lanes // unit.pe,
-                dsp=dsp, style=style, family=family, together=unit.pe,
-            )  # fmt: skip
-            parts.lut["control"] = CONTROL
-            parts.lut["counters"] = 2.0 * weight_words(unit).bit_length() + unit.row_folds.bit_length()
-            # A vector of one beat is repeated from a register, others from a memory, of a few beats if they are used once.
-            if unit.col_folds == 1 and unit.row_folds > 1:
-                parts.ff["waits"] = 2.0 * source.bits
-                return parts
-            depth = 4 if unit.row_folds == 1 and unit.col_folds > 2 else 2 * unit.col_folds
-            parts.lut["replay"] = 15.0 + 5 * depth.bit_length()
-            parts.ff["replay"] = 10.0 + 5 * depth.bit_length()
-            parts.hold("buffer", buffer(depth, source.bits, family))
-            return parts
-        case ConvUnit():
-            parts = _multiplying(
-                node, unit, unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family, together=unit.pe
-            )
-            parts.lut["control"] = _walk(unit.depth)
-            parts.ff["control"] = _walk(unit.depth)
-            parts.hold("buffer", buffer(unit.depth, source.bits, family))
-            return parts
+        case MatVec() | ConvUnit() | GroupedMatVec():
+            return matrix_parts(_matrix(node, unit), dsp=dsp, style=style, family=family)
         case DynamicMatVec():
             return _products(node, unit, dsp, family)
-        case GroupedMatVec():
-            return _multiplying(node, unit, unit.pe, unit.lanes // unit.pe, dsp=dsp, style=style, family=family)
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
         case SlidingWindow():
@@ -257,7 +195,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             kept = unit.columns * unit.folds
             copied = kept <= (64 if wide > 2 else 32)
             words = kept if copied else -(-unit.columns // wide) * unit.folds
-            walk, turned = _walk(unit.depth), result.bits * ((unit.rows > 1) + (wide > 1 and not copied))
+            walk, turned = walking(unit.depth), result.bits * ((unit.rows > 1) + (wide > 1 and not copied))
             parts = Parts("SlidingWindow", {"control": walk, "turned": float(turned)}, {**beats, "control": walk})
             for _ in range(unit.rows * wide):
                 parts.hold("buffer", buffer(words, source.bits, family))
@@ -265,7 +203,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
         case ReduceTree():
             return Parts("ReduceTree", {"data": 1.5 * unit.taps * result.bits}, beats)
         case PoolUnit():
-            walk = _walk(unit.depth)
+            walk = walking(unit.depth)
             parts = Parts("PoolUnit", {"control": walk, "data": 4.0 * result.bits}, {**beats, "control": walk})
             parts.hold("buffer", buffer(unit.depth, source.bits, family))
             return parts
@@ -303,7 +241,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
         case RescaleUnit():
             return Parts("RescaleUnit", {}, beats)
         case WidthConverter():
-            return _regrouping(source, result)
+            return regrouping(source, result)
         case Port(bus):
             return _port(node, bus)
         case NormMoments() | NormRoot() | NormScale():

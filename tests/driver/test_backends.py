@@ -15,6 +15,7 @@ from paths import ROOT
 import hlsgen
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.dataflow.backend import Backend, Emitted, Request
+from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import ConvUnit, Node, Unit, WeightedUnit
@@ -50,7 +51,7 @@ def sized(nodes: Sequence[Node], cycles: int = 3) -> tuple[tuple[Node, ...], Tim
 DOT = Backend(
     memories=("auto",),
     prices=LIBRARY,
-    folding_price=lambda work, pe, simd: -pe * simd,
+    folding_price=FoldingPrice(lambda work, pe, simd: -pe * simd),
     folded_cost=lambda works, folding, targets: Cost(dsp=len(folding)),
     network_cost=lambda nodes, choices, targets: Cost(dsp=len(list(nodes))),
     size_buffers=sized,

@@ -1,0 +1,129 @@
+"""What foldings of layers cost, before there are units: to choose one, and to see whether it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import lru_cache
+
+from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import Product, Stream
+from hlsgen.dataflow.weighted_units import product_of
+from hlsgen.dataflow.workload import Folding, Workload
+from hlsgen.ir import Convolution, Linear, MatrixProduct
+from hlsgen.numerics.fixed import IntType
+from hlsgen.verilog.dot_sizes import dot_tables
+from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
+from hlsgen.verilog.memory_sizes import buffer, memory
+from hlsgen.verilog.resource_model import cost_of
+from hlsgen.verilog.unit_parts import regrouping
+
+#: Tables of a family for one of Xilinx 7 series, roughly, before anything is planned.
+ROUGHLY = {"ecp5": 1.5, "gowin": 1.6, "ice40": 1.4}
+#: Widest input beat of a layer, in bits, that costs nothing but its registers.
+WIDE_BEAT = 1024
+#: What a register and a block memory cost in tables, about as devices have them: there are more registers than are used.
+REGISTER, BLOCK = 0.05, 200.0
+#: Tables of a quantizer for each bit that it takes.
+QUANTIZER = 3.0
+
+
+def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: int, style: int, family: str = "xc7") -> Cost:
+    """What the multiplying layers of a folding cost, roughly, before anything is planned.
+
+    Behind every result lane a quantizer of its code's bits is counted.
+    """
+    total = Cost()
+    for name, work in works.items():
+        pe, simd = folding[name]
+        layer = work.layer
+        if isinstance(layer, MatrixProduct):
+            x, bits = layer.operand(0), _factor_bits(layer)
+            words, width = 2 * -(-layer.sources[1].size // (pe * simd)), pe * simd * layer.sources[1].type.bits
+            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp, family, pe)
+            total += buffer(words, width, family)
+            total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * x.bits)
+            continue
+        product, bits = _weights(layer)
+        together = 1 if work.depthwise else pe // work.windows(pe)
+        total += multipliers(layer.source.type, bits, product, pe, simd, dsp, family, together)
+        total += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
+        total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
+        total += Cost(lut=_window(work, pe, simd))
+    return replace(total, lut=total.lut * ROUGHLY.get(family, 1.0))
+
+
+def folding_price(work: Workload, pe: int, simd: int) -> float:
+    """Tables of a layer with this folding, roughly, in order to compare it with other foldings of the layer."""
+    layer = work.layer
+    if isinstance(layer, MatrixProduct):
+        left, bits = layer.operand(0).bits, _factor_bits(layer)
+        beat = simd * left + pe * simd * layer.sources[1].type.bits
+        tables = pe * dot_tables(simd, left, bits, Product.INTEGER) + pe * layer.result.type.bits * 3
+        return tables + beat / 4 + max(0, beat - WIDE_BEAT) * 2
+    cost = cost_of(matrix_parts(_matrix(work, pe, simd), dsp=0, style=0, family="xc7"))
+    behind = QUANTIZER * pe * layer.result.type.bits
+    beat = work.columns_at_once(simd) * layer.source.type.bits
+    return _tables(cost) + behind + max(0, beat - WIDE_BEAT) * 2 + _window(work, pe, simd)
+
+
+def _matrix(work: Workload, pe: int, simd: int) -> Matrix:
+    """The numbers of the unit that a layer becomes."""
+    layer, windows = work.layer, work.windows(pe)
+    assert isinstance(layer, Linear | Convolution)
+    product, w_bits = _weights(layer)
+    x, sums, own = layer.source.type, layer.result.type.bits, pe // windows
+    if isinstance(layer, Linear) or (work.at_once(pe, simd) and work.groups == 1 and not work.depthwise):
+        rounds, folds = -(-work.rows // own), -(-work.columns // work.columns_at_once(simd))
+        return Matrix(
+            "MatVec", x, w_bits, product, rounds * folds, own, simd, windows * simd * x.bits, sums,
+            together=own, windows=windows, row_folds=rounds, col_folds=folds,
+        )  # fmt: skip
+    taken = work.elements(pe, simd)
+    if work.at_once(pe, simd):
+        words, columns = -(-work.outputs // own), work.taps * work.columns
+        return Matrix("GroupedMatVec", x, w_bits, product, words, own, columns, work.taps * taken * x.bits, sums)
+    rounds, folds = -(-work.rows // own), -(-work.columns // simd)
+    depth = layer.window.reach[0] * layer.source.shape[-2] * -(-layer.source.shape[-1] // taken)
+    return Matrix(
+        "ConvUnit", x, w_bits, product, work.groups * rounds * work.taps * folds, own, simd, taken * x.bits, sums,
+        together=own, depth=depth,
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=1 << 10)
+def _weights(layer: Linear | Convolution) -> tuple[Product, int]:
+    """How a layer multiplies, and the bits of its weights."""
+    product = product_of(layer)
+    low, high = int(layer.weight.min()), int(layer.weight.max())
+    return product, IntType(min(low, -1), high).bits if product is Product.INTEGER else 1
+
+
+def _window(work: Workload, pe: int, simd: int) -> float:
+    """Tables of hg_unfold, where all taps come at once: a memory for each, and what turns them."""
+    layer = work.layer
+    if not isinstance(layer, Convolution) or not work.at_once(pe, simd):
+        return 0.0
+    lanes, (rows, wide) = work.elements(pe, simd) * work.windows(pe), layer.window.kernel
+    kept = layer.source.shape[-2] * -(-layer.source.shape[-1] // lanes)
+    copied = kept <= (64 if wide > 2 else 32)
+    bits = lanes * layer.source.type.bits
+    held = buffer(kept if copied else -(-kept // wide), bits)
+    turned = work.taps * bits * ((rows > 1) + (wide > 1 and not copied))
+    return walking(kept * rows) + turned + work.taps * _tables(held)
+
+
+def regrouping_price(source: Stream, result: Stream) -> float:
+    """Tables that make the beats of one stream of those of another, and their registers as four of a table."""
+    return _tables(cost_of(regrouping(source, result)))
+
+
+def _tables(cost: Cost) -> float:
+    """All that a unit takes, in tables."""
+    return cost.lut + REGISTER * cost.ff + BLOCK * cost.bram
+
+
+def _factor_bits(layer: MatrixProduct) -> int:
+    """Bits of the second operand of a product, as a signed number."""
+    type_ = layer.operand(1)
+    return IntType(min(-1, type_.lo), max(0, type_.hi)).bits

@@ -1,0 +1,123 @@
+"""What units with weights are made of: products, sums, the memory of weights, and what holds codes that are used again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.units import Product
+from hlsgen.dataflow.weighted_units import worth_a_block
+from hlsgen.numerics.fixed import IntType
+from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
+from hlsgen.verilog.memory_sizes import buffer, memory
+from hlsgen.verilog.parts import Parts
+from hlsgen.verilog.shared_blocks import shared_rows
+
+#: Words of weights beyond which Yosys, of two ways that it holds to be equal, takes the larger one for products.
+DEEP = 36
+#: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
+FACTOR_BITS = {"ecp5": 18, "gowin": 18, "ice40": 16}
+#: Bits of the least product that Yosys takes a block for, and of its factors.
+LEAST_PRODUCT, LEAST_FACTOR = {"ice40": 11}, {"gowin": 4}
+#: Tables that say when a matrix unit works.
+CONTROL = 15.0
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """The numbers of a unit with weights, by the name of its kind.
+
+    `words` of weights of `w_bits`, `pe` rows by `simd` columns a cycle, for each of the `windows`; `together`: rows that
+    take the same codes.
+    `source_bits`: of a beat that comes in; `result_bits`: of a sum. `depth`: words of a line buffer.
+    """
+
+    kind: str
+    x: IntType
+    w_bits: int
+    product: Product
+    words: int
+    pe: int
+    simd: int
+    source_bits: int
+    result_bits: int
+    together: int = 1
+    windows: int = 1
+    row_folds: int = 1
+    col_folds: int = 1
+    depth: int = 0
+
+
+def matrix_parts(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
+    """Parts of a unit with weights."""
+    parts = _multiplying(matrix, dsp=dsp, style=style, family=family)
+    if matrix.kind == "ConvUnit":
+        parts.lut["control"] = parts.ff["control"] = walking(matrix.depth)
+        parts.hold("buffer", buffer(matrix.depth, matrix.source_bits, family))
+    if matrix.kind != "MatVec":
+        return parts
+    parts.lut["counters"] = 2.0 * matrix.words.bit_length() + matrix.row_folds.bit_length()
+    # A vector of one beat is repeated from a register, others from a memory, of a few beats if they are used once.
+    if matrix.col_folds == 1 and matrix.row_folds > 1:
+        parts.ff["waits"] = 2.0 * matrix.source_bits
+        return parts
+    depth = 4 if matrix.row_folds == 1 and matrix.col_folds > 2 else 2 * matrix.col_folds
+    parts.lut["replay"] = 15.0 + 5 * depth.bit_length()
+    parts.ff["replay"] = 10.0 + 5 * depth.bit_length()
+    parts.hold("buffer", buffer(depth, matrix.source_bits, family))
+    return parts
+
+
+def walking(depth: int) -> float:
+    """Tables that walk through the windows of an image."""
+    return 60 + 6 * math.log2(max(2, depth))
+
+
+def multipliers(
+    x: IntType, bits: int, product: Product, rows: int, simd: int, dsp: int, family: str = "xc7", together: int = 1
+) -> Cost:
+    """Cost of so many rows of products of codes and weights of `bits`, with their sums.
+
+    `dsp`: bits of the wider factor of a multiplier block, 0 for none. `together`: rows that take the same codes.
+    """
+    if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
+        shared = shared_rows(x.bits, bits, together, simd, dsp)
+        if shared is not None:
+            return Cost(lut=shared.lut * rows / together, dsp=shared.dsp * rows // together)
+        sums, x_bits = float(rows * sum_tables(simd, x.bits + bits)), x.bits + (not x.signed)
+        if x_bits + bits < LEAST_PRODUCT.get(family, 0) or min(x_bits, bits) < LEAST_FACTOR.get(family, 0):
+            # The tools make tables of a plain product that they hold to be too small for a block.
+            return Cost(lut=sums + rows * simd * 3.0 * x_bits * bits)
+        # Two products of at most 9 x 9 bits share a block of Gowin.
+        both = family == "gowin" and max(x_bits, bits) <= 9
+        return Cost(lut=sums, dsp=-(-rows * simd // (1 + both)))
+    return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
+
+
+def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
+    """Products with their sums, and the weights."""
+    x, bits, together, simd = matrix.x, matrix.w_bits, matrix.together, matrix.simd
+    rows, weights = matrix.windows * matrix.pe, matrix.pe * simd * bits
+    products = multipliers(x, bits, matrix.product, rows, simd, dsp, family, together)
+    shares = dsp and shared_rows(x.bits, bits, together, simd, dsp) is not None
+    plain = dsp and worth_a_block(x, bits, matrix.product)
+    form = (
+        "shared"
+        if products.dsp and shares
+        else "blocks"
+        if products.dsp
+        else "plain"
+        if plain
+        else dot_form(x.bits, bits, matrix.product)
+    )
+    parts = Parts(matrix.kind, dsp=products.dsp)
+    parts.lut = {form: products.lut, "sums": float(rows * matrix.result_bits), "control": CONTROL}
+    parts.ff = {
+        form: products.lut, "sums": float(rows * matrix.result_bits), "control": 20.0,
+        "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
+    }  # fmt: skip
+    if DEEP < matrix.words <= 64:
+        parts.lut["deep"] = products.lut
+    parts.hold("weights", memory(matrix.words, weights, style, family))
+    return parts
