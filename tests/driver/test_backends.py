@@ -22,7 +22,7 @@ from hlsgen.dataflow.units import ConvUnit, Node, Unit, WeightedUnit
 from hlsgen.driver.backends import BACKENDS
 from hlsgen.driver.build_directory import changed_files, reopen
 from hlsgen.driver.weight_update import load_sequence
-from hlsgen.rescale import LIBRARY, Realization, Table
+from hlsgen.rescale import LIBRARY, Realization, Thresholds
 
 
 def draw(network: Network, timing: Timing, request: Request) -> Emitted:
@@ -115,15 +115,15 @@ def test_prices_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_realizations_are_chosen_by_the_prices_of_the_target(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A target on which only tables cost nothing takes tables."""
+    """A target on which only searches cost nothing takes searches."""
 
     def price(found: Realization, *_: object) -> tuple[float, int, int]:
-        return (0.0 if isinstance(found, Table) else 1e6), 0, 0
+        return (0.0 if isinstance(found, Thresholds) else 1e6), 0, 0
 
     monkeypatch.setitem(BACKENDS, "dot", replace(DOT, prices=replace(LIBRARY, realization=price)))
     names = {choice.name for choice in checked(model, target="dot").network.choices.values()}
-    assert names == {"table"}
-    assert "table" not in {choice.name for choice in checked(model).network.choices.values()}
+    assert names == {"thresholds"}
+    assert "thresholds" not in {choice.name for choice in checked(model).network.choices.values()}
 
 
 def test_latencies_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

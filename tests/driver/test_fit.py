@@ -87,7 +87,7 @@ def test_a_clock_that_is_given(tmp_path: Path) -> None:
     assert call("check", path)["rate"]["clock_mhz"] == 200
     slow = ("--device", "ice40-up5k")
     cycles = {clock: call("check", path, "--fps", "4e6", *clock)["cycles"]["interval"] for clock in [(), slow]}
-    assert (cycles[()], cycles[slow]) == (12, 6)  # of 50 and of 6 cycles a frame
+    assert (cycles[()], cycles[slow]) == (12, 3)  # of 50 and of 6 cycles a frame
 
 
 @pytest.mark.parametrize(
