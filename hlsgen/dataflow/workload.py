@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct
@@ -32,7 +32,8 @@ class Workload:
     over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
 
     Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
-    that come in. A PE of n * `rows` works on n windows (of a row) or vectors, whole ones.
+    that come in. `ends`: no other layer takes its sums. A PE of n * `rows` works on n windows (of a row) or vectors,
+    whole ones.
     """
 
     layer: Linear | MatrixProduct | Convolution
@@ -42,6 +43,7 @@ class Workload:
     taps: int
     columns: int
     arrivals: int
+    ends: bool = False
 
     @property
     def macs(self) -> int:
@@ -223,4 +225,9 @@ def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
 
 def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
-    return {x.name: work_of(x) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)}
+    taken = {value for layer in graph.layers for value in layer.inputs}
+    return {
+        x.name: replace(work_of(x), ends=i + 1 not in taken)
+        for i, x in enumerate(graph.layers)
+        if isinstance(x, Linear | MatrixProduct | Convolution)
+    }

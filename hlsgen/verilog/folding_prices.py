@@ -24,8 +24,8 @@ ROUGHLY = {"ecp5": 1.5, "gowin": 1.6, "ice40": 1.4}
 WIDE_BEAT = 1024
 #: What a register and a block memory cost in tables, about as devices have them: there are more registers than are used.
 REGISTER, BLOCK = 0.05, 200.0
-#: Tables of a quantizer for each bit that it takes.
-QUANTIZER = 3.0
+#: Tables for each bit of a sum: of the quantizer behind, or of the port.
+QUANTIZER, PORT = 3.0, 1.0
 
 
 def folded_cost(works: Mapping[str, Workload], folding: Folding, *, dsp: int, style: int, family: str = "xc7") -> Cost:
@@ -62,7 +62,7 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
         tables = pe * dot_tables(simd, left, bits, Product.INTEGER) + pe * layer.result.type.bits * 3
         return tables + beat / 4 + max(0, beat - WIDE_BEAT) * 2
     cost = cost_of(matrix_parts(_matrix(work, pe, simd), dsp=0, style=0, family="xc7"))
-    behind = QUANTIZER * pe * layer.result.type.bits
+    behind = (PORT if work.ends else QUANTIZER) * pe * layer.result.type.bits
     beat = work.columns_at_once(simd) * layer.source.type.bits
     return _tables(cost) + behind + max(0, beat - WIDE_BEAT) * 2 + _window(work, pe, simd)
 

@@ -1,0 +1,157 @@
+"""The search for foldings: against all combinations, and what it takes where nothing divides."""
+
+from __future__ import annotations
+
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from models import Net, save
+from paths import needs_icarus
+
+import hlsgen
+from hlsgen.dataflow import folding_search
+from hlsgen.dataflow.folding import fitting
+from hlsgen.dataflow.folding_search import FoldingPrice, cheapest
+from hlsgen.dataflow.regrouping import dense_lanes, regrouped_streams
+from hlsgen.dataflow.units import Stream, stream_of
+from hlsgen.dataflow.workload import Workload, divisors, shares, works_of
+from hlsgen.driver.backends import BACKENDS
+from hlsgen.driver.summary import estimate
+from hlsgen.numerics.fixed import IntType
+
+NIBBLE = IntType(0, 15)
+
+
+def chain(*sizes: int, seed: int = 1) -> onnx.ModelProto:
+    """Layers of 3-bit weights with quantizers of 3 bits between them."""
+    rng, net = np.random.default_rng(seed), Net((1, sizes[0])).quant(bits=3.0, signed=0)
+    for n, (columns, rows) in enumerate(pairwise(sizes)):
+        weight = rng.integers(-3, 4, (columns, rows)).astype(np.float32)
+        net.linear(rows, columns, weight, f"fc{n}", scale=1.0, bits=3.0)
+        if n < len(sizes) - 2:
+            net.quant(scale=4.0, bits=3.0, signed=0)
+    return net.model()
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 12, 97, 490])
+def test_shares_are_the_least_of_every_number_of_rounds(n: int) -> None:
+    rounds = {-(-n // size): size for size in range(n, 0, -1)}
+    assert shares(n) == sorted(rounds.values())
+    assert set(divisors(n)) <= set(shares(n))
+
+
+@pytest.mark.parametrize("target", [1, 5, 12, 50, 1000])
+def test_of_what_does_not_divide_the_least_simd_is_taken(tmp_path: Path, target: int) -> None:
+    work = works_of(hlsgen.check(save(chain(30, 22), tmp_path / "m.onnx")).graph)["fc0"]
+    for pe, simd in work.uneven(target):
+        assert work.legal(pe, simd)
+        assert 22 % pe or 30 % simd
+        assert simd == min(s for s in range(1, 31) if work.cycles(pe, s) <= target)
+    enough = [pe for pe in range(1, 23) if work.cycles(pe, 30) <= target]
+    taken = {pe for pe, _ in fitting(work, target)}
+    assert all(any(-(-22 // pe) == -(-22 // one) for one in taken) for pe in enough)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_chain_has_the_cheapest_of_all_combinations(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With prices that nothing follows from: every layer's and every change of width its own."""
+    monkeypatch.setattr(folding_search, "KEPT", 99)
+    graph = hlsgen.check(save(chain(6, 5, 7, 4), tmp_path / "m.onnx")).graph
+    works, rng = works_of(graph), np.random.default_rng(seed)
+    own = {name: rng.integers(0, 100, (9, 9)) for name in works}
+    change = rng.integers(0, 60, (9, 9))
+    price = FoldingPrice(
+        lambda work, pe, simd: float(own[work.layer.name][pe, simd]),
+        lambda source, result: float(change[source.lanes, result.lanes]),
+    )
+    target = 1  # every change of width is one converter
+
+    def options(work: Workload) -> list[tuple[int, int]]:
+        return [(pe, simd) for pe in range(1, work.rows + 1) for simd in range(1, work.columns + 1)]
+
+    def cost(pairs: tuple[tuple[int, int], ...]) -> float:
+        total, lanes, group = 0.0, 0, 6
+        for n, (work, (pe, simd)) in enumerate(zip(works.values(), pairs, strict=True)):
+            given = lanes if n else dense_lanes(group, simd, target)
+            late = not n and group // given > target and simd > given
+            same = given == simd and (group == work.columns or simd == work.columns)
+            total += price.layer(work, pe, simd) + folding_search.TOO_LATE * late
+            total += 0 if same else float(change[given, simd])
+            lanes, group = pe, work.rows
+        return total
+
+    found = cheapest(graph, works, options, target, price)
+    ends = [[p for p in options(work) if work.outputs % p[0] == 0 or not work.ends] for work in works.values()]
+    first = [p for p in ends[0] if 6 // dense_lanes(6, p[1], target) <= target or p[1] <= dense_lanes(6, p[1], target)]
+    best = min(cost(pairs) for pairs in product(first, *ends[1:]))
+    assert cost(tuple(found.values())) == best
+
+
+@pytest.mark.parametrize(
+    "given, lanes, group, between",
+    [
+        (32, 86, 256, 2),
+        (3, 64, 192, 1),
+        (4, 6, 24, 2),
+        (6, 4, 24, 2),
+        (32, 64, 256, 0),
+        (64, 16, 256, 0),
+        (5, 7, 12, 1),
+    ],
+)
+def test_a_change_of_width_goes_through_what_divides_both(given: int, lanes: int, group: int, between: int) -> None:
+    own = stream_of(NIBBLE, given, group, group)
+    streams = regrouped_streams(own, group, lanes, group, target=group)
+    assert [s.lanes for s in streams] == ([between] if between else []) + [lanes]
+    assert streams[-1] == stream_of(NIBBLE, lanes, group, group)
+    # A beat of the part that divides both takes a cycle: if that is too slow, one converter does it.
+    slow = regrouped_streams(own, group, lanes, group, target=group // (between or 1) - 1)
+    assert [s.lanes for s in slow] == [lanes]
+
+
+def test_a_last_beat_of_one_part_is_no_case_for_two_converters() -> None:
+    assert len(regrouped_streams(Stream(NIBBLE, 6, 3, 14), 14, 4, 14, 14)) == 1
+
+
+def test_what_enters_is_dense() -> None:
+    assert dense_lanes(490, 82, 400) == 2  # 245 beats of 2
+    assert dense_lanes(490, 82, 100) == 70
+    assert dense_lanes(256, 64, 4) == 64
+
+
+def test_what_does_not_divide_is_taken_where_it_is_cheaper(tmp_path: Path) -> None:
+    """By the estimate of the whole network, quantizers and converters too. No layer is slower than asked."""
+    path = save(chain(64, 64, 64, 8), tmp_path / "m.onnx")
+    build = hlsgen.check(path, hlsgen.Options(target_cycles=90))
+    assert build.timing.interval <= 90
+    layers, works, price = build.network.folding["layers"], works_of(build.graph), BACKENDS["verilog"].folding_price
+    even = {
+        n: min((p for p in w.foldings() if w.cycles(*p) <= 90), key=lambda p: price.layer(w, *p))
+        for n, w in works.items()
+    }
+    assert any(works[n].rows % f["pe"] or works[n].columns % f["simd"] for n, f in layers.items()), layers
+    given = {n: {"pe": pe, "simd": simd} for n, (pe, simd) in even.items()}
+    other = hlsgen.check(path, hlsgen.Options(target_cycles=90, folding=given))
+    assert estimate(build)["lut"] < estimate(other)["lut"]
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_a_network_that_does_not_divide_is_exact(tmp_path: Path) -> None:
+    """Values, latency and interval in simulation; the proof from the files; every layer is uneven."""
+    path = save(chain(14, 22, 26, 6), tmp_path / "m.onnx")
+    folding = {"fc0": {"pe": 4, "simd": 9}, "fc1": {"pe": 3, "simd": 6}, "fc2": {"pe": 4, "simd": 4}}
+    build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(folding=folding))
+    assert {node.name for node in build.network.nodes if node.name.endswith("_narrow")} == {
+        "mv2_width_narrow",
+        "mv4_width_narrow",
+    }
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    assert verdict.ok, verdict
+    certified = hlsgen.certify(tmp_path / "out")
+    assert certified.ok, certified.problems
