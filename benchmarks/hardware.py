@@ -1,10 +1,11 @@
 """Size and clock of workloads beside the figures of other tools: `make bench-hardware`.
 
-    python benchmarks/hardware.py [NAME ...] [--route]
+    python benchmarks/hardware.py [NAME ...] [--route] [--seconds N]
 
 Builds each workload, synthesizes it with Yosys for Xilinx 7 series without multiplier blocks, and with --route places
 and routes it with nextpnr for ECP5, speed grade 6. Results go to data/hardware.json and into docs/benchmarks.md.
-Workloads whose model is not there are skipped.
+Workloads whose model is not there are skipped, and so is what takes longer than so many seconds in one tool; what was
+measured before stays. Without --route the clock of a design that has changed is not known any more.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import subprocess
 import sys
 import tempfile
 import time
@@ -43,12 +45,14 @@ BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
 
 @dataclass(frozen=True)
 class Workload:
-    """A model, its folding, and what the best other tool takes for it: LUT and where that figure comes from."""
+    """A model, its folding, and what the best other tool takes for it: LUT and where that figure comes from; `reads`:
+    what the input port carries, if the model does not say it."""
 
     model: Callable[[], onnx.ModelProto | Path]
     cycles: int | None
     peer: int | None = None
     source: str = ""
+    reads: str | None = None
 
 
 def matrix(
@@ -73,21 +77,43 @@ def layers(sizes: tuple[int, ...], w_bits: int, x_bits: int, seed: int) -> onnx.
 
 
 def quantizer() -> onnx.ModelProto:
-    """16 channels of 16 bits to int4, each with a scale and a zero point of its own."""
+    """16 channels to int4, each with a scale and a zero point of its own."""
     rng, net = np.random.default_rng(6), Net((1, 16))
-    net.quant(2.0**-8, 0.0, 16.0, signed=1, narrow=0)
     scale, zero = (2.0 ** rng.uniform(-1, 3, 16)).astype(np.float32), rng.integers(-3, 4, 16).astype(np.float32)
     return net.then("IntQuant", scale, zero, 4.0, domain=QONNX, signed=1, narrow=0, rounding_mode="ROUND").model()
 
 
+def requantizer() -> onnx.ModelProto:
+    """16 channels of sums to int8, each times a number of 15 bits and a power of two."""
+    rng = np.random.default_rng(5)
+    factor, shift = rng.integers(2**14, 2**15, 16), rng.integers(37, 41, 16)
+    return Net((1, 16)).quant((2.0**shift / factor).astype(np.float32), 0.0, 8.0, signed=1, narrow=0).model()
+
+
+def image_layers() -> onnx.ModelProto:
+    """8 x 8 pixels of 8 bits, two convolutions of 3 x 3 with 8 and 16 channels, and 10 sums of int8 weights."""
+    rng, net = np.random.default_rng(3), Net((1, 1, 8, 8))
+    net.quant(1.0, 0.0, 8.0, signed=0, narrow=0)
+    for n, (channels, outputs) in enumerate(((1, 8), (8, 16))):
+        weight = matrix(rng, outputs, channels * 9, 8).reshape(outputs, channels, 3, 3)
+        data = net.last
+        net.node("IntQuant", weight, 1.0, 0.0, 8.0, name=f"conv{n}_weights", domain=QONNX)
+        net.node("Conv", data, net.last, name=f"conv{n}")
+        net.then("Relu").quant(2.0 ** np.ceil(np.log2(np.abs(weight).sum())), 0.0, 8.0, signed=0, narrow=0)
+    net.node("Flatten", net.last)
+    return net.linear(10, 256, matrix(rng, 256, 10, 8), "fc", scale=1.0, bits=8.0).model()
+
+
 WORKLOADS: dict[str, Workload] = {
-    "quantizer 16 to 4 bits x 16": Workload(quantizer, 1, 962, "FINN"),
+    "quantizer 16 to 4 bits x 16": Workload(quantizer, 1, 962, "FINN", "fixed:16,8"),
+    "requantize 32 to 8 bits x 16": Workload(requantizer, 1, 6707, "plain", "INT32"),
     "dense 64 x 64 w4, a frame a cycle": Workload(lambda: layers((64, 64), 4, 8, 4), 1, 22300, "da4ml, keep"),
     "jets 16-64-32-32-5 w6a8, a frame a cycle": Workload(
         lambda: layers((16, 64, 32, 32, 5), 6, 8, 1), 1, 49300, "da4ml"
     ),
     "digits w4a4 @64": Workload(lambda: ROOT / "examples/digits/digits_mlp.onnx", 64),
     "digits w4a4 @5": Workload(lambda: ROOT / "examples/digits/digits_mlp.onnx", 5),
+    "CNN int8, 8 x 8 pixels @4608": Workload(image_layers, 4608, 20000, "NNgen, 6649 cycles"),
     "digits CNN w4a4 @576": Workload(lambda: ROOT / "examples/digits_cnn/digits_cnn.onnx", 576),
     "TFC w1a1 @64": Workload(lambda: MODELS / "public/zoo_tfc_1w1a.onnx", 64),
     "TFC w2a2 @256": Workload(lambda: MODELS / "public/zoo_tfc_2w2a.onnx", 256),
@@ -96,10 +122,16 @@ WORKLOADS: dict[str, Workload] = {
     "CNV w1a1 @32768": Workload(lambda: MODELS / "brevitas/cnv_1w1a.onnx", 32768),
 }
 #: Those that nextpnr routes in some minutes.
-SMALL = ["quantizer 16 to 4 bits x 16", "digits w4a4 @64", "digits CNN w4a4 @576", "TFC w1a1 @64"]
+SMALL = [
+    "quantizer 16 to 4 bits x 16",
+    "CNN int8, 8 x 8 pixels @4608",
+    "digits w4a4 @64",
+    "digits CNN w4a4 @576",
+    "TFC w1a1 @64",
+]
 
 
-def measure(workload: Workload, route: bool) -> dict[str, float | int] | None:
+def measure(workload: Workload, route: bool, seconds: float) -> dict[str, float | int] | None:
     """Size, clock and cycles of a workload; None if its model is not there."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -109,9 +141,10 @@ def measure(workload: Workload, route: bool) -> dict[str, float | int] | None:
             model = folder / "model.onnx"
         if not model.exists():
             return None
-        build = hlsgen.build(model, folder / "core", hlsgen.Options(target_cycles=workload.cycles, top="top"))
+        options = hlsgen.Options(target_cycles=workload.cycles, input=workload.reads, top="top")
+        build = hlsgen.build(model, folder / "core", options)
         files = sorted((folder / "core" / "rtl").glob("*.v"))
-        netlist = synthesize(files, folder, units=1)
+        netlist = synthesize(files, folder, units=1, seconds=seconds)
         size, path = netlist.size(), longest_path(netlist.flat)
         found: dict[str, float | int] = {
             "lut": size.lut, "ff": size.ff, "bram18": size.bram18, "ns": path.ns, "levels": path.tables + path.carries,
@@ -120,7 +153,7 @@ def measure(workload: Workload, route: bool) -> dict[str, float | int] | None:
         }  # fmt: skip
         print(f"  {path.start} -> {path.end}")
         if route:
-            found["mhz"] = routed_mhz(files, folder)
+            found["mhz"] = routed_mhz(files, folder, seconds=seconds)
         return found
 
 
@@ -162,11 +195,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--route", action="store_true", help="route the small ones for ECP5, too")
+    parser.add_argument("--seconds", type=float, default=1800, help="longest that a tool may take")
     arguments = parser.parse_args()
+    if unknown := [name for name in arguments.names if name not in WORKLOADS]:
+        parser.error(f"no such workload: {', '.join(unknown)}. There are: {'; '.join(WORKLOADS)}")
     data = json.loads(DATA.read_text()) if DATA.exists() else {}
     for name in arguments.names or WORKLOADS:
         start = time.perf_counter()
-        found = measure(WORKLOADS[name], arguments.route and name in SMALL)
+        try:
+            found = measure(WORKLOADS[name], arguments.route and name in SMALL, arguments.seconds)
+        except (RuntimeError, subprocess.TimeoutExpired, hlsgen.HlsgenError) as error:
+            print(f"{name}: not measured: {str(error)[-500:]}", flush=True)
+            continue
         if found is not None:
             data[name] = found
             DATA.parent.mkdir(exist_ok=True)
