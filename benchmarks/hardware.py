@@ -106,7 +106,7 @@ def image_layers() -> onnx.ModelProto:
 
 WORKLOADS: dict[str, Workload] = {
     "quantizer 16 to 4 bits x 16": Workload(quantizer, 1, 962, "FINN", "fixed:16,8"),
-    "requantize 32 to 8 bits x 16": Workload(requantizer, 1, 6707, "plain", "INT32"),
+    "requantize 32 to 8 bits x 16": Workload(requantizer, 1, reads="INT32"),
     "dense 64 x 64 w4, a frame a cycle": Workload(lambda: layers((64, 64), 4, 8, 4), 1, 22300, "da4ml, keep"),
     "jets 16-64-32-32-5 w6a8, a frame a cycle": Workload(
         lambda: layers((16, 64, 32, 32, 5), 6, 8, 1), 1, 49300, "da4ml"
