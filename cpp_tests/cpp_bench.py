@@ -58,6 +58,12 @@ def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool 
     Streams seem empty at random, and always while the first frame is on its way. The program ends with an error if a
     process reads what is not there, or leaves something.
     """
+    compile_cases(folder, cases, dialect, exact=exact)
+    return send(folder, cases)
+
+
+def compile_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool = False) -> None:
+    """The program of `run_cases`, for any inputs of as many beats."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in headers_used({f"{case.call.header}.hpp" for case in cases}):
         (folder / "hg").mkdir(exist_ok=True)
@@ -67,10 +73,6 @@ def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool 
         for name in ("hls_stream.h", "ap_axi_sdata.h") if part == "csim" else ("ap_int.h", "ap_fixed.h"):
             (folder / part / name).write_text(library_text(f"cpp/{part}", name))
     (folder / "cases.cpp").write_text(_program(cases))
-    with open(folder / "sent.txt", "w") as sent:
-        for case in cases:
-            for values in case.inputs:
-                np.savetxt(sent, values.reshape(1, -1), fmt="%d")
     includes = [flag for path in include_folders(dialect) for flag in ("-isystem", str(path))]
     own = ["-I.", "-Icsim"] + (["-Icsim_ac"] if dialect == "ac" else [])
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
@@ -78,6 +80,14 @@ def run_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: bool 
     flags = [*FLAGS.split(), *exact_types, *SANITIZE.split(), *EXCEPT[dialect], *own, *includes]
     done = subprocess.run([*compiler, *flags, "cases.cpp", "-o", "cases"], cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-6000:]
+
+
+def send(folder: Path, cases: Sequence[Case]) -> list[list[Array]]:
+    """Runs a program that was compiled of these calls, on their inputs."""
+    with open(folder / "sent.txt", "w") as sent:
+        for case in cases:
+            for values in case.inputs:
+                np.savetxt(sent, values.reshape(1, -1), fmt="%d")
     done = subprocess.run(
         ["./cases"], cwd=folder, capture_output=True, text=True, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"}
     )
@@ -165,4 +175,4 @@ void give(hls::stream<hg::vec<T, N> > &m) {
 }
 """
 
-__all__ = ["DIALECTS", "Case", "case_of", "run_cases"]
+__all__ = ["DIALECTS", "Case", "case_of", "compile_cases", "run_cases", "send"]

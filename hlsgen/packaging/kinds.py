@@ -52,6 +52,12 @@ class Core:
         return has(self.ports, name)
 
     @property
+    def streams(self) -> list[str]:
+        """The names of its streams, inputs first."""
+        network = self.build.network
+        return [port.name for port in (*network.inputs, *network.outputs)]
+
+    @property
     def buses(self) -> tuple[BusLayout, BusLayout]:
         """How a frame lies on both ports."""
         (into,), (out,) = self.build.network.inputs, self.build.network.outputs
@@ -206,3 +212,5 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
     "fusesoc": _fusesoc, "vivado": _vivado, "quartus": _quartus, "yosys": _yosys, "verilator": _verilator, "pynq": _pynq,
     "ci": _ci,
 }  # fmt: skip
+#: Flows whose benches and designs send and take one stream each.
+ONE_STREAM = ("fusesoc", "verilator", "pynq")

@@ -15,7 +15,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
 from hlsgen.library import tool_version
-from hlsgen.packaging.kinds import KINDS, common_files, core_of
+from hlsgen.packaging.kinds import KINDS, ONE_STREAM, common_files, core_of
 
 #: Lists the files of a package, with their hashes.
 LIST = "package.json"
@@ -30,9 +30,11 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
             raise fail("HG040", "--for", f"{kind!r}.", f"Supported: {', '.join(KINDS)}; several with commas between.")
     if clock_mhz is not None and not 0 < clock_mhz <= 1e5:
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
-    if len(build.design.inputs) + len(build.design.outputs) > 2:
-        text = "packages are made of cores with one input and one output port."
-        raise fail("HG040", "--ports", text, "Build with --ports packed.")
+    several = len(build.design.inputs) + len(build.design.outputs) > 2
+    if several and (unfit := [kind for kind in kinds if kind in ONE_STREAM]):
+        text = f"a package for {unfit[0]} is made of a core with one input and one output port."
+        others = ", ".join(kind for kind in KINDS if kind not in ONE_STREAM)
+        raise fail("HG040", "--ports", text, f"Build with --ports packed, or make a package for {others}.")
     chosen = device_of(device) if device is not None else build.options.chosen_device or devices()[DEFAULT_DEVICE]
     core = core_of(build, chosen, clock_mhz or chosen.clock_mhz)
     files = common_files(core)

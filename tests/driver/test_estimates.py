@@ -47,7 +47,7 @@ def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, 
     lut, ff, bram, dsp = map(sum, zip(*MEASURED[family][f"perceptron {seed}"].values(), strict=True))
     cost, told = network_cost(build, family), summary(build, 100.0)["device"]["estimate"]
     assert (cost.bram, cost.dsp) == (bram, dsp) == (told["bram"], told["dsp"])
-    assert lut * 0.8 < cost.lut < lut * 1.2
+    assert lut * 0.7 < cost.lut < lut * 1.3
     assert ff * 0.8 < cost.ff < ff * 1.2
     # What is placed is a little more than the netlist, on the ECP5.
     assert told["lut"] == round(cost.lut * (1.15 if family == "ecp5" else 1))

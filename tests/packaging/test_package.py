@@ -14,8 +14,10 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import yaml
+from end_cases import inner_output
 from host_code import module_of
 from models import Net, mlp, save
 from paths import needs_icarus
@@ -226,6 +228,15 @@ def test_tcl(script: str, tmp_path: Path) -> None:
     for path, data in package_files(build, kinds, None, 125.0).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_bytes(data)
+    said = in_tcl(script, tmp_path)
+    named = set(re.findall(r"(rtl/[\w.]+)", said))
+    if script in ("package_ip.tcl", "out_of_context.tcl", "first.qip"):
+        assert named == {f"rtl/{path.name}" for path in (tmp_path / "rtl").iterdir()}
+    assert "8.000" in said or script[-3:] not in ("xdc", "sdc")
+
+
+def in_tcl(script: str, folder: Path) -> str:
+    """What a script calls, in Tcl with stand-ins for the commands of tools."""
     stand_ins = (
         "set argc 0; set ::quartus(qip_path) [pwd]\nset calls {}\n"
         "proc unknown {args} { lappend ::calls $args; puts $args; return known }\n"
@@ -234,13 +245,31 @@ def test_tcl(script: str, tmp_path: Path) -> None:
         "namespace eval ipx {}\n"
         f"source {script}\nputs ended\n"
     )  # fmt: skip
-    (tmp_path / "run.tcl").write_text(stand_ins)
-    done = subprocess.run(["tclsh", "run.tcl"], cwd=tmp_path, capture_output=True, text=True)
+    (folder / "run.tcl").write_text(stand_ins)
+    done = subprocess.run(["tclsh", "run.tcl"], cwd=folder, capture_output=True, text=True)
     assert done.stdout.endswith("ended\n"), done.stdout[-500:] + done.stderr
-    named = set(re.findall(r"(rtl/[\w.]+)", done.stdout))
-    if script in ("package_ip.tcl", "out_of_context.tcl", "first.qip"):
-        assert named == {f"rtl/{path.name}" for path in (tmp_path / "rtl").iterdir()}
-    assert "8.000" in done.stdout or script[-3:] not in ("xdc", "sdc")
+    return done.stdout
+
+
+@needs_tcl
+def test_a_port_each(tmp_path: Path) -> None:
+    """Vivado is told of every stream; flows whose benches have one each way refuse such a core."""
+    onnx.save(inner_output().proto(), tmp_path / "m.onnx")
+    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(ports="separate"))
+    for path, data in package_files(build, ["vivado", "quartus", "yosys", "ci"], None, 125.0).items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    said = in_tcl("package_ip.tcl", tmp_path)
+    for stream in ("s_axis_a", "s_axis_b", "m_axis_s", "m_axis_p"):
+        assert f"ipx::associate_bus_interfaces -busif {stream} -clock clk" in said
+        assert (
+            f"{stream} xilinx.com:interface:axis_rtl:1.0 {{{stream}_tdata {stream}_tvalid"
+            in (tmp_path / "package_ip.tcl").read_text()
+        )
+        assert f".{stream}_tdata(" in (tmp_path / "m_instance.v").read_text()
+    for kind in ("fusesoc", "verilator", "pynq"):
+        with pytest.raises(hlsgen.HlsgenError, match=f"HG040 --ports: a package for {kind}"):
+            package_files(build, ["vivado", kind], None, None)
 
 
 def test_names_of_a_stranger_stay_data(tmp_path: Path) -> None:
