@@ -26,6 +26,7 @@ from hlsgen.dataflow.workload import work_of
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
+    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
@@ -111,6 +112,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "concat", "lanes": nodes[-1].source.lanes}
         case Delay():
             row |= {"kind": "state", "lanes": nodes[-1].source.lanes}
+        case FloatJoint():
+            row |= {"kind": f"{layer.kind.value} of float32", "lanes": nodes[-1].source.lanes}
         case PackBytes():
             row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
         case View():

@@ -19,6 +19,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
+from hlsgen.certify.float_joins import check_joint
 from hlsgen.certify.loops import ComingBack
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
@@ -30,6 +31,7 @@ from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, r
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
+    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
@@ -58,7 +60,7 @@ from hlsgen.numerics.fixed import Array
 #: What the certificate calls the layers.
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
+    Concatenation: "concatenation", BinaryMap: "merge", FloatJoint: "float joint", PackBytes: "pair", ArgMaxLayer: "argmax",
     MatrixProduct: "product", NormRows: "normalization", IntegerRows: "integer rows",
     Delay: "state",
     SoftmaxRows: "softmax",
@@ -185,9 +187,9 @@ class Checker:
             raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
         if isinstance(layer, Rearrange | Concatenation | Delay) == bool(own):
             raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
-        if not isinstance(layer, Map | Rearrange | Concatenation | Delay) and any(
-            isinstance(source.encoding, FloatKey) for source in sources_of(layer)
-        ):
+        joins = isinstance(layer, BinaryMap | FloatJoint) and any(cell.module == "hg_f32_join" for cell in own)
+        takes = joins or isinstance(layer, Map | Rearrange | Concatenation | Delay)
+        if not takes and any(isinstance(source.encoding, FloatKey) for source in sources_of(layer)):
             raise broken(layer.name, "it takes float32, which only a quantizer can.")
         if own:
             self.last[layer.name] = own[-1].name
@@ -208,7 +210,7 @@ class Checker:
                 proof = partial(self._prove_normalized, layer, own, entry)
             elif cell is not own[-1]:
                 sent = self._partly(layer, cell, taken)
-            elif isinstance(layer, Map | BinaryMap):
+            elif isinstance(layer, Map | BinaryMap | FloatJoint):
                 sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
             else:
                 sent, proof = self._computed(i, layer, cell, taken, entry)
@@ -258,7 +260,7 @@ class Checker:
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
         if cell.module == "hg_f32_join":
             a, b = taken
-            if not isinstance(layer, BinaryMap):
+            if not isinstance(layer, BinaryMap | FloatJoint):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             for side in (a, b):
                 fits(cell, side, cell.number("LANES", 1), 32)
@@ -272,7 +274,7 @@ class Checker:
         return replace(taken[0], bits=after, units=(*taken[0].units, cell))
 
     def _function(
-        self, i: int, layer: Map | BinaryMap, own: tuple[Cell, ...], stream: StreamContents, entry: dict[str, Any]
+        self, i: int, layer: Map | BinaryMap | FloatJoint, own: tuple[Cell, ...], stream: StreamContents, entry: dict[str, Any]
     ) -> tuple[StreamContents, LayerProof]:
         """The stream behind the last instance of a function, and the proof of the function."""
         name, type_ = layer.name, layer.result.type
@@ -297,6 +299,8 @@ class Checker:
             if isinstance(layer, Map):
                 before = replace(stream, bits=widths(own[0])[1])
                 return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
+            if isinstance(layer, FloatJoint):
+                return check_joint(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
             return check_binary_map(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
 
         return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof

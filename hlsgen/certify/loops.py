@@ -12,6 +12,7 @@ from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.stream_contents import StreamContents
 from hlsgen.ir import (
     BinaryMap,
+    FloatJoint,
     Concatenation,
     Delay,
     Graph,
@@ -50,7 +51,7 @@ def check(graph: Graph) -> int:
 
 def _by_row(layer: Layer) -> bool:
     match layer:
-        case Map() | BinaryMap() | PackBytes():
+        case Map() | BinaryMap() | FloatJoint() | PackBytes():
             return True
         case Linear():
             return len(layer.source.shape) > 1

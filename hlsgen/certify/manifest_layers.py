@@ -16,6 +16,7 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
+    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
@@ -104,6 +105,8 @@ def _row(
             return row | {"kind": "concat"} | lanes
         case Delay():
             return row | {"kind": "state"} | lanes
+        case FloatJoint():
+            return row | {"kind": f"{layer.kind.value} of float32"} | lanes
         case PackBytes():
             return row | {"kind": "pair"} | lanes
         case View():

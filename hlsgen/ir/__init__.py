@@ -21,6 +21,7 @@ from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
 from hlsgen.ir.graph import MatrixProduct as MatrixProduct
+from hlsgen.ir.graph import FloatJoint as FloatJoint
 from hlsgen.ir.graph import NormRows as NormRows
 from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling
