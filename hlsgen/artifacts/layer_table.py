@@ -26,10 +26,10 @@ from hlsgen.dataflow.workload import work_of
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     IntegerRows,
     Layer,

@@ -31,10 +31,10 @@ from hlsgen.certify.stream_contents import ANYTHING, Elements, StreamContents, r
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     FloatKey,
     GiveOutputs,
     Graph,
@@ -274,7 +274,12 @@ class Checker:
         return replace(taken[0], bits=after, units=(*taken[0].units, cell))
 
     def _function(
-        self, i: int, layer: Map | BinaryMap | FloatJoint, own: tuple[Cell, ...], stream: StreamContents, entry: dict[str, Any]
+        self,
+        i: int,
+        layer: Map | BinaryMap | FloatJoint,
+        own: tuple[Cell, ...],
+        stream: StreamContents,
+        entry: dict[str, Any],
     ) -> tuple[StreamContents, LayerProof]:
         """The stream behind the last instance of a function, and the proof of the function."""
         name, type_ = layer.name, layer.result.type

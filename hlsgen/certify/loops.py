@@ -12,9 +12,9 @@ from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.stream_contents import StreamContents
 from hlsgen.ir import (
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Delay,
+    FloatJoint,
     Graph,
     Layer,
     Linear,

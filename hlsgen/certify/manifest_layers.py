@@ -16,10 +16,10 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     IntegerRows,
     Layer,

@@ -17,10 +17,10 @@ from hlsgen.dataflow.units import Node
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     IntegerRows,
     Layer,

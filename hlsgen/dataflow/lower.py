@@ -37,10 +37,10 @@ from hlsgen.diagnostics import fail
 from hlsgen.ir import (
     ArgMaxLayer,
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     FloatKey,
     GiveOutputs,
     Graph,

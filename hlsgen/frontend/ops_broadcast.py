@@ -36,7 +36,7 @@ def _along_axes(node: NodeContext, tiled: bool) -> ShapedOps | None:
     own = np.array((1,) * (rank - len(shape)) + shape)
     result = own * wanted if tiled else np.where(wanted == 1, own, wanted)
     changed = result != own
-    if (changed & (own > 1)).any() and not tiled or (wanted < 1).any():
+    if ((changed & (own > 1)).any() and not tiled) or (wanted < 1).any():
         return None
     if not changed.any():
         return [(Reshape(), tuple(own.tolist()))] if rank > len(shape) else []

@@ -12,6 +12,7 @@ from hlsgen.ir.graph import BinaryMap as BinaryMap
 from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Delay as Delay
+from hlsgen.ir.graph import FloatJoint as FloatJoint
 from hlsgen.ir.graph import GiveOutputs as GiveOutputs
 from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import GraphInput as GraphInput
@@ -21,7 +22,6 @@ from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear
 from hlsgen.ir.graph import Map as Map
 from hlsgen.ir.graph import MatrixProduct as MatrixProduct
-from hlsgen.ir.graph import FloatJoint as FloatJoint
 from hlsgen.ir.graph import NormRows as NormRows
 from hlsgen.ir.graph import PackBytes as PackBytes
 from hlsgen.ir.graph import Pooling as Pooling

@@ -21,10 +21,10 @@ from hlsgen.ir.evaluate import constants, lead_axes
 from hlsgen.ir.graph import (
     ArgMaxLayer,
     BinaryMap,
-    FloatJoint,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     Graph,
     IntegerRows,

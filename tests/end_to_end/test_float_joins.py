@@ -99,7 +99,7 @@ def test_a_joint_of_a_joint(kinds: tuple[str, str], target: str, tmp_path: Path)
 
 def test_a_joint_of_a_joint_keeps_no_sign_of_zero(tmp_path: Path) -> None:
     onnx.save(gate(("Mul", "Add"), "Reciprocal"), tmp_path / "m.onnx")
-    with pytest.raises(HlsgenError, match="HG030|HG037"):
+    with pytest.raises(HlsgenError, match=r"HG030|HG037"):
         hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="codes"))
 
 

@@ -48,7 +48,9 @@ MASKS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 @pytest.mark.cases(2)
-@pytest.mark.parametrize("name", ["of each head", "Where of a whole row", "Trilu without the diagonal", "in front of a factor", *MASKS])
+@pytest.mark.parametrize(
+    "name", ["of each head", "Where of a whole row", "Trilu without the diagonal", "in front of a factor", *MASKS]
+)
 @pytest.mark.parametrize("step, quant", [(0.02, "QDQ"), (0.3, "QONNX")])
 def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -> None:
     """Of raw scores, with tables and with products; what differs from the executor is explained."""

@@ -58,6 +58,8 @@ def test_it_fires_if_one_part_is_not_quantized() -> None:
     assert kinds(made) == ["IntQuant", "Mul", "IntQuant", "Concat", "Slice", "Binary", "Slice", "Binary", "Concat", "IntQuant"]  # fmt: skip
 
 
-@pytest.mark.parametrize("model", [joined((quant(2), quant(2, 0.5)), quant(2)), joined((MUL, MUL)), joined((MUL, MUL), MUL)])
+@pytest.mark.parametrize(
+    "model", [joined((quant(2), quant(2, 0.5)), quant(2)), joined((MUL, MUL)), joined((MUL, MUL), MUL)]
+)
 def test_elsewhere_it_does_nothing(model: Model) -> None:
     assert behind_joints(model).steps == model.steps
