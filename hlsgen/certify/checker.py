@@ -19,7 +19,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
-from hlsgen.certify.float_joins import check_joint
+from hlsgen.certify.float_joins import check_takes_floats
 from hlsgen.certify.loops import ComingBack
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
@@ -51,7 +51,6 @@ from hlsgen.ir import (
     TakeInput,
     Value,
     View,
-    sources_of,
 )
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
@@ -187,10 +186,7 @@ class Checker:
             raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
         if isinstance(layer, Rearrange | Concatenation | Delay) == bool(own):
             raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
-        joins = isinstance(layer, BinaryMap | FloatJoint) and any(cell.module == "hg_f32_join" for cell in own)
-        takes = joins or isinstance(layer, Map | Rearrange | Concatenation | Delay)
-        if not takes and any(isinstance(source.encoding, FloatKey) for source in sources_of(layer)):
-            raise broken(layer.name, "it takes float32, which only a quantizer can.")
+        check_takes_floats(layer, own)
         if own:
             self.last[layer.name] = own[-1].name
         proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
@@ -304,8 +300,6 @@ class Checker:
             if isinstance(layer, Map):
                 before = replace(stream, bits=widths(own[0])[1])
                 return check_map(replace(q, stream=before), layer, intervals[0], self.elements, self.memories)
-            if isinstance(layer, FloatJoint):
-                return check_joint(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
             return check_binary_map(q, layer, (intervals[0], intervals[1]), self.elements, self.memories)
 
         return stream.computed(self.elements.numbers[i + 1][orders[0]], type_), proof

@@ -14,7 +14,7 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import prove
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
-from hlsgen.ir import BinaryMap, FloatJoint, FloatKey
+from hlsgen.ir import BinaryMap, Concatenation, Delay, FloatJoint, FloatKey, Layer, Map, Rearrange, sources_of
 from hlsgen.ir.binary_function import BinaryFunction, of_floats, specialize
 from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key
 from hlsgen.ir.ops import BinaryKind
@@ -24,6 +24,15 @@ from hlsgen.numerics.fixed import Array, IntType
 
 #: OP of hg_f32_join.
 _OPS = {BinaryKind.ADD: 0, BinaryKind.MUL: 1, BinaryKind.SUB: 5}
+
+
+def check_takes_floats(layer: Layer, own: list[Cell]) -> None:
+    """Only quantizers, moves and joints of float32 take float32. Raises HG055."""
+    joins = isinstance(layer, BinaryMap | FloatJoint) and any(cell.module == "hg_f32_join" for cell in own)
+    if joins or isinstance(layer, Map | Rearrange | Concatenation | Delay):
+        return
+    if any(isinstance(source.encoding, FloatKey) for source in sources_of(layer)):
+        raise broken(layer.name, "it takes float32, which only a quantizer can.")
 
 
 def check_operation(cell: Cell, kind: BinaryKind) -> None:
