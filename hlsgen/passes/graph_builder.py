@@ -294,18 +294,18 @@ class GraphBuilder:
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
 
     def _operand(self, name: str, kind: BinaryKind, tensor: PendingValue) -> PendingValue:
-        """Two tensors joined, as codes, as ranks (not of a sum of sums), or as float32, with what follows."""
+        """Two tensors joined, as codes, as ranks, or as float32, with what follows; not of a sum of sums, which is exact or refused."""
         usual = self.attempt(lambda: self.to_codes(name, tensor))
         if isinstance(usual, PendingValue):
             return usual
         sums = (BinaryKind.ADD, BinaryKind.SUB)
-        if kind in sums and tensor.branches and tensor.branches.kind in sums and not tensor.named_ops:
-            refusal = usual
-        else:
-            found = self.attempt(lambda: self.to_ranks(name, [tensor], usual)[0][0])
-            if isinstance(found, PendingValue):
-                return found
-            refusal = found
+        both = tensor.branches
+        sum_of_sums = both is not None and kind in sums and both.kind in sums and not tensor.named_ops
+        if sum_of_sums and self._terms(tensor) is not None:
+            raise usual
+        refusal = usual if sum_of_sums else self.attempt(lambda: self.to_ranks(name, [tensor], usual)[0][0])
+        if isinstance(refusal, PendingValue):
+            return refusal
         return replace(self.add(joint_of(tensor, self.tells_zeros_apart, refusal)), named_ops=tensor.named_ops)
 
     def on_grid(self, tensor: PendingValue, inner: bool = False) -> PendingValue:
