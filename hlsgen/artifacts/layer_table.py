@@ -29,6 +29,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     IntegerRows,
     Layer,
@@ -111,6 +112,8 @@ def _row(network: Network, timing: Timing, layer: Layer, nodes: list[Node]) -> d
             row |= {"kind": "concat", "lanes": nodes[-1].source.lanes}
         case Delay():
             row |= {"kind": "state", "lanes": nodes[-1].source.lanes}
+        case FloatJoint():
+            row |= {"kind": f"{layer.kind.value} of float32", "lanes": nodes[-1].source.lanes}
         case PackBytes():
             row |= {"kind": "pair", "lanes": nodes[-1].source.lanes}
         case View():

@@ -10,14 +10,14 @@ from __future__ import annotations
 import numpy as np
 
 from hlsgen.certify.affine_operands import joined
-from hlsgen.certify.float_joins import check_float_join
+from hlsgen.certify.float_joins import check_float_join, check_joint
 from hlsgen.certify.models.arithmetic import CascadeModel
 from hlsgen.certify.models.routing import fits, only
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import MAX_EVERY, RunLengths, prove, read_as, runs_in
 from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable, same
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
-from hlsgen.ir import BinaryMap
+from hlsgen.ir import BinaryMap, FloatJoint
 from hlsgen.ir.binary_function import BinaryFunction, specialize
 from hlsgen.ir.evaluate import KEY_POS_INF
 from hlsgen.ir.value_ranges import ValueRange
@@ -112,12 +112,14 @@ class BinaryHardware:
 
 def check_binary_map(
     q: QuantizerHardware,
-    layer: BinaryMap,
+    layer: BinaryMap | FloatJoint,
     reach: tuple[ValueRange | None, ValueRange | None],
     elements: Elements,
     memories: Memories,
 ) -> Summary:
     """Proves that the hardware computes a function of two tensors. Raises HG055."""
+    if isinstance(layer, FloatJoint):
+        return check_joint(q, layer, reach, elements, memories)
     f = specialize(layer, q.order, reach)
     places = q.places(f.index, layer.result.shape)
     entries = q.listed(f.sets, f.index)

@@ -19,6 +19,7 @@ from hlsgen.certify import weights
 from hlsgen.certify.adder_modules import ADDERS, stands_for
 from hlsgen.certify.binary_functions import JoinModel, check_binary_map
 from hlsgen.certify.connectivity import Netlist
+from hlsgen.certify.float_joins import check_takes_floats
 from hlsgen.certify.loops import ComingBack
 from hlsgen.certify.models import line_buffer, matrix_product, normalization, softmax, unrolled_windows
 from hlsgen.certify.models.routing import ROUTING, fits, move, only, whole
@@ -33,6 +34,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     FloatKey,
     GiveOutputs,
     Graph,
@@ -49,7 +51,6 @@ from hlsgen.ir import (
     TakeInput,
     Value,
     View,
-    sources_of,
 )
 from hlsgen.ir.stream_order import StreamOrder
 from hlsgen.ir.value_ranges import value_range
@@ -58,7 +59,7 @@ from hlsgen.numerics.fixed import Array
 #: What the certificate calls the layers.
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
+    Concatenation: "concatenation", BinaryMap: "merge", FloatJoint: "float joint", PackBytes: "pair", ArgMaxLayer: "argmax",
     MatrixProduct: "product", NormRows: "normalization", IntegerRows: "integer rows",
     Delay: "state",
     SoftmaxRows: "softmax",
@@ -185,10 +186,7 @@ class Checker:
             raise broken(layer.name, f"{[c.module for c in own]} is no {' or '.join(allowed)}.")
         if isinstance(layer, Rearrange | Concatenation | Delay) == bool(own):
             raise broken(layer.name, f"{[c.module for c in own]} do not compute what the layer does.")
-        if not isinstance(layer, Map | Rearrange | Concatenation | Delay) and any(
-            isinstance(source.encoding, FloatKey) for source in sources_of(layer)
-        ):
-            raise broken(layer.name, "it takes float32, which only a quantizer can.")
+        check_takes_floats(layer, own)
         if own:
             self.last[layer.name] = own[-1].name
         proof: LayerProof = lambda: Summary(layer.name, entry["kind"], modules(cells), layer.result.size, 0, 0)  # noqa: E731
@@ -208,7 +206,7 @@ class Checker:
                 proof = partial(self._prove_normalized, layer, own, entry)
             elif cell is not own[-1]:
                 sent = self._partly(layer, cell, taken)
-            elif isinstance(layer, Map | BinaryMap):
+            elif isinstance(layer, Map | BinaryMap | FloatJoint):
                 sent, proof = self._function(i, layer, tuple(own), self._partly(layer, cell, taken), entry)
             else:
                 sent, proof = self._computed(i, layer, cell, taken, entry)
@@ -258,7 +256,7 @@ class Checker:
             return replace(a, bits=join.out_bits, units=(*a.units, *b.units, cell), operands=(a, b))
         if cell.module == "hg_f32_join":
             a, b = taken
-            if not isinstance(layer, BinaryMap):
+            if not isinstance(layer, BinaryMap | FloatJoint):
                 raise broken(layer.name, f"{cell.name} joins two streams, the layer has one.")
             for side in (a, b):
                 fits(cell, side, cell.number("LANES", 1), 32)
@@ -272,7 +270,12 @@ class Checker:
         return replace(taken[0], bits=after, units=(*taken[0].units, cell))
 
     def _function(
-        self, i: int, layer: Map | BinaryMap, own: tuple[Cell, ...], stream: StreamContents, entry: dict[str, Any]
+        self,
+        i: int,
+        layer: Map | BinaryMap | FloatJoint,
+        own: tuple[Cell, ...],
+        stream: StreamContents,
+        entry: dict[str, Any],
     ) -> tuple[StreamContents, LayerProof]:
         """The stream behind the last instance of a function, and the proof of the function."""
         name, type_ = layer.name, layer.result.type

@@ -12,17 +12,27 @@ from hlsgen.certify.models import float_pipeline
 from hlsgen.certify.models.routing import only
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import prove
-from hlsgen.certify.quantizers import QuantizerHardware, Summary
-from hlsgen.certify.stream_contents import StreamContents, readable
-from hlsgen.ir import BinaryMap, FloatKey
-from hlsgen.ir.binary_function import BinaryFunction
+from hlsgen.certify.quantizers import QuantizerHardware, Summary, reachable
+from hlsgen.certify.stream_contents import Elements, StreamContents, readable
+from hlsgen.ir import BinaryMap, Concatenation, Delay, FloatJoint, FloatKey, Layer, Map, Rearrange, sources_of
+from hlsgen.ir.binary_function import BinaryFunction, of_floats, specialize
 from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.step_function import StepFunction
+from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
 #: OP of hg_f32_join.
 _OPS = {BinaryKind.ADD: 0, BinaryKind.MUL: 1, BinaryKind.SUB: 5}
+
+
+def check_takes_floats(layer: Layer, own: list[Cell]) -> None:
+    """Only quantizers, moves and joints of float32 take float32. Raises HG055."""
+    joins = isinstance(layer, BinaryMap | FloatJoint) and any(cell.module == "hg_f32_join" for cell in own)
+    if joins or isinstance(layer, Map | Rearrange | Concatenation | Delay):
+        return
+    if any(isinstance(source.encoding, FloatKey) for source in sources_of(layer)):
+        raise broken(layer.name, "it takes float32, which only a quantizer can.")
 
 
 def check_operation(cell: Cell, kind: BinaryKind) -> None:
@@ -30,6 +40,24 @@ def check_operation(cell: Cell, kind: BinaryKind) -> None:
     only(cell, "OP LANES")
     if cell.number("OP") != _OPS.get(kind):
         raise broken(cell.name, f"OP is {cell.number('OP')}, the model takes the {kind.value} of both tensors.")
+
+
+def check_joint(
+    q: QuantizerHardware, layer: FloatJoint, reach: tuple[ValueRange | None, ValueRange | None], elements: Elements,
+    memories: Memories,
+) -> Summary:  # fmt: skip
+    """Proves float32 of two tensors, joined, behind which no quantizer stands. Raises HG055."""
+    f = specialize(of_floats(layer), q.order, reach)
+    places = q.places(f.index, layer.result.shape)
+    for side in (0, 1):
+        numbers = elements.numbers[layer.inputs[side]][q.order]
+        reachable(layer, f.index, f.lo[side], f.hi[side], elements, numbers)
+    if q.stream.operands is None or q.units[-1].module != "hg_f32_join":
+        raise broken(layer.name, f"{q.units[-1].name} ({q.units[-1].module}) joins no float32 numbers.")
+    check_operation(q.units[-1], layer.kind)
+    for side, stream in enumerate(q.stream.operands):
+        _operand(q, f, side, stream, places, memories)
+    return Summary(layer.name, "float joint", "float32 units", f.sets, f.pairs, 0)
 
 
 def check_float_join(
@@ -66,6 +94,8 @@ def _operand(
 ) -> None:  # fmt: skip
     """The units of one operand are the model's operations in front of the joint."""
     cells = list(stream.units)
+    if not cells and isinstance(f.sources[side], FloatKey) and not f.branches[side]:
+        return
     if not cells:
         raise broken(f.name, f"operand {'ab'[side]} comes as a code, no float32 number.")
     own = StepFunction(

@@ -14,6 +14,7 @@ from hlsgen.ir import (
     BinaryMap,
     Concatenation,
     Delay,
+    FloatJoint,
     Graph,
     Layer,
     Linear,
@@ -50,7 +51,7 @@ def check(graph: Graph) -> int:
 
 def _by_row(layer: Layer) -> bool:
     match layer:
-        case Map() | BinaryMap() | PackBytes():
+        case Map() | BinaryMap() | FloatJoint() | PackBytes():
             return True
         case Linear():
             return len(layer.source.shape) > 1

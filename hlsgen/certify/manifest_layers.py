@@ -19,6 +19,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     IntegerRows,
     Layer,
@@ -104,6 +105,8 @@ def _row(
             return row | {"kind": "concat"} | lanes
         case Delay():
             return row | {"kind": "state"} | lanes
+        case FloatJoint():
+            return row | {"kind": f"{layer.kind.value} of float32"} | lanes
         case PackBytes():
             return row | {"kind": "pair"} | lanes
         case View():

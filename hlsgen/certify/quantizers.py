@@ -23,8 +23,9 @@ from hlsgen.certify.models.tables import CorrectModel, RankModel, TableModel
 from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import RunLengths, ascending, prove
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
-from hlsgen.ir import Layer, Map, Shape
-from hlsgen.ir.step_function import specialize
+from hlsgen.ir import FloatJoint, Layer, Map, Shape
+from hlsgen.ir.evaluate import float_to_key
+from hlsgen.ir.step_function import StepFunction, specialize
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -147,6 +148,8 @@ def check_map(
     intervals = np.stack([f.lo, f.hi], axis=1).tolist()
     same(layer.name, "certificate.json, interval of set", [s["interval"] for s in entries], intervals)
     reachable(layer, f.index, f.lo, f.hi, elements, elements.numbers[layer.inputs[0]][q.order])
+    if f.is_float and any(isinstance(other, FloatJoint) for other in elements.graph.layers):
+        _check_zeros(layer, f)
     total = int((f.hi - f.lo + 1).sum())
     if any(cell.module.startswith("hg_f32_") for cell in q.units):
         q.form("operations")
@@ -175,6 +178,14 @@ def check_map(
     q.form("steps" if q.lists else "constants")
     q.steps(proof.runs if q.lists else [], places)
     return Summary(layer.name, "quantizer", " + ".join(module.modules), f.sets, total, proof.evaluated)
+
+
+def _check_zeros(layer: Map, f: StepFunction) -> None:
+    """Joints of float32 may send 0.0 for -0.0, so what follows must not tell them apart. Raises HG055."""
+    keys = np.zeros(f.sets, np.int64)
+    plus, minus = (f.evaluate(keys + float_to_key(np.float32(zero))) for zero in (0.0, -0.0))
+    if (plus != minus).any():
+        raise broken(layer.name, "it tells -0.0 from 0.0, which joints of float32 do not.")
 
 
 def reachable(layer: Layer, index: Array, lo: Array, hi: Array, elements: Elements, numbers: Array) -> None:

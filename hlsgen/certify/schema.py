@@ -23,6 +23,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     "quantizer": _FUNCTION,
     "merge": {"way": str, **_FUNCTION},
     "pair": {},
+    "float joint": {},
     "rearrangement": {},
     "concatenation": {},
     "state": {},

@@ -20,6 +20,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     IntegerRows,
     Layer,
@@ -46,7 +47,7 @@ FORMAT = 2
 #: What the layers are called.
 KINDS: dict[type[Layer], str] = {
     Map: "quantizer", Linear: "linear", Convolution: "convolution", Pooling: "pool", Rearrange: "rearrangement",
-    Concatenation: "concatenation", BinaryMap: "merge", PackBytes: "pair", ArgMaxLayer: "argmax",
+    Concatenation: "concatenation", BinaryMap: "merge", FloatJoint: "float joint", PackBytes: "pair", ArgMaxLayer: "argmax",
     SoftmaxRows: "softmax", NormRows: "normalization", MatrixProduct: "product",
     IntegerRows: "integer rows", Delay: "state",
 }  # fmt: skip

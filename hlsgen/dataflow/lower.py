@@ -41,6 +41,7 @@ from hlsgen.ir import (
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     FloatKey,
     GiveOutputs,
     Graph,
@@ -132,7 +133,7 @@ def _input_lanes(b: NetworkBuilder, number: int, value: Value) -> tuple[int, int
         raise fail("HG040", "--lanes", f"{lanes} lanes.", "Supported: 1 to 9999.")
     if first is None:
         return min(lanes, size), size
-    channels = first.result.shape[-1] if isinstance(first, BinaryMap | PackBytes) else _channels(first)
+    channels = first.result.shape[-1] if isinstance(first, BinaryMap | FloatJoint | PackBytes) else _channels(first)
     even = max(d for d in divisors(channels) if d <= lanes)
     if b.targets.lanes is None and size // even > b.target:
         even = next((d for d in divisors(size) if size // d <= b.target and d <= MAX_LANES), even)
@@ -196,6 +197,8 @@ def lower_layer(b: NetworkBuilder, i: int) -> None:
             flow = concatenate(b, i, layer, f"cat{number}")
         case BinaryMap():
             flow = _merge(b, i, layer, f"add{number}")
+        case FloatJoint():
+            flow = _joint(b, i, layer, f"add{number}")
         case PackBytes():
             flow = _packing(b, i, layer, f"pack{number}")
         case ArgMaxLayer():
@@ -366,6 +369,33 @@ def _merge(b: NetworkBuilder, i: int, layer: BinaryMap, name: str) -> NamedStrea
     return _rescale(b, i, layer.name, name, choice, table, flow, layer.result.type)
 
 
+def _joint(b: NetworkBuilder, i: int, layer: FloatJoint, name: str) -> NamedStream:
+    """float32 of both operands, joined."""
+    first, second = (value_range(b.graph, j) for j in layer.inputs)
+    f = binary_function.specialize(binary_function.of_floats(layer), b.layout.orders[i + 1], (first, second))
+    operands = float_join.operands(f)
+    if isinstance(operands, str):
+        raise fail(
+            "HG037", layer.name, f"no hardware was found for this function of two tensors, in float32: {operands}.",
+            "Quantize both tensors before they are joined.",
+        )  # fmt: skip
+    flows = _both(b, i, name)
+    return _float_join(b, layer, name, name, flows, operands, fold_table(f.index, flows[0].stream), i)
+
+
+def _float_join(
+    b: NetworkBuilder, layer: BinaryMap | FloatJoint, name: str, stem: str, flows: list[NamedStream],
+    operands: tuple[FloatUnits, FloatUnits], table: Array, position: int,
+) -> NamedStream:  # fmt: skip
+    """The units of both operands, and the one that joins them."""
+    word = replace(flows[0].stream, type=FLOAT_WORD)
+    for side, units in enumerate(operands):
+        for n, unit in enumerate(units.units):
+            own = f"{stem}_{'ab'[side]}{n}"
+            flows[side] = b.append(own, FloatUnit(unit, table), [flows[side]], word, layer.name)
+    return b.append(name, JoinStreams(floats=layer.kind), flows, word, layer.name, position)
+
+
 def _float_merge(
     b: NetworkBuilder, i: int, layer: BinaryMap, name: str, flows: list[NamedStream], why: str
 ) -> NamedStream:  # fmt: skip
@@ -381,12 +411,7 @@ def _float_merge(
     table = fold_table(f.index, flows[0].stream)
     choice = choose_float_join(plan, table, b.targets.preference(layer.name, b.prices), (Trial("integers", why),))
     b.choices[layer.name] = choice
-    word = replace(flows[0].stream, type=FLOAT_WORD)
-    for side, units in enumerate(plan.operands):
-        for n, unit in enumerate(units.units):
-            own = f"{name}_{'ab'[side]}{n}"
-            flows[side] = b.append(own, FloatUnit(unit, table), [flows[side]], word, layer.name)
-    flow = b.append(f"{name}_join", JoinStreams(floats=plan.kind), flows, word, layer.name)
+    flow = _float_join(b, layer, f"{name}_join", name, flows, plan.operands, table, -1)
     if isinstance(choice.realization, FloatUnits):
         return _float_units(b, i, layer, name, choice.realization, table, flow)
     keys = replace(flow.stream, type=plan.function.input_type)

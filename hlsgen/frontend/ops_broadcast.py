@@ -1,6 +1,8 @@
-"""Tensors that are repeated along axes of length 1: what broadcasting, Expand and Tile do."""
+"""Tensors that are repeated along axes: what broadcasting, Expand and Tile do."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -12,18 +14,18 @@ from hlsgen.ir import Repeat, Reshape, Shape
 
 
 def expand(node: NodeContext) -> Imported:
-    """Along axes of length 1, but the first; anything else is the host's. Raises HG004, HG013, HG023."""
-    found = _along_ones(node, tiled=False)
+    """Along any axes but the first; anything else is the host's. Raises HG004, HG013, HG023."""
+    found = _along_axes(node, tiled=False)
     return on_host(node) if found is None else Imported((found,))
 
 
 def tile(node: NodeContext) -> Imported:
     """As `expand`."""
-    found = _along_ones(node, tiled=True)
+    found = _along_axes(node, tiled=True)
     return on_host(node) if found is None else Imported((found,))
 
 
-def _along_ones(node: NodeContext, tiled: bool) -> ShapedOps | None:
+def _along_axes(node: NodeContext, tiled: bool) -> ShapedOps | None:
     """Input 1 is the shape of Expand, the counts of Tile (`tiled`)."""
     const, shape = node.constant(1), node.shape
     if const is None or const.array.ndim != 1 or const.array.dtype.kind not in "iu":
@@ -34,13 +36,29 @@ def _along_ones(node: NodeContext, tiled: bool) -> ShapedOps | None:
     own = np.array((1,) * (rank - len(shape)) + shape)
     result = own * wanted if tiled else np.where(wanted == 1, own, wanted)
     changed = result != own
-    if (changed & (own > 1)).any() or (wanted < 1).any():
+    if ((changed & (own > 1)).any() and not tiled) or (wanted < 1).any():
         return None
     if not changed.any():
         return [(Reshape(), tuple(own.tolist()))] if rank > len(shape) else []
-    if changed[0] or not 2 <= rank <= 4:
+    if changed[0]:
         return None
+    if (changed & (own > 1)).any() or rank > 4:
+        return _along_each(tuple(own.tolist()), tuple(result.tolist()))
     return grown(node.name, shape, tuple(result.tolist()))
+
+
+def _along_each(own: Shape, shape: Shape) -> ShapedOps:
+    """Operations that repeat a tensor as a whole along one axis after the other, but the first; of any rank."""
+    steps: ShapedOps = []
+    for axis in (a for a in range(1, len(own)) if own[a] != shape[a]):
+        outer, inner, times = math.prod(own[1:axis]), math.prod(own[axis:]), shape[axis] // own[axis]
+        own = (*own[:axis], shape[axis], *own[axis + 1 :])
+        steps += [
+            (Reshape(), (own[0], outer, 1, inner)),
+            (Repeat(1, times), (own[0], outer, times, inner)),
+            (Reshape(), own),
+        ]
+    return steps
 
 
 def grown(name: str, own: Shape, shape: Shape) -> ShapedOps:

@@ -65,6 +65,18 @@ def shrink(node: NodeContext) -> Imported:
     return elementwise(node, Where(((Compare(Relation.LESS, -limit),), (Add(bias),), (above,))))
 
 
+def trilu(node: NodeContext) -> Imported:
+    """The upper or the lower triangle of each matrix, 0 elsewhere. Raises HG013, HG020."""
+    if len(node.shape) < 2 or (len(node.proto.input) > 1 and node.proto.input[1] and node.constant(1) is None):
+        raise fail("HG013", node.name, f"Trilu of data of shape {list(node.shape)}.", "k must be a constant.")
+    k = node.constant(1)
+    (place,) = [0] if k is None else k.array.ravel().tolist()[:1]
+    ones = np.ones(node.shape[-2:], np.bool_)
+    kept = np.triu(ones, place) if node.attrs.get("upper", 1) else np.tril(ones, place)
+    kept = kept.reshape((1,) * (len(node.shape) - 2) + kept.shape)
+    return elementwise(node, Where(((Constant(kept),), (), (_zero(node),))))
+
+
 def _other(node: NodeContext, dtype: Any) -> Array:
     return flat(node.name, node.shape, node.constant(1 - node.position), dtype)
 

@@ -241,6 +241,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "And"): logic(ops_compare_select.logical_and, joined(BinaryKind.MIN)),
     (ONNX, "Or"): logic(ops_compare_select.logical_or, joined(BinaryKind.MAX)),
     (ONNX, "Not"): logic(ops_compare_select.logical_not),
+    (ONNX, "Trilu"): Rule(ops_compare_select.trilu, ANY, fold=evaluated),
     (ONNX, "Where"): logic(ops_compare_select.where, ops_multi_operand.where),
     # Elements keep their values.
     (ONNX, "Flatten"): renaming(ops_shape.flatten),

@@ -29,6 +29,7 @@ from hlsgen.ir import (
     Delay,
     Encoding,
     Fixed,
+    FloatJoint,
     FloatKey,
     GiveOutputs,
     Graph,
@@ -214,6 +215,9 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
         case BinaryMap():
             items = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1], *layer.ops]
             return _chunked(lambda x, y: _merge(layer, x, y), [*items, layer.quantizer], *sources)
+        case FloatJoint():
+            items = [*(s.encoding for s in layer.sources), *layer.branches[0], *layer.branches[1]]
+            return _chunked(lambda x, y: _float_joint(layer, x, y), items, *sources)
         case Linear():
             if layer.binary:
                 # Agreements of two bits a and b: 1 - a - b + 2ab.
@@ -283,6 +287,17 @@ def _map(layer: Map, codes: Array) -> Array:
     for op in layer.ops:
         x = apply(op, x)
     return quantize(layer.quantizer, x)
+
+
+def _float_joint(layer: FloatJoint, *codes: Array) -> Array:
+    """Keys; -0.0 has that of 0.0."""
+    sides = []
+    for source, ops, own in zip(layer.sources, layer.branches, codes, strict=True):
+        x = decode(source.encoding, own)
+        for op in ops:
+            x = apply(op, x)
+        sides.append(x)
+    return float_to_key(np.asarray(join(layer.kind, *sides) + np.float32(0)))
 
 
 def _merge(layer: BinaryMap, *codes: Array) -> Array:

@@ -196,6 +196,7 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Add(value):
             result = elementwise(apply(op, first.value), first, first.origin)
             float32 = first.term is not None and value.dtype == np.float32 and first.value.dtype == np.float32
+            float32 = float32 and bool(np.isfinite(value).all())
             scores = masked(op, first.value, first.scores or first.exact) if is_mask(model, number) else None
             return replace(result, term=shifted(first.term, value) if float32 and first.term else None, scores=scores)
         case Where():

@@ -12,6 +12,7 @@ from hlsgen.ir.graph import BinaryMap as BinaryMap
 from hlsgen.ir.graph import Concatenation as Concatenation
 from hlsgen.ir.graph import Convolution as Convolution
 from hlsgen.ir.graph import Delay as Delay
+from hlsgen.ir.graph import FloatJoint as FloatJoint
 from hlsgen.ir.graph import GiveOutputs as GiveOutputs
 from hlsgen.ir.graph import Graph as Graph
 from hlsgen.ir.graph import GraphInput as GraphInput

@@ -9,8 +9,8 @@ import numpy as np
 
 from hlsgen.ir.encoding import Encoding
 from hlsgen.ir.evaluate import apply, constants, decode, join, quantize, with_constants
-from hlsgen.ir.graph import BinaryMap
-from hlsgen.ir.ops import BinaryKind, Elementwise, Quantizer
+from hlsgen.ir.graph import BinaryMap, FloatJoint
+from hlsgen.ir.ops import BinaryKind, Elementwise, QuantizeLinear, Quantizer
 from hlsgen.ir.step_function import distinct
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -84,6 +84,13 @@ class BinaryFunction:
             ops=tuple(map(chosen, self.ops)), quantizer=chosen(self.quantizer),
             lo=self.lo[:, columns], hi=self.hi[:, columns],
         )  # fmt: skip
+
+
+def of_floats(layer: FloatJoint) -> BinaryMap:
+    """A joint of floats with a quantizer that counts for nothing."""
+    one = np.ones((1,) * len(layer.result.shape), np.float32)
+    sign = QuantizeLinear(one, np.zeros_like(one, np.int64), IntType(0, 1), "uint8")
+    return BinaryMap(layer.name, layer.kind, layer.branches, (), sign, layer.sources, layer.result, layer.inputs)
 
 
 def specialize(

@@ -168,6 +168,24 @@ class BinaryMap:
     inputs: tuple[int, ...]
 
 
+#: What joins float32 numbers in hardware.
+FLOAT_JOINTS = (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL)
+
+
+@dataclass(frozen=True, eq=False)
+class FloatJoint:
+    """float32 of two tensors of one shape, without a quantizer: each is decoded, goes through its own operations, `kind`
+    joins them, an addition, a subtraction or a product, rounded once. -0.0 and 0.0 are the same.
+    """
+
+    name: str
+    kind: BinaryKind
+    branches: tuple[tuple[Elementwise, ...], tuple[Elementwise, ...]]
+    sources: tuple[Value, Value]
+    result: Value
+    inputs: tuple[int, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class PackBytes:
     """code = a mod 256 + 256 * (b mod 256): both operands of a `Pair`; sources are 8-bit integers as such."""
@@ -308,14 +326,14 @@ class GiveOutputs:
 
 
 Layer = (
-    Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | PackBytes | View
-    | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows | Delay | TakeInput | GiveOutputs
+    Map | Linear | MatrixProduct | Convolution | Pooling | Rearrange | Concatenation | BinaryMap | FloatJoint | PackBytes
+    | View | ArgMaxLayer | SoftmaxRows | NormRows | IntegerRows | Delay | TakeInput | GiveOutputs
 )  # fmt: skip
 
 
 def sources_of(layer: Layer) -> tuple[Value, ...]:
     """The values that a layer takes, as `inputs` numbers them."""
-    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | PackBytes | GiveOutputs):
+    if isinstance(layer, MatrixProduct | Concatenation | BinaryMap | FloatJoint | PackBytes | GiveOutputs):
         return layer.sources
     return (layer.source,)
 

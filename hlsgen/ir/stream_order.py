@@ -24,6 +24,7 @@ from hlsgen.ir.graph import (
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     Graph,
     IntegerRows,
@@ -146,7 +147,7 @@ def _taken(layer: Layer, given: list[Array]) -> list[Array]:
         case Concatenation():
             axes = common_axes(given, [s.shape for s in layer.sources])
             return given if axes is not None else [np.arange(len(o)) for o in given]
-        case BinaryMap() | PackBytes():
+        case BinaryMap() | FloatJoint() | PackBytes():
             return [order] * len(given)
         case _:
             assert_never(layer)
@@ -157,7 +158,7 @@ def _results(layer: Layer, taken: list[Array]) -> list[Array]:
     """The order of the one result."""
     order, shape = taken[0], layer.result.shape
     match layer:
-        case Map() | BinaryMap() | PackBytes() | SoftmaxRows() | NormRows() | IntegerRows():
+        case Map() | BinaryMap() | FloatJoint() | PackBytes() | SoftmaxRows() | NormRows() | IntegerRows():
             return [order]
         case View():
             return [renaming(layer)[order] if isinstance(layer.op, Transpose) else order]
@@ -280,7 +281,7 @@ def _input_order(graph: Graph, value: int, shape: Shape) -> Array:
         if behind.isdisjoint(layer.inputs):
             continue
         behind.add(i + 1)
-        if isinstance(layer, Map | View | BinaryMap | PackBytes | Concatenation | GiveOutputs):
+        if isinstance(layer, Map | View | BinaryMap | FloatJoint | PackBytes | Concatenation | GiveOutputs):
             continue
         if isinstance(layer, Rearrange) and not isinstance(layer.op, Repeat | Pad):
             continue

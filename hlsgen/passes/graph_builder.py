@@ -53,6 +53,7 @@ from hlsgen.ir.ops import (
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term, unit_of
+from hlsgen.passes.float_joints import joint_of
 from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
@@ -293,14 +294,19 @@ class GraphBuilder:
         return PendingValue(-1, left.value, (), Branches(name, op.kind, left, right))
 
     def _operand(self, name: str, kind: BinaryKind, tensor: PendingValue) -> PendingValue:
-        """Two tensors joined, as codes, or as ranks with what follows; not of a sum of sums, which is exact or refused."""
+        """Two tensors joined, as codes, as ranks, or as float32, with what follows; not of a sum of sums, which is exact or refused."""
         usual = self.attempt(lambda: self.to_codes(name, tensor))
         if isinstance(usual, PendingValue):
             return usual
         sums = (BinaryKind.ADD, BinaryKind.SUB)
-        if kind in sums and tensor.branches and tensor.branches.kind in sums and not tensor.named_ops:
+        both = tensor.branches
+        sum_of_sums = both is not None and kind in sums and both.kind in sums and not tensor.named_ops
+        if sum_of_sums and self._terms(tensor) is not None:
             raise usual
-        return self.to_ranks(name, [tensor], usual)[0][0]
+        refusal = usual if sum_of_sums else self.attempt(lambda: self.to_ranks(name, [tensor], usual)[0][0])
+        if isinstance(refusal, PendingValue):
+            return refusal
+        return replace(self.add(joint_of(tensor, self.tells_zeros_apart, refusal)), named_ops=tensor.named_ops)
 
     def on_grid(self, tensor: PendingValue, inner: bool = False) -> PendingValue:
         """The sum of two tensors of codes on one grid as an exact sum of integers; any other tensor as it is.

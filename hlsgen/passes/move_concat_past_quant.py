@@ -24,7 +24,7 @@ def behind_quantizers(model: Model) -> Model:
     steps = list(model.steps)
     at = 0
     while at < len(steps):
-        run = _run(steps, at) if isinstance(steps[at].op, Concat) and _is_raw(steps, at + 1) else []
+        run = _run(steps, at) if isinstance(steps[at].op, Concat) and is_raw(steps, at + 1) else []
         if run:
             steps = _moved(steps, at, run, model.input_shape)
         else:
@@ -32,25 +32,25 @@ def behind_quantizers(model: Model) -> Model:
     return replace(model, steps=tuple(steps))
 
 
-def _is_raw(steps: list[Step], value: int) -> bool:
+def is_raw(steps: list[Step], value: int) -> bool:
     """Whether the value is not made of quantized tensors alone."""
     if not value:
         return False
     step = steps[value - 1]
     if isinstance(step.op, _MOVES):
-        return any(_is_raw(steps, j) for j in step.inputs)
+        return any(is_raw(steps, j) for j in step.inputs)
     return not isinstance(step.op, (*QUANTIZERS, Dequantize))
 
 
-def _users(steps: list[Step], value: int) -> list[int]:
+def users(steps: list[Step], value: int) -> list[int]:
     return [i for i, step in enumerate(steps) for j in step.inputs if j == value]
 
 
 def _run(steps: list[Step], at: int) -> list[int]:
     """The steps behind a Concat that end with a quantizer, each the only user of the one before; of one user of it."""
-    for first in _users(steps, at + 1):
+    for first in users(steps, at + 1):
         run = [first]
-        while isinstance(steps[run[-1]].op, FLOATS) and len(after := _users(steps, run[-1] + 1)) == 1:
+        while isinstance(steps[run[-1]].op, FLOATS) and len(after := users(steps, run[-1] + 1)) == 1:
             run.append(after[0])
         if isinstance(steps[run[-1]].op, QUANTIZERS) and all(len(steps[i].inputs) == 1 for i in run):
             return run
@@ -70,7 +70,7 @@ def _moved(steps: list[Step], at: int, run: list[int], first: Shape) -> list[Ste
                 shape = steps[value - 1].shape if value else first
                 end, stop = numbers[value], start + shape[op.axis]
                 for j in run:
-                    item = _part(steps[j].op, op.axis - len(shape), start, stop)  # type: ignore[arg-type]
+                    item = part_of(steps[j].op, op.axis - len(shape), start, stop)  # type: ignore[arg-type]
                     new.append(Step(steps[j].name, item, shape, (end,)))
                     end = len(new)
                 ends.append(end)
@@ -82,7 +82,7 @@ def _moved(steps: list[Step], at: int, run: list[int], first: Shape) -> list[Ste
     return pruned(new, numbers[len(steps)])[0]
 
 
-def _part(item: Elementwise, axis: int, start: int, stop: int) -> Elementwise:
+def part_of(item: Elementwise, axis: int, start: int, stop: int) -> Elementwise:
     """The operation for start to stop of an axis, counted from the last."""
     lead, made = lead_axes(item), {}
     for key, value in constants(item).items():

@@ -16,6 +16,7 @@ from hlsgen.passes import (
     fuse_pad_into_conv,
     fuse_unary_subgraphs,
     hoist_quantizers,
+    move_concat_past_join,
     move_concat_past_quant,
     move_maxpool_past_quant,
 )
@@ -26,6 +27,7 @@ Pass = Callable[[Model], Model]
 PIPELINE: tuple[tuple[str, Pass], ...] = (
     ("hoist_quantizers", hoist_quantizers.before_slices),
     ("fuse_unary_subgraphs", fuse_unary_subgraphs.functions_of_one),
+    ("move_concat_past_join", move_concat_past_join.behind_joints),
     ("move_concat_past_quant", move_concat_past_quant.behind_quantizers),
     ("move_maxpool_past_quant", move_maxpool_past_quant.behind_quantizers),
     ("fuse_pad_into_conv", fuse_pad_into_conv.into_convolutions),

@@ -13,6 +13,7 @@ from oracles import Qonnx
 
 import hlsgen
 from hlsgen.diagnostics import HlsgenError
+from hlsgen.ir import FloatJoint
 
 pytestmark = pytest.mark.sim
 
@@ -56,6 +57,50 @@ def test_the_file_and_the_hardware_agree(op: str, target: str, tmp_path: Path) -
         assert_verified(out, "verilator")
     else:
         assert hlsgen.verify(out, ["ap_types"], oracle="none").ok
+
+
+def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
+    """A layer a, a layer b behind a quantizer, r of another: kinds[1](kinds[0](r, b), a), with no quantizer between."""
+    r = np.random.default_rng(7)
+    net = Net((1, 6)).quant(0.031, bits=8.0)
+    data, ends = net.last, []
+    for scale in (0.0123, 0.00457, 0.0311):
+        net.last = data
+        if ends:
+            net.then("Tanh").quant(0.0079, bits=8.0)
+        left = net.last
+        net.node("IntQuant", r.normal(0, 0.5, (6, 5)).astype(np.float32), scale, 0.0, 8.0, domain=DOMAIN)
+        net.node("MatMul", left, net.last).then("Add", r.normal(0, 0.3, 5).astype(np.float32))
+        ends.append(net.last)
+    if kinds[0] == "Mul":
+        net.then("Sigmoid").quant(0.0039, bits=8.0, signed=0)
+        ends[2] = net.last
+    net.node(kinds[0], ends[2], ends[1]).node(kinds[1], net.last, ends[0])
+    return newer(net.then(behind).quant(0.0371, bits=8.0, name="last").model())
+
+
+@pytest.mark.parametrize("kinds", [("Mul", "Add"), ("Add", "Mul"), ("Mul", "Sub")])
+@pytest.mark.parametrize("target", ["verilog", "hls"])
+def test_a_joint_of_a_joint(kinds: tuple[str, str], target: str, tmp_path: Path) -> None:
+    """As a gate quantize(W x + r * (R h)): float32 goes from one joint to the next."""
+    model = gate(kinds)
+    onnx.save(model, tmp_path / "m.onnx")
+    out = tmp_path / "out"
+    build = hlsgen.build(tmp_path / "m.onnx", out, hlsgen.Options(input="codes", target=target))
+    assert sum(isinstance(layer, FloatJoint) for layer in build.network.graph.layers) == 1
+    x = (np.random.default_rng(5).integers(-300, 300, (40, 6)) / 64).astype(np.float32)
+    assert (hlsgen.run(out, x).reshape(40, -1) == Qonnx(model)(x)).all()
+    assert hlsgen.certify(out).ok
+    if target == "hls":
+        assert hlsgen.verify(out, ["ap_types"], oracle="none").ok
+        return
+    assert_verified(out, "icarus", 8)
+
+
+def test_a_joint_of_a_joint_keeps_no_sign_of_zero(tmp_path: Path) -> None:
+    onnx.save(gate(("Mul", "Add"), "Reciprocal"), tmp_path / "m.onnx")
+    with pytest.raises(HlsgenError, match=r"HG030|HG037"):
+        hlsgen.build(tmp_path / "m.onnx", tmp_path / "out", hlsgen.Options(input="codes"))
 
 
 def test_a_function_that_tells_zeros_apart_is_refused(tmp_path: Path) -> None:

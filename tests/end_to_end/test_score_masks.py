@@ -38,13 +38,19 @@ MASKS: dict[str, tuple[str, dict[str, Any]]] = {
     "of a whole row": ("m = Add(s, k)", {"k": whole_row(-3.4e38)}),
     "Where": ("m = Where(c, n, s)", {"c": CAUSAL, "n": np.float32(-np.inf)}),
     "Where of a whole row": ("m = Where(c, s, n)", {"c": whole_row(-1) == 0, "n": np.float32(-1e9)}),
+    "Trilu without the diagonal": (
+        "u = Trilu <upper = 1> (o, d)  m = Where(u, n, s)",
+        {"o": CAUSAL | True, "d": np.int64(1), "n": np.float32(-np.inf)},
+    ),
     "in front of a factor": ("j = Add(s, k)  m = Mul(j, h)", {"k": added(-1e5), "h": np.float32(0.5)}),
     "without effect": ("m = Add(s, k)", {"k": added(0)}),
 }
 
 
 @pytest.mark.cases(2)
-@pytest.mark.parametrize("name", ["of each head", "Where of a whole row", "in front of a factor", *MASKS])
+@pytest.mark.parametrize(
+    "name", ["of each head", "Where of a whole row", "Trilu without the diagonal", "in front of a factor", *MASKS]
+)
 @pytest.mark.parametrize("step, quant", [(0.02, "QDQ"), (0.3, "QONNX")])
 def test_against_executors(name: str, step: float, quant: str, tmp_path: Path) -> None:
     """Of raw scores, with tables and with products; what differs from the executor is explained."""
@@ -76,9 +82,10 @@ def test_hardware(seed: int, tmp_path: Path) -> None:
     assert_verified(tmp_path / "out", ("icarus", "verilator")[seed % 2], 8)
 
 
-def test_behind_a_quantizer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", [-1e9, -np.inf])
+def test_behind_a_quantizer(value: float, tmp_path: Path) -> None:
     """Codes of a few bits, as the last layer too."""
-    net = Net((1, T, T)).quant(0.3, bits=4.0, name="q0").then("Add", added(-1e9), name="mask")
+    net = Net((1, T, T)).quant(0.3, bits=4.0, name="q0").then("Add", added(value), name="mask")
     model = newer(net.then("Softmax", axis=-1, name="soft").quant(1 / 15, bits=4.0, signed=0, name="q1").model())
     onnx.save(model, tmp_path / "m.onnx")
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "out")

@@ -98,6 +98,24 @@ class Moves(OnnxGraph):
             names.append(part())
         self.last = self.add("Concat", names, axis=axis)
 
+    def tile(self) -> None:
+        axes = [a for a in range(1, len(self.shape)) if np.prod(self.shape) < 200]
+        if not axes:
+            return
+        counts = [1] * len(self.shape)
+        counts[int(self.rng.choice(axes))] = int(self.rng.integers(2, 4))
+        self.last = self.add("Tile", [self.last, self.ints(counts)])
+        self.shape = tuple(n * count for n, count in zip(self.shape, counts, strict=True))
+
+    def grouped(self) -> None:
+        """As keys for several queries each: another axis behind the second, along which all is repeated."""
+        if len(self.shape) < 3 or np.prod(self.shape) > 200:
+            return
+        form = (*self.shape[:2], int(self.rng.integers(2, 4)), *self.shape[2:])
+        wide = self.add("Expand", [self.add("Unsqueeze", [self.last, self.ints([2])]), self.ints(form)])
+        self.shape = (form[0], form[1] * form[2], *form[3:])
+        self.last = self.add("Reshape", [wide, self.ints(self.shape)])
+
     def rename(self) -> None:
         perm = self.rng.permutation(len(self.shape)).tolist()
         self.last = self.add("Transpose", [self.last], perm=perm)
@@ -137,7 +155,7 @@ class Moves(OnnxGraph):
         return self.proto("moves", ends[:1], ends[1:], [("", 13)])
 
 
-KINDS = ("gather", "split", "concat", "rename", "unsqueeze", "squeeze", "pad", "position")
+KINDS = ("gather", "split", "concat", "rename", "unsqueeze", "squeeze", "pad", "position", "tile", "grouped")
 
 
 def random_moves(seed: int, count: int) -> Moves:

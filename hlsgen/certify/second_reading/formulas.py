@@ -151,6 +151,8 @@ def where(found: Found, n: int) -> Told:
             if len(way) > 1 or (way and not isinstance(way[0], Constant)):
                 return None
             own = way[0].value if way else None  # type: ignore[union-attr]
+        if own is not None and const is None and found.file.nodes[n].input[i] not in found.file.computed:
+            return None  # of an operator that is not folded twice
         if (own is None) != (const is None):
             told.append(f"the {what} was imported as {'no ' if own is None else 'a '}constant.")
         elif own is not None and const is not None:

@@ -271,8 +271,14 @@ def _reshaped(given: Given, attributes: Attributes) -> Numbers | None:
     return given[0].change(lambda x: x.reshape(target))  # type: ignore[no-any-return]
 
 
+def _triangle(given: Given, attributes: Attributes) -> Numbers | None:
+    keep = np.triu if attributes.get("upper", 1) else np.tril
+    diagonal = int(given[1].array.ravel()[0]) if len(given) > 1 else 0
+    return Numbers(keep(given[0].array, diagonal))
+
+
 _FOLDS: dict[str, Callable[[Given, Attributes], Numbers | None]] = {
     "Constant": _constant, "Identity": lambda given, attributes: given[0], "Quant": _quant, "IntQuant": _quant,
     "BipolarQuant": _bipolar, "DequantizeLinear": _dequantize, "QuantizeLinear": _quantize, "Transpose": _transposed,
-    "Reshape": _reshaped,
+    "Reshape": _reshaped, "Trilu": _triangle,
 }  # fmt: skip

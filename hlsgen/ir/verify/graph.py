@@ -22,16 +22,18 @@ import numpy as np
 from typing_extensions import assert_never
 
 from hlsgen.ir.encoding import Accumulator, Affine, FloatKey
-from hlsgen.ir.evaluate import float_to_key
+from hlsgen.ir.evaluate import KEY_POS_INF, float_to_key
 from hlsgen.ir.graph import (
     COUNTS,
     EVEN,
+    FLOAT_JOINTS,
     GONE,
     ArgMaxLayer,
     BinaryMap,
     Concatenation,
     Convolution,
     Delay,
+    FloatJoint,
     GiveOutputs,
     Graph,
     IntegerRows,
@@ -115,6 +117,8 @@ def _verify_layer(place: Place, layer: Layer) -> None:
             verify_quantized(place, quantizer, dtype, result)
         case BinaryMap():
             _verify_binary(place, layer)
+        case FloatJoint():
+            _verify_joint(place, layer)
         case Linear():
             shape = layer.source.shape
             wanted = (result.shape[-1], shape[-1])
@@ -203,6 +207,17 @@ def _verify_binary(place: Place, layer: BinaryMap) -> None:
     left, right = dtypes
     place.require(None in dtypes or left == right, "dtypes of the operands", f"{left}, {right}", "one dtype")
     verify_quantized(place, layer.quantizer, verify_chain(place, layer.ops, shape, left), layer.result)
+
+
+def _verify_joint(place: Place, layer: FloatJoint) -> None:
+    """float32 of both operands, and a kind that hardware has."""
+    for source, ops in zip(layer.sources, layer.branches, strict=True):
+        place.require(source.shape == layer.result.shape, "source.shape", source.shape, layer.result.shape)
+        dtype = verify_chain(place, ops, source.shape, dtype_of(source.encoding))
+        place.require(dtype in (None, "float32"), "dtype of an operand", dtype, "float32")
+    place.require(layer.kind in FLOAT_JOINTS, "kind", layer.kind, "Add, Sub or Mul")
+    verify_type(place, layer.result.type, IntType(0, KEY_POS_INF))
+    place.require(isinstance(layer.result.encoding, FloatKey), "result.encoding", layer.result.encoding, "FloatKey")
 
 
 def _verify_sums(place: Place, layer: Linear | Convolution, wanted: Shape, terms: int) -> None:

@@ -49,12 +49,9 @@ class FloatJoin:
 
 def find(f: BinaryFunction) -> FloatJoin | str:
     """The plan, or the reason, as text, why there is none."""
-    if f.kind not in SIGNS:
-        return f"there is no float32 unit for the {f.kind.value} of two tensors"
-    try:
-        first, second = (float_units.values(_operand(f, side)) for side in (0, 1))
-    except HlsgenError as error:
-        return error.diagnostics[0].message.rstrip(".")
+    both = operands(f)
+    if isinstance(both, str):
+        return both
     keys = np.zeros(f.sets, np.int64)
     behind = StepFunction(
         f.name, FloatKey(), f.ops, f.quantizer, f.index, keys, keys + KEY_POS_INF, _KEYS, f.output_type
@@ -62,7 +59,17 @@ def find(f: BinaryFunction) -> FloatJoin | str:
     plus, minus = (behind.evaluate(keys + float_to_key(np.float32(zero))) for zero in (0.0, -0.0))
     if (plus != minus).any():
         return "an operation behind it tells -0.0 from 0.0"
-    return FloatJoin((first, second), f.kind, behind)
+    return FloatJoin(both, f.kind, behind)
+
+
+def operands(f: BinaryFunction) -> tuple[FloatUnits, FloatUnits] | str:
+    """The units of both operands, or the reason, as text, why there are none."""
+    if f.kind not in SIGNS:
+        return f"there is no float32 unit for the {f.kind.value} of two tensors"
+    try:
+        return float_units.values(_operand(f, 0)), float_units.values(_operand(f, 1))
+    except HlsgenError as error:
+        return error.diagnostics[0].message.rstrip(".")
 
 
 def _operand(f: BinaryFunction, side: int) -> StepFunction:

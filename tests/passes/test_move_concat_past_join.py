@@ -1,0 +1,65 @@
+"""Joints of a Concat and another tensor move in front of the Concat where its parts are not quantized, and nowhere else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from random_ops import random_op
+from small_models import const, evaluate, frames, model_of, quant
+
+from hlsgen.ir import Binary, Concat, Model, Op, Shape
+from hlsgen.ir.ops import BinaryKind, Mul
+from hlsgen.passes.move_concat_past_join import behind_joints
+
+Steps = list[tuple[Op, Shape, tuple[int, ...]]]
+V, WIDE = (1, 4), (1, 8)
+MUL = Mul(const(1.5, 2))
+ADD = Binary(BinaryKind.ADD)
+
+
+def kinds(model: Model) -> list[str]:
+    return [type(step.op).__name__ for step in model.steps]
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+@pytest.mark.parametrize("kind", [BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.MAX])
+def test_random_models_keep_their_values(axis: int, kind: BinaryKind) -> None:
+    """Two or three parts, operations on the whole, a joint with another Concat on either side, a quantizer."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        shape, count = (1, 2, 3, 4), int(rng.integers(2, 4))
+        whole = tuple(n * count if a == axis else n for a, n in enumerate(shape))
+        steps: Steps = [(random_op(rng, 4, 4), shape, (0,)) for _ in range(count)]
+        steps.append((Concat(axis), whole, tuple(range(1, count + 1))))
+        for _ in range(int(rng.integers(0, 3))):
+            steps.append((random_op(rng, 4, whole[-1]), whole, (len(steps),)))
+        last = len(steps)
+        steps.append((quant(4), shape, (0,)))
+        steps.append((Concat(axis), whole, (last + 1,) * count))
+        steps.append((Binary(kind), whole, (last, last + 2) if seed % 2 else (last + 2, last)))
+        steps.append((quant(4, 0.5), whole, (len(steps),)))
+        model = model_of(shape, *steps)
+        made = behind_joints(model)
+        assert kinds(made)[-2:] == ["Concat", "IntQuant"]
+        assert kinds(made).count("Binary") == count
+        x = frames(model, seed)
+        np.testing.assert_array_equal(evaluate(made, x), evaluate(model, x), str(seed))
+
+
+def joined(parts: tuple[Op, Op], *behind: Op) -> Model:
+    steps: Steps = [*((op, V, (0,)) for op in parts), (Concat(1), WIDE, (1, 2)), (quant(2), V, (0,))]
+    steps += [(Concat(1), WIDE, (4, 4)), (ADD, WIDE, (3, 5))]
+    steps += [(op, WIDE, (6 + n,)) for n, op in enumerate(behind)]
+    return model_of(V, *steps)
+
+
+def test_it_fires_if_one_part_is_not_quantized() -> None:
+    made = behind_joints(joined((quant(2), MUL), quant(2)))
+    assert kinds(made) == ["IntQuant", "Mul", "IntQuant", "Concat", "Slice", "Binary", "Slice", "Binary", "Concat", "IntQuant"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "model", [joined((quant(2), quant(2, 0.5)), quant(2)), joined((MUL, MUL)), joined((MUL, MUL), MUL)]
+)
+def test_elsewhere_it_does_nothing(model: Model) -> None:
+    assert behind_joints(model).steps == model.steps
