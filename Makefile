@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
-.PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds lint bench bench-hardware docs clean
+.PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
 
 # A stamp for each set of extras, renewed when the dependencies change.
 $(VENV)/.stamp-%: pyproject.toml
@@ -66,6 +66,11 @@ mutate: setup-test
 BUILDS ?=
 mutate-builds: setup-test
 	$(BIN)/python tests/mutation/bindings.py $(BUILDS) $(if $(SAMPLE),--sample $(SAMPLE))
+
+# A mistake in each header of the C++ library, and in what binds units to it: does the test of the header find it?
+HEADERS ?=
+mutate-cpp: setup-test
+	$(BIN)/python cpp_tests/seeds.py $(HEADERS)
 
 lint: $(VENV)/.stamp-dev
 	$(BIN)/ruff check .
