@@ -36,6 +36,8 @@ CASES: list[tuple[int, int, IntType, int, int, bool, Fraction, int]] = [
     (16, 8, IntType(0, 15), 0, 0, True, F(1, 3), 4),
     (1, 1, IntType(-2, 1), 0, 0, False, F(7, 11), 1),
     (9, 9, IntType(-8, 7), 0, 3, False, F(2, 5), 2),
+    (8, 2, IntType(0, 255), 0, -10, True, F(1, 7), 2),  # squares of 9 bits, the widest in tables
+    (4, 1, IntType(-1024, 1023), 0, 0, False, F(5, 9), 2),  # squares by products
 ]
 Case = tuple[int, int, IntType, int, int, bool, Fraction, int]
 
