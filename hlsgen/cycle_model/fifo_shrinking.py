@@ -28,6 +28,7 @@ class Search:
 
     `work` counts the beats that were simulated, or what takes as long in runs of beats; `effort` limits it. What would
     take more than is left of it counts as too slow. `lates`: limits of the first frame that a variant is above.
+    `only_runs`: what has to be simulated beat by beat counts as too slow as well, where a limit is given.
     """
 
     nodes: Sequence[Node]
@@ -40,6 +41,7 @@ class Search:
     moving: dict[tuple[int, ...], bool] = field(default_factory=dict)
     lates: dict[tuple[int, ...], int] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], Simulation] | None = None
+    only_runs: bool = False
 
     def has(self, share: float = 1.0) -> bool:
         """Whether a share of the effort is not spent yet."""
@@ -68,7 +70,7 @@ class Search:
         return least()
 
     def _bounds(self, latest: int | None) -> Bounds | None:
-        return None if latest is None else Bounds(latest, max(0, self.effort - self.work))
+        return None if latest is None else Bounds(latest, max(0, self.effort - self.work), self.only_runs)
 
     def first(self, depths: Depths, latest: int | None = None) -> int | None:
         """The latency of the first frame, None if it does not come through, or not by `latest`."""
@@ -122,6 +124,21 @@ class Search:
             self.occupied[key] = network.fifo_occupancy() if fine else {}
             self.work += network.work() - before
         return self.known[key]
+
+    def in_runs(self, depths: Depths, goal: int, first: int, all_of_it: int) -> Cycles | None:
+        """As `measured`, if simulating the first frame and all frames takes no more work than that, in runs."""
+        limit, effort = (ENDLESS, goal), self.effort
+        self.only_runs = True
+        try:
+            self.effort = self.work + first
+            if self.first(depths, ENDLESS) is None:
+                return None
+            self.effort = self.work + all_of_it
+            if self.begun:
+                self.begun[1].bound(Bounds(ENDLESS, all_of_it, only_runs=True))
+            return self.measured(depths, limit)
+        finally:
+            self.only_runs, self.effort = False, effort
 
     def quick(self, depths: Depths, limit: Cycles) -> bool:
         """Whether the first frame is no later than the limit and nothing can stop the network."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,9 @@ OPEN_FRAMES = 4
 FIRST_FRAME_SHARE = 0.25
 #: How often depths are doubled at most; a network that is not faster then counts as being as fast as it can.
 GROWTH = 8
+#: Buffers that networks of HUGE beats get, of those with which a frame could come every so many cycles if all came at
+#: its pace: the first with which the simulation takes no more work than these, for each beat of a frame, in runs.
+ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 0.3, 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,7 @@ class SizedBuffers:
     `bottleneck`: the least interval that any depths could give.
     `critical`: FIFOs whose depth, less by one, costs latency or interval, or is a deadlock, though the ports never
     pause. The other FIFOs have the least depth with which no pauses of the ports lead to a deadlock.
+    `spare`: the share of all depths that is added so that the network can be simulated: less was not tried.
     """
 
     nodes: list[Node]
@@ -40,6 +45,7 @@ class SizedBuffers:
     interval: int
     bottleneck: int
     critical: tuple[str, ...]
+    spare: float = 0.0
 
 
 def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> SizedBuffers:
@@ -63,12 +69,13 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> 
     if effort is None:
         effort = EFFORT if beats_of(nodes) < HUGE else EFFORT_HUGE
     search = Search(nodes, latency, effort)
-    depths, limit = _grow(search, wanted, max(bottleneck, interval))
+    roomy = _roomy(search, wanted, max(bottleneck, interval)) if beats_of(nodes) >= HUGE else None
+    spare, depths, limit = roomy or (0.0, *_grow(search, wanted, max(bottleneck, interval)))
     if limit[0] > ideal:
         depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
-    return SizedBuffers(together(search.variant(depths), ports), limit[0], limit[1], bottleneck, critical)
+    return SizedBuffers(together(search.variant(depths), ports), limit[0], limit[1], bottleneck, critical, spare)
 
 
 def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
@@ -147,6 +154,24 @@ def _grow(search: Search, depths: dict[str, int], goal: int) -> tuple[dict[str, 
     if best is None:
         raise ValueError("the network blocks with buffers of any depth")
     return chosen, best
+
+
+def _roomy(
+    search: Search, depths: dict[str, int], goal: int
+) -> tuple[float, dict[str, int], tuple[int, int]] | None:  # fmt: skip
+    """(share that is added, depths, (latency, interval)): little more room with which times are found quickly.
+
+    Buffers that are as small as they can be are full and empty in turn, and units wait for each other in many small
+    steps. With some more room they do not.
+    """
+    beats = beats_of(search.nodes)
+    for share in ROOMY:
+        more = {name: math.ceil(share * depth) for name, depth in depths.items()}
+        found = search.in_runs(more, goal, int(FIRST_WORK * beats), int(ALL_WORK * beats))
+        if found and found[1] <= goal:
+            return share - 1, more, found
+    search.known.clear()
+    return None
 
 
 def _first_frame(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlsgen.cycle_model.run_processes import Clock, Machine, Memory, Moved, before
+from hlsgen.cycle_model.run_clock import Clock, before
+from hlsgen.cycle_model.run_processes import Machine, Memory, Moved
 from hlsgen.cycle_model.run_wires import Arrivals, Progression, Wire
 from hlsgen.cycle_model.runs import Cursor, Repeated, Runs, latest
 

@@ -12,7 +12,9 @@ other in many small steps, or for ever, the search ends without a result, and `b
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +37,15 @@ SHARE, FEW = 0.25, 2000
 RUN = 3
 
 
+@lru_cache(maxsize=1024)
+def stride(beats: int, groups: int) -> int:
+    """Beats after which units may look for repeats: about a row of an image, for frames of so many beats and pixels."""
+    row = math.isqrt(groups) or 1
+    while groups % row:
+        row -= 1
+    return beats // row if row > 1 else beats // max(1, math.isqrt(beats))
+
+
 class RunNetwork:
     """The wires between the units, and the machine of each unit. See `wiring.Moves` for what it answers.
 
@@ -53,6 +64,11 @@ class RunNetwork:
             for machine, outs in zip(self.machines, self.wiring.outs, strict=True):
                 for wire in outs:
                     wire.frozen = machine.memory is not None
+        for node, outs in zip(nodes, self.wiring.outs, strict=False):
+            for wire in outs:
+                wire.stride = stride(node.result.beats, node.result.groups)
+        for wire, beats in self.wiring.inputs:
+            wire.stride = stride(beats, 1)
         self.kinds = [self.known.kind(machine) for machine in self.machines]
         self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)

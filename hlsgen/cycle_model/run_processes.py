@@ -8,12 +8,15 @@ runs as long as nothing stands still, one by one where something does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from hlsgen.cycle_model.repeats import Read, Repeats, Written
+from hlsgen.cycle_model.run_clock import Clock, before
 from hlsgen.cycle_model.run_wires import Arrivals, Progression, Wire, together
-from hlsgen.cycle_model.runs import ENDLESS, Cursor, Pattern, Runs, latest
+from hlsgen.cycle_model.runs import Cursor, Pattern, Runs, latest
 
 
 class Moved(NamedTuple):
@@ -49,81 +52,6 @@ class Machine:
     kind: Hashable
     run: Callable[[Sequence[Wire], Sequence[Wire]], Moved]
     memory: Memory | None = None
-
-
-class Clock:
-    """Translates between cycles and enabled cycles of a unit, as `line_buffers.EnableClock`, by the guess."""
-
-    __slots__ = ("_ahead", "_due", "_gone", "_later", "_next", "clear", "due", "gone", "lost", "now", "passed")
-
-    def __init__(self, due: Runs, gone: Runs | None) -> None:
-        self.due, self.gone = due, Runs() if gone is None else gone
-        self._due, self._ahead = Cursor(due), Cursor(due)
-        self._gone, self._next, self._later = Cursor(self.gone), Cursor(self.gone), Cursor(self.gone)
-        #: Beats that have left, cycles lost until then; beats that are known to leave without a wait after that.
-        self.passed = self.lost = self.clear = 0
-        #: The last answer of `enabled`.
-        self.now = 0
-
-    def enabled(self, cycle: int) -> int:
-        """The first cycle, not before `cycle`, in which the unit is enabled. `lost` belongs to it then."""
-        cycle = max(cycle, self.now)
-        while True:
-            stop = self.stop()
-            if stop > cycle:
-                self.now = cycle
-                return cycle
-            self.passed = self.clear
-            left = self._gone.read(self.passed)[0]
-            self.lost = left - self._due.read(self.passed)[0]
-            self.passed += 1
-            self.clear = self.passed
-            cycle = max(cycle, left)
-
-    def cycle(self, enabled: int) -> int:
-        """The cycle in which an enabled cycle is over."""
-        while True:
-            stop = self.stop()
-            if stop > enabled + self.lost:
-                return enabled + self.lost
-            self.passed = self.clear
-            self.lost = self._gone.read(self.passed)[0] - self._due.read(self.passed)[0]
-            self.passed += 1
-            self.clear = self.passed
-
-    def stop(self) -> int:
-        """The cycle in which the next beat is offered that waits; ENDLESS if none of those that are due does."""
-        stop = min(self.due.count, self.gone.count)
-        while self.clear < stop:
-            due, step, count = self._ahead.read(self.clear)
-            gone, pace, more = self._next.read(self.clear)
-            if gone > due + self.lost:
-                return due + self.lost
-            count = min(count, more)
-            if pace > step:
-                count = min(count, (due + self.lost - gone) // (pace - step) + 1)
-            self.clear += count
-        return ENDLESS
-
-    def room(self, due: int, step: int, count: int) -> int:
-        """How many of the next beats, due at first + i * step, can be sent before it matters that one of them waits:
-        up to and with the first one that does; 1 or more."""
-        at, done = self.due.count, 0
-        while done < count and at + done < self.gone.count:
-            first = due + done * step + self.lost
-            gone, pace, more = self._later.read(at + done)
-            if gone > first:
-                return done + 1
-            more = min(more, count - done)
-            if pace > step:
-                more = min(more, (first - gone) // (pace - step) + 1)
-            done += more
-        return count
-
-
-def before(stop: int, first: int, step: int, count: int) -> int:
-    """How many of the cycles first + i * step, i < count, are before `stop`; first is, and step is at least 1."""
-    return min(count, (stop - first + step - 1) // step)
 
 
 def _source(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
@@ -166,8 +94,22 @@ def pipeline(latency: int, gives: Pattern, gap: int = 1) -> Machine:
         clock = Clock(out, outs[0].guess)
         beats = min(wire.due.count for wire in ins)
         k, t = 0, -1
+        again = Repeats(ins[0].stride)
         while k < beats:
-            count, fixed, moving = together(arrivals, k, marks.left)
+            again.steps += 1
+            if k == again.at and again.due(k):
+                clocked = clock.state
+                phase = marks.place, clock.waiting(t), clock.now - t
+                state = k, t, *clocked, *(arrival.late for arrival in arrivals)
+                reads = [clock.read(t), *(arrival.read(k, t) for arrival in arrivals)]
+                found = again.jump(k, phase, state, reads, [Written(taken, t), Written(out, t - clock.lost)])
+                if found:
+                    k, t, lost, clear, now, *lates = found
+                    clock.seek(lost, clear, now)
+                    for arrival, late in zip(arrivals, lates, strict=True):
+                        arrival.late = late
+                    continue
+            count, fixed, moving = together(arrivals, k, min(marks.left, again.at - k))
             first, step, m = latest(t + 1, gap, count, fixed, moving)
             t = clock.enabled(first)
             m = before(clock.stop(), t, step, m) if t == first else 1
@@ -196,8 +138,21 @@ def hold(gives: Pattern) -> Machine:
         gone = Cursor(Runs() if guess is None else guess)
         beats = min(wire.due.count for wire in ins)
         k, t = 0, -1
+        again = Repeats(ins[0].stride)
         while k < beats:
-            count, fixed, moving = together(arrivals, k, marks.left)
+            again.steps += 1
+            if k == again.at and again.due(k):
+                sent = min(1, len(out))
+                phase = marks.place, sent, out.last() - t if sent else 0, sent and len(out) <= gone.runs.count
+                state = k, t, *(arrival.late for arrival in arrivals)
+                reads = [Read(gone.runs, len(out) - sent, t, sent), *(arrival.read(k, t) for arrival in arrivals)]
+                found = again.jump(k, phase, state, reads, [Written(taken, t), Written(out, t)])
+                if found:
+                    k, t, *lates = found
+                    for arrival, late in zip(arrivals, lates, strict=True):
+                        arrival.late = late
+                    continue
+            count, fixed, moving = together(arrivals, k, min(marks.left, again.at - k))
             least = t + 1
             if 0 < out.count <= gone.runs.count:
                 left, pace, more = gone.read(out.count - 1)
@@ -231,13 +186,25 @@ def fifo(depth: int, delay: int = 1) -> Machine:
         gone = None if guess is None else Cursor(guess)
         beats, k, t = ins[0].due.count, 0, -1
         gap = 1 + delay if depth == 1 else 1
+        again = Repeats(ins[0].stride)
         while k < beats:
+            again.steps += 1
+            if k == again.at and again.due(k):
+                # Until it is full, nothing that was before says when that will be.
+                phase = 0 if k >= depth or guess is None or beats <= depth else k
+                reads = [arrival.read(k, t)]
+                reads += [Read(guess, k - depth, t)] if guess is not None and k >= depth else []
+                found = again.jump(k, phase, (k, t, arrival.late), reads, [Written(taken, t), Written(out, t)])
+                if found:
+                    k, t, arrival.late = found
+                    continue
             fixed: list[Progression] = []
-            most = ENDLESS
+            most = again.at - k
             if k < depth:
-                most = depth - k
+                most = min(most, depth - k)
             elif gone is not None and guess is not None and k - depth < guess.count:
-                left, pace, most = gone.read(k - depth)
+                left, pace, count = gone.read(k - depth)
+                most = min(most, count)
                 fixed.append((left + delay, pace))
             t, step, m = arrival.earliest(k, t + gap if k else 0, fixed, gap, most)
             taken.append(t, step, m)
@@ -250,58 +217,12 @@ def fifo(depth: int, delay: int = 1) -> Machine:
     return Machine(("fifo", depth, delay), run)
 
 
-def ways(count: int, delay: int) -> Machine:
-    """As `processes.fifo` of `count` beats, each of which takes `delay` cycles; beat by beat."""
-
-    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
-        arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
-        guess = outs[0].guess
-        gone = None if guess is None else Cursor(guess)
-        due: list[int] = []
-        t = -1
-        for k in range(ins[0].due.count):
-            least = t + 1
-            if k >= count:
-                least = max(least, due[k - count] + 1)
-                if gone is not None and guess is not None and k - count < guess.count:
-                    least = max(least, gone.read(k - count)[0] + 1)
-            t = arrival.earliest(k, least, [])[0]
-            taken.append(t, 1, 1)
-            due.append(t + delay)
-            out.append(t + delay, 1, 1)
-            arrival.took(k, t)
-        return Moved([taken], [out])
-
-    return Machine(("ways", count, delay), run)
-
-
-def rows(latency: int, every: int) -> Machine:
-    """As `processes.join` of which each beat of the second wire is there for `every` beats of the first one."""
-
-    def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
-        first, second = (Arrivals(wire) for wire in ins)
-        taken, rows_taken, out = Runs(), Runs(), Runs()
-        clock = Clock(out, outs[0].guess)
-        t = -1
-        for k in range(min(ins[0].due.count, ins[1].due.count * every)):
-            t = second.earliest(k // every, t + 1, [])[0]
-            t = clock.enabled(first.earliest(k, t, [])[0])
-            out.append(t - clock.lost + latency, 1, 1)
-            taken.append(t, 1, 1)
-            first.took(k, t)
-            if k % every == every - 1:
-                rows_taken.append(t, 1, 1)
-                second.took(k // every, t)
-        return Moved([taken, rows_taken], [out])
-
-    return Machine(("rows", latency, every), run)
-
-
 def width(enters: Sequence[int], leaves: Sequence[int], rooms: Sequence[int]) -> Machine:
     """As `processes.width`. What it sends is due no earlier than in the cycle after the beat before."""
     small, whole = enters[0], leaves[0]
     widens = set(enters) == {small} and set(leaves) == {whole} and whole % small == 0
     many = whole // small
+    period = math.lcm(len(enters), len(rooms))
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
         arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
@@ -311,10 +232,25 @@ def width(enters: Sequence[int], leaves: Sequence[int], rooms: Sequence[int]) ->
         beats, k, t = ins[0].due.count, 0, -1
         stored = freed = left = 0
         offered, sent = leaves[0], -1
+        again = Repeats(ins[0].stride)
         while k < beats:
+            again.steps += 1
+            if k == again.at and again.due(k):
+                kept = out.count - left
+                phase: Hashable = k % many if widens else None
+                if not widens or gone is not None:
+                    waits = out.since(left, t)
+                    phase = k % period, left % len(leaves), kept, waits, stored - freed, stored - offered, sent - t
+                reads = [arrival.read(k, t)]
+                reads += [] if guess is None else [Read(guess, left, t, kept)]
+                state = k, t, arrival.late, stored, freed, left, offered, sent
+                found = again.jump(k, phase, state, reads, [Written(taken, t), Written(out, t)])
+                if found:
+                    k, t, arrival.late, stored, freed, left, offered, sent = found
+                    continue
             if widens and gone is None:
                 # A whole beat is gone before the next one is complete.
-                t, step, m = arrival.earliest(k, t + 1, [])
+                t, step, m = arrival.earliest(k, t + 1, [], 1, again.at - k)
                 taken.append(t, step, m)
                 ends = (k + m) // many - k // many
                 if ends:
@@ -357,9 +293,17 @@ def _fork(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
     arrival, taken, out = Arrivals(ins[0]), Runs(), Runs()
     guesses = [(wire.guess, Cursor(wire.guess)) for wire in outs if wire.guess is not None]
     beats, k, t = ins[0].due.count, 0, -1
+    again = Repeats(ins[0].stride)
     while k < beats:
+        again.steps += 1
+        if k == again.at and again.due(k):
+            reads = [arrival.read(k, t), *(Read(guess, k, t) for guess, _ in guesses)]
+            found = again.jump(k, (), (k, t, arrival.late), reads, [Written(taken, t), Written(out, t)])
+            if found:
+                k, t, arrival.late = found
+                continue
         fixed: list[Progression] = []
-        most = ENDLESS
+        most = again.at - k
         for guess, gone in guesses:
             if k < guess.count:
                 left, pace, count = gone.read(k)
@@ -430,8 +374,18 @@ def take(keeps: Pattern) -> Machine:
         guess = outs[0].guess
         gone = None if guess is None else Cursor(guess)
         beats, k, t = ins[0].due.count, 0, -1
+        again = Repeats(ins[0].stride)
         while k < beats:
-            offer, step, m = arrival.earliest(k, t + 1, [], 1, marks.left)
+            again.steps += 1
+            if k == again.at and again.due(k):
+                reads = [arrival.read(k, t)]
+                reads += [] if guess is None else [Read(guess, len(out), t)]
+                phase, writes = marks.place, [Written(taken, t), Written(out, t)]
+                found = again.jump(k, phase, (k, t, arrival.late), reads, writes)
+                if found:
+                    k, t, arrival.late = found
+                    continue
+            offer, step, m = arrival.earliest(k, t + 1, [], 1, min(marks.left, again.at - k))
             t, pace = offer, step
             if marks.value:
                 if gone is not None and guess is not None and len(out) < guess.count:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlsgen.cycle_model.repeats import Read
 from hlsgen.cycle_model.runs import ENDLESS, Cursor, Runs, latest
 
 #: (first, step) of a run.
@@ -11,15 +12,16 @@ Progression = tuple[int, int]
 
 
 class Wire:
-    """A stream between two units, as in `processes.Wire`."""
+    """A stream between two units, as in `processes.Wire`. `stride`: beats after which units may look for repeats."""
 
-    __slots__ = ("consumer", "due", "frozen", "guess", "name", "producer", "taken")
+    __slots__ = ("consumer", "due", "frozen", "guess", "name", "producer", "stride", "taken")
 
     def __init__(self, name: str, frozen: bool) -> None:
         self.name, self.frozen = name, frozen
         self.due, self.taken = Runs(), Runs()
         self.guess: Runs | None = None
         self.producer = self.consumer = -1
+        self.stride = 0
 
 
 class Arrivals:
@@ -34,6 +36,10 @@ class Arrivals:
         """Beat k was taken."""
         if self.frozen:
             self.late = cycle - self.cursor.read(k)[0]
+
+    def read(self, k: int, base: int) -> Read:
+        """The beats from number k on, in front of which `base` is the time."""
+        return Read(self.cursor.runs, k, base - self.late, floor=not self.frozen)
 
     def earliest(
         self, k: int, least: int, fixed: list[Progression], gap: int = 1, most: int = ENDLESS

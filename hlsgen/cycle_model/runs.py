@@ -6,6 +6,7 @@ times is kept as runs, each of them first + i * step for some beats, and costs a
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Hashable, Iterable
 
 import numpy as np
@@ -14,14 +15,17 @@ from hlsgen.numerics.fixed import Array
 
 #: More than any number of beats or cycles.
 ENDLESS = 1 << 60
+#: Runs that are compared one by one until those of two sequences begin at the same numbers, and then at once.
+FEW, MANY = 32, 2048
 
 
 class Runs:
     """A sequence of integers that grows at its end. Run r starts with number starts[r] of the sequence."""
 
-    __slots__ = ("count", "firsts", "starts", "steps")
+    __slots__ = ("_table", "count", "firsts", "starts", "steps")
 
     def __init__(self) -> None:
+        self._table: tuple[Array, Array, Array] | None = None
         self.firsts: list[int] = []
         self.steps: list[int] = []
         self.starts: list[int] = []
@@ -53,6 +57,94 @@ class Runs:
         stops = [*other.starts[1:], other.count]
         for first, step, start, stop in zip(other.firsts, other.steps, other.starts, stops, strict=True):
             self.append(first + more, step, stop - start)
+
+    def since(self, k: int, base: int) -> tuple[tuple[int, int, int], ...]:
+        """The runs from number k on, each as (first - base, step, count)."""
+        found = []
+        at = bisect_right(self.starts, k) - 1
+        while k < self.count:
+            stop = self.starts[at + 1] if at + 1 < len(self.starts) else self.count
+            found.append((self.firsts[at] + (k - self.starts[at]) * self.steps[at] - base, self.steps[at], stop - k))
+            k, at = stop, at + 1
+        return tuple(found)
+
+    def repeat(self, begin: int, more: int, times: int) -> None:
+        """Adds the numbers from number `begin` on so many times, each time `more` higher."""
+        at = bisect_right(self.starts, begin) - 1
+        stop, period = len(self.starts), self.count - begin
+        if not period:
+            return
+        ends = [*self.starts[at + 1 : stop], self.count]
+        first = self.firsts[at] + (begin - self.starts[at]) * self.steps[at]
+        step, count = self.steps[at], ends[0] - begin
+        if stop == at + 1 and more == step * period:
+            self.append(first + more, step, period * times)
+            return
+        firsts, steps, starts = self.firsts[at + 1 : stop], self.steps[at + 1 : stop], self.starts[at + 1 : stop]
+        for time in range(1, times + 1):
+            late, later = time * more, time * period
+            self.append(first + late, step, count)
+            if firsts:
+                self.firsts += [number + late for number in firsts]
+                self.steps += steps
+                self.starts += [number + later for number in starts]
+                self.count = begin + later + period
+
+    def equal(self, early: int, late: int, more: int, most: int, floors: tuple[int, int] | None = None) -> int:
+        """How many of the numbers from `early` on are those from `late` on less `more`; `most` at the most.
+
+        `floors`: numbers up to the first are equal to numbers from `late` on that are up to the second one. It may be
+        more where runs begin at other places for long.
+        """
+        starts, firsts, steps, total = self.starts, self.firsts, self.steps, self.count
+        most = min(most, total - late)
+        done, few = 0, FEW
+        a, b = bisect_right(starts, early) - 1, bisect_right(starts, late) - 1
+        last = len(starts) - 1
+        while done < most and few:
+            few -= 1
+            i, j = early + done, late + done
+            if i == starts[a] and j == starts[b]:
+                runs = self._equal_runs(a, b, more, late + most)
+                if runs:
+                    a, b = a + runs, b + runs
+                    done = (starts[b] if b <= last else total) - late
+                    few = FEW
+                    continue
+            stop_a, stop_b = starts[a + 1] if a < last else total, starts[b + 1] if b < last else total
+            x, y = firsts[a] + (i - starts[a]) * steps[a], firsts[b] + (j - starts[b]) * steps[b]
+            count = min(stop_a - i, stop_b - j)
+            if floors is not None and x <= floors[0] and y <= floors[1]:
+                if steps[a] > 0:
+                    count = min(count, (floors[0] - x) // steps[a] + 1)
+                if steps[b] > 0:
+                    count = min(count, (floors[1] - y) // steps[b] + 1)
+            elif y - x != more:
+                break
+            elif steps[a] != steps[b]:
+                count = 1
+            done += count
+            a += i + count == stop_a
+            b += j + count == stop_b
+        return min(done, most)
+
+    def _equal_runs(self, a: int, b: int, more: int, stop: int) -> int:
+        """How many runs from a on are those from b on less `more`; of those that begin before number `stop`."""
+        if self._table is None or len(self._table[0]) != len(self.starts):
+            starts = np.array([*self.starts, self.count], np.int64)
+            self._table = np.array(self.firsts, np.int64), np.array(self.steps, np.int64), np.diff(starts)
+        firsts, steps, counts = self._table
+        end, done, size = min(len(firsts), bisect_right(self.starts, stop)), 0, 32
+        while b + done < end:
+            size = min(size, end - b - done)
+            early, late = slice(a + done, a + done + size), slice(b + done, b + done + size)
+            fine = (firsts[late] - firsts[early] == more) & (steps[late] == steps[early])
+            fine &= counts[late] == counts[early]
+            if not fine.all():
+                return done + int(fine.argmin())
+            done += size
+            size = min(2 * size, MANY)
+        return done
 
     def last(self) -> int:
         """The last number; the sequence is not empty."""
@@ -106,6 +198,8 @@ class Cursor:
         last = len(starts) - 1
         while at < last and starts[at + 1] <= k:
             at += 1
+            if at & 15 == 0:
+                at = bisect_right(starts, k) - 1
         self.at = at
         first, start, step = runs.firsts[at], starts[at], runs.steps[at]
         if at < last:
@@ -163,6 +257,11 @@ class Pattern:
     @property
     def value(self) -> int:
         return self.parts[self.at][0]
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where in the pattern the next value is."""
+        return (self.at, self.left) if len(self.parts) > 1 else (0, 0)
 
     @property
     def first(self) -> bool:

@@ -137,6 +137,12 @@ class Simulation:
         runs = is_large(nodes) and not has_loop(nodes)
         self.moves: Moves = RunNetwork(nodes, model, ready, bounds) if runs else BeatNetwork(nodes, model, ready)
 
+    def bound(self, bounds: Bounds) -> None:
+        """Goes on with other bounds."""
+        self.bounds = bounds
+        if isinstance(self.moves, RunNetwork):
+            self.moves.bounds = bounds
+
     @property
     def inputs(self) -> tuple[str, ...]:
         """The streams in front of the input ports."""
@@ -147,7 +153,8 @@ class Simulation:
         self.fed.append((frames, pace))
         self.frames += frames
         if not self.moves.feed(frames, pace):
-            if self.bounds is not None and self.frames * beats_of(self.nodes) > self.bounds.work - self.moves.work():
+            bounds, beats = self.bounds, self.frames * beats_of(self.nodes)
+            if bounds is not None and (bounds.only_runs or beats > bounds.work - self.moves.work()):
                 raise Ended
             self.spent = self.moves.work()
             self.moves = BeatNetwork(self.nodes, self.model, self.ready)

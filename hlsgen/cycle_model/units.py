@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from typing_extensions import assert_never
 
-from hlsgen.cycle_model import least_processes, processes, run_buffers, run_processes
+from hlsgen.cycle_model import least_processes, processes, run_buffers, run_norms, run_processes
 from hlsgen.cycle_model.known_moves import Known
 from hlsgen.cycle_model.line_buffers import Buffer, matrix, runs_of, windows, words_of
 from hlsgen.cycle_model.processes import ENDLESS, Process, Wire
@@ -263,9 +263,9 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case NormMoments():
             return run_processes.pipeline(latency(unit), Pattern([0] * (unit.beats - 1) + [1]))
         case NormRoot():
-            return run_processes.ways(unit.ways, latency(unit))
+            return run_norms.ways(unit.ways, latency(unit))
         case NormScale():
-            return run_processes.rows(latency(unit), unit.beats)
+            return run_norms.rows(latency(unit), unit.beats)
         case WidthConverter():
             return run_processes.width(*processes.width_beats(*streams))
         case MatVec():
@@ -394,7 +394,7 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
         case NormRoot():
             return run_processes.hold(Pattern([1]))
         case NormScale():
-            return run_processes.rows(0, unit.beats)
+            return run_norms.rows(0, unit.beats)
         case MatVec() if unit.row_folds == 1:
             return run_processes.hold(Pattern([0] * (unit.col_folds - 1) + [1]))
         case MatVec():

@@ -34,10 +34,14 @@ class Ended(Exception):
 
 @dataclass(frozen=True)
 class Bounds:
-    """What ends a simulation in runs. `latest`: the last cycle for the end of the first frame. `work`: see `Moves`."""
+    """What ends a simulation in runs. `latest`: the last cycle for the end of the first frame. `work`: see `Moves`.
+
+    `only_runs`: it ends as well where it would have to go on beat by beat.
+    """
 
     latest: int
     work: int
+    only_runs: bool = False
 
 
 class AnyWire(Protocol):

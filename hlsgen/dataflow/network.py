@@ -111,9 +111,11 @@ class Timing:
     """What a frame takes in cycles, with a source that always has a beat and a sink that takes at once.
 
     `latency`: from the first beat that is taken to the last output beat. `interval`: between two frames.
-    `critical`: names of FIFOs that cannot be one beat smaller without costing cycles.
+    `critical`: names of FIFOs that cannot be one beat smaller without costing cycles. `spare`: the share of all depths
+    that was added since the network is too large for a search.
     """
 
     latency: int
     interval: int
     critical: tuple[str, ...] = ()
+    spare: float = 0.0

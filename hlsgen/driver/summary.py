@@ -28,7 +28,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
         },
         "estimate": estimate(build),
         "device": None if device is None else {**device.as_dict(), "estimate": device_estimate(build, device)},
-        "notes": [*_ports(build), *_taken(build), *build.notes],
+        "notes": [*_ports(build), *_taken(build), *_buffers(build), *build.notes],
     }
 
 
@@ -39,6 +39,15 @@ def _ports(build: Build) -> list[str]:
     network = build.network
     into, out = (" and ".join(str(x.layout.words) for x in ports) for ports in (network.inputs, network.outputs))
     return [f"bus of {network.inputs[0].layout.width} bits: a frame is {into} words at the input, {out} at the output"]
+
+
+def _buffers(build: Build) -> list[str]:
+    """That buffers may be larger than they have to be, where the network is too large for a search."""
+    share = build.timing.spare
+    more = f"{share:.0%} deeper than the pace needs"
+    return [f"too large to search for the smallest buffers: they are {more}, latency and interval are exact"] * (
+        share > 0
+    )
 
 
 def _taken(build: Build) -> list[str]:

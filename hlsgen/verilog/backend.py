@@ -47,7 +47,7 @@ def _adders_pay(products: Node, adders: Node) -> bool:
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
     sized = size(cut_ready_chains(nodes), latency)
-    return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical))
+    return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare)
 
 
 def _emit(network: Network, timing: Timing, request: Request) -> Emitted:

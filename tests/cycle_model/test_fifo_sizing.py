@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from network_bench import play
-from networks import SHIFT, Image, Net, Random, convolution, matrix
+from networks import SHIFT, Image, Net, Random, convolution, large, matrix
 
+from hlsgen.cycle_model import fifo_sizing
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import with_depths
 from hlsgen.cycle_model.fifo_sizing import size
@@ -245,3 +246,17 @@ def test_a_fifo_that_is_left_out() -> None:
     (taker,) = (node for node in nodes if fifo.outputs[0] in node.inputs)
     (now,) = (node for node in fewer if node.name == taker.name)
     assert set(now.inputs) == {fifo.inputs[0]} | set(taker.inputs) - {fifo.outputs[0]}
+
+
+def test_a_huge_network_gets_a_little_more_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the least depths take too long to simulate, others do not; the cycles are those of these depths."""
+    monkeypatch.setattr(fifo_sizing, "HUGE", 1)
+    least = size(large(3, 30, 40), latency)
+    assert least.spare == 0
+    monkeypatch.setattr(fifo_sizing, "ROOMY", (1.25, 1.5))
+    sized = size(large(3, 30, 40), latency)
+    assert sized.spare == 0.25
+    assert measure(sized.nodes, latency) == (sized.latency, sized.interval)
+    assert sized.interval == least.interval == sized.bottleneck
+    monkeypatch.setattr(fifo_sizing, "FIRST_WORK", 0)
+    assert size(large(3, 30, 40), latency).spare == 0

@@ -7,7 +7,7 @@ import random
 import pytest
 from networks import Random, large
 
-from hlsgen.cycle_model import run_network
+from hlsgen.cycle_model import repeats, run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.simulate import Simulation
@@ -83,3 +83,33 @@ def test_what_is_computed_follows_what_is_different(layers: int, height: int, wi
     network.feed(1, height * width)
     assert isinstance(network.moves, RunNetwork)
     assert network.moves.cost < 40 * len(nodes)
+
+
+@pytest.mark.usefixtures("patient")
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_repeats_is_as_if_it_were_computed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Units look for repeats as often as they can, after any number of beats; several frames, also with waits."""
+    monkeypatch.setattr(repeats, "LEAST_STEPS", 0)
+    skipped, times = 0, repeats._times
+
+    def counted(*args: object) -> int:
+        nonlocal skipped
+        found = times(*args)  # type: ignore[arg-type]
+        skipped += found
+        return found
+
+    monkeypatch.setattr(repeats, "_times", counted)
+    for seed in range(8):
+        nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
+        ready = [rng.random() < 0.6 for _ in range(rng.randint(2, 9))] + [True] if seed & 2 else []
+        pace = rng.randint(100, 300) if seed & 1 else None
+        for make in (lambda seed=seed: exact(latency, unlimited=seed % 5 == 0), least):
+            monkeypatch.setattr(run_network, "stride", lambda beats, groups: 0)
+            plain = RunNetwork(nodes, make(), ready)
+            monkeypatch.setattr(run_network, "stride", lambda beats, groups, rng=rng: rng.randint(1, 6))
+            again = RunNetwork(nodes, make(), ready)
+            if plain.feed(2, pace) and again.feed(2, pace) and plain.feed(3, pace) and again.feed(3, pace):
+                for name in plain.names():
+                    assert again.taken(name).tolist() == plain.taken(name).tolist(), (seed, name)
+                    assert again.offered(name).tolist() == plain.offered(name).tolist(), (seed, name)
+    assert skipped > 100

@@ -45,3 +45,27 @@ def test_cursor_reads_while_the_sequence_grows() -> None:
         for k, number in enumerate(numbers):
             whole.append(number, 0, 1)
             assert reader.read(k)[::2] == (number, 1)
+
+
+def test_what_comes_again() -> None:
+    """`repeat` adds the end of a sequence again, later each time; `equal` counts the numbers that come again."""
+    rng = random.Random(2)
+    found = set()
+    for _ in range(3000):
+        made, numbers = random_runs(rng)
+        begin, more, times = rng.randrange(len(numbers)), rng.randint(0, 4), rng.randint(1, 3)
+        period = numbers[begin:]
+        made.repeat(begin, more, times)
+        numbers += [number + more * time for time in range(1, times + 1) for number in period]
+        assert made.array().tolist() == numbers
+        early, late = sorted(rng.choices(range(len(numbers)), k=2))
+        most, shift = rng.randint(1, 9), numbers[late] - numbers[early]
+        floors = (numbers[early] + 1, numbers[late] + 1) if rng.random() < 0.5 else None
+        alike = 0
+        for a, b in zip(numbers[early:], numbers[late:][:most], strict=False):
+            if b - a != shift and not (floors and a <= floors[0] and b <= floors[1]):
+                break
+            alike += 1
+        assert made.equal(early, late, shift, most, floors) == alike
+        found.add((alike, floors is None))
+    assert len(found) > 12

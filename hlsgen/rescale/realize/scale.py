@@ -160,10 +160,15 @@ def find_even(steps: ThresholdTable) -> Scale | str:
     for s, bound in enumerate(bounds):
         if bound.below is not None and bound.above > bound.below:
             return f"set {s} needs {bound}"
+    narrow = bounds[0]
     for shift in range(1, MAX_SHIFT + 1):
-        ranges = np.array([bound.multipliers(shift, closed=True) for bound in bounds], object)
-        if (ranges[:, 0] > ranges[:, 1]).any():
+        # A set with no multiplier mostly has none at the next shift either.
+        empty = (bound for bound in (narrow, *bounds) if int.__gt__(*bound.multipliers(shift, closed=True)))
+        none = next(empty, None)
+        if none is not None:
+            narrow = none
             continue
+        ranges = np.array([bound.multipliers(shift, closed=True) for bound in bounds], object)
         if (ranges[:, 0] >= 1 << MAX_MULTIPLIER).any():
             break
         found = _nearest(ready, stairs, ranges, shift)

@@ -106,12 +106,12 @@ class Slopes:
 
     def multipliers(self, shift: int, closed: bool = False) -> tuple[int, int]:
         """Least and greatest M >= 0 with M / 2^shift between the bounds, or, if `closed`, also on them."""
-        unit = 1 << shift
-        least = -((-self.above * unit) // 1) if closed else self.above * unit // 1 + 1
+        above, unit = self.above.numerator << shift, self.above.denominator
+        least = max(0, -(-above // unit) if closed else above // unit + 1)
         if self.below is None:
-            return max(0, least), max(0, least) + unit
-        greatest = self.below * unit // 1 if closed else -((-self.below * unit) // 1) - 1
-        return max(0, least), greatest
+            return least, least + (1 << shift)
+        below, unit = self.below.numerator << shift, self.below.denominator
+        return least, below // unit if closed else -(-below // unit) - 1
 
     def __str__(self) -> str:
         return f"a slope above {self.above} ({self.why_above}) and below {self.below} ({self.why_below})"
