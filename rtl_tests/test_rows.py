@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from bench import Port, Trace, Unit, simulate
 from streams import pack
 
@@ -87,7 +88,8 @@ def check(trace: Trace, words: list[int], beats: int, lag: int, cycles: int) -> 
     check_cycles(s, m, beats, lag, cycles)
 
 
-def test_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("simulator", ["verilator", pytest.param("icarus", marks=pytest.mark.slow)])
+def test_rows(simulator: str, tmp_path: Path) -> None:
     functions: list[tuple[RowFunction, IntType, int, int]] = [
         (BelowLargest(), INT8, 1, 4), (BelowLargest(), UINT8, 3, 2), (BelowLargest(), IntType(-4, 3), 2, 1),
         (BelowLargest(), IntType(-300, 90), 1, 1),
@@ -101,7 +103,7 @@ def test_rows(tmp_path: Path) -> None:
         (norm(True, 4, 30, 0, 9), IntType(-32768, 32767), 1, 4),  # sums of more bits than an integer has
     ]  # fmt: skip
     cases = [case(n, f, source, lanes, beats, tmp_path) for n, (f, source, lanes, beats) in enumerate(functions)]
-    results = simulate([made for made, *_ in cases], tmp_path, cycles=400, simulators=("icarus",))
+    results = simulate([made for made, *_ in cases], tmp_path, cycles=400, simulators=(simulator,))
     for (_, words, beats, lag, cycles), phases in zip(cases, results, strict=True):
         for trace in phases:
             check(trace, words, beats, lag, cycles)

@@ -17,6 +17,7 @@ from hlsgen.numerics.exponential_factors import factors
 
 Array = npt.NDArray[np.int64]
 
+Case = tuple[int, int, int, int, float, bool]
 # lanes, beats of a row, bits, signed, step, whether the sum is in order
 CASES = [
     (1, 8, 8, 1, 0.05, False),
@@ -46,7 +47,7 @@ def tables(step: float, bits: int, row: int, in_order: bool) -> tuple[npt.NDArra
     return power, power
 
 
-def parameters(case: tuple[int, int, int, int, float, bool], stem: Path) -> dict[str, object]:
+def parameters(case: Case, stem: Path) -> dict[str, object]:
     lanes, beats, bits, signed, step, in_order = case
     power, numerator = tables(step, bits, lanes * beats, in_order)
     if bits > 8:
@@ -63,9 +64,7 @@ def parameters(case: tuple[int, int, int, int, float, bool], stem: Path) -> dict
     }  # fmt: skip
 
 
-def products(
-    case: tuple[int, int, int, int, float, bool], power: npt.NDArray[np.float32], stem: Path
-) -> dict[str, object]:
+def products(case: Case, power: npt.NDArray[np.float32], stem: Path) -> dict[str, object]:
     lanes, beats, bits, signed, step, _ = case
     known = power[power > 0]
     made = factors(Fraction(float(np.float32(step))), known, (1 << bits) - 1, 1 << 12)
@@ -81,19 +80,19 @@ def products(
     }  # fmt: skip
 
 
-def tiny(case: tuple[int, int, int, int, float, bool]) -> bool:
+def tiny(case: Case) -> bool:
     lanes, beats, bits, _, step, in_order = case
     power = tables(step, bits, lanes * beats, in_order)[0]
     return not in_order and float(power[power > 0].min()) / (lanes * beats) < 2.0**-126
 
 
-def cycles(case: tuple[int, int, int, int, float, bool]) -> int:
+def cycles(case: Case) -> int:
     """Enabled cycles from a read to its offer."""
     lanes, beats, bits, *_, in_order = case
     return 24 + beats if in_order else 25 + beats + (lanes - 1).bit_length() + 2 * tiny(case) + 10 * (bits > 8)
 
 
-def expected(rows: Array, case: tuple[int, int, int, int, float, bool]) -> npt.NDArray[np.float32]:
+def expected(rows: Array, case: Case) -> npt.NDArray[np.float32]:
     """By numpy's float32, and by fractions where a sum is exact."""
     lanes, beats, bits, _, step, in_order = case
     power, numerator = tables(step, bits, lanes * beats, in_order)
@@ -137,7 +136,7 @@ def check_cycles(s: Port, m: Port, beats: int, latency: int) -> None:
     assert np.array_equal(s.ready, wanted)
 
 
-def rows_of(case: tuple[int, int, int, int, float, bool], count: int) -> Array:
+def rows_of(case: Case, count: int) -> Array:
     """Rows of codes of all kinds: near each other, far apart, equal."""
     lanes, beats, bits, signed, *_ = case
     rng = np.random.default_rng(lanes + 10 * beats)
@@ -146,9 +145,16 @@ def rows_of(case: tuple[int, int, int, int, float, bool], count: int) -> Array:
     return np.clip(np.rint(rng.normal(center, spread, (count, lanes * beats))), low, high).astype(np.int64)
 
 
-def test_softmax(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "chosen, simulators",
+    [
+        (CASES[:10], ("icarus", "verilator")), (CASES[10:], ("verilator",)),
+        pytest.param(CASES[10:], ("icarus",), marks=pytest.mark.slow),
+    ],
+)  # fmt: skip
+def test_softmax(chosen: list[Case], simulators: tuple[str, ...], tmp_path: Path) -> None:
     units, wanted = [], []
-    for n, case in enumerate(CASES):
+    for n, case in enumerate(chosen):
         lanes, _, bits, *_ = case
         rows = rows_of(case, 300)
         values = expected(rows, case)
@@ -157,7 +163,7 @@ def test_softmax(tmp_path: Path) -> None:
             Unit("hg_softmax", parameters(case, tmp_path / f"t{n}"), {"s": pack(rows.reshape(-1, lanes), bits)}, own)
         )
         wanted.append(pack(values.view(np.uint32).astype(np.int64).reshape(-1, lanes), 32))
-    for case, words, phases in zip(CASES, wanted, simulate(units, tmp_path), strict=True):
+    for case, words, phases in zip(chosen, wanted, simulate(units, tmp_path, simulators=simulators), strict=True):
         for trace in phases:
             s, m = trace["s"], trace["m"]
             assert m.holds_still()
@@ -191,8 +197,8 @@ def test_mask(tmp_path: Path) -> None:
         check_cycles(trace["s"], trace["m"], beats, cycles(case))
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[7], CASES[11]])
-def test_full_rate(tmp_path: Path, case: tuple[int, int, int, int, float, bool]) -> None:
+@pytest.mark.parametrize("case", [CASES[1], CASES[3], CASES[7], pytest.param(CASES[11], marks=pytest.mark.slow)])
+def test_full_rate(tmp_path: Path, case: Case) -> None:
     """Rows follow each other without a gap on either side."""
     lanes, beats, bits, *_ = case
     rows = rows_of(case, 300)

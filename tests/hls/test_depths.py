@@ -126,4 +126,4 @@ def test_a_core_has_them(tmp_path: Path) -> None:
     )
     text = (tmp_path / "out/hls/mlp.cpp").read_text()
     depths = {name: int(depth) for name, depth in re.findall(r"variable=(\w+) depth=(\d+)", text)}
-    assert {name: depth - 2 for name, depth in depths.items() if depth > 2} == {"port_out": 4, "q1_out": 3}
+    assert {name: depth - 2 for name, depth in depths.items() if depth > 2} == {"port_out": 4, "mv2_width_out": 1}
