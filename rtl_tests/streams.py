@@ -59,6 +59,8 @@ class Pipeline:
     outputs: Mapping[str, Sequence[int]]
     latency: int
     enable: str | None = "en"
+    #: First rows whose outputs are not looked at.
+    unknown: int = 0
 
     def job(self) -> dict[str, Any]:
         return {**_job(self), "kind": "pipeline"}

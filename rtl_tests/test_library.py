@@ -327,6 +327,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         | {"ROWS": 1, "BANKS": 1, "BANK": 1, "ADDR_W": 1, "TURN_H": 1, "TURN_W": 1, "ROW_W": 2, "COLUMN_W": 2},
         {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "ROWS": 1, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
     ),
+    "hg_index": ({"N": 1}, {"N": 5}),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}

@@ -1,4 +1,4 @@
-"""hg_weights: every kind of memory, read and written at random, against a list."""
+"""hg_weights: every kind of memory, read in rounds and written at random, against a list."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ def test_weights(simulate: Callable[..., None], simulator: str, case: tuple[int,
     rng = np.random.default_rng(words)
     held = [int(word) for word in rng.integers(0, 1 << bits, words)]
     file = memory(held)
-    rows, data, last = [], [], 0
+    rows, data, turn, last = [], [], 0, 0
     for k in range(400):
-        en, we = int(k == 0 or rng.random() < 0.7), int(rng.random() < 0.4)
-        addr, waddr, wdata = (int(rng.integers(0, end)) for end in (words, words, 1 << bits))
-        last = held[addr] if en else last
+        rst = int(k == 0 or rng.random() < 0.01)
+        en, we = int(k == 0 or rng.random() < 0.7), int(rng.random() < 0.4 and k > 0)
+        step = int(en and rng.random() < 0.8)
+        waddr, wdata = (int(rng.integers(0, end)) for end in (words, 1 << bits))
+        last = held[turn] if en and k > 0 else last
+        turn = 0 if rst else (turn + step) % words
         if we and loadable:
             held[waddr] = wdata
-        rows.append((en, addr, we, waddr, wdata))
+        rows.append((rst, en, step, we, waddr, wdata))
         data.append(last)
     columns = zip(*rows, strict=True)
-    inputs = dict(zip(("en", "addr", "we", "waddr", "wdata"), map(list, columns), strict=True))
+    inputs = dict(zip(("rst", "en", "step", "we", "waddr", "wdata"), map(list, columns), strict=True))
     parameters = {"FILE": '"w.mem"', "WORDS": words, "WIDTH": bits, "STYLE": style, "LOADABLE": loadable}
-    job = Pipeline(inputs, {"data": data}, latency=1, enable=None)
+    job = Pipeline(inputs, {"data": data}, latency=1, enable=None, unknown=1)
     simulate(simulator, "hg_weights", parameters, job, {"w.mem": file})

@@ -39,7 +39,6 @@ module hg_compare #(
     input  wire                   m_ready
 );
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
     localparam integer W_W = T_W + FALLING;
     localparam integer L_W = STEPS * W_W;
 
@@ -61,14 +60,12 @@ module hg_compare #(
         if (FOLDS == 1) begin : constant
             assign table_word = rom[0];
         end else begin : folded
-            reg [FW-1:0]         fold_reg;
             reg [LANES*L_W-1:0]  word_reg;
-            wire [FW-1:0] fold_inc  = (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
-            wire [FW-1:0] fold_next = rst ? {FW{1'b0}} : (s_valid && en) ? fold_inc : fold_reg;
-            always @(posedge clk) begin
-                fold_reg <= fold_next;
-                word_reg <= rom[fold_next];
-            end
+            wire [FW-1:0] unused_fold, fold_next;
+            hg_index #(.N(FOLDS)) turn (
+                .clk(clk), .rst(rst), .step(s_valid && en), .index(unused_fold), .next(fold_next)
+            );
+            always @(posedge clk) word_reg <= rom[fold_next];
             assign table_word = word_reg;
         end
     endgenerate

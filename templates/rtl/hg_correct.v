@@ -56,7 +56,6 @@ module hg_correct #(
 );
     localparam integer LATENCY = 3 + ((REST > 0) ? 1 : 0) + ((FOLDS > 1) ? 2 : 0);
     localparam integer FW      = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
 
     reg  [LATENCY-1:0] valid_reg;
     wire [LATENCY:0]   valid_in = {valid_reg, s_valid};
@@ -65,20 +64,18 @@ module hg_correct #(
     assign s_ready = en;
     assign m_valid = valid_reg[LATENCY-1];
 
+    wire [FW-1:0] fold, unused_next;
+    hg_index #(.N(FOLDS)) turn (.clk(clk), .rst(rst), .step(s_valid && en), .index(fold), .next(unused_next));
+
     // The channel set travels with the beat: folds[k] is that of the beat k cycles ago.
-    reg  [FW-1:0]   fold_reg;
     reg  [3*FW-1:0] folds_reg;
-    wire [4*FW-1:0] folds = {folds_reg, fold_reg};
+    wire [4*FW-1:0] folds = {folds_reg, fold};
     always @(posedge clk) begin
         if (en) begin
             valid_reg <= valid_in[LATENCY-1:0];
             folds_reg <= folds[3*FW-1:0];
-            if (s_valid) fold_reg <= (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
         end
-        if (rst) begin
-            valid_reg <= {LATENCY{1'b0}};
-            fold_reg  <= {FW{1'b0}};
-        end
+        if (rst) valid_reg <= {LATENCY{1'b0}};
     end
 
     genvar g;
@@ -100,6 +97,6 @@ module hg_correct #(
             );
         end
     endgenerate
-    wire unused = &{1'b0, valid_in, folds};
+    wire unused = &{1'b0, unused_next, valid_in, folds};
 endmodule
 `default_nettype wire

@@ -58,7 +58,6 @@ module hg_dwconv #(
 );
     localparam integer WORDS = GROUPS * REPEAT * KH * KW;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
-    localparam [AW-1:0] LAST_WORD = WORDS[AW-1:0] - 1'b1;
 
     wire              en = m_ready || !m_valid;
     wire [PE*X_W-1:0] x;
@@ -74,13 +73,6 @@ module hg_dwconv #(
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
-    // The weights of a word are read at the edge at which it becomes x.
-    reg [AW-1:0] word_reg;
-    always @(posedge clk) begin
-        if (en && next_valid) word_reg <= (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
-        if (rst) word_reg <= {AW{1'b0}};
-    end
-
     // Words that replace those of the file.
     wire              we;
     wire [AW-1:0]     waddr;
@@ -92,10 +84,11 @@ module hg_dwconv #(
         .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
     );
 
+    // The weights of a word are read at the edge at which it becomes x.
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .en(en), .addr(word_reg), .data(w),
+        .clk(clk), .rst(rst), .en(en), .step(en && next_valid), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 

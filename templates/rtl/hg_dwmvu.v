@@ -52,7 +52,6 @@ module hg_dwmvu #(
 );
     localparam integer GROUPS = PE / ROWS, PIECE = COLUMNS * X_W, SIMD = TAPS * COLUMNS;
     localparam integer AW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [AW-1:0] LAST_WORD = FOLDS[AW-1:0] - 1'b1;
 
     wire en = m_ready || !m_valid;
     assign s_ready = en;
@@ -60,17 +59,12 @@ module hg_dwmvu #(
     // The weights of a beat are read at the edge at which it is taken.
     reg [TAPS*GROUPS*PIECE-1:0] x_reg;
     reg                         x_valid_reg;
-    reg [AW-1:0]                word_reg;
     always @(posedge clk) begin
         if (en) begin
             x_reg       <= s_data;
             x_valid_reg <= s_valid;
         end
-        if (en && s_valid) word_reg <= (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
-        if (rst) begin
-            x_valid_reg <= 1'b0;
-            word_reg    <= {AW{1'b0}};
-        end
+        if (rst) x_valid_reg <= 1'b0;
     end
 
     // hg_mac takes the elements of a sum side by side.
@@ -98,7 +92,7 @@ module hg_dwmvu #(
     hg_weights #(
         .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .en(en), .addr(word_reg), .data(w),
+        .clk(clk), .rst(rst), .en(en), .step(en && s_valid), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 

@@ -35,7 +35,6 @@ module hg_f32_decode #(
 );
   localparam LATENCY = 8;
   localparam FOLD_W = (FOLDS > 1) ? $clog2(FOLDS) : 1;
-  localparam [31:0] LAST_FOLD = FOLDS - 1;
   localparam C_W = B_W + M_W + 12;
   localparam X_W = IN_W + ((IN_SIGNED != 0) ? 0 : 1) + SHIFT;  // x << SHIFT, signed
   localparam V_W = ((X_W > B_W) ? X_W : B_W) + 1;
@@ -52,21 +51,24 @@ module hg_f32_decode #(
 
   // Control: the whole pipeline moves, or none of it.
   reg [LATENCY-1:0] valid_reg;
-  reg [FOLD_W-1:0] fold_reg;
+  wire [FOLD_W-1:0] fold, unused_next;
   wire en = m_ready || !m_valid;
   assign s_ready = en;
   assign m_valid = valid_reg[LATENCY-1];
   always @(posedge clk) begin
-    if (rst) begin
-      valid_reg <= {LATENCY{1'b0}};
-      fold_reg  <= {FOLD_W{1'b0}};
-    end else if (en) begin
-      valid_reg <= {valid_reg[LATENCY-2:0], s_valid};
-      if (s_valid) begin
-        fold_reg <= (fold_reg == LAST_FOLD[FOLD_W-1:0]) ? {FOLD_W{1'b0}} : fold_reg + 1'b1;
-      end
-    end
+    if (en) valid_reg <= {valid_reg[LATENCY-2:0], s_valid};
+    if (rst) valid_reg <= {LATENCY{1'b0}};
   end
+
+  hg_index #(
+      .N(FOLDS)
+  ) turn (
+      .clk  (clk),
+      .rst  (rst),
+      .step (s_valid && en),
+      .index(fold),
+      .next (unused_next)
+  );
 
   // Data: operands, then the sum, then the scale.
   reg [LANES*IN_W-1:0] x_reg;
@@ -74,7 +76,7 @@ module hg_f32_decode #(
   always @(posedge clk) begin
     if (en) begin
       x_reg <= s_data;
-      c_reg <= rom[fold_reg];
+      c_reg <= rom[fold];
     end
   end
 

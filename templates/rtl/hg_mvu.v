@@ -56,7 +56,6 @@ module hg_mvu #(
     localparam integer PIECE = SIMD / TAPS * X_W;
     localparam integer WORDS = ROW_FOLDS * COL_FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
-    localparam [AW-1:0] LAST_WORD = WORDS[AW-1:0] - 1'b1;
 
     wire                        en = m_ready || !m_valid;
     wire [WINDOWS*SIMD*X_W-1:0] x;
@@ -71,13 +70,6 @@ module hg_mvu #(
         .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(en), .next(x_next)
     );
 
-    // The weights of a beat are read at the edge at which it becomes x.
-    reg [AW-1:0] word_reg;
-    always @(posedge clk) begin
-        if (x_next) word_reg <= (word_reg == LAST_WORD) ? {AW{1'b0}} : word_reg + 1'b1;
-        if (rst) word_reg <= {AW{1'b0}};
-    end
-
     // Words that replace those of the file.
     wire                   we;
     wire [AW-1:0]          waddr;
@@ -89,10 +81,11 @@ module hg_mvu #(
         .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
     );
 
+    // The weights of a beat are read at the edge at which it becomes x.
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .en(en || !x_valid), .addr(word_reg), .data(w),
+        .clk(clk), .rst(rst), .en(en || !x_valid), .step(x_next), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 

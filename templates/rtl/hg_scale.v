@@ -56,7 +56,6 @@ module hg_scale #(
 );
     localparam integer DEPTH = STAGES + ((MODE == 0) ? 3 : 4);
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
     // A lane's field.
     localparam integer ODD_P = M_W + R_W;
     localparam integer R2_P  = ODD_P + ((MODE == 3) ? 1 : 0);
@@ -71,10 +70,11 @@ module hg_scale #(
     localparam integer D_W   = R_W + 2;           // what waits for the product: ODD, invert, R
 
     reg [DEPTH-1:0]  valid_reg;
-    reg [FW-1:0]     fold_reg;
     wire             en = m_ready || !valid_reg[DEPTH-1];
-    wire [FW-1:0]    fold_inc  = (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
-    wire [FW-1:0]    fold_next = rst ? {FW{1'b0}} : (s_valid && en) ? fold_inc : fold_reg;
+    wire [FW-1:0] unused_fold, fold_next;
+    hg_index #(.N(FOLDS)) turn (
+        .clk(clk), .rst(rst), .step(s_valid && en), .index(unused_fold), .next(fold_next)
+    );
 
     assign s_ready = en;
     assign m_valid = valid_reg[DEPTH-1];
@@ -83,7 +83,6 @@ module hg_scale #(
     initial if (FILE != "") $readmemh(FILE, rom);
     reg [LANES*W_W-1:0] word_reg;
     always @(posedge clk) begin
-        fold_reg <= fold_next;
         word_reg <= rom[fold_next];
         if (en) valid_reg <= {valid_reg[DEPTH-2:0], s_valid};
         if (rst) valid_reg <= {DEPTH{1'b0}};

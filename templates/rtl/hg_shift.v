@@ -40,7 +40,6 @@ module hg_shift #(
     input  wire                   m_ready
 );
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
     localparam integer A_W  = IN_W + 1 + LEFT;
     localparam integer S0_W = ((A_W > B_W) ? A_W : B_W) + 1;
     localparam integer S1_W = (S0_W > SHIFT) ? S0_W : SHIFT + 1;
@@ -48,10 +47,11 @@ module hg_shift #(
     localparam integer Q_W  = S_W - SHIFT + 1;   // room for the carry of rounding up
 
     reg [2:0]    valid_reg;
-    reg [FW-1:0] fold_reg;
     wire         en = m_ready || !valid_reg[2];
-    wire [FW-1:0] fold_inc  = (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
-    wire [FW-1:0] fold_next = rst ? {FW{1'b0}} : (s_valid && en) ? fold_inc : fold_reg;
+    wire [FW-1:0] unused_fold, fold_next;
+    hg_index #(.N(FOLDS)) turn (
+        .clk(clk), .rst(rst), .step(s_valid && en), .index(unused_fold), .next(fold_next)
+    );
 
     assign s_ready = en;
     assign m_valid = valid_reg[2];
@@ -60,7 +60,6 @@ module hg_shift #(
     initial if (FILE != "") $readmemh(FILE, rom);
     reg [LANES*B_W-1:0] offset_reg;
     always @(posedge clk) begin
-        fold_reg   <= fold_next;
         offset_reg <= rom[fold_next];
         if (en) valid_reg <= {valid_reg[1:0], s_valid};
         if (rst) valid_reg <= 3'b000;

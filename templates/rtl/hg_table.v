@@ -44,7 +44,6 @@ module hg_table #(
     input  wire                   m_ready
 );
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
     localparam integer WORDS  = FOLDS << ADDR_W;
     localparam integer AW     = $clog2(WORDS);
     localparam integer STAGES = (MODE == 0) ? 2 : (MODE == 1) ? 4 : 5;
@@ -53,17 +52,15 @@ module hg_table #(
     localparam [0:0]   UP     = (MODE == 2) && (EVEN != 0);
 
     reg  [STAGES-1:0] valid_reg;
-    reg  [FW-1:0]     fold_reg;
     wire [STAGES:0]   valid_in = {valid_reg, s_valid};
     wire              en = m_ready || !valid_reg[STAGES-1];
-    wire [FW-1:0]     fold_inc  = (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
-    wire [FW-1:0]     fold_next = rst ? {FW{1'b0}} : (s_valid && en) ? fold_inc : fold_reg;
+    wire [FW-1:0] fold, fold_next;
+    hg_index #(.N(FOLDS)) turn (.clk(clk), .rst(rst), .step(s_valid && en), .index(fold), .next(fold_next));
 
     assign s_ready = en;
     assign m_valid = valid_reg[STAGES-1];
 
     always @(posedge clk) begin
-        fold_reg <= fold_next;
         if (en) valid_reg <= valid_in[STAGES-1:0];
         if (rst) valid_reg <= {STAGES{1'b0}};
     end
@@ -73,10 +70,10 @@ module hg_table #(
     genvar g;
     generate
         if (MODE == 0) begin : at_once
-            assign read_fold = fold_reg;
+            assign read_fold = fold;
         end else begin : delayed
             reg [2*FW-1:0] folds_reg;
-            always @(posedge clk) if (en) folds_reg <= {folds_reg[FW-1:0], fold_reg};
+            always @(posedge clk) if (en) folds_reg <= {folds_reg[FW-1:0], fold};
             assign read_fold = folds_reg[2*FW-1:FW];
         end
         if (MODE == 0 || CENTERED == 0) begin : zero
@@ -134,6 +131,6 @@ module hg_table #(
             wire unused_lane = &{1'b0, address, x, c};
         end
     endgenerate
-    wire unused = &{1'b0, valid_in};
+    wire unused = &{1'b0, valid_in, fold_next};
 endmodule
 `default_nettype wire

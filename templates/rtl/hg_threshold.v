@@ -39,12 +39,10 @@ module hg_threshold #(
     input  wire                   m_ready
 );
     localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
-    localparam [FW-1:0] LAST_FOLD = FOLDS[FW-1:0] - 1'b1;
     localparam integer T_W  = IN_W + ((IN_SIGNED != 0) ? 1 : 2);
     localparam integer W_W  = T_W + FALLING;
 
     reg [BITS:0]    valid_reg;
-    reg [FW-1:0]    fold_reg;
     wire            en = m_ready || !valid_reg[BITS];
     wire [BITS+1:0] valid_in = {valid_reg, s_valid};
 
@@ -52,19 +50,16 @@ module hg_threshold #(
     assign m_valid = valid_reg[BITS];
 
     always @(posedge clk) begin
-        if (en) begin
-            valid_reg <= valid_in[BITS:0];
-            if (s_valid) fold_reg <= (fold_reg == LAST_FOLD) ? {FW{1'b0}} : fold_reg + 1'b1;
-        end
-        if (rst) begin
-            valid_reg <= {BITS+1{1'b0}};
-            fold_reg  <= {FW{1'b0}};
-        end
+        if (en) valid_reg <= valid_in[BITS:0];
+        if (rst) valid_reg <= {BITS+1{1'b0}};
     end
+
+    wire [FW-1:0] fold, unused_next;
+    hg_index #(.N(FOLDS)) turn (.clk(clk), .rst(rst), .step(s_valid && en), .index(fold), .next(unused_next));
 
     // The channel set travels with the beat.
     reg  [BITS*FW-1:0]     folds_reg;
-    wire [(BITS+1)*FW-1:0] folds = {folds_reg, fold_reg};
+    wire [(BITS+1)*FW-1:0] folds = {folds_reg, fold};
     always @(posedge clk) if (en) folds_reg <= folds[BITS*FW-1:0];
 
     genvar g, l;
@@ -115,6 +110,6 @@ module hg_threshold #(
             wire unused_lane = &{1'b0, count};
         end
     endgenerate
-    wire unused = &{1'b0, valid_in, folds};
+    wire unused = &{1'b0, unused_next, valid_in, folds};
 endmodule
 `default_nettype wire

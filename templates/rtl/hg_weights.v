@@ -1,14 +1,14 @@
 // hg_weights: memory of weights.
 //
-// Purpose     the words of a weight file, one a cycle; optionally rewritten at run time.
+// Purpose     the words of a weight file in order, round after round; optionally rewritten at run time.
 // Parameters  FILE      $readmemh file of WORDS words
 //             WORDS     words
 //             WIDTH     bits of a word
 //             STYLE     0: the tools choose, 1: tables (LUTRAM if LOADABLE), 2: block memory
 //             LOADABLE  1: the write port works, 0: it is ignored
-// Latency     1 cycle: `data` is the word that `addr` named at the last enabled clock edge
-// Contract    addr, waddr < WORDS. A word that is written and read at the same edge reads as it
-//             was before.
+// Latency     1 cycle: `data` is the word whose turn it was at the last edge with `en`, first word 0;
+//             `step` gives the turn to the word after it
+// Contract    waddr < WORDS. A word that is written and read at the same edge reads as it was before.
 `default_nettype none
 module hg_weights #(
     parameter         FILE     = "",
@@ -18,13 +18,17 @@ module hg_weights #(
     parameter integer LOADABLE = 0
 ) (
     input  wire                                          clk,
+    input  wire                                          rst,
     input  wire                                          en,
-    input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr,
+    input  wire                                          step,
     output wire [WIDTH-1:0]                              data,
     input  wire                                          we,
     input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] waddr,
     input  wire [WIDTH-1:0]                              wdata
 );
+    wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr, unused_next;
+    hg_index #(.N(WORDS)) turn (.clk(clk), .rst(rst), .step(step), .index(addr), .next(unused_next));
+
     wire            write = (LOADABLE != 0) && we;
     reg [WIDTH-1:0] data_reg;
     assign data = data_reg;
@@ -57,6 +61,6 @@ module hg_weights #(
             end
         end
     endgenerate
-    wire unused = &{1'b0, write, waddr, wdata};
+    wire unused = &{1'b0, unused_next, write, waddr, wdata};
 endmodule
 `default_nettype wire

@@ -27,15 +27,15 @@ FIFOS = ((8, 8), (16, 4), (16, 5), (64, 8), (100, 24), (300, 12), (512, 8), (110
 
 def synthesized(family: str, folder: Path) -> dict[str, Size]:
     """What Yosys makes of each of these, by name."""
-    rng, ports, cells, name = random.Random(1), ["input wire clk, rst, en", "input wire [15:0] addr"], [], ""
+    rng, ports, cells, name = random.Random(1), ["input wire clk, rst, en"], [], ""
     for words, width in CONSTANTS:
-        name, aw = f"rom_{words}_{width}", (words - 1).bit_length()
+        name = f"rom_{words}_{width}"
         text = "\n".join(f"{rng.getrandbits(width):x}" for _ in range(words))
         (folder / f"{name}.mem").write_text(text + "\n")
         ports.append(f"output wire [{width - 1}:0] q_{name}")
         cells.append(
-            f'hg_weights #(.FILE("{name}.mem"), .WORDS({words}), .WIDTH({width})) {name} (.clk(clk), .en(en), '
-            f".addr(addr[{aw - 1}:0]), .data(q_{name}), .we(1'b0), .waddr({aw}'b0), .wdata({width}'b0));"
+            f'hg_weights #(.FILE("{name}.mem"), .WORDS({words}), .WIDTH({width})) {name} (.clk(clk), .rst(rst), .en(en), '
+            f".step(en), .data(q_{name}), .we(1'b0), .waddr({(words - 1).bit_length()}'b0), .wdata({width}'b0));"
         )
     for kind, which in (("replay", REPEATED), ("fifo", FIFOS)):
         for words, width in which:
@@ -48,10 +48,12 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
                 f".m_valid(q_{name}[{width}]), .s_ready(q_{name}[{width + 1}]));"
             )
     (folder / "top.v").write_text("\n".join([f"module top ({', '.join(ports)});", *cells, "endmodule", ""]))
-    names = ("hg_weights", "hg_replay", "hg_fifo")
+    kept, names = ("hg_weights", "hg_replay", "hg_fifo"), ("hg_weights", "hg_replay", "hg_fifo", "hg_index")
     for each in names:
-        text = library_text("rtl", f"{each}.v").replace(f"module {each}", f"(* keep_hierarchy *) module {each}")
-        (folder / f"{each}.v").write_text(text)
+        keep = "(* keep_hierarchy *) " if each in kept else ""
+        (folder / f"{each}.v").write_text(
+            library_text("rtl", f"{each}.v").replace(f"module {each}", f"{keep}module {each}")
+        )
     lines = [f"read_verilog -defer {each}.v" for each in (*names, "top")]
     lines += ["scratchpad -set abc9.verify 0", f"{PASSES[family]} -top top", "write_json out.json"]
     run_yosys(lines, folder, 500)

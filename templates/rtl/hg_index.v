@@ -1,0 +1,32 @@
+// hg_index: the place of a beat in a round of beats.
+//
+// Purpose     counts 0, 1, ... N - 1 and begins anew, as the address of a table.
+// Parameters  N  beats of a round
+// Latency     1 cycle: `index` moves on at each edge with `step`; `next` is what it is after the coming edge
+// Contract    `index` is a plain register behind a counter that runs one ahead. Where a counter itself
+//             is the address of a table, Yosys finds its bits again in the carry chain of the counter
+//             and maps both as one function of more inputs than a LUT has.
+`default_nettype none
+module hg_index #(
+    parameter integer N = 4
+) (
+    input  wire                                  clk,
+    input  wire                                  rst,
+    input  wire                                  step,
+    output wire [((N <= 1) ? 1 : $clog2(N))-1:0] index,
+    output wire [((N <= 1) ? 1 : $clog2(N))-1:0] next
+);
+    localparam integer W = (N <= 1) ? 1 : $clog2(N);
+    localparam [W-1:0] LAST = N[W-1:0] - 1'b1;
+    localparam integer SECOND = (N > 1) ? 1 : 0;
+
+    reg [W-1:0] index_reg, ahead_reg;
+    assign index = index_reg;
+    assign next  = rst ? {W{1'b0}} : step ? ahead_reg : index_reg;
+    always @(posedge clk) begin
+        index_reg <= next;
+        if (step) ahead_reg <= (ahead_reg == LAST) ? {W{1'b0}} : ahead_reg + 1'b1;
+        if (rst) ahead_reg <= SECOND[W-1:0];
+    end
+endmodule
+`default_nettype wire
