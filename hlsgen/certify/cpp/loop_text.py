@@ -43,10 +43,11 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
     head = read_head(reader, types, {})
     if step.name != f"{head.name}_step" or head.kept:
         raise broken(reader.name, f"{head.name} stands where the loop of {step.name} is expected.")
-    pairs, initial = _declared(reader, types, step), dict[str, str]()
-    for found in pairs:
+    pairs, initial = dict[str, str](), dict[str, str]()
+    while reader.peek() != "for":
+        found, left = _declared(reader, types, step)
         reader.all("hg::remember (")
-        initial[found] = reader.identifier()
+        pairs[found], initial[found] = left, reader.identifier()
         reader.all(f", {found} ) ;")
     reader.all("for ( int step = 0 ; step <")
     steps = reader.number()
@@ -68,23 +69,20 @@ def read_loop(reader: Reader, step: Head, types: Mapping[str, Beats], calls: Map
     return LoopText(head.name, steps, head.streams, gives, wires, links, states)
 
 
-def _declared(reader: Reader, types: Mapping[str, Beats], step: Head) -> dict[str, str]:
-    """The arrays of the states: what a step finds -> what it leaves."""
-    pairs: dict[str, str] = {}
-    while reader.peek() not in ("hg::remember", "for"):
-        type_ = known_type(reader, step.name, types)
-        names: list[tuple[str, Kept]] = []
-        for end in (",", ";"):
-            name = reader.identifier()
-            reader.next("[")
-            names.append((name, Kept(type_, reader.number(), not names)))
-            reader.all(f"] {end}")
-        for name, kept in names:
-            reader.line(f"#pragma HLS AGGREGATE variable={name}")
-            if step.kept.get(name) != kept:
-                raise broken(reader.name, f"{name} is no array that {step.name} takes.")
-        pairs[names[0][0]] = names[1][0]
-    return pairs
+def _declared(reader: Reader, types: Mapping[str, Beats], step: Head) -> tuple[str, str]:
+    """The arrays of a state: what a step finds, and what it leaves."""
+    type_ = known_type(reader, step.name, types)
+    names: list[str] = []
+    for end in (",", ";"):
+        name = reader.identifier()
+        reader.next("[")
+        if step.kept.get(name) != Kept(type_, reader.number(), const=not names) or name in names:
+            raise broken(reader.name, f"{name} is no array that {step.name} takes.")
+        reader.all(f"] {end}")
+        names.append(name)
+    for name in names:
+        reader.line(f"#pragma HLS AGGREGATE variable={name}")
+    return names[0], names[1]
 
 
 def _calls(
