@@ -10,6 +10,15 @@ from hlsgen.certify.cpp.tokens import Beats, Reader
 from hlsgen.certify.netlist_reader import broken
 
 
+#: Functions that are processes between streams of their own: what calls them is a dataflow region.
+_NETWORKS = frozenset(
+    f"hg::{name}"
+    for name in (
+        "rows_max", "rows_share", "rows_norm", "softmax", "softmax_products", "softmax_masked", "softmax_products_masked",
+    )
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Kept:
     """An array for a state, as a parameter: so many beats; `const` if it is read."""
@@ -126,9 +135,14 @@ def read_names(reader: Reader) -> list[str]:
 
 
 def read_process(reader: Reader, head: Head) -> Call:
-    """The rest of a process: the call of a function of the library."""
+    """The rest of a process: the call of a function of the library, which may be a network of processes itself."""
     name = head.name
+    network = reader.peek() == "#pragma HLS DATAFLOW disable_start_propagation"
+    if network:
+        reader.next()
     function = reader.identifier()
+    if network != (function in _NETWORKS):
+        raise broken(reader.name, f"{name} calls {function}, and is {'' if network else 'no '}dataflow region.")
     arguments: dict[str, str] = {}
     if reader.peek() == "<":
         reader.next("<")

@@ -16,7 +16,7 @@ def bind_rows(node: Node, unit: RowsUnit) -> Process:
     match unit.function:
         case BelowLargest():
             return process(
-                "rows_max", f"below the largest of {unit.count}", header="rows", BEATS=unit.beats, ROWS=rows
+                "rows_max", f"below the largest of {unit.count}", header="rows", network=True, BEATS=unit.beats, ROWS=rows
             )  # fmt: skip
         case Share():
             return _share(unit, unit.function, rows)
@@ -33,7 +33,7 @@ def _share(unit: RowsUnit, share: Share, rows: int) -> Process:
         for name, table in (("weights", share.weights), ("numbers", share.numbers))
     }
     return process(
-        "rows_share", f"shares of {unit.count}", tables, header="rows", SUM=f"ap_uint<{sizes.sum}>", BEATS=unit.beats,
+        "rows_share", f"shares of {unit.count}", tables, header="rows", network=True, SUM=f"ap_uint<{sizes.sum}>", BEATS=unit.beats,
         ROWS=rows,
     )  # fmt: skip
 
@@ -47,7 +47,7 @@ def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, rows: int) -> Process:
         for name, values in (("weights", norm.weight), ("biases", norm.bias))
     }
     return process(
-        "rows_norm", f"{kind} norm of {unit.count}", tables, header="rows", SUM=f"ap_int<{sizes.sum}>",
+        "rows_norm", f"{kind} norm of {unit.count}", tables, header="rows", network=True, SUM=f"ap_int<{sizes.sum}>",
         SQUARES=f"ap_uint<{sizes.squares}>", ROOT=f"ap_uint<{sizes.root}>", NUMBER=f"ap_int<{sizes.number}>",
         CENTERED=norm.centred, SHIFT=norm.shift, WRAPS=norm.wraps, BEATS=unit.beats, ROWS=rows,
     )  # fmt: skip

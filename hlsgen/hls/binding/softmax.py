@@ -38,7 +38,7 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Process:
         arguments |= {"CODE": code, "GONE": gone}
         words = unit.mask.reshape(-1, unit.lanes).astype(np.int64)
         tables["masks"] = rom(words, "[word][lane]: 0 counts, 1 is even, 2 is gone")
-    return process(function, about, tables, header=header, **arguments, BEATS=unit.beats, ROWS=rows)
+    return process(function, about, tables, header=header, network=True, **arguments, BEATS=unit.beats, ROWS=rows)
 
 
 def _closed(values: Array, unit: SoftmaxUnit) -> Array:
