@@ -62,12 +62,11 @@ class Process:
 
 
 def process(
-    function: str, about: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", network: bool = False,
-    **arguments: object,
-) -> Process:  # fmt: skip
+    function: str, about: str, tables: dict[str, Rom] | None = None, /, *, header: str = "", **arguments: object
+) -> Process:
     """A call of hg::`function`, from the header of that name if no other is given."""
     texts = tuple((name, spelled(value)) for name, value in arguments.items())
-    return Process(f"hg::{function}", header or function, texts, about, tables or {}, network)
+    return Process(f"hg::{function}", header or function, texts, about, tables or {})
 
 
 def spelled(value: object) -> str:

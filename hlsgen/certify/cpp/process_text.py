@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from hlsgen.certify.cpp.tokens import Beats, Reader
 from hlsgen.certify.netlist_reader import broken
 
-
 #: Functions that are processes between streams of their own: what calls them is a dataflow region.
 _NETWORKS = frozenset(
     f"hg::{name}"

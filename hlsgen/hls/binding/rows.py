@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled
@@ -12,11 +14,14 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 
 def bind_rows(node: Node, unit: RowsUnit) -> Process:
     """The function of a function of rows."""
-    rows = node.source.beats // unit.beats
+    return replace(_process(node, unit, node.source.beats // unit.beats), network=True)
+
+
+def _process(node: Node, unit: RowsUnit, rows: int) -> Process:
     match unit.function:
         case BelowLargest():
             return process(
-                "rows_max", f"below the largest of {unit.count}", header="rows", network=True, BEATS=unit.beats, ROWS=rows
+                "rows_max", f"below the largest of {unit.count}", header="rows", BEATS=unit.beats, ROWS=rows
             )  # fmt: skip
         case Share():
             return _share(unit, unit.function, rows)
@@ -33,7 +38,7 @@ def _share(unit: RowsUnit, share: Share, rows: int) -> Process:
         for name, table in (("weights", share.weights), ("numbers", share.numbers))
     }
     return process(
-        "rows_share", f"shares of {unit.count}", tables, header="rows", network=True, SUM=f"ap_uint<{sizes.sum}>", BEATS=unit.beats,
+        "rows_share", f"shares of {unit.count}", tables, header="rows", SUM=f"ap_uint<{sizes.sum}>", BEATS=unit.beats,
         ROWS=rows,
     )  # fmt: skip
 
@@ -47,7 +52,7 @@ def _norm(node: Node, unit: RowsUnit, norm: IntegerNorm, rows: int) -> Process:
         for name, values in (("weights", norm.weight), ("biases", norm.bias))
     }
     return process(
-        "rows_norm", f"{kind} norm of {unit.count}", tables, header="rows", network=True, SUM=f"ap_int<{sizes.sum}>",
+        "rows_norm", f"{kind} norm of {unit.count}", tables, header="rows", SUM=f"ap_int<{sizes.sum}>",
         SQUARES=f"ap_uint<{sizes.squares}>", ROOT=f"ap_uint<{sizes.root}>", NUMBER=f"ap_int<{sizes.number}>",
         CENTERED=norm.centred, SHIFT=norm.shift, WRAPS=norm.wraps, BEATS=unit.beats, ROWS=rows,
     )  # fmt: skip

@@ -20,7 +20,8 @@
 // Tables      weights[WORDS], numbers[WORDS] of rows_share; weights[BEATS][N], biases[BEATS][N] of rows_norm
 // Contract    exact integers. A row goes through processes of its own, a beat a cycle: the last of them begins with it
 //             when it is complete, and the next rows come in meanwhile. No sum of weights is 0. rows_max, rows_share
-//             and rows_norm are inlined: what calls them is the dataflow region of their processes, whose frames overlap.
+//             and rows_norm are inlined: what calls them is the dataflow region of their processes, so that
+//             frames overlap.
 #ifndef HG_ROWS_HPP
 #define HG_ROWS_HPP
 

@@ -18,8 +18,8 @@
 //             and FRACTION bits hold them. A row goes through processes of its own, a beat a cycle; sum_in_order needs
 //             an addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
 //             ones, too.
-//             softmax and softmax_products are inlined: what calls them is the dataflow region of their processes, whose
-//             frames overlap.
+//             softmax and softmax_products are inlined: what calls them is the dataflow region of their processes, so
+//             that frames overlap.
 #ifndef HG_SOFTMAX_HPP
 #define HG_SOFTMAX_HPP
 
