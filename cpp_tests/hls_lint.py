@@ -6,10 +6,10 @@ import re
 
 #: Directives with their options, each a pattern. `variable` and `port` must be names in the same function.
 _PRAGMAS = (
-    r"PIPELINE II=1 style=flp",
+    r"PIPELINE (II=1 style=flp|off)",
     r"UNROLL",
     r"INLINE( off)?",
-    r"DATAFLOW disable_start_propagation",
+    r"DATAFLOW( disable_start_propagation)?",
     r"ARRAY_PARTITION variable=\w+ complete( dim=[0-3])?",
     r"ARRAY_RESHAPE variable=\w+ complete dim=[1-3]",
     r"AGGREGATE variable=\w+",

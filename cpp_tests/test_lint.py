@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import onnx
 import pytest
 from hls_lint import complaints
 from paths import ROOT
+from recurrent_cells import elman
 
 import hlsgen
 
@@ -41,6 +44,13 @@ def test_cores(options: dict[str, object]) -> None:
     build = hlsgen.check(model, hlsgen.Options(target="hls", **options))
     for name in ("hls/digits_cnn.cpp", "hls/digits_cnn.hpp"):
         assert complaints(build.files[name].decode()) == []
+
+
+def test_a_loop(tmp_path: Path) -> None:
+    onnx.save(elman(4), tmp_path / "m.onnx")
+    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls", recurrence="once"))
+    assert "int step = 0" in (text := build.files["hls/m.cpp"].decode())
+    assert complaints(text) == []
 
 
 @pytest.mark.parametrize(

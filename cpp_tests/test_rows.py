@@ -102,6 +102,9 @@ def softmax(
         high = np.float32(np.finfo(np.float32).max / np.float32(200 * count))
         power = (np.exp(-float(exact) * np.arange(reach + 1)) * high).astype(np.float32)
     numerator = power * np.float32(100) if in_order else power
+    if in_order and not power[1]:  # quotients of 2^-24, of what becomes 0, and of the next one
+        least = power[0] * np.float32(2.0**-24)
+        numerator[1:4] = least, np.nextafter(least, np.float32(0)), np.nextafter(least, power[0])
     closed = masked or len(power) <= reach
     x = rows_of(type_, count)
     mask = mask_of(count) if masked else None
@@ -147,6 +150,7 @@ def test_softmax(dialect: str, tmp_path: Path) -> None:
         softmax(5, 2, INT8, 1.0),  # powers and products below the smallest normal number
         softmax(1, 6, IntType(-100, 7), 200.0),  # a power but 1 is 0
         softmax(2, 3, IntType(-3000, 2000), 0.003, most=200), softmax(1, 4, IntType(0, 9000), 0.02, most=200),
+        softmax(1, 2, IntType(0, 3), 200.0, in_order=True),
         softmax(1, 6, INT8, 0.05, in_order=True), softmax(1, 3, INT8, 2.5, in_order=True),
         softmax(2, 3, IntType(5, 90), 0.05, masked=True),
         softmax(3, 2, IntType(-3000, 2000), 0.003, most=200, masked=True), softmax(5, 1, INT8, 0.9, masked=True),

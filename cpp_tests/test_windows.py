@@ -125,6 +125,7 @@ def pool(size: tuple[int, int], window: Window, folds: int, lanes: int, kind: Re
     rng = np.random.default_rng(folds)
     type_ = int_type(5, lanes != 2)
     codes = rng.integers(type_.lo, type_.hi + 1, (FRAMES, *size, folds * lanes))
+    codes[-1] = np.minimum(codes[-1], type_.lo + 2)  # a border of other codes than the lowest would be the largest
     unit = PoolUnit(kind, window, *size, folds, type_.lo, 0)
     unit = replace(unit, depth=least_depth(unit) + more)
     parts = np.stack(taps(codes, window, type_.lo))

@@ -32,7 +32,7 @@ _VERILOG = (
 _CPP = (
     Statement("cpp-files", "hls/ holds the headers that the core includes and no others, and the hashes of hls/certificate.json."),
     Statement("cpp-headers", "Headers of the library are those of the installed version, byte for byte."),
-    Statement("cpp-text", "The core has types, streams, and processes that each call one function of the library, and nothing else."),
+    Statement("cpp-text", "The core has types, streams, processes that each call one function of the library, loops of such, and nothing else."),
     Statement("cpp-wiring", "Every stream has one sender and one taker, each process moves a frame, and all lead from s_axis to m_axis."),
     Statement("cpp-elements", "Every process gets the elements of its layer, and m_axis sends those of the output, in the order that the manifest says."),
     Statement("cpp-constants", "weights.hpp holds the model's integer weights, in C simulation and in hardware, and every weight meets its element."),

@@ -21,7 +21,6 @@ HLS = replace(
         **dict.fromkeys(("clock_name", "reset_name"), "the HLS tool makes clock and reset"),
         **dict.fromkeys(("bus_width", "tkeep"), "a word of its ports is a beat of the core"),
         "control": "its ports are streams alone",
-        "recurrence": "its processes are in order, and none comes back to an earlier one",
     },
 )  # fmt: skip
 

@@ -21,7 +21,7 @@ from hlsgen.driver.fit import too_large
 from hlsgen.driver.options import Options, check_options, check_options_for, default_top, parse_inputs, reset_port
 from hlsgen.driver.schedule import Progress, plan
 from hlsgen.frontend import import_model, self_contained
-from hlsgen.hls.emit import Core
+from hlsgen.hls.core import Core
 from hlsgen.ir import Delay, Graph, Model
 from hlsgen.library import tool_version
 from hlsgen.passes import lower, typed

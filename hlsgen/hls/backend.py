@@ -9,7 +9,8 @@ from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.layer_statements import FORMAT, certificate_text, layer_statements
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.units import Node
-from hlsgen.hls.emit import Core, core_of, emit
+from hlsgen.hls.core import Core, core_of
+from hlsgen.hls.emit import emit
 
 #: What cycles and estimate of a build say of its C++.
 NOTE = (

@@ -4,14 +4,15 @@ A process of the C++ library stands still while a stream that it writes is full:
 it has inside. So what is enough in Verilog, whose line buffers go on taking, need not be enough here.
 
 Here every process reads a beat only when the next one that it sends needs it. Those of the library may read earlier, which
-stops no other. Nothing decides anything by the data: what comes through here comes through at any pace.
+stops no other. Nothing decides anything by the data: what comes through here comes through at any pace. In a loop
+no process begins a step before all of them have ended the one before.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from typing_extensions import assert_never
@@ -53,6 +54,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
     WindowUnit,
 )
+from hlsgen.hls.loops import Circle, circles_of, in_front_of_fifos, of_step
 from hlsgen.numerics.fixed import Array
 
 #: Frames after which every process has begun a frame while others are at the one before.
@@ -124,15 +126,6 @@ def _containing(stream: Stream, elements: Array) -> Array:
     return np.asarray(group * stream.group_beats + place // stream.lanes + 1)
 
 
-def in_front_of_fifos(nodes: Sequence[Node]) -> dict[str, str]:
-    """Of each stream behind a FIFO or slice the one in front of it: they are one stream of C++, as deep as both."""
-    front: dict[str, str] = {}
-    for node in nodes:
-        if isinstance(node.unit, Fifo | Slice):
-            front[node.outputs[0]] = front.get(node.inputs[0], node.inputs[0])
-    return front
-
-
 def room_for_next(node: Node) -> int:
     """Beats that wait in front of a process while it sends again and again what it has read: the next vector, or the
     block of the next frame. Without them the process in front would stand still meanwhile."""
@@ -145,15 +138,46 @@ def room_for_next(node: Node) -> int:
 
 
 @dataclass(eq=False)
+class _Loop:
+    """Processes that begin a step together. `initial`: those that read the initial states of a frame, before its first step."""
+
+    steps: int
+    initial: list[_Process] = field(default_factory=list)
+    members: list[_Process] = field(default_factory=list)
+
+    def waits_for(self, process: _Process) -> _Process | None:
+        """The process that must be further before this one begins its next step, or frame."""
+        begun = process.calls
+        if process in self.initial:
+            begun *= self.steps
+        elif late := next((p for p in self.initial if p.calls * self.steps <= begun), None):
+            return late
+        return next((p for p in self.members if p.calls < begun), None)
+
+
+@dataclass(eq=False)
 class _Process:
-    """What a process has done. `wanted`: its `needs`. `beats`: of a frame, of each input. `reads`, `sent`: beats so far."""
+    """What a process has done. It is called `frames` times, and sends `count` beats each time.
+
+    `wanted`: its `needs`. `beats`: of a call, of each input. `reads`, `sent`: beats so far.
+    """
 
     inputs: Sequence[str]
     outputs: Sequence[str]
     wanted: list[list[int]]
     beats: list[int]
-    reads: list[int]
+    count: int
+    frames: int = _FRAMES
+    loop: _Loop | None = None
     sent: int = 0
+
+    def __post_init__(self) -> None:
+        self.reads = [0] * len(self.inputs)
+
+    @property
+    def calls(self) -> int:
+        """How often it has sent all its beats."""
+        return self.sent // self.count
 
 
 class _Run:
@@ -161,39 +185,66 @@ class _Run:
 
     def __init__(self, nodes: Sequence[Node], depths: Mapping[str, int]) -> None:
         self.depths = dict(depths)
-        front = in_front_of_fifos(nodes)
+        self.front = in_front_of_fifos(nodes)
         self.processes: list[_Process] = []
         self.writer: dict[str, _Process] = {}
         self.reader: dict[str, _Process] = {}
-        self.bits: dict[str, int] = {}
+        self.bits = {wire: node.result.bits for node in nodes for wire in node.outputs}
+        circles = circles_of(nodes)
+        inside = {node for circle in circles for node in circle.nodes}
         for node in nodes:
-            if isinstance(node.unit, Port | Fifo | Slice):
-                continue
-            inputs = [front.get(wire, wire) for wire in node.inputs]
-            lists = [wanted.tolist() for wanted in needs(node)]
-            process = _Process(inputs, node.outputs, lists, [s.beats for s in node.sources], [0] * len(lists))
-            self.processes.append(process)
-            self.writer.update(dict.fromkeys(node.outputs, process))
-            self.reader.update(dict.fromkeys(inputs, process))
-            self.bits.update(dict.fromkeys(node.outputs, node.result.bits))
+            if not (isinstance(node.unit, Port | Fifo | Slice) or node in inside):
+                self._add(self._of(node))
+        for circle in circles:
+            self._loop(circle)
         self.written = dict.fromkeys(self.writer, 0)
         self.taken = dict.fromkeys(self.reader, 0)
 
-    def stop(self, process: _Process) -> str:
-        """Goes on with a process until it waits, and gives the stream that it waits for; "" if it is at its end."""
-        per_frame = len(process.wanted[0])
+    def _of(self, node: Node) -> _Process:
+        inputs = [self.front.get(wire, wire) for wire in node.inputs]
+        lists = [wanted.tolist() for wanted in needs(node)]
+        return _Process(inputs, node.outputs, lists, [s.beats for s in node.sources], len(lists[0]))
+
+    def _loop(self, circle: Circle) -> None:
+        """The processes of a loop: called for each step, but for those that read the initial states."""
+        loop, steps = _Loop(circle.steps), circle.steps * _FRAMES
+        joints = {state.joint: state for state in circle.states}
+        ends = {state.rows: state for state in circle.states}
+        for node in circle.nodes:
+            if node in joints:
+                beats, wire = node.result.beats // circle.steps, joints[node].initial
+                loop.initial.append(_Process([wire], [], [[beats]], [beats], 1, loop=loop))
+                self._add(loop.initial[-1])
+                process = _Process([], node.outputs, [], [], beats)
+            elif node in ends:
+                beats = node.source.beats // circle.steps
+                inputs = [self.front.get(wire, wire) for wire in node.inputs]
+                process = _Process(inputs, [], [list(range(1, beats + 1))], [beats], beats)
+            else:
+                process = self._of(of_step(node, circle.steps))
+            process.frames, process.loop = steps, loop
+            loop.members.append(process)
+            self._add(process)
+
+    def _add(self, process: _Process) -> None:
+        self.processes.append(process)
+        self.writer.update(dict.fromkeys(process.outputs, process))
+        self.reader.update(dict.fromkeys(process.inputs, process))
+
+    def stop(self, process: _Process) -> str | _Process:
+        """Goes on with a process until it waits, and gives what for: a stream, or another process; "" if it is at its end."""
         while True:
-            frame, place = divmod(process.sent, per_frame)
-            for n, wire in enumerate(process.inputs):
+            frame, place = divmod(process.sent, process.count)
+            if place == 0:
                 # What is left of a frame is read before the next one.
-                want = frame * process.beats[n] + (process.wanted[n][place] if frame < _FRAMES else 0)
-                if process.reads[n] < want:
-                    there = min(want, self.written[wire]) if wire in self.writer else want
-                    process.reads[n] = self.taken[wire] = there
-                    if there < want:
-                        return wire
-            if frame == _FRAMES:
-                return ""
+                if wire := self._read(process, frame, None):
+                    return wire
+                if frame == process.frames:
+                    return ""
+                if process.loop and (late := process.loop.waits_for(process)):
+                    return late
+            if wire := self._read(process, frame, place):
+                return wire
             for wire in process.outputs:
                 if self.full(wire):
                     return wire
@@ -201,12 +252,23 @@ class _Run:
                 self.written[wire] += 1
             process.sent += 1
 
+    def _read(self, process: _Process, frame: int, place: int | None) -> str:
+        """Reads what a beat of a call needs, or all of the calls before. Gives a stream that has less."""
+        for n, wire in enumerate(process.inputs):
+            want = frame * process.beats[n] + (0 if place is None else process.wanted[n][place])
+            if process.reads[n] < want:
+                there = min(want, self.written[wire]) if wire in self.writer else want
+                process.reads[n] = self.taken[wire] = there
+                if there < want:
+                    return wire
+        return ""
+
     def full(self, wire: str) -> bool:
         return wire in self.reader and self.written[wire] - self.taken[wire] >= self.depths[wire]
 
     def run(self) -> None:
         """Until every process has sent its frames. A stream that keeps processes waiting in a circle gets deeper."""
-        waits: dict[int, str] = {}
+        waits: dict[int, str | _Process] = {}
         ready = list(self.processes)
         while True:
             while ready:
@@ -216,6 +278,7 @@ class _Run:
                 if (process.sent, *process.reads) != before:
                     ready += [self.writer[wire] for wire in process.inputs if wire in self.writer]
                     ready += [self.reader[wire] for wire in process.outputs if wire in self.reader]
+                    ready += [*process.loop.initial, *process.loop.members] if process.loop else []
             stuck = next((process for process in self.processes if waits[id(process)]), None)
             if stuck is None:
                 return
@@ -223,15 +286,18 @@ class _Run:
             self.depths[wire] += 1
             ready.append(self.writer[wire])
 
-    def _in_circle(self, process: _Process, waits: Mapping[int, str]) -> str:
+    def _in_circle(self, process: _Process, waits: Mapping[int, str | _Process]) -> str:
         """Of the full streams in the circle in which a process waits, the one with the narrowest beats."""
         seen: list[_Process] = []
         while process not in seen:
             seen.append(process)
-            wire = waits[id(process)]
-            process = self.writer[wire] if wire in process.inputs else self.reader[wire]
+            what = waits[id(process)]
+            if isinstance(what, str):
+                process = self.writer[what] if what in process.inputs else self.reader[what]
+            else:
+                process = what
         circle = seen[seen.index(process) :]
-        full = [waits[id(p)] for p in circle if waits[id(p)] in p.outputs]
+        full = [what for p in circle if isinstance(what := waits[id(p)], str) and what in p.outputs]
         return min(full, key=lambda wire: self.bits[wire])
 
 

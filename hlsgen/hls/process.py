@@ -50,7 +50,7 @@ class Process:
 
     `function`: as in "hg::mvu", from the header of `header`. `arguments`: name and text of each template argument, in
     order. `tables`: constants that it takes behind its streams, in order, by the ends of their names. `about`: what a
-    comment says of it.
+    comment says of it. `network`: whether it is made of processes itself, inside of the one that calls it.
     """
 
     function: str
@@ -58,6 +58,7 @@ class Process:
     arguments: tuple[tuple[str, str], ...]
     about: str
     tables: dict[str, Rom] = field(default_factory=dict)
+    network: bool = False
 
 
 def process(

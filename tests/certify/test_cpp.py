@@ -19,7 +19,7 @@ from paths import ROOT
 
 import hlsgen
 from hlsgen.certify.cpp.cells import KNOWN
-from hlsgen.certify.cpp.core_text import Call
+from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.rows import ROWS
 from hlsgen.library import library_text
 

@@ -26,10 +26,13 @@ def test_the_code_is_that_of_builds(tmp_path: Path) -> None:
     builds = [
         hlsgen.check(cnn, hlsgen.Options(target="hls", target_cycles=576)),
         hlsgen.check(tmp_path / "po2.onnx", hlsgen.Options(target="hls", input="fixed:8,3")),
+        hlsgen.check(
+            ROOT / "examples/digits_sequences/digits_gru.onnx", hlsgen.Options(target="hls", recurrence="once")
+        ),
     ]
     texts = [data.decode() for build in builds for name, data in build.files.items() if name.startswith("hls/")]
     blocks = re.findall(r"^```cpp\n(.*?)^```", PAGE, re.M | re.S)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     for block in blocks:
         assert any(block in text for text in texts), block
 

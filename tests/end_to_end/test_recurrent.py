@@ -1,4 +1,4 @@
-"""Recurrent cells that are built once: hardware, cycles and certificate, with a stream that comes back."""
+"""Recurrent cells that are built once: hardware, C++, cycles and certificate, with a stream that comes back."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import ort
 import pytest
 from builds import assert_verified
 from certified import changed, messages
-from onnx import helper
 from quant_lstm_models import random_cell
-from recurrent_cells import Cell, model_of, tensor
+from recurrent_cells import SIZE, elman
 
 import hlsgen
 from hlsgen.certify import loops
@@ -24,34 +23,6 @@ from hlsgen.diagnostics import HlsgenError
 from hlsgen.ir import Delay, Graph, Layer, Map, Transpose, View
 
 pytestmark = pytest.mark.sim
-WIDTH, SIZE = 4, 3
-
-
-def elman(steps: int, seed: int = 0, last: bool = False) -> onnx.ModelProto:
-    """h' = quantize(W x + U h + b) in a Scan; its outputs, or the last state in front of a layer."""
-    rng = np.random.default_rng(seed)
-    g = Cell(seed, [], 0, WIDTH)
-    total = ""
-    for name, size in (("h", WIDTH), ("x0", SIZE)):
-        codes = g.const(rng.integers(-8, 8, (size, WIDTH)), np.int8)
-        weight = g.add("DequantizeLinear", [codes, np.float32(0.125), g.const(np.int8(0), np.int8)])
-        product = g.add("MatMul", [g.coded(name, 0.0625), weight])
-        total = g.add("Add", [total, product]) if total else product
-    end = g.coded(g.add("Add", [total, (rng.integers(-8, 8, WIDTH) / 32).astype(np.float32)]), 0.0625)
-    body = helper.make_graph(
-        [*g.nodes, helper.make_node("Identity", [end], ["o"])], "body", [tensor("h"), tensor("x0")],
-        [tensor(end), tensor("o")], g.constants,
-    )  # fmt: skip
-    names = ["y0", "y"] if not last else ["state", "y1"]
-    nodes = [helper.make_node("Scan", ["h0", "x"], names, name="scan", body=body, num_scan_inputs=1)]
-    constants: dict[str, Any] = {"h0": (rng.integers(-16, 16, (1, WIDTH)) / 16).astype(np.float32)}
-    if last:
-        constants |= {"w": rng.integers(-8, 8, (WIDTH, 2)).astype(np.int8), "s": np.float32(0.125), "z": np.int8(0)}
-        nodes += [
-            helper.make_node("DequantizeLinear", ["w", "s", "z"], ["wd"]),
-            helper.make_node("MatMul", ["state", "wd"], ["y"]),
-        ]
-    return model_of(nodes, constants, [steps, 1, SIZE], None)
 
 
 def built(model: onnx.ModelProto, folder: Path, **options: Any) -> Path:
@@ -68,11 +39,12 @@ def cycles(out: Path) -> dict[str, int]:
 def test_one_cell(last: bool, tmp_path: Path) -> None:
     """Frames one after the other, with pauses and resets; every frame begins with the initial state."""
     model = elman(5, last=last)
-    out = built(model, tmp_path)
+    out = built(model, tmp_path, target="verilog,hls")
     shape = (6, 5, 1, SIZE)
     x = (np.random.default_rng(5).integers(-40, 40, shape) / 16).astype(np.float32)
     wanted = np.stack([ort.run(model, {"x": one}, ort.OFF)[0] for one in x])
-    assert (hlsgen.run(out, x).reshape(wanted.shape) == wanted).all()
+    for backend in ("reference", "cpp", "cpp-ap"):
+        assert (hlsgen.run(out, x, backend).reshape(wanted.shape) == wanted).all()
     assert hlsgen.certify(out).ok
     assert_verified(out, "verilator")
 
@@ -137,11 +109,7 @@ def test_what_comes_back_is_a_later_tensor(tmp_path: Path) -> None:
         loops.check(with_layer(at, turned))
 
 
-def test_what_has_no_such_loops(tmp_path: Path) -> None:
+def test_weights_of_such_loops_cannot_be_written(tmp_path: Path) -> None:
     onnx.save(elman(3), tmp_path / "m.onnx")
-    for options, text in (
-        (hlsgen.Options(recurrence="once", target="hls"), "none comes back"),
-        (hlsgen.Options(recurrence="once", loadable=True), "not together with --recurrence once"),
-    ):
-        with pytest.raises(HlsgenError, match=text):
-            hlsgen.check(tmp_path / "m.onnx", options)
+    with pytest.raises(HlsgenError, match="not together with --recurrence once"):
+        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(recurrence="once", loadable=True))

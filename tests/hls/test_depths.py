@@ -27,7 +27,8 @@ from hlsgen.dataflow.units import (
     Stream,
     Unit,
 )
-from hlsgen.hls.depths import in_front_of_fifos, room_for_next, safe_depths
+from hlsgen.hls.depths import room_for_next, safe_depths
+from hlsgen.hls.loops import in_front_of_fifos
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import IntType
 

@@ -10,6 +10,8 @@ from onnx import TensorProto, helper
 from onnx_graph import OnnxGraph
 
 Array = Any
+#: States and inputs of `elman`.
+WIDTH, SIZE = 4, 3
 
 
 def tensor(name: str, shape: Any = None, kind: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
@@ -99,3 +101,30 @@ def loop(cond: Any, count: Any, computed: bool = False) -> onnx.ModelProto:
     constants = {k: v for k, v in (("n", count), ("c", cond)) if v is not None}
     node = helper.make_node("Loop", inputs, ["last", "y"], name="loop", body=body)
     return model_of([node], {k: np.asarray(v) for k, v in constants.items()}, [1, 3], None)
+
+
+def elman(steps: int, seed: int = 0, last: bool = False) -> onnx.ModelProto:
+    """h' = quantize(W x + U h + b) in a Scan; its outputs, or the last state in front of a layer."""
+    rng = np.random.default_rng(seed)
+    g = Cell(seed, [], 0, WIDTH)
+    total = ""
+    for name, size in (("h", WIDTH), ("x0", SIZE)):
+        codes = g.const(rng.integers(-8, 8, (size, WIDTH)), np.int8)
+        weight = g.add("DequantizeLinear", [codes, np.float32(0.125), g.const(np.int8(0), np.int8)])
+        product = g.add("MatMul", [g.coded(name, 0.0625), weight])
+        total = g.add("Add", [total, product]) if total else product
+    end = g.coded(g.add("Add", [total, (rng.integers(-8, 8, WIDTH) / 32).astype(np.float32)]), 0.0625)
+    body = helper.make_graph(
+        [*g.nodes, helper.make_node("Identity", [end], ["o"])], "body", [tensor("h"), tensor("x0")],
+        [tensor(end), tensor("o")], g.constants,
+    )  # fmt: skip
+    names = ["y0", "y"] if not last else ["state", "y1"]
+    nodes = [helper.make_node("Scan", ["h0", "x"], names, name="scan", body=body, num_scan_inputs=1)]
+    constants: dict[str, Any] = {"h0": (rng.integers(-16, 16, (1, WIDTH)) / 16).astype(np.float32)}
+    if last:
+        constants |= {"w": rng.integers(-8, 8, (WIDTH, 2)).astype(np.int8), "s": np.float32(0.125), "z": np.int8(0)}
+        nodes += [
+            helper.make_node("DequantizeLinear", ["w", "s", "z"], ["wd"]),
+            helper.make_node("MatMul", ["state", "wd"], ["y"]),
+        ]
+    return model_of(nodes, constants, [steps, 1, SIZE], None)

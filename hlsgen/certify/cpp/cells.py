@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable
 
 from hlsgen.certify.cpp.codes import CODES, takes_tables
-from hlsgen.certify.cpp.core_text import Call
 from hlsgen.certify.cpp.floats import FLOATS
 from hlsgen.certify.cpp.lookups import LOOKUPS
 from hlsgen.certify.cpp.meaning import Meaning, instance, sized
+from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.rows import ROWS
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.cpp.tokens import Beats

@@ -7,13 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hlsgen.certify import schema
+from hlsgen.certify import loops, schema
 from hlsgen.certify.checker import Checker, hardware_layers
 from hlsgen.certify.connectivity import Netlist
 from hlsgen.certify.cpp.cells import meaning_of
 from hlsgen.certify.cpp.constants import read_constants
-from hlsgen.certify.cpp.core_text import Call, CoreText, read_core
+from hlsgen.certify.cpp.core_text import CoreText, read_core
 from hlsgen.certify.cpp.meaning import Meaning
+from hlsgen.certify.cpp.process_text import Call
+from hlsgen.certify.cpp.states import state_meanings
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.cpp.tokens import Beats
 from hlsgen.certify.entries import check_entries, read_json
@@ -127,7 +129,11 @@ def open_core(
     core = read_core(folder, top, labels)
     constants = read_constants(folder / "weights.hpp", "hls/weights.hpp", f"{top.upper()}_WEIGHTS_HPP")
     tables = Tables(folder, constants)
-    meanings = {name: meaning_of(call, tables) for name, call in core.calls.items()}
+    meanings = state_meanings(core, loops.check(graph))
+    steps = {name: loop.steps for loop in core.loops for name in loop.links}
+    for name in core.calls.keys() - meanings.keys():
+        found = meaning_of(core.calls[name], tables)
+        meanings[name] = replace(found, beats=tuple(beats * steps.get(name, 1) for beats in found.beats))
     into, out = [_input(call) for call in core.inputs], [_output(call) for call in core.outputs]
     meanings |= {cell.name: Meaning(cell, (cell.number("BEATS", 1),)) for cell in out}
     netlist = Netlist(

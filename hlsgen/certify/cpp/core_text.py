@@ -1,12 +1,14 @@
-"""Reads the C++ of a core back: beats, processes that each call one function of the library, streams, and the order."""
+"""Reads the C++ of a core back: its ports, its processes and loops, and the top function that calls them in order."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hlsgen.certify.cpp.loop_text import LoopState, LoopText, read_loop
+from hlsgen.certify.cpp.process_text import Call, Wiring, read_head, read_names, read_process, read_streams
 from hlsgen.certify.cpp.tokens import Beats, Reader, source
 from hlsgen.certify.netlist_reader import broken
 from hlsgen.certify.port_wiring import SINGLE, Labels
@@ -15,44 +17,11 @@ _ENABLE = "AXIS_ENABLE_DATA | AXIS_ENABLE_LAST"
 
 
 @dataclass(frozen=True)
-class Call:
-    """A process: the function that it calls, the values of its arguments as they are written, its tables.
-
-    `takes`, `gives`: beats of its streams, in order.
-    """
-
-    name: str
-    function: str
-    arguments: dict[str, str]
-    tables: tuple[str, ...]
-    takes: tuple[Beats, ...]
-    gives: tuple[Beats, ...]
-
-    def number(self, name: str, least: int = 0) -> int:
-        """An argument that is a plain integer, not below `least`. Raises HG055."""
-        text = self.arguments.get(name, "")
-        match = re.fullmatch(r"(-?\d{1,18})(?:LL)?", text, re.ASCII)
-        if match is None or int(match[1]) < least:
-            raise broken(self.name, f"argument {name} of {self.function} is {text or 'missing'}.")
-        return int(match[1])
-
-    def flag(self, name: str) -> bool:
-        text = self.arguments.get(name)
-        if text not in ("true", "false"):
-            raise broken(self.name, f"argument {name} of {self.function} is {text or 'missing'}.")
-        return text == "true"
-
-    def only(self, names: str) -> None:
-        """The arguments are exactly these, in this order. Raises HG055."""
-        if list(self.arguments) != names.split():
-            raise broken(self.name, f"{self.function} has the arguments {list(self.arguments)}, not {names.split()}.")
-
-
-@dataclass(frozen=True)
 class CoreText:
     """What a core consists of. `wires`: streams and their beats; `links`: process -> streams that it takes and sends.
 
-    `inputs`, `outputs`: the processes at the ports.
+    `inputs`, `outputs`: the processes at the ports. `loops`: what is called for each step. Their processes and streams are
+    among the others; a state comes back on the stream that `way_back` names.
     """
 
     calls: dict[str, Call]
@@ -61,6 +30,7 @@ class CoreText:
     inputs: tuple[Call, ...]
     outputs: tuple[Call, ...]
     headers: tuple[str, ...]
+    loops: tuple[LoopText, ...]
 
 
 @dataclass(frozen=True)
@@ -97,18 +67,50 @@ def read_core(folder: Path, top: str, labels: Labels = SINGLE) -> CoreText:
         if name in types or lanes < 1:
             raise broken(reader.name, f"{name} is declared twice, or has {lanes} lanes.")
         types[name] = Beats(bits, signed, lanes)
-    calls: dict[str, Call] = {}
-    while reader.peek() == "static":
-        call = _process(reader, types, words)
-        if call.name in calls or call.name in types:
-            raise broken(reader.name, f"{call.name} is declared twice.")
-        calls[call.name] = call
+    calls, loops = _functions(reader, types, words)
     missing = [port.process for port in (*into, *out) if port.process not in calls]
     if missing:
         raise broken(reader.name, f"has no {missing[0]}.")
     ends = tuple(calls.pop(port.process) for port in into), tuple(calls.pop(port.process) for port in out)
-    wires, links = _top(reader, top, types, calls, (into, out), ends)
-    return CoreText(calls, wires, links, *ends, tuple(headers))
+    wires, links = _top(reader, top, types, calls, loops, (into, out), ends)
+    for loop in loops:
+        if set(loop.wires) & set(wires) or set(loop.links) & set(links):
+            raise broken(reader.name, f"{loop.name} has streams or processes that are used elsewhere as well.")
+        wires |= loop.wires
+        links |= loop.links
+        for state in loop.states:
+            back = way_back(state)
+            wires[back] = calls[state.recall].gives[0]
+            links[state.recall] = (state.initial, back), links[state.recall][1]
+            links[state.remember] = links[state.remember][0], (back,)
+    if set(links) != {*calls, *(call.name for call in (*ends[0], *ends[1]))}:
+        raise broken(reader.name, "a process is never called.")
+    return CoreText(calls, wires, links, *ends, tuple(headers), loops)
+
+
+def way_back(state: LoopState) -> str:
+    """The name of the stream that a state comes back on, which is an array in C++. No other has a space in its name."""
+    return f"{state.recall} back"
+
+
+def _functions(
+    reader: Reader, types: Mapping[str, Beats], words: Mapping[str, tuple[str, Beats]]
+) -> tuple[dict[str, Call], tuple[LoopText, ...]]:
+    """All processes, and the loops behind them."""
+    calls, loops = dict[str, Call](), list[LoopText]()
+    names = set(types)
+    while reader.peek() == "static":
+        head = read_head(reader, types, words)
+        if reader.peek() == "#pragma HLS DATAFLOW":
+            loops.append(read_loop(reader, head, types, calls))
+            new = {head.name, loops[-1].name}
+        else:
+            calls[head.name] = read_process(reader, head)
+            new = {head.name}
+        if names & new:
+            raise broken(reader.name, f"{head.name} is declared twice.")
+        names |= new
+    return calls, tuple(loops)
 
 
 def _read_ports(
@@ -133,57 +135,8 @@ def _read_ports(
     return {port.process: (port.word, Beats(n, False, 1)) for port, n in zip(ports, bits, strict=True)}
 
 
-def _process(reader: Reader, types: dict[str, Beats], words: dict[str, tuple[str, Beats]]) -> Call:
-    reader.all("static void")
-    name = reader.identifier()
-    known = types | (dict([words[name]]) if name in words else {})
-    streams: dict[str, Beats] = {}
-    reader.next("(")
-    while True:
-        reader.all("hls::stream <")
-        type_ = reader.identifier()
-        reader.all("> &")
-        own = reader.identifier()
-        if type_ not in known or own in streams:
-            raise broken(reader.name, f"{name}: {own} is no stream of its own of a known type.")
-        streams[own] = known[type_]
-        if reader.next(",", ")") == ")":
-            break
-    reader.next("{")
-    reader.line("#pragma HLS INLINE off")
-    function = reader.identifier()
-    arguments: dict[str, str] = {}
-    if reader.peek() == "<":
-        reader.next("<")
-        while True:
-            value, depth = list[str](), 0
-            while depth or not reader.peek().startswith("/*"):
-                value.append(reader.next())
-                depth += (value[-1] == "<") - (value[-1] == ">")
-            title = reader.next()[3:-3]
-            if title in arguments or not value:
-                raise broken(reader.name, f"{name}: argument {title} is given twice, or empty.")
-            arguments[title] = "".join(value).replace(" ", "")
-            if reader.next(",", ">") == ">":
-                break
-    reader.next("(")
-    given = [reader.identifier()]
-    while reader.next(",", ")") == ",":
-        given.append(reader.identifier())
-    reader.all("; }")
-    taken = [n for n in streams if n in ("s", "a", "b")]
-    sent = [n for n in streams if n not in taken]
-    wanted = sent == (["m"] if len(sent) == 1 else [f"m{n}" for n in range(len(sent))]) and taken in (["s"], ["a", "b"])
-    if not wanted or given[: len(streams)] != list(streams):
-        raise broken(reader.name, f"{name} does not pass its streams on in order.")
-    tables = tuple(given[len(streams) :])
-    return Call(
-        name, function, arguments, tables, tuple(streams[n] for n in taken), tuple(streams[n] for n in sent)
-    )  # fmt: skip
-
-
 def _top(
-    reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call],
+    reader: Reader, top: str, types: dict[str, Beats], calls: dict[str, Call], loops: Sequence[LoopText],
     ports: tuple[Sequence[_Port], Sequence[_Port]], ends: tuple[tuple[Call, ...], tuple[Call, ...]],
 ) -> tuple[dict[str, Beats], dict[str, tuple[tuple[str, ...], tuple[str, ...]]]]:  # fmt: skip
     """The streams, and who takes and sends them: each is sent before it is taken, by one process each."""
@@ -193,46 +146,43 @@ def _top(
         reader.line(f"#pragma HLS INTERFACE axis port={port.name}")
     reader.line("#pragma HLS INTERFACE ap_ctrl_none port=return")
     reader.line("#pragma HLS DATAFLOW disable_start_propagation")
-    named = [port.name for port in both]
-    wires: dict[str, Beats] = {}
-    while reader.peek() == "hls::stream":
-        reader.all("hls::stream <")
-        type_ = reader.identifier()
-        reader.next(">")
-        name = reader.identifier()
-        reader.all(f'( "{name}" ) ;')
-        match = re.fullmatch(rf"#pragma HLS STREAM variable={name} depth=([1-9]\d*)", reader.next())
-        if match is None or type_ not in types or name in wires or name in named:
-            raise broken(reader.name, f"{name} is no stream of its own of a known type, with its depth.")
-        wires[name] = types[type_]
-    open_, done = {port.name: call.takes[0] for port, call in zip(ports[0], ends[0], strict=True)}, set[str]()
+    wires = read_streams(reader, types, {port.name: port for port in both})
+    ports_in = {port.name: call.takes[0] for port, call in zip(ports[0], ends[0], strict=True)}
     last = {call.name: {port.name: call.gives[0]} for port, call in zip(ports[1], ends[1], strict=True)}
     first = {call.name: (port.name,) for port, call in zip(ports[0], ends[0], strict=True)}
     links: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
     every = calls | {call.name: call for call in (*ends[0], *ends[1])}
+    own = {loop.name: loop for loop in loops}
+    done = set[str]()
+    wiring = Wiring(reader, wires, ports_in)
     while reader.peek() != "}":
         name = reader.identifier()
-        call = every.get(name)
-        if call is None or name in links:
-            raise broken(reader.name, f"{name} is called, which is no process, or twice.")
-        reader.next("(")
-        given = [reader.identifier()]
-        while reader.next(",", ")") == ",":
-            given.append(reader.identifier())
+        given = read_names(reader)
         reader.next(";")
+        if name in links or name in done or name not in every.keys() | own.keys():
+            raise broken(reader.name, f"{name} is called, which is no process, or twice.")
+        if name in own:
+            _call_loop(wiring, own[name], given)
+            done.add(name)
+            continue
+        call = every[name]
         taken, sent = tuple(given[: len(call.takes)]), tuple(given[len(call.takes) :])
-        if [open_.pop(n, None) for n in taken] != list(call.takes):
-            raise broken(reader.name, f"{name} takes {taken}: not sent before, taken by another, or of another type.")
-        if name in first and taken != first[name]:
-            raise broken(reader.name, f"{name} takes {taken}, not its port.")
-        known = last.get(name, wires)
-        if [known.get(n) for n in sent] != list(call.gives) or done & set(sent) or len(set(sent)) < len(sent):
-            raise broken(reader.name, f"{name} sends {sent}: sent by another, or of another type.")
-        open_ |= {n: known[n] for n in sent}
-        done |= set(sent)
+        wiring.take(name, taken, call.takes)
+        if call.keeps or (name in first and taken != first[name]):
+            raise broken(reader.name, f"{name} takes {taken}, not its port, or is part of a loop.")
+        wiring.send(name, sent, call.gives, last.get(name))
         links[name] = taken, sent
     reader.next("}")
     leaving = {port.name for port in ports[1]}
-    if reader.peek() or set(open_) != leaving or set(links) != set(every) or done != {*wires, *leaving}:
-        raise broken(reader.name, "a stream is taken by nobody, or a process is never called.")
+    if reader.peek() or set(wiring.open) != leaving or done != set(own) or wiring.sent != {*wires, *leaving}:
+        raise broken(reader.name, "a stream is taken by nobody, or a loop is never called.")
     return wires, links
+
+
+def _call_loop(wiring: Wiring, loop: LoopText, given: list[str]) -> None:
+    """The call of a loop, with streams of the names that it has for them."""
+    if given != list(loop.parameters):
+        raise broken(wiring.reader.name, f"{loop.name} is called with {given}, not {list(loop.parameters)}.")
+    taken = tuple(name for name in given if name not in loop.gives)
+    wiring.take(loop.name, taken, tuple(loop.parameters[name] for name in taken))
+    wiring.send(loop.name, loop.gives, tuple(loop.parameters[name] for name in loop.gives))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from hlsgen.certify.cpp.codes import bits_of, bounds_of, ends_of, folds_of, holds, mode_of, takes_tables
-from hlsgen.certify.cpp.core_text import Call
 from hlsgen.certify.cpp.meaning import Meaning, instance, sized
+from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, SizedConstant, broken
 from hlsgen.numerics.fixed import Array

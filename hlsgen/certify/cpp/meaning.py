@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hlsgen.certify.cpp.core_text import Call
+from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.netlist_reader import Cell, ParameterValue, SizedConstant
 
 

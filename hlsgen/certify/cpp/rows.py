@@ -9,8 +9,8 @@ from fractions import Fraction
 import numpy as np
 
 from hlsgen.certify.cpp.codes import bits_of, ends_of, takes_tables
-from hlsgen.certify.cpp.core_text import Call
 from hlsgen.certify.cpp.meaning import Meaning, instance, sized
+from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.cpp.tables import Tables
 from hlsgen.certify.netlist_reader import ParameterValue, broken
 from hlsgen.numerics.fixed import Array, IntType

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from hlsgen.certify.cpp.constants import Constants
-from hlsgen.certify.cpp.core_text import Call
+from hlsgen.certify.cpp.process_text import Call
 from hlsgen.certify.netlist_reader import Memories, broken
 from hlsgen.numerics.fixed import Array
 

@@ -11,7 +11,7 @@ from hlsgen.certify.netlist_reader import broken
 #: Larger sources are none of ours.
 _MOST_BYTES = 1 << 29
 _TOKEN = re.compile(
-    r"[ \n]+|(?P<token>\#[^\n]*|/\* [A-Z]\w* \*/|-?\d+(?:U?LL)?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*|\"\w+\"|[][(){}<>,;&=])",
+    r"[ \n]+|(?P<token>\#[^\n]*|/\* [A-Z]\w* \*/|-?\d+(?:U?LL)?|[A-Za-z_]\w*(?:::[A-Za-z_]\w*)*|\"\w+\"|\+\+|[][(){}<>,;&=])",
     re.ASCII,
 )
 _COMMENT = re.compile(r"(?m)^//[^\n]*\n", re.ASCII)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from typing_extensions import assert_never
 
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes, filled
@@ -12,7 +14,10 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 
 def bind_rows(node: Node, unit: RowsUnit) -> Process:
     """The function of a function of rows."""
-    rows = node.source.beats // unit.beats
+    return replace(_process(node, unit, node.source.beats // unit.beats), network=True)
+
+
+def _process(node: Node, unit: RowsUnit, rows: int) -> Process:
     match unit.function:
         case BelowLargest():
             return process(

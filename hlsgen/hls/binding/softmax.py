@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hlsgen.dataflow.softmax_unit import SoftmaxUnit
@@ -38,7 +40,8 @@ def bind_softmax(node: Node, unit: SoftmaxUnit) -> Process:
         arguments |= {"CODE": code, "GONE": gone}
         words = unit.mask.reshape(-1, unit.lanes).astype(np.int64)
         tables["masks"] = rom(words, "[word][lane]: 0 counts, 1 is even, 2 is gone")
-    return process(function, about, tables, header=header, **arguments, BEATS=unit.beats, ROWS=rows)
+    made = process(function, about, tables, header=header, **arguments, BEATS=unit.beats, ROWS=rows)
+    return replace(made, network=True)
 
 
 def _closed(values: Array, unit: SoftmaxUnit) -> Array:

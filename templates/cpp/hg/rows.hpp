@@ -19,7 +19,9 @@
 //             WRAPS     whether a result keeps its low bits, else it saturates
 // Tables      weights[WORDS], numbers[WORDS] of rows_share; weights[BEATS][N], biases[BEATS][N] of rows_norm
 // Contract    exact integers. A row goes through processes of its own, a beat a cycle: the last of them begins with it
-//             when it is complete, and the next rows come in meanwhile. No sum of weights is 0.
+//             when it is complete, and the next rows come in meanwhile. No sum of weights is 0. rows_max, rows_share
+//             and rows_norm are inlined: what calls them is the dataflow region of their processes, so that
+//             frames overlap.
 #ifndef HG_ROWS_HPP
 #define HG_ROWS_HPP
 
@@ -67,7 +69,7 @@ void row_below(hls::stream<vec<X, N> > &waiting, hls::stream<X> &largest, hls::s
 
 template <int BEATS, int ROWS, typename X, int N, typename Y>
 void rows_max(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
     hls::stream<X, 2> largest("largest");
     row_largest<BEATS, ROWS>(s, waiting, largest);
@@ -115,7 +117,7 @@ void row_shares(hls::stream<vec<X, N> > &waiting, hls::stream<SUM> &sums, hls::s
 template <typename SUM, int BEATS, int ROWS, typename X, int N, typename Y, typename W, typename C, int WORDS>
 void rows_share(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const W (&weights)[WORDS],
                 const C (&numbers)[WORDS]) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
     hls::stream<SUM, 2> sums("sums");
     row_weights<BEATS, ROWS>(s, waiting, sums, weights);
@@ -209,7 +211,7 @@ template <typename SUM, typename SQUARES, typename ROOT, typename NUMBER, bool C
           int BEATS, int ROWS, typename X, int N, typename Y, typename W, typename B>
 void rows_norm(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const W (&weights)[BEATS][N],
                const B (&biases)[BEATS][N]) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<X, N>, 2 * BEATS + 2> waiting("waiting");
     hls::stream<row_sums<SUM, SQUARES>, 2> sums("sums");
     hls::stream<row_moments<X, ROOT>, 2> moments("moments");

@@ -18,6 +18,8 @@
 //             and FRACTION bits hold them. A row goes through processes of its own, a beat a cycle; sum_in_order needs
 //             an addition of float32 in a cycle for that. Sums are normal; products are rounded in integers, subnormal
 //             ones, too.
+//             softmax and softmax_products are inlined: what calls them is the dataflow region of their processes, so
+//             that frames overlap.
 #ifndef HG_SOFTMAX_HPP
 #define HG_SOFTMAX_HPP
 
@@ -107,7 +109,7 @@ void softmax_shares(hls::stream<vec<D, N> > &distances, hls::stream<float> &sums
 template <typename SUM, int LAST, int BEATS, int ROWS, typename X, typename Y, int N>
 void softmax(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float (&powers)[LAST + 1],
              const float (&numerators)[LAST + 1]) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<X, N>, 2 * BEATS + 2> codes("codes");
     hls::stream<X, 2> largest("largest");
     hls::stream<vec<ap_uint<traits<X>::width>, N>, 2> distances("distances");
@@ -166,7 +168,7 @@ template <typename SUM, int LAST, int LOW, int M_BITS, int BEATS, int ROWS, type
           typename S, int HIGHS, typename L>
 void softmax_products(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (&mantissas)[HIGHS],
                       const S (&shifts)[HIGHS], const L (&lows)[1 << LOW]) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<X, N>, 2 * BEATS + 2> codes("codes");
     hls::stream<X, 2> largest("largest");
     hls::stream<vec<ap_uint<traits<X>::width>, N>, 2> distances("distances");

@@ -9,7 +9,7 @@
 //             others    those of softmax.hpp
 // Tables      masks[MASKS][N]: 0 counts, 1 is even, 2 is gone; in front of it those of softmax.hpp
 // Contract    that of softmax.hpp. A row has elements that count or even ones, not both; where one is gone, the power
-//             and the numerator of LAST are 0.
+//             and the numerator of LAST are 0. Both are inlined, as those are.
 #ifndef HG_SOFTMAX_MASK_HPP
 #define HG_SOFTMAX_MASK_HPP
 
@@ -42,7 +42,7 @@ template <typename SUM, int LAST, typename CODE, int GONE, int BEATS, int ROWS, 
           int N, typename K>
 void softmax_masked(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const float (&powers)[LAST + 1],
                     const float (&numerators)[LAST + 1], const K (&masks)[MASKS][N]) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<CODE, N>, 2> masked("masked");
     row_mask<CODE, GONE, BEATS, ROWS>(s, masked, masks);
     softmax<SUM, LAST, BEATS, ROWS>(masked, m, powers, numerators);
@@ -52,7 +52,7 @@ template <typename SUM, int LAST, int LOW, int M_BITS, typename CODE, int GONE, 
           typename X, typename Y, int N, typename M, typename S, int HIGHS, typename L, typename K>
 void softmax_products_masked(hls::stream<vec<X, N> > &s, hls::stream<vec<Y, N> > &m, const M (&mantissas)[HIGHS],
                              const S (&shifts)[HIGHS], const L (&lows)[1 << LOW], const K (&masks)[MASKS][N]) {
-#pragma HLS DATAFLOW disable_start_propagation
+#pragma HLS INLINE
     hls::stream<vec<CODE, N>, 2> masked("masked");
     row_mask<CODE, GONE, BEATS, ROWS>(s, masked, masks);
     softmax_products<SUM, LAST, LOW, M_BITS, BEATS, ROWS>(masked, m, mantissas, shifts, lows);

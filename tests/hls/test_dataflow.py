@@ -1,0 +1,42 @@
+"""Processes that run at the same time, between streams as deep as a core says: nothing waits for ever, nothing is shared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from certified_images import residual
+from dataflow_threads import simulated
+from quant_lstm_models import random_cell
+from recurrent_cells import elman
+from score_models import attention
+
+import hlsgen
+
+pytestmark = pytest.mark.sim
+MODELS = {
+    "residual": residual,
+    "softmax": lambda: attention((1, 3, 2), 0.15),
+    "loop": lambda: elman(5, last=True),
+    "loop with two states": lambda: random_cell(68)[0],
+}
+
+
+def built(name: str, folder: Path, **options: int) -> Path:
+    onnx.save(MODELS[name](), folder / "m.onnx")
+    once = "once" if name.startswith("loop") else "unrolled"
+    chosen = hlsgen.Options(target="hls", top="top", recurrence=once, **options)  # type: ignore[arg-type]
+    hlsgen.build(folder / "m.onnx", folder / "out", chosen)
+    return folder / "out"
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_frame_comes_through(name: str, tmp_path: Path) -> None:
+    core = built(name, tmp_path, **({"target_cycles": 60} if name == "loop with two states" else {}))
+    assert simulated(core, "top", tmp_path / "threads") == "8 frames, 0 wrong\n"
+
+
+def test_streams_of_a_beat_are_too_short(tmp_path: Path) -> None:
+    """One branch of two waits for a window of the other."""
+    assert simulated(built("residual", tmp_path), "top", tmp_path / "threads", depth=1) == "deadlock\n"
