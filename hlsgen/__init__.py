@@ -232,9 +232,9 @@ def _outputs(graph: Graph, got: Array, codes: bool = False) -> Any:
     """The model's output of its codes, or the codes; by name where there are several."""
     from hlsgen.interpreter import graph as reference
 
-    if graph.outputs:
-        return (reference.named_codes if codes else reference.named_outputs)(graph, got)
-    return got if codes else reference.decode_output(graph, got)
+    if codes:
+        return reference.named_codes(graph, got) if graph.outputs else got
+    return (reference.named_outputs if graph.model.outputs else reference.decode_output)(graph, got)
 
 
 def _opened(

@@ -144,18 +144,20 @@ def _input_parts(graph: Graph) -> list[dict[str, Any]]:
 
 
 def _output_parts(graph: Graph) -> list[dict[str, Any]]:
-    """Of several outputs, where each lies in the frame, what its codes mean, and what the host does then."""
-    named = zip(graph.model.outputs, graph.outputs, strict=True)
-    return [
-        {
-            "tensor": one.name,
-            "tensor_shape": list(one.shape),
-            "dtype": one.dtype,
-            **_part(part.offset, part.value),
-            "tail": [{"node": s.name, **_host_op(s.op)} for s in part.steps],
-        }
-        for one, part in named
-    ]
+    """Of several outputs, or parts of one, where each lies in the frame, what its codes mean, and what the host does then."""
+    found, names = [], iter(graph.part_names)
+    for end in graph.ends:
+        one = end.output
+        for part in end.parts:
+            joint = end.joint
+            about = {
+                "tensor": next(names),
+                "tensor_shape": list(part.value.shape if joint else one.shape),
+                "dtype": joint.dtype if joint else one.dtype,
+                **_part(part.offset, part.value),
+            }
+            found.append({**about, "tail": [{"node": s.name, **_host_op(s.op)} for s in part.steps]})
+    return found
 
 
 def _part(offset: int, value: Value) -> dict[str, Any]:
@@ -196,11 +198,17 @@ def describe(decode: Encoding) -> str:
 
 
 def host_steps(graph: Graph, part: str) -> list[dict[str, Any]]:
-    """Operations left to the host, in order, with their constants where these are few."""
+    """Operations left to the host, in order, with their constants where these are few: behind parts, what joins these."""
     steps: list[Step] = list(graph.head if part == "head" else graph.tail)
     found = [{"node": s.name, **_host_op(s.op)} for s in steps]
     if part == "head" and graph.encode is not None:
         found.append({"node": "input quantizer", **_host_op(graph.encode)})
+    names = iter(graph.part_names if part == "tail" else ())
+    for end in graph.ends if part == "tail" else ():
+        taken = [next(names) for _ in end.parts]
+        if end.joint is not None:
+            found.append({"node": end.joint.name, "op": "Binary", "kind": end.joint.kind.value, "tensors": taken})
+            found += [{"node": s.name, **_host_op(s.op)} for s in end.joint.steps]
     return found
 
 

@@ -112,7 +112,7 @@ def check(
         **({"weights": loads} if loads else {}),
         "host": {
             "head": _head(graph),
-            "tail": [_step(step.name, step.op) for step in graph.tail],
+            "tail": _tail(graph),
             "left": {part: NotProven("other-files", _is_names) for part in ("head", "tail")},
         },
         "warnings": list(graph.notes),
@@ -204,11 +204,38 @@ def _outputs(graph: Graph, checker: Checker) -> dict[str, Any]:
     """The output, or `outputs` with a port each."""
     senders = senders_of(checker.network)
     if len(checker.network.outputs) > 1:
-        rows = _separate(checker, 1, graph.model.outputs, graph.outputs, "tail")
+        rows = _separate(checker, 1, output_parts(graph), graph.outputs, "tail")
         ends = [{"instance": senders[wire]} for _, wire in checker.network.outputs]
         return {"outputs": [row | end for row, end in zip(rows, ends, strict=True)]}
     found = {"tensor": graph.model.output_name, "port": "m_axis", **_port(checker, 1, 0)}
-    return {"output": {**found, **_parts(graph.model.outputs, graph.outputs, "tail")}}
+    return {"output": {**found, **_parts(output_parts(graph), graph.outputs, "tail")}}
+
+
+def output_parts(graph: Graph) -> list[ModelOutput]:
+    """The tensor of each part of the output: an output of the model, or one of two numbers of which it is made."""
+    if not graph.outputs:
+        return []
+    outputs = graph.model.outputs or (
+        ModelOutput(graph.model.output_name, graph.model.steps[-1].shape, graph.model.output_dtype),
+    )
+    found, left = [], list(graph.outputs)
+    for output, joint in zip(outputs, graph.joints, strict=True):
+        count = 1 if joint is None else 2
+        for number in range(count):
+            shape = left.pop(0).value.shape
+            found.append(output if joint is None else ModelOutput(f"{output.name} ({number + 1})", shape, joint.dtype))
+    return found
+
+
+def _tail(graph: Graph) -> list[dict[str, Any]]:
+    """What the host does behind the only output, or what it makes of two parts."""
+    found, names = [_step(step.name, step.op) for step in graph.tail], [one.name for one in output_parts(graph)]
+    for joint in graph.joints:
+        taken = [names.pop(0) for _ in range(1 if joint is None else 2)]
+        if joint is not None:
+            found.append({"node": joint.name, "op": "Binary", "kind": joint.kind.value, "tensors": taken})
+            found += [_step(step.name, step.op) for step in joint.steps]
+    return found
 
 
 def _separate(

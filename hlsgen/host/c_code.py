@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlsgen.host.c_ops import Body
 from hlsgen.host.c_values import STORED, Constants, Value, code_dtype, held, literal, permuted
-from hlsgen.host.plan import Done, Head, Tail, Tensor
+from hlsgen.host.plan import Done, Head, Joined, Tail, Tensor
 from hlsgen.host.text import plain
 from hlsgen.ir import ArgMax, Encoding, Fixed, FloatKey, Reshape, Shape, Transpose
 from hlsgen.ir.ops import FLOATS, QUANTIZERS
@@ -72,6 +73,13 @@ class _Part:
         lines = _used([*body.lines, f"return {value.text};"])
         self.functions.append(Function(held(value.dtype), name, self.source + more, lines))
         self._read, self._dtype = f"{name}(source, @)", value.dtype
+
+    def join(self, joined: Joined, sides: Sequence[str]) -> None:
+        """Ends a function with what joins two values of one dtype, which the next one reads; `sides`: what gives them."""
+        body = Body(self.constants)
+        values = [body.new(side.replace("@", "i"), self._dtype) for side in sides]
+        body.lines.append(f"/* {plain(joined.name)}: {joined.kind.value} */")
+        self.close(body, body.join(joined.kind, *values))
 
     def _arg_max(self, done: Done) -> None:
         length, type_ = done.taken.shape[-1], held(self._dtype)
@@ -141,9 +149,25 @@ def _held_by_port(body: Body, value: Value, encoding: Encoding, type_: IntType) 
     return code
 
 
-def tail_functions(tail: Tail, prefix: str, constants: Constants, type_: IntType) -> list[Function]:
-    """From codes to the model's output."""
-    part = _Part(prefix, f"const {STORED[code_dtype(type_)]} *source", constants, "(int64_t)source[@]", "int64")
-    body, value = part.run(tail.decoded, tail.steps, tail.encoding)
+def tail_functions(
+    tail: Tail, prefix: str, constants: Constants, type_: IntType, first: str = "source[@]"
+) -> list[Function]:  # fmt: skip
+    """From codes to the model's output; `first`: what reads a code."""
+    source = f"const {STORED[code_dtype(type_)]} *source"
+    if tail.joined is None:
+        part = _Part(prefix, source, constants, f"(int64_t){first}", "int64")
+        body, value = part.run(tail.decoded, tail.steps, tail.encoding)
+    else:
+        left, right = tail.joined.sides
+        behind = f"source[{math.prod(left.decoded.shape)} + @]"
+        both = [
+            tail_functions(left, f"{prefix}_left", constants, type_),
+            tail_functions(right, f"{prefix}_right", constants, type_, behind),
+        ]
+        sides = [f"{functions[-1].name}(source, @)" for functions in both]
+        part = _Part(prefix, source, constants, "", tail.decoded.dtype)
+        part.functions += [function for functions in both for function in functions]
+        part.join(tail.joined, sides)
+        body, value = part.run(tail.decoded, tail.steps, None)
     part.close(body, body.to(value, tail.end.dtype))
     return part.functions

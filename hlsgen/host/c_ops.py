@@ -121,7 +121,7 @@ class Body:
                 return self.new(f"{name}[{index}]", str(values.dtype))
             case BinaryOf(kind, ways):
                 left, right = (self.chain(way, x, shape, at) for way in ways)
-                return self.call(_JOINS[kind], left.dtype, left, right)
+                return self.join(kind, left, right)
             case Where(ways):
                 condition, yes, no = (self.chain(way, x, shape, at) for way in ways)
                 a, b = self._both(yes, no)
@@ -129,6 +129,9 @@ class Body:
             case _:
                 assert isinstance(op, QUANTIZERS)
                 return self.decode(decoding(op), self.quantize(op, x, shape, at), shape, at)
+
+    def join(self, kind: BinaryKind, left: Value, right: Value) -> Value:
+        return self.call(_JOINS[kind], left.dtype, left, right)
 
     def chain(self, ops: tuple[Elementwise, ...], x: Value, shape: Shape, at: str) -> Value:
         for op in ops:

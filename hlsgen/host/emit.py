@@ -15,7 +15,7 @@ from hlsgen.dataflow.units import Stream
 from hlsgen.host.blocks import c_functions, python_functions
 from hlsgen.host.c_code import Function, head_functions, tail_functions
 from hlsgen.host.c_values import STORED, Constants, code_dtype, permuted
-from hlsgen.host.plan import Head, Tail, by_input, by_output, plan_head, plan_tail
+from hlsgen.host.plan import Head, Tail, by_input, plan_head, plan_outputs
 from hlsgen.host.py_code import Arrays, head_lines, tail_lines
 from hlsgen.host.text import plain
 from hlsgen.host.vectors import self_test_vectors
@@ -125,14 +125,15 @@ def host_files(network: Network, name: str, title: str, inputs: Array, outputs: 
         which: replace(frame, ports=[port.indexed(constants, arrays) for port in frame.ports])
         for which, frame in both.items()
     }
-    plans = [plan_head(own) for own in by_input(graph)], [plan_tail(own) for own in by_output(graph)]
-    vectors = self_test_vectors(network, *plans, inputs, outputs)
+    before, behind = [plan_head(own) for own in by_input(graph)], plan_outputs(graph)
+    vectors = self_test_vectors(network, before, behind, inputs, outputs)
     shared = {
         "name": name, "title": plain(title), "model": graph.model, "plain": plain, "stored": STORED,
         "frames": vectors.frames, "product": math.prod, "heads": heads, "tails": tails, "makes_codes": bool(heads),
-        "head": plans[0][0], "tail": plans[1][0], "many_in": bool(graph.inputs), "many_out": bool(graph.outputs),
-        "left_in": [left for plan in plans[0] for left in plan.left],
-        "left_out": [left for plan in plans[1] for left in plan.left], **ports,
+        "head": before[0], "tail": behind[0].tail, "many_in": bool(graph.inputs),
+        "many_out": len(behind) > 1 or bool(graph.model.outputs),
+        "left_in": [left for plan in before for left in plan.left],
+        "left_out": [left for output in behind for left in output.tail.left], **ports,
     }  # fmt: skip
     c, python = _c_values(heads, tails, constants, ports["output"]), _python_values(heads, tails, arrays)
     texts = {
@@ -173,14 +174,13 @@ def _heads(graph: Graph, name: str, constants: Constants, arrays: Arrays) -> lis
 
 def _tails(graph: Graph, name: str, constants: Constants, arrays: Arrays, frame: Frame) -> list[End]:
     """Every output."""
-    found, offset = [], 0
-    views = by_output(graph)
-    labels = _labels([own.model.output_name for own in views])
-    for own, label in zip(views, labels, strict=True):
-        plan, shape, prefix = plan_tail(own), own.output.shape, f"{name}_tail_of{label}" if label else f"{name}_tail"
-        functions = tail_functions(plan, prefix, constants, frame.type)
-        found.append(End(own.model.output_name, label, plan, offset, shape, functions, tail_lines(plan, arrays)))
-        offset += own.output.size
+    found, outputs = [], plan_outputs(graph)
+    labels = _labels([own.tensor for own in outputs])
+    for own, label in zip(outputs, labels, strict=True):
+        prefix = f"{name}_tail_of{label}" if label else f"{name}_tail"
+        functions = tail_functions(own.tail, prefix, constants, frame.type)
+        lines = tail_lines(own.tail, arrays)
+        found.append(End(own.tensor, label, own.tail, own.offset, own.shape, functions, lines))
     return found
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from hlsgen.interpreter.graph import run_step
-from hlsgen.ir import ArgMax, Encoding, Graph, HostOp, Op, Reshape, Shape, Step, Transpose
+from hlsgen.interpreter.host_steps import run_step
+from hlsgen.ir import ArgMax, BinaryKind, Encoding, Graph, GraphEnd, HostOp, Op, Reshape, Shape, Step, Transpose, Value
 from hlsgen.ir.evaluate import decode
 from hlsgen.ir.ops import (
     Activation,
@@ -69,13 +69,36 @@ class Head:
 
 @dataclass(frozen=True, eq=False)
 class Tail:
-    """From the codes of the output port, decoded if `encoding` is not None, to `end`. `left`: steps behind it, and why."""
+    """From the codes of the output port, decoded if `encoding` is not None, to `end`. `left`: steps behind it, and why.
+
+    With `joined`, the codes are those of two parts, one behind the other, and `decoded` is what comes of both.
+    """
 
     encoding: Encoding | None
     decoded: Tensor
     steps: tuple[Done, ...]
     end: Tensor
     left: tuple[tuple[str, str], ...]
+    joined: Joined | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Joined:
+    """Two parts, each behind a tail of its own, and what joins them."""
+
+    name: str
+    kind: BinaryKind
+    sides: tuple[Tail, Tail]
+
+
+@dataclass(frozen=True, eq=False)
+class Output:
+    """What host code makes of the codes from `offset` of the frame on, in that shape, and the name of the tensor."""
+
+    tensor: str
+    offset: int
+    shape: Shape
+    tail: Tail
 
 
 def by_input(graph: Graph) -> tuple[Graph, ...]:
@@ -90,19 +113,6 @@ def by_input(graph: Graph) -> tuple[Graph, ...]:
             ),
         )
         for one, part in ((graph.model.sources[part.source], part) for part in graph.inputs)
-    )  # fmt: skip
-
-
-def by_output(graph: Graph) -> tuple[Graph, ...]:
-    """The same of several outputs."""
-    if not graph.outputs:
-        return (graph,)
-    return tuple(
-        replace(
-            graph, tail=part.steps, output=part.value, output_is_index=part.is_index, outputs=(),
-            model=replace(graph.model, output_name=one.name, output_dtype=one.dtype, outputs=()),
-        )
-        for one, part in zip(graph.model.outputs, graph.outputs, strict=True)
     )  # fmt: skip
 
 
@@ -125,30 +135,68 @@ def plan_head(graph: Graph) -> Head:
 
 def plan_tail(graph: Graph) -> Tail:
     """What host code does behind the port of the only output."""
-    shape = graph.output.shape
-    encoding = None if graph.output_is_index else graph.output.encoding
+    model = graph.model
+    return _tail(graph.output, graph.output_is_index, graph.tail, model.output_name, model.output_dtype)
+
+
+def plan_outputs(graph: Graph) -> tuple[Output, ...]:
+    """What host code makes of every output. Of two parts that it cannot join each."""
+    if not graph.outputs:
+        return (Output(graph.model.output_name, 0, graph.output.shape, plan_tail(graph)),)
+    found, names = list[Output](), iter(graph.part_names)
+    for end in graph.ends:
+        own = [(next(names), part) for part in end.parts]
+        dtype = end.output.dtype if end.joint is None else ""
+        tails = [_tail(part.value, part.is_index, part.steps, name, dtype) for name, part in own]
+        if end.joint is not None and not any(tail.left for tail in tails):
+            size = sum(part.value.size for part in end.parts)
+            found.append(Output(end.output.name, end.parts[0].offset, (size,), _joined(end, (tails[0], tails[1]))))
+            continue
+        if end.joint is not None:
+            behind = tuple((name, "follows one") for name in (end.joint.name, *(s.name for s in end.joint.steps)))
+            tails = [replace(tail, left=(*tail.left, *behind)) for tail in tails]
+        found += [Output(n, part.offset, part.value.shape, tail) for (n, part), tail in zip(own, tails, strict=True)]
+    return tuple(found)
+
+
+def _joined(end: GraphEnd, sides: tuple[Tail, Tail]) -> Tail:
+    assert end.joint is not None
+    joined = Joined(end.joint.name, end.joint.kind, sides)
+    return _behind(None, sides[0].end, end.joint.steps, end.output.name, end.output.dtype, joined)
+
+
+def _tail(value: Value, is_index: bool, steps: tuple[Step, ...], name: str, output: str) -> Tail:
+    """Behind codes; `output`: the dtype of the tensor of that name, "" of one that stays as it is."""
+    shape = value.shape
+    encoding = None if is_index else value.encoding
     dtype = "int64" if encoding is None else str(decode(encoding, np.zeros((1, *shape), np.int64)).dtype)
-    decoded = Tensor(shape, dtype)
     if _of_type(dtype):
-        left = [("output codes", f"their type: {_of_type(dtype)}"), *((s.name, "follows one") for s in graph.tail)]
+        left = [("output codes", f"their type: {_of_type(dtype)}"), *((s.name, "follows one") for s in steps)]
         return Tail(None, Tensor(shape, "int64"), (), Tensor(shape, "int64"), tuple(left))
-    done = _typed(graph.tail, decoded)
+    return _behind(encoding, Tensor(shape, dtype), steps, name, output)
+
+
+def _behind(
+    encoding: Encoding | None, decoded: Tensor, steps: tuple[Step, ...], name: str, dtype: str,
+    joined: Joined | None = None,
+) -> Tail:  # fmt: skip
+    done = _typed(steps, decoded)
     stop = next((n for n, d in enumerate(done) if why_left(d)), len(done))
     behind = [(d.step.name, why_left(d) or "follows one") for d in done[stop:]]
     end = done[stop - 1].given if stop else decoded
-    output = Tensor(end.shape, graph.model.output_dtype)
+    output = Tensor(end.shape, dtype or end.dtype)
     if not behind and output.dtype != end.dtype:
         reason = _of_op(Cast(output.dtype), end.dtype, output.dtype) or _of_type(output.dtype)
         if reason:
-            behind.append((graph.model.output_name, reason))
+            behind.append((name, reason))
         else:
             end = output
-    return Tail(encoding, decoded, tuple(done[:stop]), end, tuple(behind))
+    return Tail(encoding, decoded, tuple(done[:stop]), end, tuple(behind), joined)
 
 
 def left_to_user(graph: Graph) -> dict[str, list[str]]:
     """The names of the steps that host code does not have, in front of the head and behind the tail."""
-    heads, tails = map(plan_head, by_input(graph)), map(plan_tail, by_output(graph))
+    heads, tails = map(plan_head, by_input(graph)), (output.tail for output in plan_outputs(graph))
     return {"head": _left(heads), "tail": _left(tails)}
 
 

@@ -127,6 +127,15 @@ def head_lines(head: Head, arrays: Arrays, encoding: Encoding, type_: IntType) -
 def tail_lines(tail: Tail, arrays: Arrays) -> list[str]:
     """Statements from codes in `x` to the model's output in `x`."""
     lines = [] if tail.encoding is None else [f"x = {_decoded(tail.encoding, 'x', arrays)}"]
+    if tail.joined is not None:
+        left, right = tail.joined.sides
+        cut = math.prod(left.decoded.shape)
+        lines = [
+            f"x, other = x[:, :{cut}].reshape(-1, *{left.decoded.shape}), x[:, {cut}:].reshape(-1, *{right.decoded.shape})",
+            *tail_lines(left, arrays), "x, other = other, x", *tail_lines(right, arrays),
+            f"# {plain(tail.joined.name)}: {tail.joined.kind.value}",
+            f"x = {_JOINS[tail.joined.kind].format('other', 'x')}",
+        ]  # fmt: skip
     return [*lines, *_steps(tail.steps, arrays), f'x = x.astype("{tail.end.dtype}")']
 
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from hlsgen.dataflow.network import Network
-from hlsgen.host.plan import Head, Tail, by_input
-from hlsgen.interpreter.graph import run_step
-from hlsgen.ir import FloatKey, Graph, GraphInput, GraphOutput
-from hlsgen.ir.evaluate import decode, decoding, float_to_key, quantize
+from hlsgen.host.plan import Head, Output, Tail, by_input
+from hlsgen.interpreter.host_steps import run_step
+from hlsgen.ir import FloatKey, Graph, GraphInput
+from hlsgen.ir.evaluate import decode, decoding, float_to_key, join, quantize
 from hlsgen.numerics.fixed import Array
 from hlsgen.testbench.sample_vectors import port_words
 
@@ -35,14 +35,14 @@ class Vectors:
 
 
 def self_test_vectors(
-    network: Network, heads: Sequence[Head], tails: Sequence[Tail], inputs: Array, outputs: Array
+    network: Network, heads: Sequence[Head], tails: Sequence[Output], inputs: Array, outputs: Array
 ) -> Vectors:  # fmt: skip
     """heads, tails: of every input and output. inputs, outputs: codes (frames, *shape) at both ports.
 
     If host code does not make the codes of every input, there are no numbers for any.
     """
     graph = network.graph
-    ends = [head.start.shape for head in heads] + [tail.end.shape for tail in tails]
+    ends = [head.start.shape for head in heads] + [output.tail.end.shape for output in tails]
     largest = max(math.prod(shape) for shape in (*ends, graph.input.shape, graph.output.shape))
     frames = max(1, min(len(inputs), len(outputs), MAX_ELEMENTS // largest))
     inputs, outputs = inputs[:frames], outputs[:frames]
@@ -58,16 +58,23 @@ def self_test_vectors(
         *(_little(x) for x in numbers),
         *(port_words(port, inputs).reshape(frames, -1) for port in network.inputs),
         *(port_words(port, outputs).reshape(frames, -1) for port in network.outputs),
-        *(_little(tail_numbers(t, codes)) for t, codes in zip(tails, _parts(graph.outputs, outputs), strict=True)),
+        *(_little(tail_numbers(output.tail, _codes(graph, output, outputs))) for output in tails),
     ]
     return Vectors(frames, b"".join(part[n].tobytes() for n in range(frames) for part in parts))
 
 
-def _parts(parts: Sequence[GraphInput | GraphOutput], codes: Array) -> list[Array]:
+def _parts(parts: Sequence[GraphInput], codes: Array) -> list[Array]:
     """The codes of each of several tensors of a port; of a single one all."""
     if not parts:
         return [codes]
     return [codes[:, p.offset : p.offset + p.value.size].reshape(-1, *p.value.shape) for p in parts]
+
+
+def _codes(graph: Graph, output: Output, codes: Array) -> Array:
+    """The codes of one of several outputs; of a single one all."""
+    if not graph.outputs:
+        return codes
+    return codes[:, output.offset : output.offset + math.prod(output.shape)].reshape(-1, *output.shape)
 
 
 def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:
@@ -86,10 +93,21 @@ def head_codes(graph: Graph, head: Head, x: Array, *second: Array) -> Array:
 
 def tail_numbers(tail: Tail, codes: Array) -> Array:
     """What the tail gives for codes of the output."""
-    x = codes if tail.encoding is None else decode(tail.encoding, codes)
+    if tail.joined is not None:
+        left, right = tail.joined.sides
+        x = join(tail.joined.kind, *(tail_numbers(side, own) for side, own in _sides(left, right, codes)))
+    else:
+        x = codes if tail.encoding is None else decode(tail.encoding, codes)
     for done in tail.steps:
         x = run_step(done.step, x)
     return x.astype(tail.end.dtype)
+
+
+def _sides(left: Tail, right: Tail, codes: Array) -> list[tuple[Tail, Array]]:
+    """Both parts of an output with their codes, which lie one behind the other."""
+    shapes = left.decoded.shape, right.decoded.shape
+    cut = math.prod(shapes[0])
+    return [(left, codes[:, :cut].reshape(-1, *shapes[0])), (right, codes[:, cut:].reshape(-1, *shapes[1]))]
 
 
 def _numbers(graph: Graph, head: Head, codes: Array) -> list[Array]:

@@ -8,20 +8,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
 
 import numpy as np
-import onnx
-from onnx.reference import ReferenceEvaluator
 from typing_extensions import assert_never
 
 from hlsgen.diagnostics import fail
-from hlsgen.interpreter import host_pools, host_softmax, loops
+from hlsgen.interpreter import loops
+from hlsgen.interpreter.host_steps import rearranged, run_step
 from hlsgen.interpreter.softmax_rows import softmax_rows
 from hlsgen.interpreter.windows import convolved, padded, pooled
 from hlsgen.ir import (
-    ArgMax,
     ArgMaxLayer,
     BinaryMap,
     Concatenation,
@@ -33,7 +29,9 @@ from hlsgen.ir import (
     FloatKey,
     GiveOutputs,
     Graph,
-    HostOp,
+    GraphEnd,
+    GraphOutput,
+    HostJoint,
     IntegerEncoding,
     IntegerRows,
     Layer,
@@ -49,17 +47,15 @@ from hlsgen.ir import (
     Pooling,
     Rearrange,
     Repeat,
-    Reshape,
     Slice,
     SoftmaxRows,
     Step,
     TakeInput,
-    Transpose,
     Value,
     View,
 )
 from hlsgen.ir.evaluate import apply, decode, float_to_key, join, own_shapes, quantize
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Elementwise, Quantizer
+from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.ir.row_functions import row_values
 from hlsgen.numerics.fixed import Array
 from hlsgen.numerics.normalization import normalized
@@ -246,7 +242,7 @@ def run_layer(layer: Layer, sources: Sequence[Array]) -> Array:
         case GiveOutputs():
             return np.concatenate([source.reshape(len(source), -1) for source in sources], axis=1)
         case View():
-            return _rearrange(layer.op, codes, layer.result.shape)
+            return rearranged(layer.op, codes, layer.result.shape)
         case ArgMaxLayer():
             best = np.argmax(codes, axis=-1)
             return np.asarray(best.reshape(len(codes), *layer.result.shape))
@@ -365,30 +361,49 @@ def decode_output(graph: Graph, codes: Array) -> Array:
 
     Of several outputs all together, (frames, elements) of float64; `named_outputs` divides them.
     """
+    if graph.model.outputs:
+        parts = [_end(end, parts) for end, parts in _divided(graph, codes)]
+        return np.concatenate([x.reshape(len(x), -1).astype(np.float64) for x in parts], axis=1)
     if graph.outputs:
-        return np.concatenate([x.reshape(len(x), -1).astype(np.float64) for x in _decoded_parts(graph, codes)], axis=1)
-    x = _decoded(graph.output, graph.output_is_index, graph.tail, codes)
+        ((end, parts),) = _divided(graph, codes)
+        x = _end(end, parts)
+    else:
+        x = _decoded(graph.output, graph.output_is_index, graph.tail, codes)
     return _joined_frames(graph, x.astype(graph.model.output_dtype))
 
 
 def named_outputs(graph: Graph, codes: Array) -> dict[str, Array]:
     """Codes of several outputs -> each of them by its name, in its dtype, frames joined."""
-    named = zip(graph.model.outputs, _decoded_parts(graph, codes), strict=True)
-    return {one.name: _joined_frames(graph, x.astype(one.dtype)) for one, x in named}
+    found = {end.output: _end(end, parts) for end, parts in _divided(graph, codes)}
+    return {one.name: _joined_frames(graph, x.astype(one.dtype)) for one, x in found.items()}
 
 
 def named_codes(graph: Graph, codes: Array) -> dict[str, Array]:
-    """Codes of several outputs by the name of each, (frames, *shape)."""
-    cut = zip(graph.model.outputs, graph.outputs, strict=True)
-    return {
-        one.name: codes[:, part.offset : part.offset + part.value.size].reshape(-1, *part.value.shape)
-        for one, part in cut
-    }
+    """Codes of several outputs, or parts of outputs, by the name of each, (frames, *shape)."""
+    return dict(zip(graph.part_names, _parts_of(graph.outputs, codes), strict=True))
 
 
-def _decoded_parts(graph: Graph, codes: Array) -> list[Array]:
-    own = named_codes(graph, codes).values()
-    return [_decoded(p.value, p.is_index, p.steps, part) for p, part in zip(graph.outputs, own, strict=True)]
+def _divided(graph: Graph, codes: Array) -> list[tuple[GraphEnd, list[Array]]]:
+    """Every output of the model, and the codes of its parts."""
+    return [(end, _parts_of(end.parts, codes)) for end in graph.ends]
+
+
+def _parts_of(parts: Sequence[GraphOutput], codes: Array) -> list[Array]:
+    return [codes[:, p.offset : p.offset + p.value.size].reshape(-1, *p.value.shape) for p in parts]
+
+
+def _end(end: GraphEnd, codes: Sequence[Array]) -> Array:
+    """What the host makes of the codes of an output's parts."""
+    sides = [_decoded(p.value, p.is_index, p.steps, own) for p, own in zip(end.parts, codes, strict=True)]
+    return sides[0] if end.joint is None else joined(end.joint, *sides)
+
+
+def joined(joint: HostJoint, left: Array, right: Array) -> Array:
+    """Two tensors (frames, *shape) joined by the host, behind the steps that follow."""
+    x = join(joint.kind, left, right)
+    for step in joint.steps:
+        x = run_step(step, x)
+    return x
 
 
 def _decoded(value: Value, is_index: bool, steps: Sequence[Step], codes: Array) -> Array:
@@ -408,37 +423,3 @@ def evaluate(graph: Graph, x: Array) -> Array:
     """Model input -> model output through the integer graph."""
     codes = encode_input(graph, frames_of(graph, x))
     return decode_output(graph, run_output(graph, codes))
-
-
-def run_step(step: Step, x: Array) -> Array:
-    """One float step of the model's head or tail on (frames, *shape)."""
-    op = step.op
-    match op:
-        case Reshape() | Transpose():
-            return _rearrange(op, x, step.shape)
-        case ArgMax():
-            return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
-        case HostOp():
-            return np.stack([_host(op.model, frame) for frame in x])
-        case _:
-            assert isinstance(op, (*FLOATS, *QUANTIZERS)), "only elementwise operations are left to the host"
-            return apply(op, x)  # type: ignore[arg-type]
-
-
-def _rearrange(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:
-    if isinstance(op, Transpose):
-        return np.asarray(x.transpose([0, *(p + 1 for p in op.perm)]))
-    return x.reshape(len(x), *shape)
-
-
-@lru_cache(maxsize=8)
-def _evaluator(model: bytes) -> ReferenceEvaluator:
-    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_softmax.OPERATORS + host_pools.OPERATORS)
-
-
-def _host(model: bytes, x: Array) -> Array:
-    evaluator = _evaluator(model)
-    known = {i.name for i in evaluator.proto_.graph.initializer}
-    name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
-    results: Any = evaluator.run(None, {name: x})
-    return np.asarray(results[0])

@@ -53,6 +53,7 @@ from hlsgen.interpreter.exact_numbers import (
     to_float32,
     windows,
 )
+from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.possible_values import possible
 from hlsgen.interpreter.softmax import is_mask, masked, qlinear_softmax, scaled, softmax
 from hlsgen.interpreter.tensor import Tensor, elementwise, joined, of_codes, origin_of, plain
@@ -192,7 +193,7 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case Previous() | State():
             raise AssertionError("the steps of a loop are interpreted one by one: as the file has them")
         case HostOp():
-            return replace(plain(reference.run_step(step, first.value)), origin=number)
+            return replace(plain(run_step(step, first.value)), origin=number)
         case Add(value):
             result = elementwise(apply(op, first.value), first, first.origin)
             float32 = first.term is not None and value.dtype == np.float32 and first.value.dtype == np.float32

@@ -15,8 +15,10 @@ from hlsgen.ir.graph import Delay as Delay
 from hlsgen.ir.graph import FloatJoint as FloatJoint
 from hlsgen.ir.graph import GiveOutputs as GiveOutputs
 from hlsgen.ir.graph import Graph as Graph
+from hlsgen.ir.graph import GraphEnd as GraphEnd
 from hlsgen.ir.graph import GraphInput as GraphInput
 from hlsgen.ir.graph import GraphOutput as GraphOutput
+from hlsgen.ir.graph import HostJoint as HostJoint
 from hlsgen.ir.graph import IntegerRows as IntegerRows
 from hlsgen.ir.graph import Layer as Layer
 from hlsgen.ir.graph import Linear as Linear

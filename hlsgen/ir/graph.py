@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
 from hlsgen.ir.encoding import Encoding
-from hlsgen.ir.model import Model, NormKind, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
+from hlsgen.ir.model import Model, ModelOutput, NormKind, Pad, Repeat, Reshape, Shape, Slice, Step, Transpose
 from hlsgen.ir.ops import BinaryKind as BinaryKind
 from hlsgen.ir.ops import Elementwise, Quantizer
 from hlsgen.ir.row_functions import RowFunction
@@ -355,12 +356,31 @@ class GraphInput:
 
 @dataclass(frozen=True, eq=False)
 class GraphOutput:
-    """One of several outputs: codes at `offset` of the frame, then `steps` on the host; as in `Graph`."""
+    """One of several outputs, or of their parts: codes at `offset` of the frame, then `steps` on the host; as in `Graph`."""
 
     steps: tuple[Step, ...]
     offset: int
     value: Value
     is_index: bool
+
+
+@dataclass(frozen=True, eq=False)
+class HostJoint:
+    """Two parts that the host joins in `dtype`, each behind its own steps; then `steps` give an output of the model."""
+
+    name: str
+    kind: BinaryKind
+    dtype: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GraphEnd:
+    """An output of the model: its part, or the two that a joint takes."""
+
+    output: ModelOutput
+    parts: tuple[GraphOutput, ...]
+    joint: HostJoint | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -375,6 +395,7 @@ class Graph:
     Of a model with several inputs, or with one that branches in front of its quantizers, `input` holds the codes of all
     `inputs`, flat and one behind the other, in the narrowest type that has them; what they mean stands with each.
     `outputs` likewise. With a port each, layers TakeInput and GiveOutputs stand between these frames and what is streamed.
+    `joints`: of each output of the model what joins the two parts that it has among `outputs`; None where it is one of them.
     """
 
     model: Model
@@ -388,6 +409,22 @@ class Graph:
     notes: tuple[str, ...] = field(default=())
     inputs: tuple[GraphInput, ...] = ()
     outputs: tuple[GraphOutput, ...] = ()
+    joints: tuple[HostJoint | None, ...] = ()
+
+    @property
+    def ends(self) -> tuple[GraphEnd, ...]:
+        """What becomes of `outputs`, for each output of the model; none if the output is not divided."""
+        found, left = list[GraphEnd](), list(self.outputs)
+        for output, joint in zip(self.model.targets if left else (), self.joints, strict=True):
+            count = 1 if joint is None else 2
+            found.append(GraphEnd(output, tuple(left[:count]), joint))
+            del left[:count]
+        return tuple(found)
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """A name for each of `outputs`; see `names_of_parts`."""
+        return names_of_parts(self.model.targets, self.joints) if self.outputs else ()
 
     @property
     def streamed_inputs(self) -> tuple[tuple[int, int, Value], ...]:
@@ -403,3 +440,11 @@ class Graph:
             return ((len(self.layers), 0, self.output),)
         offsets = [sum(value.size for value in last.sources[:n]) for n in range(len(last.sources))]
         return tuple(zip(last.inputs, offsets, last.sources, strict=True))
+
+
+def names_of_parts(outputs: Sequence[ModelOutput], joints: Sequence[HostJoint | None]) -> tuple[str, ...]:
+    """A name for each part of these outputs: that of the output, and the number of the part where it has two."""
+    found = list[str]()
+    for output, joint in zip(outputs, joints, strict=True):
+        found += [output.name] if joint is None else [f"{output.name} (1)", f"{output.name} (2)"]
+    return tuple(found)

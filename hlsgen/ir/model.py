@@ -337,6 +337,11 @@ class Model:
         own = ModelInput(self.input_name, self.input_shape, self.input_dtype, self.batched, self.input_type)
         return self.inputs or (own,)
 
+    @property
+    def targets(self) -> tuple[ModelOutput, ...]:
+        """The outputs, also where there is only one."""
+        return self.outputs or (ModelOutput(self.output_name, self.steps[-1].shape, self.output_dtype),)
+
 
 def zeros(rank: int) -> Array:
     """A float32 zero that broadcasts against a tensor of that rank."""

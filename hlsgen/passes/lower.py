@@ -17,7 +17,6 @@ from hlsgen.diagnostics import Collector, HlsgenError, fail, stuck
 from hlsgen.ir import (
     Affine,
     ArgMax,
-    ArgMaxLayer,
     BatchMatMul,
     BatchMatMulInteger,
     Binary,
@@ -49,8 +48,9 @@ from hlsgen.ir import (
     Transpose,
     Value,
 )
+from hlsgen.ir.graph import names_of_parts
 from hlsgen.ir.op_facts import tells_zeros_apart
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Dequantize, Elementwise
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Dequantize
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
@@ -63,10 +63,10 @@ from hlsgen.passes.lower_rows import integer_rows
 from hlsgen.passes.lower_softmax import softmax
 from hlsgen.passes.lower_windows import concatenation, convolution, padding, pooling, rearrangement
 from hlsgen.passes.merge_equal_heads import in_front
-from hlsgen.passes.partition import HARDWARE, LINEAR, End, Entry, Partition
+from hlsgen.passes.output_ends import output_end
+from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
-from hlsgen.passes.quantization import order_kept
 from hlsgen.passes.several_ports import (
     flat,
     given_apart,
@@ -250,49 +250,21 @@ def _with_tails(
     builder: GraphBuilder, model: Model, parts: Partition, tensors: dict[int, PendingValue], separate: bool
 ) -> Graph:  # fmt: skip
     """The graph, with what the host does behind its last layers."""
-    ends = [_ended(builder, model, end, tensors[end.value]) for end in parts.ends]
+    ends = [output_end(builder, model, end, tensors[end.value]) for end in parts.ends]
     notes = tuple(str(w) for w in builder.problems.warnings)
-    if model.outputs:
-        outputs = [host_output(one.name, *end) for one, end in zip(model.outputs, ends, strict=True)]
-        numbers = [end.index for end, _, _ in ends]
+    found = [part for end in ends for part in end.parts]
+    if len(found) > 1 or model.outputs:
+        joints = tuple(end.joint for end in ends)
+        names = names_of_parts(model.targets, joints)
+        outputs = [host_output(builder, name, *part) for name, part in zip(names, found, strict=True)]
+        numbers = [codes.index for codes, _, _ in found]
         if separate:
-            output, placed = given_apart(builder, model, outputs, numbers)
+            output, placed = given_apart(builder, model.steps[-1].name, names, outputs, numbers)
         else:
             output, placed = put_together(builder, model.steps[-1].name, outputs, numbers)
         layers = tuple(builder.layers.values())
-        return Graph(model, (), None, builder.values[0], layers, output, (), False, notes, (), placed)
-    ((end, tail, is_index),) = ends
+        return Graph(model, (), None, builder.values[0], layers, output, (), False, notes, (), placed, joints)
+    ((end, tail, is_index),) = found
     assert end.index == len(builder.values) - 1, "the output is the last value"
     layers = tuple(builder.layers.values())
     return Graph(model, (), None, builder.values[0], layers, end.value, tail, is_index, notes)
-
-
-def _ended(
-    builder: GraphBuilder, model: Model, found: End, tensor: PendingValue
-) -> tuple[PendingValue, tuple[Step, ...], bool]:
-    """The last value of hardware in front of an output, the steps behind it, and whether it is an index."""
-    rest = [model.steps[i] for i in found.tail]
-    end = builder.flushed(tensor)
-    if end.branches:
-        end = builder.to_codes("the output", end)
-    is_index = False
-    at = next((i for i, s in enumerate(rest) if isinstance(s.op, ArgMax)), None)
-    if at is not None:
-        index = _arg_max(builder, end, rest[: at + 1])
-        if index is not None:
-            end, rest, is_index = index, rest[at + 1 :], True
-    tail = [Step(name, op, end.value.shape, ()) for name, op in end.named_ops] + rest
-    return end, tuple(tail), is_index
-
-
-def _arg_max(builder: GraphBuilder, end: PendingValue, steps: list[Step]) -> PendingValue | None:
-    """An ArgMax, the last of `steps`, in hardware if comparing codes is proven to compare the real values."""
-    between = [s.op for s in steps[:-1]]
-    if not all(isinstance(op, FLOATS) for op in between):
-        return None
-    ops: list[Elementwise] = [*end.ops, *(op for op in between if isinstance(op, FLOATS))]
-    if not order_kept(end.value, ops):
-        return None
-    name, shape = steps[-1].name, steps[-1].shape
-    result = Value(shape, IntType(0, end.value.shape[-1] - 1), Affine(np.float32(1), np.float32(0)))
-    return builder.add(ArgMaxLayer(name, end.value, result, (end.index,)))

@@ -30,6 +30,7 @@ from hlsgen.ir import (
     Step,
     TakeInput,
     Value,
+    View,
 )
 from hlsgen.ir.ops import Cast, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
@@ -130,10 +131,16 @@ def host_inputs(model: Model, ports: Sequence[InputPort], entries: Sequence[Entr
     return tuple(found)
 
 
-def host_output(name: str, end: PendingValue, tail: tuple[Step, ...], is_index: bool) -> GraphOutput:
-    """What the host does of an output, without its place in the frame. Raises HG042."""
+def host_output(
+    builder: GraphBuilder, name: str, end: PendingValue, tail: tuple[Step, ...], is_index: bool
+) -> GraphOutput:  # fmt: skip
+    """What the host does of an output, or of a part of one, without its place in the frame. Raises HG042."""
+    maker = builder.layers.get(end.index)
     if isinstance(end.value.encoding, FloatKey):
-        hint = "Take this output of the file away: the host has these numbers. Or say what the input holds: --input NAME=fixed:W,I."
+        if maker is not None and not isinstance(maker, TakeInput | View | Rearrange):
+            text = f"the float32 numbers of {maker.name} go to the output: the core gives codes alone."
+            raise fail("HG042", name, text, "Put a quantizer behind them.")
+        hint = "Say what the input holds: --input NAME=fixed:W,I. Or take this output of the file away: the host has these numbers."
         raise fail("HG042", name, "float32 from an input to an output: the core gives codes alone.", hint)
     return GraphOutput(tail, 0, end.value, is_index)
 
@@ -155,13 +162,13 @@ def put_together(
 
 
 def given_apart(
-    builder: GraphBuilder, model: Model, outputs: Sequence[GraphOutput], values: Sequence[int]
+    builder: GraphBuilder, name: str, part_names: Iterable[str], outputs: Sequence[GraphOutput], values: Sequence[int]
 ) -> tuple[Value, tuple[GraphOutput, ...]]:
     """As `put_together`, if each output has a port of its own."""
-    names = tuple(port_names(one.name for one in model.outputs))
+    names = tuple(port_names(part_names))
     sources = tuple(one.value for one in outputs)
     result = flat(sources)
-    builder.add(GiveOutputs(model.steps[-1].name, names, sources, result, tuple(values)))
+    builder.add(GiveOutputs(name, names, sources, result, tuple(values)))
     offsets = [sum(value.size for value in sources[:n]) for n in range(len(sources))]
     return result, tuple(replace(one, offset=offset) for one, offset in zip(outputs, offsets, strict=True))
 

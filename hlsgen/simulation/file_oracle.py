@@ -234,7 +234,7 @@ class _Held:
             x = {s.name: own for s, own in zip(model.inputs, reference.parts_of(model.inputs, given), strict=True)}
             x, values = x or {model.input_name: given}, interpret(model, given)
         last = reference.run_output(graph, codes)
-        if graph.outputs:
+        if model.outputs:
             shapes = {one.name: (-1, *one.shape) for one in model.outputs}
             return values, x, {n: y.reshape(shapes[n]) for n, y in reference.named_outputs(graph, last).items()}
         return values, x, {model.output_name: reference.decode_output(graph, last).reshape(values[-1].value.shape)}

@@ -18,6 +18,7 @@ import hlsgen
 from hlsgen.cycle_model.units import busy
 from hlsgen.dataflow.workload import divisors
 from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.host_steps import run_step
 from hlsgen.interpreter.model import interpret
 from hlsgen.ir import Graph
 from hlsgen.ir.evaluate import decode
@@ -32,7 +33,7 @@ def layers_of(graph: Graph, x: np.ndarray) -> np.ndarray:
         values.append(reference.run_layer(layer, [values[i] for i in layer.inputs]))
     y = decode(graph.output.encoding, values[-1])
     for step in graph.tail:
-        y = reference.run_step(step, y)
+        y = run_step(step, y)
     return y
 
 

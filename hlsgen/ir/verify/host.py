@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hlsgen.ir.encoding import Fixed, FloatKey, IntegerEncoding
-from hlsgen.ir.graph import ArgMaxLayer, Graph, Value
+from hlsgen.ir.graph import ArgMaxLayer, Graph, GraphEnd, Value
 from hlsgen.ir.model import ModelInput, Shape, Step
 from hlsgen.ir.ops import Quantizer
 from hlsgen.ir.verify.model import verify_step
@@ -34,17 +34,32 @@ def verify_host(place: Place, graph: Graph) -> None:
     if graph.outputs:
         values = [part.value for part in graph.outputs]
         _verify_places(place.at("output"), [part.offset for part in graph.outputs], values, graph.output)
-        for number, (made, end) in enumerate(zip(model.outputs, graph.outputs, strict=True), 1):
-            start = "int64" if end.is_index else dtype_of(end.value.encoding)
-            at = place.at(f"output {number}")
-            shape, _ = _verify_steps(at, "tail", end.steps, end.value.shape, start)
-            at.require(shape == made.shape, "shape behind the tail", shape, made.shape)
+        wanted = len(graph.joints) + sum(joint is not None for joint in graph.joints), len(model.targets)
+        whole = place.require(
+            (len(values), len(graph.joints)) == wanted, "parts, joints", (len(values), len(graph.joints)), wanted
+        )
+        for number, end in enumerate(graph.ends if whole else (), 1):
+            _verify_end(place.at(f"output {number}"), end)
         return
     index = isinstance(last, ArgMaxLayer)
     place.require(graph.output_is_index == index, "output_is_index", graph.output_is_index, index)
     start = "int64" if index else dtype_of(graph.output.encoding)
     shape, _ = _verify_steps(place, "tail", graph.tail, graph.output.shape, start)
     place.require(shape == model.steps[-1].shape, "shape behind the tail", shape, model.steps[-1].shape)
+
+
+def _verify_end(place: Place, end: GraphEnd) -> None:
+    """The steps behind each part of an output, what joins two parts, and the steps behind that."""
+    found = []
+    for part in end.parts:
+        start = "int64" if part.is_index else dtype_of(part.value.encoding)
+        found.append(_verify_steps(place, "tail", part.steps, part.value.shape, start))
+    shape, dtype = found[0]
+    if end.joint is not None:
+        wanted = [(shape, end.joint.dtype)] * 2
+        place.require(found == wanted, "sides of the joint", found, wanted)
+        shape, _ = _verify_steps(place, "behind the joint", end.joint.steps, shape, dtype)
+    place.require(shape == end.output.shape, "shape behind the tail", shape, end.output.shape)
 
 
 def _verify_places(place: Place, offsets: list[int], values: list[Value], port: Value) -> None:

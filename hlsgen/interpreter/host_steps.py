@@ -1,0 +1,51 @@
+"""Steps of the host, one by one, on frames."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.reference import ReferenceEvaluator
+
+from hlsgen.interpreter import host_pools, host_softmax
+from hlsgen.ir import ArgMax, HostOp, Reshape, Step, Transpose
+from hlsgen.ir.evaluate import apply
+from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.numerics.fixed import Array
+
+
+def run_step(step: Step, x: Array) -> Array:
+    """One float step of the model's head or tail on (frames, *shape)."""
+    op = step.op
+    match op:
+        case Reshape() | Transpose():
+            return rearranged(op, x, step.shape)
+        case ArgMax():
+            return np.asarray(np.argmax(x, axis=-1).reshape(len(x), *step.shape))
+        case HostOp():
+            return np.stack([_host(op.model, frame) for frame in x])
+        case _:
+            assert isinstance(op, (*FLOATS, *QUANTIZERS)), "only elementwise operations are left to the host"
+            return apply(op, x)  # type: ignore[arg-type]
+
+
+def rearranged(op: Reshape | Transpose, x: Array, shape: tuple[int, ...]) -> Array:
+    """Frames of another shape, or with their axes in another order."""
+    if isinstance(op, Transpose):
+        return np.asarray(x.transpose([0, *(p + 1 for p in op.perm)]))
+    return x.reshape(len(x), *shape)
+
+
+@lru_cache(maxsize=8)
+def _evaluator(model: bytes) -> ReferenceEvaluator:
+    return ReferenceEvaluator(onnx.ModelProto.FromString(model), new_ops=host_softmax.OPERATORS + host_pools.OPERATORS)
+
+
+def _host(model: bytes, x: Array) -> Array:
+    evaluator = _evaluator(model)
+    known = {i.name for i in evaluator.proto_.graph.initializer}
+    name = next(i.name for i in evaluator.proto_.graph.input if i.name not in known)
+    results: Any = evaluator.run(None, {name: x})
+    return np.asarray(results[0])
