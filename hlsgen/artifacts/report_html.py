@@ -11,7 +11,7 @@ from hlsgen.artifacts.report_drawing import Row, dataflow
 from hlsgen.artifacts.report_functions import functions
 from hlsgen.artifacts.report_results import measured, verified
 from hlsgen.devices import CLOCK_MHZ, devices
-from hlsgen.library import environment
+from hlsgen.library import environment, html_environment
 
 #: Numbers of a constant of a host operation that are shown.
 MAX_NUMBERS = 6
@@ -30,7 +30,7 @@ def page(manifest: Mapping[str, Any], certificate: Mapping[str, Any], results: S
 
     results: of verification (with "simulators") and of synthesis (with "device"), as `hlsgen.driver.results` reads them.
     """
-    template = environment().overlay(autoescape=True).get_template("report/report.html.j2")
+    template = html_environment().get_template("report/report.html.j2")
     rows = _units(manifest)
     interval = manifest["cycles"]["interval"]
     device = devices().get(str(manifest["options"].get("device")))

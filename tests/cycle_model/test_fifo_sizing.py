@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from networks import SHIFT, Image, Net, Random, convolution, large, matrix
 
 from hlsgen.cycle_model import fifo_sizing
 from hlsgen.cycle_model.deadlock import find_deadlock
-from hlsgen.cycle_model.fifo_shrinking import with_depths
+from hlsgen.cycle_model.fifo_shrinking import Cycles, Search, with_depths
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.simulate import INPUT, OUTPUT, measure, simulate
@@ -260,3 +261,19 @@ def test_a_huge_network_gets_a_little_more_room(monkeypatch: pytest.MonkeyPatch)
     assert sized.interval == least.interval == sized.bottleneck
     monkeypatch.setattr(fifo_sizing, "FIRST_WORK", 0)
     assert size(large(3, 30, 40), latency).spare == 0
+
+
+def test_room_with_which_frames_come_too_late_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is found quickly counts only if it is as fast as the slowest unit."""
+    calls: list[int] = []
+    in_runs = Search.in_runs
+
+    def late_at_first(search: Search, *given: Any) -> Cycles | None:
+        found = in_runs(search, *given)
+        calls.append(1)
+        return found and (found[0], found[1] + (len(calls) == 1))
+
+    monkeypatch.setattr(Search, "in_runs", late_at_first)
+    monkeypatch.setattr(fifo_sizing, "HUGE", 1)
+    sized = size(large(3, 30, 40), latency)
+    assert (sized.spare, sized.interval) == (fifo_sizing.ROOMY[1] - 1, sized.bottleneck)

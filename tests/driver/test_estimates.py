@@ -38,6 +38,8 @@ def test_estimates_are_near_what_was_measured(seed: int, tmp_path: Path) -> None
 
 #: Family, a large device of it, a network that all of them were measured with.
 DEVICES = {"ecp5": "ecp5-85k", "ice40": "ice40-hx8k", "gowin": "gowin-gw5a-25"}
+#: How far an estimate of the LUTs may be off. Of Gowin one of six networks is off by 23 %.
+LUT_ERROR = {"ecp5": 0.2, "ice40": 0.2, "gowin": 0.25}
 OTHERS = [(family, seed) for family in DEVICES for seed in range(11, 17) if f"perceptron {seed}" in MEASURED[family]]
 
 
@@ -47,7 +49,7 @@ def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, 
     lut, ff, bram, dsp = map(sum, zip(*MEASURED[family][f"perceptron {seed}"].values(), strict=True))
     cost, told = network_cost(build, family), summary(build, 100.0)["device"]["estimate"]
     assert (cost.bram, cost.dsp) == (bram, dsp) == (told["bram"], told["dsp"])
-    assert lut * 0.7 < cost.lut < lut * 1.3
+    assert abs(cost.lut - lut) < lut * LUT_ERROR[family]
     assert ff * 0.8 < cost.ff < ff * 1.2
     # What is placed is a little more than the netlist, on the ECP5.
     assert told["lut"] == round(cost.lut * (1.15 if family == "ecp5" else 1))

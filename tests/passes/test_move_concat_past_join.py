@@ -34,9 +34,10 @@ def test_random_models_keep_their_values(axis: int, kind: BinaryKind) -> None:
         for _ in range(int(rng.integers(0, 3))):
             steps.append((random_op(rng, 4, whole[-1]), whole, (len(steps),)))
         last = len(steps)
-        steps.append((quant(4), shape, (0,)))
-        steps.append((Concat(axis), whole, (last + 1,) * count))
-        steps.append((Binary(kind), whole, (last, last + 2) if seed % 2 else (last + 2, last)))
+        steps += [(quant(4, 0.5 + n), shape, (0,)) for n in range(count)]
+        steps.append((Concat(axis), whole, tuple(range(last + 1, last + 1 + count))))
+        other = len(steps)
+        steps.append((Binary(kind), whole, (last, other) if seed % 2 else (other, last)))
         steps.append((quant(4, 0.5), whole, (len(steps),)))
         model = model_of(shape, *steps)
         made = behind_joints(model)
