@@ -1,6 +1,8 @@
-"""MatMul and Gemm: data times a constant matrix."""
+"""MatMul and Gemm: data times a constant matrix, or matrices of constants times those of the data."""
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 
@@ -8,12 +10,14 @@ from hlsgen.diagnostics import fail
 from hlsgen.frontend.integer_weights import in_front, integer_weights
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps, linear_layer
 from hlsgen.frontend.ops_standard import full, operand
-from hlsgen.ir import MatMul
+from hlsgen.ir import MatMul, Reshape, Transpose
 from hlsgen.ir.ops import Add, Mul
 
 
 def matmul(node: NodeContext) -> Imported:
     """Raises HG010, HG023 and what is wrong with the weights."""
+    if node.position != 0:
+        return Imported((_from_the_left(node),))
     return linear_layer(node, _product(node, transposed=False))
 
 
@@ -41,7 +45,7 @@ def _product(node: NodeContext, transposed: bool) -> ShapedOps:
     """Weights (columns, rows), or (rows, columns) where `transposed`."""
     name, shape = node.name, node.shape
     if node.position != 0:
-        raise fail("HG010", name, "the constant is the left operand.", "Only data times constant is supported.")
+        raise fail("HG010", name, "the constant is the left operand.", "Use MatMul, or data times constant.")
     const = node.constant(1)
     if const is None:
         raise fail("HG010", name, "a product of two computed tensors is not supported.")
@@ -60,3 +64,41 @@ def _product(node: NodeContext, transposed: bool) -> ShapedOps:
     weight, scale = integer_weights(name, const)
     result = (*shape[:-1], rows)
     return [(MatMul(weight, scale), result), *in_front(result, len(shape), rank)]
+
+
+def _from_the_left(node: NodeContext) -> ShapedOps:
+    """Constant matrices times those of the data, (..., m, k) and (..., k, n): as the transposed data times weights.
+
+    Of a matrix for each of several of the data the vectors of all these are one vector, and 0 are the weights that belong to
+    another one. Raises HG010, HG023 and what is wrong with the weights.
+    """
+    name, shape, const = node.name, node.shape, node.constant(0)
+    if const is None:
+        raise fail("HG010", name, "a product of two computed tensors is not supported.")
+    rank, given = len(shape), const.array.shape
+    before = (*(1,) * (rank - len(given)), *given[:-2])
+    if (
+        len(given) < 2
+        or rank < 2
+        or given[-1] != shape[-2]
+        or 0 in given
+        or before not in ((1,) * (rank - 2), shape[:-2])
+    ):
+        text = f"a constant of shape {list(given)} on the left of data of shape {list(shape)}."
+        raise fail("HG023", name, text, "Supported: (m, k), or a matrix for each of the data, and (..., k, n).")
+    rows, columns, count = given[-2], given[-1], shape[-1]
+    weight, scale = integer_weights(name, const.map(lambda part: part.reshape(-1, columns)))
+    if (blocks := math.prod(before)) == 1:
+        turn = (*range(rank - 2), rank - 1, rank - 2)
+        turned, made = (*shape[:-2], count, columns), (*shape[:-2], count, rows)
+        return [(Transpose(turn), turned), (MatMul(weight, scale), made), (Transpose(turn), (*shape[:-2], rows, count))]
+    wide = np.zeros((blocks * rows, blocks * columns), np.int64)
+    for n in range(blocks):
+        own = slice(n * rows, (n + 1) * rows)
+        wide[own, n * columns : (n + 1) * columns] = weight[own]
+    apart = (*before, rows)
+    return [
+        (Transpose((rank - 1, *range(rank - 1))), (count, *shape[:-1])), (Reshape(), (count, blocks * columns)),
+        (MatMul(wide, scale), (count, blocks * rows)), (Reshape(), (count, *apart)),
+        (Transpose((*range(1, rank), 0)), (*apart, count)),
+    ]  # fmt: skip

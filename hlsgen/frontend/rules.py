@@ -100,9 +100,9 @@ def image(convert: Convert, fold: Fold = refused, role: Role = Role.ELEMENTS) ->
     return Rule(convert, ANY, fold=fold, role=role, host_first=True, alike=False)
 
 
-def normalization(convert: Convert) -> Rule:
+def normalization(convert: Convert, fold: Fold = refused) -> Rule:
     """Over rows of float32; in front of the first quantizer or layer the host does it."""
-    return Rule(convert, role=Role.LAYER, host_first=True)
+    return Rule(convert, fold=fold, role=Role.LAYER, host_first=True)
 
 
 def host(fold: Fold = refused) -> Rule:
@@ -197,10 +197,10 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "BatchNormalization"): Rule(ops_standard.batch_norm, fold=evaluated),
     (frozenset([CHANNELS_LAST]), "BatchNormalization"): Rule(ops_standard.batch_norm_channels_last, fold=evaluated),
     # Normalization of rows.
-    (ONNX, "GroupNormalization"): normalization(ops_norm.group_normalization),
-    (ONNX, "InstanceNormalization"): normalization(ops_norm.instance_normalization),
-    (ONNX, "LayerNormalization"): normalization(ops_norm.layer_normalization),
-    (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization),
+    (ONNX, "GroupNormalization"): normalization(ops_norm.group_normalization, evaluated),
+    (ONNX, "InstanceNormalization"): normalization(ops_norm.instance_normalization, evaluated),
+    (ONNX, "LayerNormalization"): normalization(ops_norm.layer_normalization, evaluated),
+    (ONNX, "RMSNormalization"): normalization(ops_norm.rms_normalization, evaluated),
     (ONNX | ORT, "SimplifiedLayerNormalization"): normalization(ops_norm.rms_normalization),
     (PATTERN, norm_patterns.OPERATOR): normalization(ops_norm.decomposed),
     (PATTERN, PREVIOUS): Rule(ops_states.previous, role=Role.LAYER),
@@ -289,7 +289,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "ArgMin"): Rule(arg_min, role=Role.HOST),
     (ONNX, "Hardmax"): host(),
     (ONNX, "LogSoftmax"): host(),
-    (ONNX, "Softmax"): host(),
+    (ONNX, "Softmax"): host(evaluated),
     # Of constants; with one computed input, on the host.
     (ONNX, "Constant"): Rule(on_host, fold=evaluated),
     (ONNX, "ConstantOfShape"): Rule(on_host, fold=evaluated),

@@ -34,6 +34,7 @@ from hlsgen.ir.evaluate import code_type, decoding
 from hlsgen.ir.op_facts import chain_direction, decoded
 from hlsgen.ir.ops import (
     QUANTIZERS,
+    Activation,
     Add,
     BinaryKind,
     Cast,
@@ -77,6 +78,7 @@ class GraphBuilder:
         self.problems = problems
         self.tells_zeros_apart = tells_zeros_apart
         self.values: list[Value] = [given]
+        self.first_computed = 1  # values in front are inputs
         self.layers: dict[int, Layer] = {}
         #: Values that are exact sums of tensors: whether these are on one grid.
         self._sums: dict[int, bool] = {}
@@ -184,10 +186,10 @@ class GraphBuilder:
         quantizer = grid(tensor.value, tensor.ops)
         if quantizer is None:
             for node, op in tensor.named_ops:
-                self.problems.error(
-                    "HG030", node, f"float operation {type(op).__name__} stands between a quantizer and {name}.",
-                    "Its result is no multiple of one scale: quantize it again before the layer.",
-                )  # fmt: skip
+                called = op.kind if isinstance(op, Activation) else type(op).__name__
+                text = f"float operation {called} stands between a quantizer and {name}."
+                hint = "Its result is no multiple of one scale: quantize it again before the layer."
+                self.problems.error("HG030", node, text, hint)
             self.problems.finish()
             raise AssertionError
         made = self.fold_into_producer(tensor.named_ops[-1][0], tensor, tensor.ops, quantizer)

@@ -128,6 +128,7 @@ def lower(
     builder = GraphBuilder(problems, several if len(ports) > 1 else given[0], apart)
     ends = port_names(model.sources[entry.source].name for entry in parts.entries) if separate else None
     inputs = taken_apart(builder, names, ports, ends)
+    builder.first_computed = len(builder.values)
     tensors = _lower_core(builder, model, parts, ports, inputs)
     problems.finish()
     graph = _with_tails(builder, model, parts, tensors, separate)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError
-from hlsgen.ir import Affine, ArgMax, ArgMaxLayer, HostJoint, Model, Step, Value
+from hlsgen.ir import Affine, ArgMax, ArgMaxLayer, Concatenation, HostJoint, Model, Rearrange, Step, Value, View
 from hlsgen.ir.ops import FLOATS, Elementwise
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
@@ -46,6 +46,8 @@ def output_end(builder: GraphBuilder, model: Model, found: End, tensor: PendingV
         both = end
         codes = builder.attempt(lambda: builder.to_codes("the output", both))
         if isinstance(codes, HlsgenError):
+            if _of_inputs(builder, both):  # nothing would be left for hardware
+                raise codes
             return _joined_by_host(both, rest)
         end = codes
     is_index = False
@@ -55,6 +57,17 @@ def output_end(builder: GraphBuilder, model: Model, found: End, tensor: PendingV
         if index is not None:
             end, rest, is_index = index, rest[at + 1 :], True
     return OutputEnd((Part(end, (*_waiting(end), *rest), is_index),))
+
+
+def _of_inputs(builder: GraphBuilder, tensor: PendingValue) -> bool:
+    """Whether both operands are inputs as they are, or one that only moves."""
+    both = tensor.branches
+    assert both is not None
+    moved = {*range(builder.first_computed)}
+    for number, layer in sorted(builder.layers.items()):
+        if isinstance(layer, View | Rearrange | Concatenation) and moved.issuperset(layer.inputs):
+            moved.add(number)
+    return moved.issuperset((both.left.index, both.right.index))
 
 
 def _joined_by_host(tensor: PendingValue, rest: Sequence[Step]) -> OutputEnd:

@@ -78,10 +78,11 @@ def linear(
 
     Also the terms of the sum, () if the node adds something. `second`: the right factor where it is computed, too.
     """
+    left = second is None and node.op_type == "MatMul" and node.input[0] in constants
     if second is not None:
         factors = second.grids or ()
-    elif node.input[1] in constants:
-        weight = grids.get(node.input[1]) or multiples(constants[node.input[1]], None)
+    elif (name := node.input[0 if left else 1]) in constants:
+        weight = grids.get(name) or multiples(constants[name], None)
         factors = (weight,) if weight is not None else ()
     else:
         return None
@@ -90,13 +91,14 @@ def linear(
     terms: list[tuple[Array, ...]] = []
     for grid, weight in product(data.grids, factors):
         most = float(np.abs(grid.whole).max(initial=0) * np.abs(weight.whole).sum())
-        exact = None if most >= 1 << 53 else _whole_sum(_bare(node), grid.whole, weight.whole, most, opsets)
+        both = (weight.whole, grid.whole) if left else (grid.whole, weight.whole)
+        exact = None if most >= 1 << 53 else _whole_sum(_bare(node), *both, most, opsets)
         if exact is None:
             return None
-        one = weight.scale.size == 1
-        terms.append(
-            (exact, np.asarray(weight.scale if one else _of_outputs(node, weight.scale, exact.ndim)), grid.scale)
-        )
+        scale = weight.scale
+        if scale.size > 1:
+            scale = scale.reshape(-1, 1) if left else _of_outputs(node, scale, exact.ndim)
+        terms.append((exact, np.asarray(scale), grid.scale))
     real = once(*terms)
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
     sums = None

@@ -86,7 +86,7 @@ def test_it_is_not_folded_into_codes_that_others_use() -> None:
 
 
 def test_what_is_no_multiple_of_one_scale_is_refused() -> None:
-    with pytest.raises(HlsgenError, match="HG030 s2: float operation Activation stands between"):
+    with pytest.raises(HlsgenError, match="HG030 s2: float operation Tanh stands between"):
         lowered(chain_of(V, quant(2), Activation("Tanh"), WEIGHT, quant(2)))
 
 

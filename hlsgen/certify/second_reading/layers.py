@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hlsgen.certify.second_reading.probes import of_steps
 from hlsgen.certify.second_reading.protobuf import Numbers, kind_of
 from hlsgen.certify.second_reading.quantizers import quantizer
 from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ
@@ -67,9 +68,13 @@ def _layer(found: Found, n: int) -> Told:
     """MatMul, Gemm, Conv, with real weights; or between DequantizeLinear and QuantizeLinear."""
     file, node = found.file, found.file.nodes[n]
     weight, own = _matrix(found, n, 1), found.steps(n, MatMul, Conv, *_INTEGER)
-    if weight is None or len(own) != 1 or node.domain not in ("", "ai.onnx"):
+    if len(own) != 1 or node.domain not in ("", "ai.onnx"):
         return None
     op = own[0].op
+    if isinstance(op, MatMul) and node.op_type == "MatMul" and file.constant(n, 0) is not None:
+        return _left_layer(found, n, op)
+    if weight is None:
+        return None
     place = _place(found, n, op)
     if isinstance(op, _INTEGER):
         return None if place is None else _between(found, n, own[0], weight, place)
@@ -92,6 +97,16 @@ def _layer(found: Found, n: int) -> Told:
         wanted = bias.array.reshape(-1, *[1] * (rank - 2)) if isinstance(op, Conv) else beta * bias.array
         told += differ("bias", step.op.value, aligned(wanted, rank))  # type: ignore[union-attr]
     return told
+
+
+def _left_layer(found: Found, n: int, op: MatMul) -> Told:
+    """A constant times data: products of whole numbers, whose sums are exact as each row of weights has one scale."""
+    weight, taken = found.file.constant(n, 0), found.taken(n)
+    if weight is None or len(taken) != 1:
+        return None
+    x = np.random.default_rng(0).integers(-99, 100, taken[0]).astype(np.float64)
+    results = of_steps(found, n, [x], {id(op): op.weight * op.scale.astype(np.float64)[:, None]})
+    return None if not results else [*differ("product", results[-1], np.matmul(weight.real, x))]
 
 
 def _between(found: Found, n: int, step: Step, weight: Numbers, told: list[str]) -> Told:

@@ -13,7 +13,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from hlsgen.certify.second_reading.steps import Found, Told, differ
-from hlsgen.ir import Concat, Conv, Pad, Pool, Reduction, Repeat, Reshape, Slice, Step, Transpose
+from hlsgen.ir import Concat, Conv, MatMul, Pad, Pool, Reduction, Repeat, Reshape, Slice, Step, Transpose
 from hlsgen.ir.ops import Constant, Div, Where
 from hlsgen.numerics.fixed import Array
 
@@ -135,6 +135,8 @@ def _step(step: Step, given: list[Array], weights: Mapping[int, Array]) -> Array
             return np.asarray(seen.sum(axis=(-2, -1)) if kind is Reduction.SUM else seen.max(axis=(-2, -1)))
         case Div(value):
             return np.asarray(x / value.astype(np.float64))
+        case MatMul() as op if id(op) in weights:
+            return np.asarray(x @ weights[id(op)].T)
         case Conv() as op if id(op) in weights:
             seen, weight = _windows(x, op.window, 0.0), weights[id(op)]
             inner, own = weight.shape[-1], len(weight) // op.groups
