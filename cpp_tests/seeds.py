@@ -78,6 +78,7 @@ SEEDS = (
     Seed("table.hpp", "EVEN ? 0 : 1", "EVEN ? 1 : 0", "test_rescale.py::test_tables"),
     Seed("thresholds.hpp", "count + half <= STEPS &&", "count + half < STEPS &&", "test_rescale.py::test_comparisons"),
     Seed("types.hpp", "#define HG_ROM(C, T) T", "#define HG_ROM(C, T) ap_int<3>", "test_exact_constants.py"),
+    Seed("types.hpp", "traits<T>::width <= 32", "traits<T>::width <= 40", "test_mvu.py"),
     Seed("width.hpp", "last && n > (GROUP_OUT - 1) % OUT", "n > (GROUP_OUT - 1) % OUT", "test_width.py"),
     Seed("windows.hpp", "line >= flow.words", "line > flow.words", "test_windows.py::test_tap_by_tap"),
     Seed("float_units.py", '"hg::f32_max"', '"hg::f32_min"', "test_float32.py::test_arithmetic"),

@@ -40,7 +40,24 @@ def test_products(dialect: str, tmp_path: Path) -> None:
         matrix(int_type(8, False), Product.INTEGER, 6, 5, 1, 1, 8),
         matrix(int_type(3, True), Product.BIPOLAR, 4, 16, 4, 16, 1),
         matrix(IntType(0, 1), Product.AGREEMENTS, 9, 32, 3, 8, 1),
+        # Sums of 31 and 32 bits, and of more, which are added in other types.
+        matrix(int_type(15, True), Product.INTEGER, 2, 12, 1, 6, 15),
+        matrix(int_type(15, False), Product.INTEGER, 2, 16, 1, 8, 15),
+        matrix(int_type(16, False), Product.INTEGER, 2, 16, 1, 8, 16),
     ]
+    assert {case.gives[0][0].bits for case, _ in made[-3:]} == {31, 32, 34}
     found = run_cases(tmp_path, [case for case, _ in made], dialect)
+    for streams, (_, sums) in zip(found, made, strict=True):
+        assert (streams[0] == sums).all()
+
+
+def test_sums_of_the_types_of_hardware(tmp_path: Path) -> None:
+    """C simulation adds native numbers instead."""
+    made = [
+        matrix(int_type(4, True), Product.INTEGER, 8, 12, 4, 6, 4),
+        matrix(int_type(3, True), Product.BIPOLAR, 4, 16, 4, 16, 1),
+        matrix(IntType(0, 1), Product.AGREEMENTS, 6, 8, 3, 8, 1),
+    ]
+    found = run_cases(tmp_path, [case for case, _ in made], "ap", exact=True)
     for streams, (_, sums) in zip(found, made, strict=True):
         assert (streams[0] == sums).all()

@@ -168,8 +168,8 @@ SIGNAL = Window((1, 4), pads=(0, 3, 0, 0))
 HALF = Window((3, 3), (2, 2), pads=(1, 1, 1, 1))
 
 
-def check(folder: Path, cases: list[Made], dialect: str) -> None:
-    found = run_cases(folder, [case for case, *_ in cases], dialect)
+def check(folder: Path, cases: list[Made], dialect: str, *, exact: bool = False) -> None:
+    found = run_cases(folder, [case for case, *_ in cases], dialect, exact=exact)
     for n, ((y,), (case, wanted, real)) in enumerate(zip(found, cases, strict=True)):
         assert y.shape == wanted.shape, (n, case.call)
         assert (y == wanted)[real].all(), (n, case.call)
@@ -261,3 +261,14 @@ def test_all_taps(dialect: str, tmp_path: Path) -> None:
         beside(1, 9, 2, 4, Product.AGREEMENTS),
     ]
     check(tmp_path, cases, dialect)
+
+
+def test_sums_of_the_types_of_hardware(tmp_path: Path) -> None:
+    """C simulation adds native numbers instead."""
+    cases = [
+        conv((4, 3), SAME, 1, 2, 2, 2, 2, Product.INTEGER),
+        depthwise((4, 3), SAME, 2, 2, Product.BIPOLAR),
+        grouped(4, 1, 1, 3, 1, 3, Product.BIPOLAR),
+        beside(2, 2, 2, 2, Product.INTEGER),
+    ]
+    check(tmp_path, cases, "ap", exact=True)

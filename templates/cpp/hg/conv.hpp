@@ -27,7 +27,8 @@ void conv(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
     const int words = WINDOW::height * WINDOW::width * GROUPS * FOLDS;
     vec<X, SIMD> store[DEPTH];
 #pragma HLS AGGREGATE variable=store
-    Y sums[PE];
+    typedef typename sum_type<Y>::type SUM;
+    SUM sums[PE] = {};
 #pragma HLS ARRAY_PARTITION variable=sums complete
     window_words<WINDOW, GROUPS, FOLDS, REPEAT, DEPTH> next;
     int taken = 0, free = 0;
@@ -44,10 +45,10 @@ void conv(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
             }
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                Y sum = next.first() ? Y(0) : sums[p];
+                SUM sum = next.first() ? SUM(0) : sums[p];
                 for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
-                    sum += PRODUCT::template of<Y>(x[i], weights[next.word][p][i]);
+                    sum += PRODUCT::template of<SUM>(x[i], weights[next.word][p][i]);
                 }
                 sums[p] = sum;
             }
@@ -55,7 +56,7 @@ void conv(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
                 vec<Y, PE> y;
                 for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                    y[p] = sums[p];
+                    y[p] = Y(sums[p]);
                 }
                 m.write(y);
             }
@@ -77,7 +78,8 @@ void depthwise(hls::stream<vec<X, PE> > &s, hls::stream<vec<Y, PE> > &m,
     const int words = WINDOW::height * WINDOW::width * GROUPS;
     vec<X, PE> store[DEPTH];
 #pragma HLS AGGREGATE variable=store
-    Y sums[PE];
+    typedef typename sum_type<Y>::type SUM;
+    SUM sums[PE] = {};
 #pragma HLS ARRAY_PARTITION variable=sums complete
     window_words<WINDOW, GROUPS, 1, 1, DEPTH> next;
     int taken = 0, free = 0;
@@ -90,9 +92,9 @@ void depthwise(hls::stream<vec<X, PE> > &s, hls::stream<vec<Y, PE> > &m,
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
                 const X x = next.outside() ? X(PAD) : store[next.at][p];
-                const Y product = PRODUCT::template of<Y>(x, weights[next.word][p]);
-                sums[p] = next.first() ? product : Y(sums[p] + product);
-                y[p] = sums[p];
+                const SUM product = PRODUCT::template of<SUM>(x, weights[next.word][p]);
+                sums[p] = next.first() ? product : SUM(sums[p] + product);
+                y[p] = Y(sums[p]);
             }
             if (next.last()) m.write(y);
             next.next();

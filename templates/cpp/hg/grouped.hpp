@@ -22,6 +22,7 @@ void grouped(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, PE> > &m,
              const W (&weights)[FOLDS][PE][TAPS * COLUMNS]) {
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=2
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
+    typedef typename sum_type<Y>::type SUM;
     static_assert(IN * ROWS == TAPS * PE * COLUMNS, "a beat has all taps of its groups");
     for (int window = 0; window < WINDOWS; window++) {
         for (int fold = 0; fold < FOLDS; fold++) {
@@ -30,16 +31,16 @@ void grouped(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, PE> > &m,
             vec<Y, PE> y;
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                Y sum = 0;
+                SUM sum = 0;
                 for (int t = 0; t < TAPS; t++) {
 #pragma HLS UNROLL
                     for (int c = 0; c < COLUMNS; c++) {
 #pragma HLS UNROLL
-                        sum += PRODUCT::template of<Y>(x[(t * (PE / ROWS) + p / ROWS) * COLUMNS + c],
-                                                       weights[fold][p][t * COLUMNS + c]);
+                        sum += PRODUCT::template of<SUM>(x[(t * (PE / ROWS) + p / ROWS) * COLUMNS + c],
+                                                         weights[fold][p][t * COLUMNS + c]);
                     }
                 }
-                y[p] = sum;
+                y[p] = Y(sum);
             }
             m.write(y);
         }

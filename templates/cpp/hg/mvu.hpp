@@ -27,7 +27,8 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
 #pragma HLS ARRAY_RESHAPE variable=weights complete dim=3
     vec<X, SIMD> kept[COL_FOLDS];
 #pragma HLS AGGREGATE variable=kept
-    Y sums[PE];
+    typedef typename sum_type<Y>::type SUM;
+    SUM sums[PE] = {};
 #pragma HLS ARRAY_PARTITION variable=sums complete
     int column = 0;
     for (int vector = 0; vector < VECTORS; vector++) {
@@ -42,10 +43,10 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
             }
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                Y sum = column == 0 ? Y(0) : sums[p];
+                SUM sum = column == 0 ? SUM(0) : sums[p];
                 for (int i = 0; i < SIMD; i++) {
 #pragma HLS UNROLL
-                    sum += PRODUCT::template of<Y>(x[i], weights[fold][p][i]);
+                    sum += PRODUCT::template of<SUM>(x[i], weights[fold][p][i]);
                 }
                 sums[p] = sum;
             }
@@ -54,7 +55,7 @@ void mvu(hls::stream<vec<X, SIMD> > &s, hls::stream<vec<Y, PE> > &m,
                 vec<Y, PE> y;
                 for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                    y[p] = sums[p];
+                    y[p] = Y(sums[p]);
                 }
                 m.write(y);
             }
@@ -67,6 +68,7 @@ template <typename PRODUCT, int WINDOWS, int TAPS, int PE, int SIMD, int BEATS, 
 void mvu_beside(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, OUT> > &m, const W (&weights)[1][PE][SIMD]) {
 #pragma HLS ARRAY_PARTITION variable=weights complete dim=0
     static_assert(IN == WINDOWS * SIMD && OUT == WINDOWS * PE, "a beat has all vectors");
+    typedef typename sum_type<Y>::type SUM;
     const int columns = SIMD / TAPS;
     for (int beat = 0; beat < BEATS; beat++) {
 #pragma HLS PIPELINE II=1 style=flp
@@ -76,16 +78,16 @@ void mvu_beside(hls::stream<vec<X, IN> > &s, hls::stream<vec<Y, OUT> > &m, const
 #pragma HLS UNROLL
             for (int p = 0; p < PE; p++) {
 #pragma HLS UNROLL
-                Y sum = 0;
+                SUM sum = 0;
                 for (int t = 0; t < TAPS; t++) {
 #pragma HLS UNROLL
                     for (int c = 0; c < columns; c++) {
 #pragma HLS UNROLL
-                        sum += PRODUCT::template of<Y>(x[(t * WINDOWS + n) * columns + c],
-                                                       weights[0][p][t * columns + c]);
+                        sum += PRODUCT::template of<SUM>(x[(t * WINDOWS + n) * columns + c],
+                                                         weights[0][p][t * columns + c]);
                     }
                 }
-                y[n * PE + p] = sum;
+                y[n * PE + p] = Y(sum);
             }
         }
         m.write(y);

@@ -13,21 +13,21 @@ namespace hg {
 struct multiply {
     template <typename SUM, typename X, typename W>
     static SUM of(const X &x, const W &w) {
-        return SUM(x * w);
+        return SUM(part_of<SUM>::of(x) * part_of<SUM>::of(w));
     }
 };
 
 struct bipolar {
     template <typename SUM, typename X, typename W>
     static SUM of(const X &x, const W &w) {
-        return w != 0 ? SUM(x) : SUM(-x);
+        return w != 0 ? SUM(part_of<SUM>::of(x)) : SUM(-part_of<SUM>::of(x));
     }
 };
 
 struct agreements {
     template <typename SUM, typename X, typename W>
     static SUM of(const X &x, const W &w) {
-        return SUM((x != 0) == (w != 0) ? 1 : 0);
+        return SUM((part_of<SUM>::of(x) != 0) == (w != 0) ? 1 : 0);
     }
 };
 

@@ -1,6 +1,7 @@
 // Types that all processes share.
 //
-// Purpose    vec<T, N>: one beat of a stream, N elements side by side. HG_ROM: the type of constants.
+// Purpose    vec<T, N>: one beat of a stream, N elements side by side. HG_ROM: the type of constants. sum_type<T>: that
+//            of sums which become a T.
 // Contract   C++14 for HLS. A process takes exactly the beats of one frame from its streams and sends those of one.
 //            A library function keeps nothing between frames.
 #ifndef HG_TYPES_HPP
@@ -39,6 +40,47 @@ template <int W>
 struct traits<ap_uint<W> > {
     static const int width = W;
     static const bool is_signed = false;
+};
+
+// Sums have their exact type in hardware, too. What wraps on the way, wraps in each of them: C simulation adds modulo
+// 2^32, many times faster, of which T takes the low bits.
+#if defined(__SYNTHESIS__) || defined(HG_EXACT)
+template <typename T>
+struct sum_type {
+    typedef T type;
+};
+#else
+template <bool, typename T>
+struct narrow_sum {
+    typedef T type;
+};
+template <typename T>
+struct narrow_sum<true, T> {
+    typedef unsigned type;
+};
+template <typename T>
+struct sum_type : narrow_sum<(traits<T>::width <= 32), T> {};
+#endif
+
+// A number as a part of a sum of that type.
+template <typename SUM>
+struct part_of {
+    template <typename X>
+    static const X &of(const X &x) {
+        return x;
+    }
+};
+template <>
+struct part_of<unsigned> {
+    template <int W>
+    static unsigned of(const ap_int<W> &x) {
+        return static_cast<unsigned>(x.to_int64());
+    }
+    template <int W>
+    static unsigned of(const ap_uint<W> &x) {
+        return static_cast<unsigned>(x.to_uint64());
+    }
+    static unsigned of(long long x) { return static_cast<unsigned>(x); }
 };
 
 }  // namespace hg
