@@ -29,41 +29,39 @@ def softmax_rows(layer: SoftmaxRows, codes: Array) -> Array:
     return float_to_key(values).reshape(codes.shape)
 
 
+def _taken(table: Array, below: Array) -> Array:
+    """The entries of a table, and 0 for the one behind its last."""
+    return np.asarray(np.append(table, np.float32(0))[below])
+
+
 def _parts(values: Array) -> tuple[Array, Array]:
-    """float32 numbers, not negative, as integer mantissa of 24 bits (0 for 0) and power of 2, with a 0 behind the last."""
-    fraction, exponent = np.frexp(np.append(values, np.float32(0)).astype(np.float64))
+    """float32 numbers, not negative, as integer mantissa of 24 bits (0 for 0) and power of 2."""
+    fraction, exponent = np.frexp(values.astype(np.float64))
     mantissa = np.ldexp(fraction, _MANTISSA).astype(np.int64)
     return mantissa, np.where(mantissa > 0, exponent.astype(np.int64) - _MANTISSA, 0)
 
 
 def _products(layer: SoftmaxRows, below: Array) -> Array:
     """fl(e * fl(1 / sum)) with the exact sum."""
-    sums = _exact_sums(layer.powers, below)
-    mantissa, exponent = _parts(layer.numerators)
+    sums = _exact_sums(_taken(layer.powers, below))
+    mantissa, exponent = _parts(_taken(layer.numerators, below))
     inverse = np.array([_reciprocal(*_rounded(total)) for total in sums], object)
     own = np.array([m for m, _ in inverse], np.int64), np.array([e for _, e in inverse], np.int64)
-    product = mantissa[below] * own[0][:, None]
-    return _float32(product, exponent[below] + own[1][:, None])
+    return _float32(mantissa * own[0][:, None], exponent + own[1][:, None])
 
 
-def _exact_sums(powers: Array, below: Array) -> list[int]:
-    """Sums of powers[below] along rows, in multiples of the smallest float32."""
-    mantissa, exponent = _parts(powers)
-    fixed = [
-        int(m) << int(e - _LOWEST) if e >= _LOWEST else int(m) >> int(_LOWEST - e)
-        for m, e in _pairs(mantissa, exponent)
-    ]
-    totals = [0] * len(below)
-    part = 0
-    while any(value >> (_PART * part) for value in fixed):
-        words = np.array([(value >> (_PART * part)) & ((1 << _PART) - 1) for value in fixed], np.int64)
-        totals = [t + (int(s) << (_PART * part)) for t, s in zip(totals, words[below].sum(axis=1), strict=True)]
-        part += 1
+def _exact_sums(rows: Array) -> list[int]:
+    """Sums of float32 along rows, in multiples of the smallest float32."""
+    mantissa, exponent = _parts(rows)
+    shift = exponent - _LOWEST
+    part, left = np.divmod(np.maximum(shift, 0), _PART)
+    words = mantissa >> np.maximum(-shift, 0) << left  # of two parts: this one and the next
+    low, high = words & ((1 << _PART) - 1), words >> _PART
+    totals = [0] * len(rows)
+    for n in range(int(part.max()) + 2):
+        sums = (np.where(part == n, low, 0) + np.where(part == n - 1, high, 0)).sum(axis=1)
+        totals = [t + (s << (_PART * n)) for t, s in zip(totals, sums.tolist(), strict=True)]
     return totals
-
-
-def _pairs(mantissa: Array, exponent: Array) -> list[tuple[int, int]]:
-    return [(int(m), int(e) if m else 0) for m, e in zip(mantissa, exponent, strict=True)]
 
 
 def _rounded(total: int) -> tuple[int, int]:
@@ -89,17 +87,17 @@ def _reciprocal(mantissa: int, exponent: int) -> tuple[int, int]:
 
 def _quotients(layer: SoftmaxRows, below: Array) -> Array:
     """fl(numerator / sum), the sum in float32 from the first element to the last; what is below the floor is 0."""
-    table = np.append(layer.powers, np.float32(0))
+    terms = _taken(layer.powers, below)
     totals = np.zeros(len(below), np.float32)
     for place in range(below.shape[1]):
-        totals = totals + table[below[:, place]]
+        totals = totals + terms[:, place]
     sums, powers = _parts(totals)
-    inverse = np.array([(1 << _QUOTIENT) // int(m) for m in sums[:-1]], object)
-    mantissa, exponent = _parts(layer.numerators)
-    product = mantissa[below].astype(object) * inverse[:, None]
+    inverse = np.array([(1 << _QUOTIENT) // int(m) for m in sums], object)
+    mantissa, exponent = _parts(_taken(layer.numerators, below))
+    product = mantissa.astype(object) * inverse[:, None]
     drop = _QUOTIENT - _MANTISSA - 10
     high = (product >> drop).astype(np.int64) | (product & ((1 << drop) - 1) != 0)  # none is the middle of two float32
-    values = _float32(high, exponent[below] - powers[:-1][:, None] + drop - _QUOTIENT)
+    values = _float32(high, exponent - powers[:, None] + drop - _QUOTIENT)
     return np.asarray(np.where(values < QLINEAR_FLOOR, np.float32(0), values))
 
 

@@ -151,7 +151,7 @@ def test_a_network_that_does_not_divide_is_exact(tmp_path: Path) -> None:
         "mv2_width_narrow",
         "mv4_width_narrow",
     }
-    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"], 12)
     assert verdict.ok, verdict
     certified = hlsgen.certify(tmp_path / "out")
     assert certified.ok, certified.problems

@@ -79,8 +79,17 @@ def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
     return newer(net.then(behind).quant(0.0371, bits=8.0, name="last").model())
 
 
-@pytest.mark.parametrize("kinds", [("Mul", "Add"), ("Add", "Mul"), ("Mul", "Sub")])
-@pytest.mark.parametrize("target", ["verilog", "hls"])
+@pytest.mark.parametrize(
+    "kinds, target",
+    [
+        (("Mul", "Add"), "verilog"),
+        (("Add", "Mul"), "verilog"),
+        (("Mul", "Sub"), "verilog"),
+        (("Mul", "Add"), "hls"),
+        pytest.param(("Add", "Mul"), "hls", marks=pytest.mark.slow),
+        pytest.param(("Mul", "Sub"), "hls", marks=pytest.mark.slow),
+    ],
+)
 def test_a_joint_of_a_joint(kinds: tuple[str, str], target: str, tmp_path: Path) -> None:
     """As a gate quantize(W x + r * (R h)): float32 goes from one joint to the next."""
     model = gate(kinds)

@@ -66,12 +66,12 @@ def test_against_onnxruntime(bits: int, tmp_path: Path) -> None:
         rows = 4096 if length <= 10 else 200
         scale = 3.1 / (1 << bits - 1) if length % 2 else 8 / (1 << bits)
         out_scale = 1.7 / length / (1 << bits) if length > 8 else 1 / ((1 << bits) - 1)
-        made = between(rows, length, float(bits), scale, float(bits), out_scale, mode)
+        made = between(1, length, float(bits), scale, float(bits), out_scale, mode)
         build = compiled(made, tmp_path)
         assert any(isinstance(layer, SoftmaxRows) for layer in build.graph.layers)
         codes = codes_of(rows, length, bits, length)
         x = codes.astype(np.float32) * np.float32(scale)
-        real = reference.evaluate(build.graph, x[None])
+        real = reference.evaluate(build.graph, x[:, None])
         ours = np.rint(real.reshape(rows, length) / np.float32(out_scale)).astype(np.int64)
         theirs = share_codes(codes, scale, out_scale, bits, mode)
         for row, place in np.argwhere(ours != theirs):
@@ -86,7 +86,7 @@ def test_against_onnxruntime(bits: int, tmp_path: Path) -> None:
                 theirs[row, place],
             )
             different += 1
-        frames = reference.encode_input(build.graph, reference.frames_of(build.graph, x[None]))
+        frames = reference.encode_input(build.graph, reference.frames_of(build.graph, x[:, None]))
         assert compare(build.model, build.graph, frames).ok
     assert different <= 20
 
