@@ -10,6 +10,7 @@ from pathlib import Path
 import onnx
 import pytest
 from certified_cpp import problems
+from paths import ROOT
 from quant_lstm_models import random_cell
 
 import hlsgen
@@ -92,3 +93,12 @@ def test_every_change_is_found(name: str, core: Path) -> None:
 
 def test_untouched(core: Path) -> None:
     assert problems(core) == []
+
+
+def test_channels_of_different_scales(tmp_path: Path) -> None:
+    """Of a function of two numbers, which each channel has with other bits behind its codes."""
+    model = ROOT / "examples" / "digits_sequences" / "digits_gru.onnx"
+    options = hlsgen.Options(target="hls", recurrence="once", target_cycles=1000)
+    hlsgen.build(model, tmp_path / "core", options)
+    assert "hg::correct<" in (tmp_path / "core" / "hls" / "digits_gru.cpp").read_text()
+    assert hlsgen.certify(tmp_path / "core").problems == []

@@ -120,13 +120,14 @@ def _correct(call: Call, tables: Tables) -> Meaning:
             raise broken(call.name, f"{what}.")
     counted = max(int(count.max()), int(above.max())).bit_length() or 1
     rest_bits = int(rest.max()).bit_length()
-    finer = ((1 << rest_bits) - 1) << fraction
     stem, c_bits = f"{call.name}.correct", bits_of(code)
     for lane in range(lanes):
         b, c, s = int(buckets[lane]), int(cells[lane]), int(size[lane])
         own = code[:, lane, : 1 << b]
         counts, levels = count[:, lane, : 1 << c], level[:, lane, : 1 << c]
-        if levels.max() >> s or finer >> s or (levels & finer).any():
+        # The model puts both side by side, which is their sum where the bits of one are 0 in the other: fold by fold.
+        behind = np.array([((1 << int(most).bit_length()) - 1) << fraction for most in rest[:, lane].max(axis=1)])
+        if max(levels.max(), behind.max()) >> s or (levels & behind[:, None]).any():
             raise broken(
                 call.name, f"lane {lane}: its levels and what is behind codes overlap, or are more than a cell."
             )
