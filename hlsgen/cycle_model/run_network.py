@@ -72,7 +72,20 @@ class RunNetwork:
         self.kinds = [self.known.kind(machine) for machine in self.machines]
         self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)
+        self.groups = self._grouped()
         self.cost = 0
+
+    def _grouped(self) -> list[list[int]]:
+        """The units, those together that hold each other up at once: no FIFO or memory of windows is between them."""
+        group = list(range(len(self.machines)))
+        for wire in self.wiring.wires.values():
+            if not self.machines[wire.consumer].stores:
+                one, other = group[wire.producer], group[wire.consumer]
+                group = [one if number == other else number for number in group]
+        members: dict[int, list[int]] = {}
+        for unit, number in enumerate(group):
+            members.setdefault(number, []).append(unit)
+        return sorted(members.values())
 
     def feed(self, frames: int, pace: int | None) -> bool:
         for wire, beats in self.wiring.inputs:
@@ -96,20 +109,34 @@ class RunNetwork:
         Guesses begin too early, and move backwards. So a frame that is late by guesses that are not right yet is.
         Raises Ended at the bounds.
         """
-        units = range(len(self.machines))
         beats = self.frames * sum(node.result.beats for node in self.nodes)
-        most = self.cost + FEW + UNIT * 4 * len(units) + int(SHARE * beats)
+        most = self.cost + FEW + UNIT * 4 * len(self.machines) + int(SHARE * beats)
         if self.bounds is not None:
             most = min(most, self.bounds.work // RUN)
         while any(self.dirty):
-            for order in (units, reversed(units)):
-                for unit in order:
-                    if self.dirty[unit]:
-                        if self.cost > most:
-                            return False
-                        self._compute(unit)
+            for order in (self.groups, reversed(self.groups)):
+                for group in order:
+                    if not self._agree(group, most):
+                        return False
             if self.bounds is not None and max(self.ends()[:1], default=0) > self.bounds.latest:
                 raise Ended
+        return True
+
+    def _agree(self, group: Sequence[int], most: int) -> bool:
+        """Computes units of a group until their guesses of each other are right; False at `most` cost.
+
+        The next one is always the first unit, on the way through the network, that has to be computed again.
+        """
+        dirty, at = self.dirty, 0
+        while at < len(group):
+            unit = group[at]
+            at += 1
+            if dirty[unit]:
+                if self.cost > most:
+                    return False
+                self._compute(unit)
+                if any(dirty[wire.producer] for wire in self.wiring.ins[unit]):
+                    at = 0
         return True
 
     def _compute(self, unit: int) -> None:
