@@ -12,19 +12,18 @@ other in many small steps, or for ever, the search ends without a result, and `b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from hlsgen.cycle_model import run_processes
 from hlsgen.cycle_model.line_buffers import span
+from hlsgen.cycle_model.repeats import foreseen
 from hlsgen.cycle_model.run_processes import Machine
 from hlsgen.cycle_model.run_wires import Wire
-from hlsgen.cycle_model.runs import Cursor, Runs, alike, same
+from hlsgen.cycle_model.runs import ENDLESS, Cursor, Runs, alike, same
 from hlsgen.cycle_model.units import TimingModel
-from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring
+from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring, offers, stride
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
@@ -33,17 +32,10 @@ from hlsgen.numerics.fixed import Array
 UNIT = 4
 #: The search is given up when it has cost so much for each beat of all frames, beyond what is always allowed.
 SHARE, FEW = 0.25, 2000
+#: How often what follows from a guess is the next one as it is.
+PLAIN = 6
 #: A run takes about as long as so many beats, one by one.
 RUN = 3
-
-
-@lru_cache(maxsize=1024)
-def stride(beats: int, groups: int) -> int:
-    """Beats after which units may look for repeats: about a row of an image, for frames of so many beats and pixels."""
-    row = math.isqrt(groups) or 1
-    while groups % row:
-        row -= 1
-    return beats // row if row > 1 else beats // max(1, math.isqrt(beats))
 
 
 class RunNetwork:
@@ -66,12 +58,14 @@ class RunNetwork:
                     wire.frozen = machine.memory is not None
         for node, outs in zip(nodes, self.wiring.outs, strict=False):
             for wire in outs:
-                wire.stride = stride(node.result.beats, node.result.groups)
-        for wire, beats in self.wiring.inputs:
-            wire.stride = stride(beats, 1)
+                wire.stride, wire.frame = stride(node.result.beats, node.result.groups), node.result.beats
+        for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
+            wire.stride, wire.frame = stride(stream.beats, stream.groups), stream.beats
         self.kinds = [self.known.kind(machine) for machine in self.machines]
         self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)
+        #: Guesses that are foreseen may be too late, which no bound on the first frame allows.
+        self.foresees = bounds is None or bounds.latest >= ENDLESS
         self.groups = self._grouped()
         self.cost = 0
 
@@ -87,16 +81,11 @@ class RunNetwork:
             members.setdefault(number, []).append(unit)
         return sorted(members.values())
 
-    def feed(self, frames: int, pace: int | None) -> bool:
-        for wire, beats in self.wiring.inputs:
+    def feed(self, frames: int, pace: int | None, rows: bool = False) -> bool:
+        for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
             for frame in range(self.frames, self.frames + frames):
-                if pace is None:
-                    wire.due.append(0, 0, beats)
-                elif pace % beats == 0:
-                    wire.due.append(frame * pace, pace // beats, beats)
-                else:
-                    for k in range(beats):
-                        wire.due.append(frame * pace + k * pace // beats, 0, 1)
+                for first, step, count in offers(stream, pace, rows):
+                    wire.due.append(frame * (pace or 0) + first, step, count)
             self.dirty[wire.consumer] = True
         self.frames += frames
         if not self._settle():
@@ -153,6 +142,9 @@ class RunNetwork:
                 if wire.guess is not None:
                     wire.guess, self.dirty[wire.producer] = None, True
             elif wire.guess is None or not same(taken, wire.guess):
+                wire.guesses += 1
+                if wire.guesses > PLAIN and wire.guess is not None and self.foresees:
+                    taken = foreseen(wire.guess, taken, wire.stride, wire.frame)
                 wire.guess, self.dirty[wire.producer] = taken, True
         for wire, due in zip(outs, every_due, strict=True):
             self.cost += len(due.starts)
