@@ -103,8 +103,10 @@ def foreseen(guess: Runs, taken: Runs, period: int, frame: int) -> Runs:
     will be. A guess need not be right; one that is saves the rounds in which a wait after the other would turn up.
     """
     known = agreed(guess, taken) + 1
+    if not period or known < 2 * period or known > taken.count:
+        return taken
     times = ((known - 1) // frame * frame + frame - known) // period
-    if not period or known < 2 * period or known > taken.count or times < 1:
+    if not times:
         return taken
     made = taken.first(known)
     ends = made.numbers(np.array([known - 1 - period, known - 1], np.int64))

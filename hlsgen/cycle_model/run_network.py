@@ -64,8 +64,9 @@ class RunNetwork:
         self.kinds = [self.known.kind(machine) for machine in self.machines]
         self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)
-        #: Guesses that are foreseen may be too late, which no bound on the first frame allows.
-        self.foresees = bounds is None or bounds.latest >= ENDLESS
+        #: Guesses that are foreseen may be too late, which no bound on the first frame allows. Without latencies, what is
+        #: guessed too late can be right as well, as nothing depends on earlier times only.
+        self.foresees = model.enables and (bounds is None or bounds.latest >= ENDLESS)
         self.groups = self._grouped()
         self.cost = 0
 
@@ -139,17 +140,24 @@ class RunNetwork:
             wire.taken = taken
             self.cost += len(taken.starts)
             if same(taken, wire.due):
+                wire.foreseen = False
                 if wire.guess is not None:
                     wire.guess, self.dirty[wire.producer] = None, True
             elif wire.guess is None or not same(taken, wire.guess):
                 wire.guesses += 1
+                guess = taken
                 if wire.guesses > PLAIN and wire.guess is not None and self.foresees:
-                    taken = foreseen(wire.guess, taken, wire.stride, wire.frame)
-                wire.guess, self.dirty[wire.producer] = taken, True
+                    guess = foreseen(wire.guess, taken, wire.stride, wire.frame)
+                wire.guess, wire.foreseen, self.dirty[wire.producer] = guess, guess is not taken, True
+            else:
+                wire.foreseen = False
         for wire, due in zip(outs, every_due, strict=True):
             self.cost += len(due.starts)
             if not same(due, wire.due):
                 wire.due, self.dirty[wire.consumer] = due, True
+            elif wire.foreseen and not self.dirty[wire.consumer]:
+                # The consumer would say what it said before.
+                wire.guess, wire.foreseen, self.dirty[unit] = wire.taken, False, True
 
     def ends(self) -> tuple[int, ...]:
         every = []

@@ -308,6 +308,8 @@ def alike(early: Cursor, late: Cursor, start: int, stop: int, lag: int, cycles: 
 def agreed(a: Runs, b: Runs) -> int:
     """So many numbers at the beginning of two sequences are the same, or some more."""
     count = min(a.count, b.count)
+    if not count:
+        return 0
     begins = np.union1d(np.array(a.starts, np.int64), np.array(b.starts, np.int64))
     places = np.union1d(begins, np.append(begins[1:] - 1, count - 1))
     places = places[places < count]
