@@ -11,7 +11,7 @@ from hlsgen.cycle_model import processes
 from hlsgen.cycle_model.line_buffers import Buffer, span
 from hlsgen.cycle_model.processes import Wire
 from hlsgen.cycle_model.units import TimingModel
-from hlsgen.cycle_model.wiring import Blocked, Wiring
+from hlsgen.cycle_model.wiring import Blocked, Wiring, offers
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Fifo, Node, WidthConverter
 from hlsgen.numerics.fixed import Array
@@ -32,11 +32,11 @@ class BeatNetwork:
         self.steps += [processes.source(wire).__next__ for wire, _ in self.wiring.inputs]
         self.steps += [processes.sink(wire, ready).__next__ for wire, _ in self.wiring.sinks]
 
-    def feed(self, frames: int, pace: int | None) -> bool:
-        for wire, beats in self.wiring.inputs:
+    def feed(self, frames: int, pace: int | None, rows: bool = False) -> bool:
+        for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
             for frame in range(self.frames, self.frames + frames):
-                paced = [frame * pace + k * pace // beats for k in range(beats)] if pace else [0] * beats
-                wire.due.extend(paced)
+                for first, step, count in offers(stream, pace, rows):
+                    wire.due.extend(frame * (pace or 0) + first + step * n for n in range(count))
         self.frames += frames
         self._settle()
         return True

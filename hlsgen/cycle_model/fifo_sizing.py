@@ -21,13 +21,15 @@ from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
 EFFORT, EFFORT_HUGE, HUGE = 10_000_000, 1_000_000, 1_000_000
 #: Frames of a simulation with unlimited buffers.
 OPEN_FRAMES = 4
+#: And in networks of HUGE beats. What they do with the first frame in particular is not looked for, either.
+HUGE_FRAMES = 2
 #: Share of memory that may be added so that the first frame does not wait.
 FIRST_FRAME_SHARE = 0.25
 #: How often depths are doubled at most; a network that is not faster then counts as being as fast as it can.
 GROWTH = 8
 #: Buffers that networks of HUGE beats get, of those with which a frame could come every so many cycles if all came at
 #: its pace: the first with which the simulation takes no more work than these, for each beat of a frame, in runs.
-ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 0.3, 4.0
+ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 2.0, 6.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,15 +69,20 @@ def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> 
     wanted = _occupancy(nodes, latency, max(bottleneck, interval), least)
     wanted = _without_deadlock(nodes, wanted)
     if effort is None:
-        effort = EFFORT if beats_of(nodes) < HUGE else EFFORT_HUGE
+        effort = EFFORT_HUGE if is_huge(nodes) else EFFORT
     search = Search(nodes, latency, effort)
-    roomy = _roomy(search, wanted, max(bottleneck, interval)) if beats_of(nodes) >= HUGE else None
+    roomy = _roomy(search, wanted, max(bottleneck, interval)) if is_huge(nodes) else None
     spare, depths, limit = roomy or (0.0, *_grow(search, wanted, max(bottleneck, interval)))
-    if limit[0] > ideal:
+    if limit[0] > ideal and not is_huge(nodes):
         depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
     return SizedBuffers(together(search.variant(depths), ports), limit[0], limit[1], bottleneck, critical, spare)
+
+
+def is_huge(nodes: Sequence[Node]) -> bool:
+    """Whether the sizes of buffers are taken from few simulations."""
+    return beats_of(nodes) >= HUGE
 
 
 def _with_fifos(nodes: Sequence[Node]) -> list[Node]:
@@ -106,9 +113,13 @@ def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int,
     If the interval is the goal for some frames, it counts as the goal for ever: without limits, times never repeat.
     """
     network = Simulation(nodes, exact(latency, unlimited=True))
-    network.feed(1)
-    first_frame = network.occupancy()
-    network.feed(OPEN_FRAMES - 1)
+    first_frame: dict[str, int] = {}
+    if is_huge(nodes):
+        network.feed(HUGE_FRAMES)
+    else:
+        network.feed(1)
+        first_frame = network.occupancy()
+        network.feed(OPEN_FRAMES - 1)
     if network.blocked() or (network.result()[1] > goal and not network.run()):
         raise ValueError("; ".join(map(str, network.blocked())))
     return *network.result(), first_frame
@@ -117,8 +128,8 @@ def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int,
 def _occupancy(nodes: Sequence[Node], latency: Latency, interval: int, least: dict[str, int]) -> dict[str, int]:
     """Occupancy of unlimited buffers when a frame comes every `interval` cycles; at least `least`."""
     network = Simulation(nodes, exact(latency, unlimited=True))
-    network.feed(3, interval)
-    while not network.period() and network.frames < OPEN_FRAMES:
+    network.feed(HUGE_FRAMES if is_huge(nodes) else 3, interval, is_huge(nodes))
+    while not is_huge(nodes) and not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)
     occupancy = network.occupancy()
     return {name: max(depth, occupancy[name]) for name, depth in least.items()}
@@ -126,6 +137,9 @@ def _occupancy(nodes: Sequence[Node], latency: Latency, interval: int, least: di
 
 def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str, int]:
     """Adds depth until no pauses can lead to a deadlock. Raises ValueError if no depth is enough."""
+    if is_huge(nodes) and all(len(node.outputs) <= 1 for node in nodes):
+        # Without a fork nothing can wait for each other: each memory has the least depth at least.
+        return depths
     circle = find_deadlock(with_depths(nodes, depths))
     never = find_deadlock(with_depths(nodes, dict.fromkeys(depths, ENDLESS))) if circle else ()
     if never:

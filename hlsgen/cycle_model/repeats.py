@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
-from hlsgen.cycle_model.runs import ENDLESS, Runs
+import numpy as np
+
+from hlsgen.cycle_model.runs import ENDLESS, Runs, agreed
 
 #: Steps that a unit has to make between two looks; with fewer there is nothing to gain.
 LEAST_STEPS = 16
@@ -92,6 +94,30 @@ class Repeats:
             del places[0]
         self.at = ((found[0] if found else k) // self._stride + 1) * self._stride
         return found
+
+
+def foreseen(guess: Runs, taken: Runs, period: int, frame: int) -> Runs:
+    """The next guess when beats are taken, if `taken` followed from `guess`: what is certain, and then that again.
+
+    What both say is certain, and so is the beat after it. If the last two periods of it are alike, the rest of the frame
+    will be. A guess need not be right; one that is saves the rounds in which a wait after the other would turn up.
+    """
+    known = agreed(guess, taken) + 1
+    if not period or known < 2 * period or known > taken.count:
+        return taken
+    times = ((known - 1) // frame * frame + frame - known) // period
+    if not times:
+        return taken
+    made = taken.first(known)
+    ends = made.numbers(np.array([known - 1 - period, known - 1], np.int64))
+    more = int(ends[1] - ends[0])
+    if made.equal(known - 2 * period, known - period, more, period) < period:
+        return taken
+    made.repeat(known - period, more, times)
+    late = max(0, made.last() - int(taken.numbers(np.array([made.count - 1], np.int64))[0]))
+    for first, step, count in taken.since(made.count, -late) if made.count < taken.count else ():
+        made.append(first, step, count)
+    return made
 
 
 def _times(place: _Place, reads: Sequence[Read]) -> int:

@@ -12,19 +12,18 @@ other in many small steps, or for ever, the search ends without a result, and `b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from hlsgen.cycle_model import run_processes
 from hlsgen.cycle_model.line_buffers import span
+from hlsgen.cycle_model.repeats import foreseen
 from hlsgen.cycle_model.run_processes import Machine
 from hlsgen.cycle_model.run_wires import Wire
-from hlsgen.cycle_model.runs import Cursor, Runs, alike, same
+from hlsgen.cycle_model.runs import ENDLESS, Cursor, Runs, alike, same
 from hlsgen.cycle_model.units import TimingModel
-from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring
+from hlsgen.cycle_model.wiring import Blocked, Bounds, Ended, Wiring, offers, stride
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.units import Node, WindowUnit
 from hlsgen.numerics.fixed import Array
@@ -33,17 +32,10 @@ from hlsgen.numerics.fixed import Array
 UNIT = 4
 #: The search is given up when it has cost so much for each beat of all frames, beyond what is always allowed.
 SHARE, FEW = 0.25, 2000
+#: How often what follows from a guess is the next one as it is.
+PLAIN = 6
 #: A run takes about as long as so many beats, one by one.
 RUN = 3
-
-
-@lru_cache(maxsize=1024)
-def stride(beats: int, groups: int) -> int:
-    """Beats after which units may look for repeats: about a row of an image, for frames of so many beats and pixels."""
-    row = math.isqrt(groups) or 1
-    while groups % row:
-        row -= 1
-    return beats // row if row > 1 else beats // max(1, math.isqrt(beats))
 
 
 class RunNetwork:
@@ -66,24 +58,35 @@ class RunNetwork:
                     wire.frozen = machine.memory is not None
         for node, outs in zip(nodes, self.wiring.outs, strict=False):
             for wire in outs:
-                wire.stride = stride(node.result.beats, node.result.groups)
-        for wire, beats in self.wiring.inputs:
-            wire.stride = stride(beats, 1)
+                wire.stride, wire.frame = stride(node.result.beats, node.result.groups), node.result.beats
+        for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
+            wire.stride, wire.frame = stride(stream.beats, stream.groups), stream.beats
         self.kinds = [self.known.kind(machine) for machine in self.machines]
         self.starts: dict[int, Runs] = {}
         self.dirty = [False] * len(self.machines)
+        #: Guesses that are foreseen may be too late, which no bound on the first frame allows. Without latencies, what is
+        #: guessed too late can be right as well, as nothing depends on earlier times only.
+        self.foresees = model.enables and (bounds is None or bounds.latest >= ENDLESS)
+        self.groups = self._grouped()
         self.cost = 0
 
-    def feed(self, frames: int, pace: int | None) -> bool:
-        for wire, beats in self.wiring.inputs:
+    def _grouped(self) -> list[list[int]]:
+        """The units, those together that hold each other up at once: no FIFO or memory of windows is between them."""
+        group = list(range(len(self.machines)))
+        for wire in self.wiring.wires.values():
+            if not self.machines[wire.consumer].stores:
+                one, other = group[wire.producer], group[wire.consumer]
+                group = [one if number == other else number for number in group]
+        members: dict[int, list[int]] = {}
+        for unit, number in enumerate(group):
+            members.setdefault(number, []).append(unit)
+        return sorted(members.values())
+
+    def feed(self, frames: int, pace: int | None, rows: bool = False) -> bool:
+        for (wire, _), stream in zip(self.wiring.inputs, self.wiring.enters, strict=True):
             for frame in range(self.frames, self.frames + frames):
-                if pace is None:
-                    wire.due.append(0, 0, beats)
-                elif pace % beats == 0:
-                    wire.due.append(frame * pace, pace // beats, beats)
-                else:
-                    for k in range(beats):
-                        wire.due.append(frame * pace + k * pace // beats, 0, 1)
+                for first, step, count in offers(stream, pace, rows):
+                    wire.due.append(frame * (pace or 0) + first, step, count)
             self.dirty[wire.consumer] = True
         self.frames += frames
         if not self._settle():
@@ -96,20 +99,34 @@ class RunNetwork:
         Guesses begin too early, and move backwards. So a frame that is late by guesses that are not right yet is.
         Raises Ended at the bounds.
         """
-        units = range(len(self.machines))
         beats = self.frames * sum(node.result.beats for node in self.nodes)
-        most = self.cost + FEW + UNIT * 4 * len(units) + int(SHARE * beats)
+        most = self.cost + FEW + UNIT * 4 * len(self.machines) + int(SHARE * beats)
         if self.bounds is not None:
             most = min(most, self.bounds.work // RUN)
         while any(self.dirty):
-            for order in (units, reversed(units)):
-                for unit in order:
-                    if self.dirty[unit]:
-                        if self.cost > most:
-                            return False
-                        self._compute(unit)
+            for order in (self.groups, reversed(self.groups)):
+                for group in order:
+                    if not self._agree(group, most):
+                        return False
             if self.bounds is not None and max(self.ends()[:1], default=0) > self.bounds.latest:
                 raise Ended
+        return True
+
+    def _agree(self, group: Sequence[int], most: int) -> bool:
+        """Computes units of a group until their guesses of each other are right; False at `most` cost.
+
+        The next one is always the first unit, on the way through the network, that has to be computed again.
+        """
+        dirty, at = self.dirty, 0
+        while at < len(group):
+            unit = group[at]
+            at += 1
+            if dirty[unit]:
+                if self.cost > most:
+                    return False
+                self._compute(unit)
+                if any(dirty[wire.producer] for wire in self.wiring.ins[unit]):
+                    at = 0
         return True
 
     def _compute(self, unit: int) -> None:
@@ -123,14 +140,24 @@ class RunNetwork:
             wire.taken = taken
             self.cost += len(taken.starts)
             if same(taken, wire.due):
+                wire.foreseen = False
                 if wire.guess is not None:
                     wire.guess, self.dirty[wire.producer] = None, True
             elif wire.guess is None or not same(taken, wire.guess):
-                wire.guess, self.dirty[wire.producer] = taken, True
+                wire.guesses += 1
+                guess = taken
+                if wire.guesses > PLAIN and wire.guess is not None and self.foresees:
+                    guess = foreseen(wire.guess, taken, wire.stride, wire.frame)
+                wire.guess, wire.foreseen, self.dirty[wire.producer] = guess, guess is not taken, True
+            else:
+                wire.foreseen = False
         for wire, due in zip(outs, every_due, strict=True):
             self.cost += len(due.starts)
             if not same(due, wire.due):
                 wire.due, self.dirty[wire.consumer] = due, True
+            elif wire.foreseen and not self.dirty[wire.consumer]:
+                # The consumer would say what it said before.
+                wire.guess, wire.foreseen, self.dirty[unit] = wire.taken, False, True
 
     def ends(self) -> tuple[int, ...]:
         every = []

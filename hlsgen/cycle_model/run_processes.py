@@ -53,6 +53,11 @@ class Machine:
     run: Callable[[Sequence[Wire], Sequence[Wire]], Moved]
     memory: Memory | None = None
 
+    @property
+    def stores(self) -> bool:
+        """Whether it has room for beats while its output waits."""
+        return self.memory is not None or (isinstance(self.kind, tuple) and self.kind[0] == "fifo")
+
 
 def _source(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
     """It does nothing: whoever runs the network fills the wire."""

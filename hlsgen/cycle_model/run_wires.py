@@ -12,16 +12,33 @@ Progression = tuple[int, int]
 
 
 class Wire:
-    """A stream between two units, as in `processes.Wire`. `stride`: beats after which units may look for repeats."""
+    """A stream between two units, as in `processes.Wire`.
 
-    __slots__ = ("consumer", "due", "frozen", "guess", "name", "producer", "stride", "taken")
+    `stride`: beats after which units may look for repeats. `frame`: beats of a frame. `guesses`: how many were wrong.
+    `foreseen`: whether the guess is more than the consumer said, and it has to say whether it is right.
+    """
+
+    __slots__ = (
+        "consumer",
+        "due",
+        "foreseen",
+        "frame",
+        "frozen",
+        "guess",
+        "guesses",
+        "name",
+        "producer",
+        "stride",
+        "taken",
+    )
 
     def __init__(self, name: str, frozen: bool) -> None:
         self.name, self.frozen = name, frozen
         self.due, self.taken = Runs(), Runs()
         self.guess: Runs | None = None
         self.producer = self.consumer = -1
-        self.stride = 0
+        self.stride = self.frame = self.guesses = 0
+        self.foreseen = False
 
 
 class Arrivals:

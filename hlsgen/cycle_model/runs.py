@@ -154,12 +154,28 @@ class Runs:
         """Equal for sequences of the same runs, each number less by `base`."""
         return tuple([first - base for first in self.firsts]), tuple(self.steps), tuple(self.starts), self.count
 
+    def first(self, count: int) -> Runs:
+        """The first so many numbers."""
+        made = Runs()
+        at = bisect_right(self.starts, count - 1) if count else 0
+        made.firsts, made.steps, made.starts = self.firsts[:at], self.steps[:at], self.starts[:at]
+        made.count = min(count, self.count)
+        return made
+
     def later(self, cycles: int) -> Runs:
         """The same numbers, each higher by so many; not to be appended to."""
         made = Runs()
         made.firsts = [first + cycles for first in self.firsts]
         made.steps, made.starts, made.count = self.steps, self.starts, self.count
         return made
+
+    def numbers(self, places: Array) -> Array:
+        """The numbers at these places, int64."""
+        starts = np.array(self.starts, np.int64)
+        run = np.searchsorted(starts, places, "right") - 1
+        found: Array = np.array(self.firsts, np.int64)[run]
+        found += (places - starts[run]) * np.array(self.steps, np.int64)[run]
+        return found
 
     def array(self, stop: int | None = None) -> Array:
         """All numbers, or those in front of number `stop`, int64."""
@@ -289,14 +305,35 @@ def alike(early: Cursor, late: Cursor, start: int, stop: int, lag: int, cycles: 
     return True
 
 
+def agreed(a: Runs, b: Runs) -> int:
+    """So many numbers at the beginning of two sequences are the same, or some more."""
+    count = min(a.count, b.count)
+    if not count:
+        return 0
+    begins = np.union1d(np.array(a.starts, np.int64), np.array(b.starts, np.int64))
+    places = np.union1d(begins, np.append(begins[1:] - 1, count - 1))
+    places = places[places < count]
+    differ = np.flatnonzero(a.numbers(places) != b.numbers(places))
+    if not len(differ):
+        return count
+    return int(places[differ[0] - 1]) + 1 if differ[0] else 0
+
+
 def same(a: Runs, b: Runs) -> bool:
     """Whether two sequences hold the same numbers."""
     if a.count != b.count:
         return False
-    # Mostly the runs are the same, too.
+    # Mostly the runs are the same, too, or something is different soon.
     if a.starts == b.starts and a.firsts == b.firsts and a.steps == b.steps:
         return True
-    return alike(Cursor(a), Cursor(b), 0, a.count, 0, 0)
+    if len(a.starts) < FEW or len(b.starts) < FEW:
+        return alike(Cursor(a), Cursor(b), 0, a.count, 0, 0)
+    if not alike(Cursor(a), Cursor(b), 0, min(a.starts[FEW - 1], b.starts[FEW - 1]), 0, 0):
+        return False
+    # Between two of these places both go on at one pace.
+    begins = np.union1d(np.array(a.starts, np.int64), np.array(b.starts, np.int64))
+    places = np.concatenate([begins, begins[1:] - 1, [a.count - 1]])
+    return bool((a.numbers(places) == b.numbers(places)).all())
 
 
 def latest(

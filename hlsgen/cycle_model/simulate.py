@@ -133,7 +133,7 @@ class Simulation:
         self.bounds, self.spent = bounds, 0
         self.reach = 2 + max(model.holds(node.unit) // node.source.beats for node in nodes)
         self.patience = max(MOST_FRAMES, min(4 * self.reach, MOST_BEATS // beats_of(nodes)))
-        self.fed: list[tuple[int, int | None]] = []
+        self.fed: list[tuple[int, int | None, bool]] = []
         runs = is_large(nodes) and not has_loop(nodes)
         self.moves: Moves = RunNetwork(nodes, model, ready, bounds) if runs else BeatNetwork(nodes, model, ready)
 
@@ -148,11 +148,11 @@ class Simulation:
         """The streams in front of the input ports."""
         return tuple(taken(node) for node in divided(self.nodes)[0])
 
-    def feed(self, frames: int, pace: int | None = None) -> None:
+    def feed(self, frames: int, pace: int | None = None, rows: bool = False) -> None:
         """Offers more frames at the input and runs them; pace as in `simulate`. Raises Ended at the bounds."""
-        self.fed.append((frames, pace))
+        self.fed.append((frames, pace, rows))
         self.frames += frames
-        if not self.moves.feed(frames, pace):
+        if not self.moves.feed(frames, pace, rows):
             bounds, beats = self.bounds, self.frames * beats_of(self.nodes)
             if bounds is not None and (bounds.only_runs or beats > bounds.work - self.moves.work()):
                 raise Ended

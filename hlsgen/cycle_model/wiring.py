@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
 
 from hlsgen.cycle_model.units import traits
 from hlsgen.dataflow.ends import divided, enters, taken
 from hlsgen.dataflow.units import INPUT as INPUT
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.units import Node, Stream
 from hlsgen.numerics.fixed import Array
 
 #: The stream that the output port sends.
 OUTPUT = "output"
+#: Beats of a pixel from which on units look for repeats of it.
+PIXEL = 32
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,36 @@ class Bounds:
     only_runs: bool = False
 
 
+@lru_cache(maxsize=1024)
+def stride(beats: int, groups: int) -> int:
+    """Beats after which units may look for repeats: those of a pixel or, if it has few, of about a row of an image."""
+    pixel = beats // groups
+    if pixel >= PIXEL:
+        return pixel
+    row = math.isqrt(groups) or 1
+    while groups % row:
+        row -= 1
+    return beats // row if row > 1 else beats // max(1, math.isqrt(beats))
+
+
+def offers(stream: Stream, pace: int | None, rows: bool) -> list[tuple[int, int, int]]:
+    """When an input port offers a frame, as (first, step, count) each: evenly, one every `pace` cycles, or at once.
+
+    `rows`: as evenly as rows of the image can begin at one pace, and the beats of a row come at one pace.
+    """
+    beats = stream.beats
+    if pace is None:
+        return [(0, 0, beats)]
+    if pace % beats == 0:
+        return [(0, pace // beats, beats)]
+    if not rows:
+        return [(k * pace // beats, 0, 1) for k in range(beats)]
+    row = stride(beats, stream.groups)
+    count = beats // row if beats % row == 0 else 1
+    every, row = pace // count, beats // count
+    return [(n * every, every // row, row) for n in range(count)]
+
+
 class AnyWire(Protocol):
     """What the wires of both kinds of simulation have."""
 
@@ -58,6 +92,7 @@ class Wiring(Generic[W]):
     """The wires of a network, by name, and those of each unit: of all nodes, then of the sources and of the sinks.
 
     `inputs`, `sinks`: the wires behind the sources and in front of the sinks, each with its beats a frame.
+    `enters`: the streams behind the sources.
     """
 
     def __init__(self, nodes: Sequence[Node], make: Callable[[str, bool], W]) -> None:
@@ -67,6 +102,7 @@ class Wiring(Generic[W]):
             for name in node.outputs or (OUTPUT,):
                 self.wires[name] = make(name, enters(node) or traits(node.unit).enable)
         self.inputs = [(self.wires[taken(node)], node.source.beats) for node in first]
+        self.enters = [node.source for node in first]
         self.sinks = [(self.wires[(node.outputs or (OUTPUT,))[0]], node.result.beats) for node in last]
         sources: list[list[W]] = [[] for _ in first]
         self.ins = [[self.wires[name] for name in node.inputs or (INPUT,)] for node in nodes]
@@ -83,8 +119,11 @@ class Wiring(Generic[W]):
 class Moves(Protocol):
     """A simulation of the nodes of a network."""
 
-    def feed(self, frames: int, pace: int | None) -> bool:
-        """Offers more frames, one every `pace` cycles or, for None, always. False: it cannot say what happens."""
+    def feed(self, frames: int, pace: int | None, rows: bool = False) -> bool:
+        """Offers more frames, one every `pace` cycles or, for None, always. False: it cannot say what happens.
+
+        `rows`: see `offers`.
+        """
 
     def ends(self) -> tuple[int, ...]:
         """Cycle of the last output beat of each frame that is through, at all output ports."""

@@ -24,8 +24,9 @@ KINDS = {
 
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search goes on as long as it takes on small networks."""
+    """The search goes on as long as it takes on small networks, and foresees what it can."""
     monkeypatch.setattr(run_network, "FEW", 20_000)
+    monkeypatch.setattr(run_network, "PLAIN", 1)
 
 
 @pytest.mark.usefixtures("patient")
