@@ -14,8 +14,6 @@ from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import shared_rows
 
-#: Words of weights beyond which Yosys, of two ways that it holds to be equal, takes the larger one for products.
-DEEP = 36
 #: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
 FACTOR_BITS = {"ecp5": 18, "gowin": 18, "ice40": 16}
 #: Bits of the least product that Yosys takes a block for, and of its factors.
@@ -117,7 +115,5 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
         form: products.lut, "sums": float(rows * matrix.result_bits), "control": 20.0,
         "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
     }  # fmt: skip
-    if DEEP < matrix.words <= 64:
-        parts.lut["deep"] = products.lut
     parts.hold("weights", memory(matrix.words, weights, style, family))
     return parts
