@@ -5,6 +5,7 @@ Example: thresholds 3 and 6 with values 0, 1, 2 are the function that is 0 below
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,6 +60,19 @@ class ThresholdTable:
         """f(hi), int64 (sets,)."""
         return self.apply(self.hi)
 
+    @cached_property
+    def changed(self) -> Array:
+        """Whether the code changes at each threshold, bool (steps, sets). Only those inside of the interval count."""
+        other: Array = self.table[1:] != self.table[:-1]
+        place, edge = np.arange(self.steps)[:, None], np.ones((1, self.sets), np.bool_)
+        # Of equal thresholds, the number of those below the first one, and up to the last one.
+        below = np.maximum.accumulate(np.where(np.concatenate([edge, other]), place, 0))
+        up_to = np.where(np.concatenate([other, edge]), place, self.steps)[::-1]
+        up_to = np.minimum.accumulate(up_to)[::-1] + 1
+        inside = (self.table > self.lo) & (self.table <= self.hi)
+        sets = np.arange(self.sets)
+        return np.asarray(inside & (self.values[below, sets] != self.values[up_to, sets]))
+
     def inner(self, s: int) -> Array:
         """The thresholds of set s inside of its interval, lo < T <= hi, ascending; int64 (thresholds,)."""
         column = self.table[:, s]
@@ -86,3 +100,11 @@ class ThresholdTable:
         inside = np.clip(self.table, self.lo, self.hi)
         below = np.clip(self.table - 1, self.lo, self.hi)
         return np.concatenate([self.lo[None], self.hi[None], inside, below])
+
+
+def portions(sets: int, first: int = 1) -> Iterator[range]:
+    """All sets, in portions that double: if there is no realization, one of the `first` sets mostly shows it."""
+    start, count = 0, first
+    while start < sets:
+        yield range(start, min(sets, start + count))
+        start, count = start + count, 2 * count

@@ -12,14 +12,13 @@ With start 30 they are y = 10, 20, 30, the same as in bucket 0 with start 0. In 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale.realize.correct_fit import Buckets, Fit, candidates, fit_buckets, fit_constant
-from hlsgen.rescale.threshold_table import ThresholdTable
+from hlsgen.rescale.threshold_table import ThresholdTable, portions
 
 #: Widths of a bucket's number that are tried with memories, and the most bits of a cell's number.
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
@@ -200,14 +199,6 @@ def _cheapest(steps: ThresholdTable, s: int, fits: list[Fit]) -> Fit | None:
     return None if best is None else best[1]
 
 
-def _portions(sets: int, first: int = 1) -> Iterator[range]:
-    """All sets, in portions that double: if there is no realization, one of the `first` sets mostly shows it."""
-    start, count = 0, first
-    while start < sets:
-        yield range(start, min(sets, start + count))
-        start, count = start + count, 2 * count
-
-
 def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
     """A realization proven equal to `steps` on lo..hi of all sets, or the reason, as text, why there is none.
 
@@ -225,7 +216,7 @@ def find(steps: ThresholdTable, folded: bool = False) -> Correct | str:
     if folded:
         return _find_folded(steps)
     fits = []
-    for portion in _portions(steps.sets):
+    for portion in portions(steps.sets):
         tried = candidates(
             [steps.inner(s) for s in portion], *(x[list(portion)].tolist() for x in (steps.lo, steps.hi))
         )
@@ -251,7 +242,7 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
             last = min(int(steps.hi.max()), (((highest >> coarse) + 2) << coarse) - 1)
             if (last >> coarse) - (first >> coarse) < 1 << bits:
                 break
-        fits = _folded_fits(inner, first, last, coarse)
+        fits = _folded_fits(inner, first, last, coarse, steps.steps.bit_length(), best[0] if best else None)
         if fits is None:
             continue
         found = _build(steps, fits, True)
@@ -263,10 +254,18 @@ def _find_folded(steps: ThresholdTable) -> Correct | str:
     return best[1]
 
 
-def _folded_fits(inner: list[Array], first: int, last: int, coarse: int) -> list[Fit] | None:
-    """The fits of all sets with the same buckets; None if a set has none, or they need too many cells."""
+def _folded_fits(
+    inner: list[Array], first: int, last: int, coarse: int, code_bits: int, most: int | None
+) -> list[Fit] | None:
+    """The fits of all sets with the same buckets.
+
+    None if a set has none, if they need too many cells, or if they surely take `most` bits of memory or more.
+    """
     fits: list[Fit] = []
-    for portion in _portions(len(inner), _FIRST):
+    for portion in portions(len(inner), _FIRST):
+        # Sets that follow can only make the cells finer, and so more.
+        if most is not None and _least(fits, first, last, coarse, code_bits) >= most:
+            return None
         varied = [s for s in portion if len(inner[s])]
         solved = fit_buckets([Buckets(inner[s], first, last, coarse) for s in varied], True) if varied else []
         own = dict(zip(varied, solved, strict=True))
@@ -275,11 +274,28 @@ def _folded_fits(inner: list[Array], first: int, last: int, coarse: int) -> list
             if fit is None:
                 return None
             fits.append(fit)
-        # Sets that follow can only make the cells finer, and so more.
         fine = min(fit.fine for fit in fits)
         if max(high - low for low, high in (fit.cells(fine) for fit in fits)) >= 4 << _MAX_CELL:
             return None
     return fits
+
+
+def _least(fits: list[Fit], first: int, last: int, coarse: int, code_bits: int) -> int:
+    """A lower bound of the bits that `memories` of all sets will have, from the fits of some.
+
+    Sets that follow can only make the cells finer, and y, its fraction and the rest wider. Finer cells never take less:
+    half the size is twice the number, and a word has at least two bits besides its position. Only where there are no
+    more than two cells could half the size be less, so that two cells are the least.
+    """
+    count = (last >> coarse) - (first >> coarse) + 1
+    # Whole bits of y. Of more than two buckets, one in the middle is whole.
+    width = max([coarse if count > 2 else 0, *((fit.length >> fit.fraction).bit_length() for fit in fits)])
+    fine = min([max(0, width - 1), *(fit.fine for fit in fits)])
+    fraction = max((fit.fraction for fit in fits), default=0)
+    rest = max((fit.rest_bits for fit in fits), default=0)
+    starts = (code_bits + width + fraction) << _bits(count - 1)
+    cells = (2 + fine + fraction) << max(1, width - fine)
+    return starts + cells + (rest << code_bits)
 
 
 def memories(found: Correct, code_bits: int) -> tuple[tuple[int, int], ...]:

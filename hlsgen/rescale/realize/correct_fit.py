@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -97,7 +98,20 @@ class Fit:
     level: Array
     rest: Array
 
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """The least and the greatest y, in units of 2^-fraction."""
+        number = (self.first >> self.coarse) + np.arange(len(self.start))
+        low = np.maximum(number << self.coarse, self.first) << self.fraction
+        high = np.minimum(((number + 1) << self.coarse) - 1, self.last) << self.fraction
+        return int((low - self.start).min()), int((high - self.start).max())
+
     @property
+    def length(self) -> int:
+        """By how much the greatest y is above the least one, in units of 2^-fraction."""
+        return self.ends[1] - self.ends[0]
+
+    @cached_property
     def fine(self) -> int:
         """Lowest bit of a cell's number: the longest cells that hold at most one threshold each."""
         gap = int(np.diff(self.level).min()) if len(self.level) > 1 else 1 << 62
@@ -105,11 +119,9 @@ class Fit:
 
     def cells(self, fine: int) -> tuple[int, int]:
         """The numbers of the cells of the least and of the greatest y."""
-        number = (self.first >> self.coarse) + np.arange(len(self.start))
-        low = np.maximum(number << self.coarse, self.first) << self.fraction
-        high = np.minimum(((number + 1) << self.coarse) - 1, self.last) << self.fraction
+        low, high = self.ends
         size = fine + self.fraction
-        return int((low - self.start).min()) >> size, int((high - self.start).max()) >> size
+        return low >> size, high >> size
 
 
 #: A grid, the starts (buckets,) and the levels (columns,).

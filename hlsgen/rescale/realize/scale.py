@@ -131,7 +131,7 @@ def find_symmetric(steps: ThresholdTable, middle: int | None = None) -> Scale | 
         ready.stairs(np.maximum(ready.lo, centre), ready.hi),
         ready.stairs(ready.lo, np.minimum(ready.hi, centre - 1)),
     )
-    chosen = multipliers([a.both(b) for a, b in zip(*map(slopes, sides), strict=True)])
+    chosen = multipliers(a.both(b) for a, b in zip(*map(slopes, sides), strict=True))
     if isinstance(chosen, str):
         return chosen
     multiplier, shift = chosen
@@ -156,8 +156,9 @@ def find_even(steps: ThresholdTable) -> Scale | str:
     if isinstance(ready, str):
         return ready
     stairs = ready.stairs(ready.lo, ready.hi)
-    bounds = slopes(stairs)
-    for s, bound in enumerate(bounds):
+    bounds = []
+    for s, bound in enumerate(slopes(stairs)):
+        bounds.append(bound)
         if bound.below is not None and bound.above > bound.below:
             return f"set {s} needs {bound}"
     narrow = bounds[0]

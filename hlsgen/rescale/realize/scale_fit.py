@@ -12,13 +12,15 @@ will do: floor((3 * x + r) / 8) for a fitting r.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 import numpy as np
 
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale.realize.multiplier_cost import digits
+from hlsgen.rescale.threshold_table import portions
 
 #: Most bits of a multiplier without its sign, of products and sums, and of a shift.
 MAX_MULTIPLIER = 32
@@ -26,6 +28,8 @@ MAX_PRODUCT = 60
 MAX_SHIFT = 59
 #: Beyond every offset: stands for a bound that does not exist.
 UNBOUNDED = 1 << 62
+#: Columns whose slopes are found first: a few together take no longer than one.
+_FIRST = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +65,12 @@ class StaircasePoints:
             np.concatenate([table - 1, hi[None]]), np.concatenate([codes, last[None] + 1]),
             np.concatenate([inner, (some & (last < high))[None]]), lo,
         )  # fmt: skip
+
+    def columns(self, some: range) -> StaircasePoints:
+        """The points of some columns, which follow each other."""
+        part = slice(some.start, some.stop)
+        arrays = (getattr(self, field.name)[..., part] for field in fields(self))
+        return StaircasePoints(*arrays)
 
     def offsets(self, slope: Array, shift: int, odd: Array | None = None) -> tuple[Array, Array]:
         """Least and greatest integer r with which floor((slope * x + r) / 2^shift) passes all points.
@@ -117,8 +127,17 @@ class Slopes:
         return f"a slope above {self.above} ({self.why_above}) and below {self.below} ({self.why_below})"
 
 
-def slopes(stairs: StaircasePoints) -> list[Slopes]:
+def slopes(stairs: StaircasePoints) -> Iterator[Slopes]:
     """The exact bounds of the slope, one for each column. Codes times the length of an interval must be below 2^61.
+
+    They come in portions, so that who finds that a column has no slope pays little for all others.
+    """
+    for portion in portions(stairs.x.shape[1], _FIRST):
+        yield from _slopes(stairs.columns(portion))
+
+
+def _slopes(stairs: StaircasePoints) -> list[Slopes]:
+    """`slopes` of all columns at once.
 
     A point (x, k) and a point (y, l) leave room for an offset if and only if k - l < slope * (x - y). This is a lower
     bound of the slope where x > y, and an upper one where x < y. At a given slope, the pair that is missed most
@@ -171,20 +190,21 @@ def slopes(stairs: StaircasePoints) -> list[Slopes]:
     return found
 
 
-def multipliers(bounds: list[Slopes]) -> tuple[Array, int] | str:
+def multipliers(bounds: Iterable[Slopes]) -> tuple[Array, int] | str:
     """(multipliers int64 (columns,), shift) between the bounds, or the reason, as text, why there are none.
 
     The shift is the least that all columns can share. Of the multipliers, those with few signed digits are taken.
     """
-    shift = 0
+    shift, known = 0, []
     for s, bound in enumerate(bounds):
+        known.append(bound)
         if not bound.exist:
             return f"set {s} needs {bound}"
         while shift <= MAX_SHIFT and int.__gt__(*bound.multipliers(shift)):
             shift += 1
     if shift > MAX_SHIFT:
         return f"a shift of more than {MAX_SHIFT}"
-    chosen = [_fewest(*bound.multipliers(shift)) for bound in bounds]
+    chosen = [_fewest(*bound.multipliers(shift)) for bound in known]
     if max(chosen) >> MAX_MULTIPLIER:
         return f"a multiplier of more than {MAX_MULTIPLIER} bits"
     return np.array(chosen, np.int64), shift

@@ -131,12 +131,11 @@ def _window(steps: ThresholdTable) -> Table | None:
 
 def _span(steps: ThresholdTable) -> tuple[Array, Array]:
     """The input before the first change and that of the last change, int64 (sets,) each; lo if there is none."""
-    first, last = steps.lo.copy(), steps.lo.copy()
-    for s in range(steps.sets):
-        thresholds, _ = changes(steps, s)
-        if len(thresholds):
-            first[s], last[s] = thresholds[0] - 1, thresholds[-1]
-    return first, last
+    changed = steps.changed
+    some = changed.any(axis=0)
+    begin, end = changed.argmax(axis=0), steps.steps - 1 - changed[::-1].argmax(axis=0)
+    sets = np.arange(steps.sets)
+    return np.where(some, steps.table[begin, sets] - 1, steps.lo), np.where(some, steps.table[end, sets], steps.lo)
 
 
 def _halves(steps: ThresholdTable) -> Iterator[Table]:
@@ -144,11 +143,16 @@ def _halves(steps: ThresholdTable) -> Iterator[Table]:
 
     Each set has a mirror of its own, mirror = 2 * center - 1 + even. All sets share `total` and `even`.
     """
-    candidates = [_mirrors(steps, s) for s in range(steps.sets)]
-    constant = [len(changes(steps, s)[0]) == 0 for s in range(steps.sets)]
-    kinds = [{(mirror & 1, total) for mirror, total in each} for each in candidates]
-    varied = [kind for kind, flat in zip(kinds, constant, strict=True) if not flat]
-    for odd, total in sorted(set.intersection(*varied)) if varied else []:
+    constant: Array = np.logical_not(steps.changed.any(axis=0))
+    candidates: dict[int, list[tuple[int, int]]] = {}
+    shared: set[tuple[int, int]] = set()
+    for s in np.flatnonzero(~constant).tolist():
+        candidates[s] = _mirrors(steps, s)
+        kinds = {(mirror & 1, total) for mirror, total in candidates[s]}
+        shared = shared & kinds if len(candidates) > 1 else kinds
+        if not shared:
+            return
+    for odd, total in sorted(shared):
         # A set that is constant has its center at lo, so that nothing is below.
         mirror = np.array(
             [

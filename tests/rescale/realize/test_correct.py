@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.rescale.realize import correct
 from hlsgen.rescale.realize.correct import Correct, cost, equal, find
 from hlsgen.rescale.threshold_table import ThresholdTable
 
@@ -197,3 +199,44 @@ def test_a_proof_looks_at_corners_first(monkeypatch: pytest.MonkeyPatch) -> None
     curve = np.ceil(-60_000 + 120_000 * (np.arange(1, 256) / 256) ** 1.3).astype(np.int64)
     assert "evenly" in str(find(rising(curve[:, None], np.array([-60_000]), np.array([60_000])), True))
     assert 0 < sum(compared) < 20_000
+
+
+def test_skipped_fits_change_no_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With fits that are skipped as they surely take more memory, and with all of them, the tables are the same."""
+    rng = np.random.default_rng(9)
+    cases = [
+        even(rng, -(1 << bits), 1 << bits, steps, sets, noise)
+        for bits, steps, sets, noise in ((3, 7, 2, 0), (6, 15, 3, 0), (9, 63, 12, 1), (13, 255, 20, 0), (16, 100, 9, 3))
+        for _ in range(4)
+    ]
+    quick = [find(steps, True) for steps in cases]
+    bound = correct._least
+    skipped = 0
+
+    def counted(*arguments: Any) -> int:
+        """Skips nothing, and holds the bound of some sets to what all of them take."""
+        bounds.append(bound(*arguments))
+        return 0
+
+    def built(*arguments: Any) -> Correct:
+        result = build(*arguments)
+        size = sum(words * bits for words, bits in correct.memories(result, arguments[0].steps.bit_length()))
+        assert max(bounds, default=0) <= size
+        nonlocal skipped
+        skipped += max(bounds, default=0) > size // 2
+        bounds.clear()
+        return result
+
+    bounds: list[int] = []
+    build = correct._build
+    fits = correct._folded_fits
+    monkeypatch.setattr(correct, "_least", counted)
+    monkeypatch.setattr(correct, "_build", built)
+    # Each bound is asked for, also that of the first fit.
+    monkeypatch.setattr(correct, "_folded_fits", lambda *a: bounds.clear() or fits(*a[:-1], 1 << 60))
+    for steps, same in zip(cases, quick, strict=True):
+        result = find(steps, True)
+        assert isinstance(result, Correct) == isinstance(same, Correct)
+        if isinstance(result, Correct) and isinstance(same, Correct):
+            assert all(np.array_equal(getattr(result, f.name), getattr(same, f.name)) for f in fields(Correct))
+    assert skipped > 10

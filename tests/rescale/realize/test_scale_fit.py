@@ -121,3 +121,16 @@ def test_bounds_know_their_multipliers() -> None:
     assert [bound.multipliers(n) for n in (1, 2, 3)] == [(1, 0), (2, 1), (3, 3)]
     assert [bound.multipliers(n, closed=True) for n in (1, 2, 3)] == [(1, 1), (1, 2), (2, 4)]
     assert Slopes(Fraction(-1), Fraction(1, 3)).multipliers(0) == (0, 0)
+
+
+def test_thresholds_at_which_the_code_changes() -> None:
+    """Against the codes on both sides of each threshold, with equal thresholds and codes that repeat."""
+    rng = np.random.default_rng(4)
+    for _ in range(100):
+        steps = random_steps(rng, "jump")
+        values = steps.values if rng.random() < 0.3 else rng.integers(0, 3, steps.values.shape)
+        steps = replace(steps, values=values)
+        for s in range(steps.sets):
+            x = np.arange(steps.lo[s], steps.hi[s] + 1)
+            codes = steps.apply(np.repeat(x[:, None], steps.sets, 1).clip(steps.lo, steps.hi))[:, s]
+            assert set(steps.table[steps.changed[:, s], s]) == set(x[1:][codes[1:] != codes[:-1]])
