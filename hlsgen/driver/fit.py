@@ -54,6 +54,7 @@ def too_large(
         counts, names = {**counts, "ff": round(cost.ff)}, {**names, "ff": "registers"}
         there = {"lut": device.lut, "dsp": device.dsp, "bram": device.bram, "ff": device.ff}
         share = SHARE if searched_for else 1.0
+        takes = ", ".join(f"{counts[kind]} {names[kind]}" for kind in names)
         over = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * share]
         full = [f"{there[k]} {names[k]}" for k in names if counts[k] > there[k] * SHARE]
         most = f"{100 * SHARE:.0f} % of " if searched_for else ""

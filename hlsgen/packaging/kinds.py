@@ -18,7 +18,7 @@ from hlsgen.host.text import plain
 from hlsgen.library import render, tool_version
 from hlsgen.packaging.ports import Port, has, ports_of, vhdl_name
 from hlsgen.packaging.vectors import bench_vectors
-from hlsgen.synthesis import harness, nextpnr, yosys
+from hlsgen.synthesis import harness, nextpnr, programs, yosys
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +198,7 @@ def _yosys(core: Core) -> dict[str, bytes]:
         "core": core, "name": core.name, "device": device, "netlist": yosys.NETLIST, "routed": nextpnr.ROUTED,
         "place": " ".join(command), "pack": " ".join(nextpnr.pack_arguments(device, f"{core.name}.$(SUFFIX)")) if device.family.pack else "",
         "suffix": nextpnr.SUFFIX.get(device.family.pack, ""), "harness": harness.FILE,
+        "names": programs.names,
     }  # fmt: skip
     found = {
         "Makefile": render("project/Makefile.j2", **values).encode(),

@@ -100,7 +100,7 @@ def simulate(
         str(work), "--vectors", str(vectors), "--result", str(result), "--test", *tests,
     ]  # fmt: skip
     if limits.waves is not None:
-        command += ["--waves", str(limits.waves)]
+        command += ["--waves", str(limits.waves.absolute())]
     progress = work / "progress"
     env = {
         **os.environ,

@@ -61,6 +61,12 @@ def available(program: str) -> bool:
     return _packaged(program) is not None or _native(program) is not None
 
 
+def names(program: str) -> list[str]:
+    """What a program may be called on PATH: its own name, and that in the packages of YoWASP."""
+    wasm = program == "yosys" or _PACKAGED[program].distribution.startswith("yowasp-")
+    return [_ON_PATH.get(program, program), *([f"yowasp-{program}"] if wasm else [])]
+
+
 def tool_version(program: str) -> str:
     """Name and version of the package that has it, or its place on PATH."""
     packaged = _packaged(program)

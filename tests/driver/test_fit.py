@@ -66,6 +66,11 @@ def test_limits(cost: Cost, search: bool, codes: list[str]) -> None:
     assert all((d.severity == "error") == (d.code == "HG070") for d in found)
 
 
+def test_what_a_device_lacks_is_said_with_what_is_taken() -> None:
+    (found,) = too_large(Cost(0, 0, 0, 41601), Budget(), device("xc7a35t"), searched_for=False, smallest="it")
+    assert "takes about 0 LUT6, 0 DSP48E1, 0 RAMB18, 41601 registers; xc7a35t has 41600 registers" in found.message
+
+
 def test_faster_devices_are_faster_and_none_is_too_full() -> None:
     rates = []
     for name in ("ice40-up5k", "gowin-gw1n-9", "ecp5-25k", "ecp5-85k"):

@@ -131,8 +131,10 @@ def test_a_simulation_that_is_cut_off(out: Path) -> None:
     ("vcd", "icarus"), pytest.param("fst", "icarus", marks=pytest.mark.slow), pytest.param("vcd", "verilator", marks=pytest.mark.slow),
 ])  # fmt: skip
 @needs_icarus
-def test_waves(kind: str, sim: str, out: Path, tmp_path: Path) -> None:
-    file = tmp_path / f"w.{kind}"
+def test_waves(kind: str, sim: str, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The path is that from the folder of the command, not from that of the simulation."""
+    monkeypatch.chdir(tmp_path)
+    file = Path(f"w.{kind}")
     assert call(out, "--sim", sim, "--oracle", "none", "--frames", 4, "--waves", file).exit_code == 0
     data = file.read_bytes()
     assert len(data) > 5000
