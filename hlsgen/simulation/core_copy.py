@@ -9,7 +9,7 @@ from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.driver.build_directory import changed_files, files_in, left_by_runs, read_regular
 from hlsgen.driver.compile import Build
 
-_HINT = "Build again; or, if you trust whoever changed it, simulate it with --allow-changed."
+_TRUST = "or, if you trust whoever changed it, let `run` or `verify` simulate it with --allow-changed."
 
 
 def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[str, bytes]:
@@ -27,8 +27,15 @@ def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[st
         return found
     changed = changed_files(build, directory)
     if changed:
-        raise HlsgenError([Diagnostic("HG051", n, "differs from what the model gives.", _HINT) for n in changed])
+        raise HlsgenError([_difference(name, known=name in build.files) for name in changed])
     return {name: data for name, data in build.files.items() if _is_core(name)}
+
+
+def _difference(name: str, *, known: bool) -> Diagnostic:
+    """HG051 for a file of the build that differs, or for one that is none of its: building again would keep that one."""
+    if known:
+        return Diagnostic("HG051", name, "differs from what the model gives.", f"Build again; {_TRUST}")
+    return Diagnostic("HG051", name, "is no file of the build.", f"Move it away; {_TRUST}")
 
 
 def _is_core(name: str) -> bool:

@@ -353,6 +353,13 @@ def test_refused_builds(cores: Path, tmp_path: Path) -> None:
         package_files(cpp, ["vivado"], None, None)
 
 
+@pytest.mark.parametrize(("target", "extras"), [("verilog", "sim,oracle"), ("verilog,hls", "sim,oracle,csim")])
+def test_the_workflow_installs_what_verify_needs(target: str, extras: str, tmp_path: Path) -> None:
+    save(image(), tmp_path / "m.onnx")
+    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target=target))
+    assert f"'hlsgen[{extras}]==".encode() in package_files(build, ["ci"], None, None)[".github/workflows/m.yml"]
+
+
 @needs_ghdl
 def test_vhdl(cores: Path, tmp_path: Path) -> None:
     """Component and instance, in an architecture with a signal for each port."""

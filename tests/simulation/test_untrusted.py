@@ -79,6 +79,12 @@ def test_every_file_stops_the_simulation(name: str, core: Path) -> None:
         hlsgen.run(core, X, "verilator")
 
 
+def test_a_file_that_building_again_would_keep(core: Path) -> None:
+    (core / "rtl" / "notes.txt").write_text("mine")
+    with pytest.raises(HlsgenError, match=r"HG051 rtl/notes\.txt: is no file of the build\. Move it away"):
+        hlsgen.run(core, X, "icarus")
+
+
 @pytest.mark.sim
 @needs_icarus
 def test_a_file_changed_after_the_comparison(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
