@@ -127,16 +127,16 @@ def test_what_enters_is_dense() -> None:
 def test_what_does_not_divide_is_taken_where_it_is_cheaper(tmp_path: Path) -> None:
     """By the estimate of the whole network, quantizers and converters too. No layer is slower than asked."""
     path = save(chain(64, 64, 64, 8), tmp_path / "m.onnx")
-    build = hlsgen.check(path, hlsgen.Options(target_cycles=90))
-    assert build.timing.interval <= 90
+    build = hlsgen.check(path, hlsgen.Options(target_cycles=60))
+    assert build.timing.interval <= 60
     layers, works, price = build.network.folding["layers"], works_of(build.graph), BACKENDS["verilog"].folding_price
     even = {
-        n: min((p for p in w.foldings() if w.cycles(*p) <= 90), key=lambda p: price.layer(w, *p))
+        n: min((p for p in w.foldings() if w.cycles(*p) <= 60), key=lambda p: price.layer(w, *p))
         for n, w in works.items()
     }
     assert any(works[n].rows % f["pe"] or works[n].columns % f["simd"] for n, f in layers.items()), layers
     given = {n: {"pe": pe, "simd": simd} for n, (pe, simd) in even.items()}
-    other = hlsgen.check(path, hlsgen.Options(target_cycles=90, folding=given))
+    other = hlsgen.check(path, hlsgen.Options(target_cycles=60, folding=given))
     assert estimate(build)["lut"] < estimate(other)["lut"]
 
 
