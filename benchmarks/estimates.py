@@ -14,16 +14,16 @@ import json
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from estimate_cases import CASES
-from measure_units import build_of, load
+from measure_units import DEVICES, build_of, load
 from scipy.optimize import nnls
 
-from hlsgen.driver.compile import Build, targets_of
+from hlsgen.driver.compile import Build, block_bits, targets_of
 from hlsgen.verilog import resource_model
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.resource_model import STYLES, cost_of
@@ -52,11 +52,13 @@ def units_of(case: str, build: Build, data: dict[str, Any]) -> Iterator[Unit]:
     targets = targets_of(build.options)
     families = {family: cases[case] for family, cases in data.items() if family != "builds" and case in cases}
     nodes, choices = build.network.nodes, build.network.choices
-    dsp, style = targets.prefer == "dsp", STYLES[targets.weights]
+    style = STYLES[targets.weights]
+    blocks = {family: block_bits(replace(build.options, device=DEVICES.get(family))) for family in families}
+    dsp = blocks if targets.prefer == "dsp" else dict.fromkeys(families, 0)
     counted: dict[str, set[str]] = {family: set() for family in families}
     for node in nodes:
         parts = {
-            family: node_parts(node, choices, counted[family], dsp=dsp, style=style, family=family)
+            family: node_parts(node, choices, counted[family], dsp=dsp[family], style=style, family=family)
             for family in families
         }
         name = "port_in" if node is nodes[0] else "port_out" if node is nodes[-1] else node.name

@@ -28,6 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "docs" / "images")]
 
 from draw import BLUE, ORANGE, Svg  # noqa: E402
+from integer_models import chain  # noqa: E402
 from models import Net  # noqa: E402
 from onnx_graph import QONNX  # noqa: E402
 from synthesis.place_ecp5 import routed_mhz  # noqa: E402
@@ -84,10 +85,12 @@ def quantizer() -> onnx.ModelProto:
 
 
 def requantizer() -> onnx.ModelProto:
-    """16 channels of sums to int8, each times a number of 15 bits and a power of two."""
+    """16 channels of sums to int8, each times a number of 15 bits and a power of two: an exact product, half to even."""
     rng = np.random.default_rng(5)
     factor, shift = rng.integers(2**14, 2**15, 16), rng.integers(37, 41, 16)
-    return Net((1, 16)).quant((2.0**shift / factor).astype(np.float32), 0.0, 8.0, signed=1, narrow=0).model()
+    to_int8 = ("Clip", np.float64(-128), np.float64(127)), ("Cast", {"to": onnx.TensorProto.INT8})
+    exact = ("Cast", {"to": onnx.TensorProto.DOUBLE}), ("Mul", factor * 2.0**-shift), ("Round",)
+    return chain(*exact, *to_int8, source=np.int32, shape=(1, 16))
 
 
 def image_layers() -> onnx.ModelProto:
@@ -106,7 +109,7 @@ def image_layers() -> onnx.ModelProto:
 
 WORKLOADS: dict[str, Workload] = {
     "quantizer 16 to 4 bits x 16": Workload(quantizer, 1, 962, "FINN", "fixed:16,8"),
-    "requantize 32 to 8 bits x 16": Workload(requantizer, 1, reads="INT32"),
+    "requantize 32 to 8 bits x 16": Workload(requantizer, 1, 3340, "da4ml, wrong bits"),
     "dense 64 x 64 w4, a frame a cycle": Workload(lambda: layers((64, 64), 4, 8, 4), 1, 22300, "da4ml, keep"),
     "jets 16-64-32-32-5 w6a8, a frame a cycle": Workload(
         lambda: layers((16, 64, 32, 32, 5), 6, 8, 1), 1, 49300, "da4ml"

@@ -31,6 +31,8 @@ from hlsgen.synthesis.netlist import size
 DATA = Path(__file__).with_name("data") / "unit_sizes.json"
 #: Seconds for the networks of a process.
 LIMIT = 900
+#: Products share multiplier blocks as those of a family allow; no iCE40 has enough for these networks, they are as for xc7.
+DEVICES = {"ecp5": "ecp5-85k", "gowin": "gowin-gw2a-18"}
 
 
 def load() -> dict[str, Any]:
@@ -46,11 +48,13 @@ def save(data: dict[str, Any]) -> None:
     DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def build_of(name: str, data: dict[str, Any], top: str = "top") -> Build | None:
+def build_of(name: str, data: dict[str, Any], top: str = "top", family: str = "xc7") -> Build | None:
     """The build of a case; None if its model is not there."""
     case = CASES[name]
     model = case.model()
     options = {**case.options, **data["builds"].get(name, {}), "top": top}
+    if options.get("prefer") == "dsp":
+        options |= {"device": DEVICES.get(family)}
     with tempfile.TemporaryDirectory() as folder:
         if isinstance(model, onnx.ModelProto):
             onnx.save(model, Path(folder, "model.onnx"))
@@ -73,7 +77,7 @@ def measure(names: Sequence[str], family: str, data: dict[str, Any]) -> None:
         folder = Path(text)
         builds: dict[str, tuple[str, Build]] = {}
         for n, name in enumerate(names):
-            build = build_of(name, data, f"net{n}_")
+            build = build_of(name, data, f"net{n}_", family)
             if build is not None:
                 builds[f"net{n}_"] = name, build
                 for path, content in build.files.items():

@@ -67,6 +67,11 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(c if c.isprintable() or c in keep else ascii(c)[1:-1] for c in text)
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: "1 word", "2 words"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 3] + "..."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +18,55 @@ JOB: dict[str, Any] = json.loads(Path(os.environ["AXI_JOB"]).read_text())
 QUIET = {f"{side}_{name}": 0 for side in ("in", "out") for name in ("valid", "ready", "last")}
 
 
+INPUTS, OUTPUTS = len(JOB["words"]), JOB["outputs"]
+
+
+def bits(values: Iterable[object]) -> int:
+    """The first one at bit 0."""
+    return sum(bool(value) << place for place, value in enumerate(values))
+
+
 class Watched:
-    """Both ports: random words; counts frames, and frames with a wrong tlast."""
+    """All ports: random words; counts frames that have left every output, and frames with a wrong tlast."""
 
     def __init__(self, dut: Any, rng: random.Random) -> None:
         self.dut, self.rng = dut, rng
-        self.word = self.frames = self.errors = 0
-        self.bad = False
+        self.word = [0] * INPUTS
+        self.bad = [False] * INPUTS
+        self.left = [0] * OUTPUTS
+        self.errors = self.before = 0
+
+    @property
+    def frames(self) -> int:
+        return min(self.left) - self.before
+
+    def forget(self) -> None:
+        """Both counters stood at 0."""
+        self.before, self.errors = min(self.left), 0
+
+    def take(self, row: dict[str, list[bool]]) -> None:
+        for port in range(INPUTS):
+            if row["in_valid"][port] and row["in_ready"][port]:
+                end = self.word[port] == JOB["words"][port] - 1
+                self.bad[port] |= row["in_last"][port] != end
+                self.errors += end and self.bad[port]
+                self.bad[port] = self.bad[port] and not end
+                self.word[port] = 0 if end else self.word[port] + 1
+        for port in range(OUTPUTS):
+            self.left[port] += all(row[f"out_{name}"][port] for name in ("valid", "ready", "last"))
 
     async def run(self, cycles: int) -> None:
         rng = self.rng
+        often = [rng.random() for _ in range(OUTPUTS)]
         for _ in range(cycles):
-            row = {name: rng.getrandbits(1) for name in QUIET}
-            end = self.word == JOB["words"] - 1
-            if rng.random() < 0.9:
-                row["in_last"] = int(end)
-            drive(self.dut, row)
+            row = {name: [rng.random() < 0.5 for _ in range(INPUTS)] for name in QUIET if name.startswith("in")}
+            row |= {name: [rng.random() < own for own in often] for name in QUIET if name.startswith("out")}
+            for port in range(INPUTS):
+                if rng.random() < 0.9:
+                    row["in_last"][port] = self.word[port] == JOB["words"][port] - 1
+            drive(self.dut, {name: bits(values) for name, values in row.items()})
             await RisingEdge(self.dut.clk)
-            if row["in_valid"] and row["in_ready"]:
-                self.bad |= row["in_last"] != end
-                self.errors += end and self.bad
-                self.bad = self.bad and not end
-                self.word = 0 if end else self.word + 1
-            self.frames += row["out_valid"] and row["out_ready"] and row["out_last"]
+            self.take(row)
         drive(self.dut, QUIET)
         await RisingEdge(self.dut.clk)
         await RisingEdge(self.dut.clk)
@@ -61,24 +88,24 @@ async def counts(dut: Any) -> None:
         lite = Lite(dut, rng, pause)
         lite.quiet()
         # What the ports show in a reset does not count.
-        drive(dut, dict.fromkeys(QUIET, 1))
+        drive(dut, {name: (1 << (INPUTS if name.startswith("in") else OUTPUTS)) - 1 for name in QUIET})
         await reset(dut)
         drive(dut, QUIET)
         assert await counters(lite) == [0, 0]
         watched = Watched(dut, rng)
         for _ in range(6):
-            await watched.run(rng.randrange(100))
+            await watched.run(rng.randrange(150))
             assert await counters(lite) == [watched.frames, watched.errors]
         assert watched.frames
         assert watched.errors
         assert await lite.write(0, rng.getrandbits(32) | 1) == OKAY
         assert await lite.read(0) == (1, OKAY)
-        watched.frames = watched.errors = 0
+        watched.forget()
         assert await counters(lite) == [0, 0]
         await watched.run(50)
         assert await counters(lite) == [0, 0]
         assert await lite.write(0, 0) == OKAY
-        watched.frames = watched.errors = 0
+        watched.forget()
         await watched.run(80)
         assert await counters(lite) == [watched.frames, watched.errors]
 

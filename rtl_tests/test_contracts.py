@@ -213,12 +213,12 @@ BROKEN = [
         "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
     ),  # repeats another vector
     replay(1, 2, 2).broken("push ? fill_reg != NEARLY : ready_reg", "1'b1", "changed"),  # overwrites beats
-    replay(1, 1, 3).broken("if (s_ready) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
-    replay(1, 1, 3).broken("!waits_reg || !valid_reg", "!waits_reg", "refused"),
+    replay(1, 1, 3).broken("if (ready_reg) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
+    replay(1, 1, 3).broken("!(waits_reg || valid_reg)", "1'b0", "refused"),
     replay(1, 3, 1).broken("last_reg  <= end_beat", "last_reg  <= end_pass", "changed"),
     width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
-    width(1, (2, 4)).broken("!begun_reg || !valid_reg", "1'b1", "changed"),  # overwrites a beat that waits
+    width(1, (2, 4)).broken("!begun_next || !valid_next", "1'b1", "changed"),  # overwrites a beat that waits
     width(1, (2, 4)).broken("if (!begun_reg) first_reg", "first_reg", "changed"),
     width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
     width(1, (4, 2)).broken("advance && COUNT > 1", "1'b0"),  # a part twice
@@ -245,7 +245,7 @@ BROKEN = [
     reset(1).broken("? !reset_in", "? reset_in", "follows"),
     load(3, 3, 40).broken("{load[31:0], word_reg}", "{word_reg, load[31:0]}", "kept"),
     axil_weights(3).broken("write && piece", "aw_full_reg && w_full_reg && piece", "moves"),  # a piece twice
-    axil_regs(1, 1, 3, 0x5, 0xFF).broken("if (strb_reg[k])", "if (1'b1)", "holds"),
+    axil_regs(1, 1, 3, 0x5, 0xFF).broken(" && strb_reg[k]", "", "holds"),
     rows_buffer(1, 1, 3).broken("s_ready = !busy_reg[into_reg]", "s_ready = !full_reg[into_reg]", "changed"),
     rows_max(2, 1, 1, 1).broken("first_reg || greater(top_reg, best_reg)", "greater(top_reg, best_reg)", "below"),
     rows_share(1).broken("en = m_ready || !m_valid", "en = 1'b1", "withdrawn"),

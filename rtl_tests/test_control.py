@@ -9,9 +9,13 @@ from streams import SIMULATORS
 
 
 @pytest.mark.parametrize("simulator", SIMULATORS)
-@pytest.mark.parametrize("words", [1, 2, 5])
-def test_control(cocotb_job: Callable[..., None], simulator: str, words: int) -> None:
+@pytest.mark.parametrize(("words", "outputs"), [([1], 1), ([2], 1), ([5], 1), ([3, 1], 2), ([4], 3)])
+def test_control(cocotb_job: Callable[..., None], simulator: str, words: list[int], outputs: int) -> None:
     version, model = 0x00010203, 0x89ABCDEF
-    parameters = {"VERSION": f"32'h{version:x}", "MODEL": f"32'h{model:x}", "WORDS": words}
-    job = {"version": version, "model": model, "words": words}
+    packed = sum(count << 32 * place for place, count in enumerate(words))
+    parameters = {
+        "VERSION": f"32'h{version:x}", "MODEL": f"32'h{model:x}", "INPUTS": len(words), "OUTPUTS": outputs,
+        "WORDS": f"{32 * len(words)}'h{packed:x}",
+    }  # fmt: skip
+    job = {"version": version, "model": model, "words": words, "outputs": outputs}
     cocotb_job(simulator, "hg_control", parameters, job, tests=3)

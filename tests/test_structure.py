@@ -111,6 +111,7 @@ def test_who_knows_onnx() -> None:
         for name in (
             "oracles",
             "unrolled_file",
+            "exact_attention",
             "exact_nodes",
             "exact_softmax",
             "exact_values",

@@ -41,7 +41,7 @@ def manifest(
         "top": emitted.top,
         **_inputs(network, options.get("tkeep") is True),
         **_outputs(network, options.get("tkeep") is True),
-        "cycles": {"latency": timing.latency, "interval": timing.interval},
+        "cycles": timing.cycles,
         "frames_per_second_per_mhz": round(1e6 / timing.interval, 3),
         "estimate": price(network.nodes, network.choices).as_dict(),
         "layers": layer_table(network, timing, price),

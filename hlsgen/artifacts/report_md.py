@@ -6,6 +6,7 @@ from typing import Any
 
 from hlsgen.dataflow.network import Timing
 from hlsgen.dataflow.resources import Cost
+from hlsgen.diagnostics import counted
 
 
 def report(
@@ -21,7 +22,9 @@ def report(
     lines = [
         f"# {_cell(title)}",
         "",
-        f"Latency {timing.latency} cycles, a frame every {timing.interval} cycles.",
+        f"Latency {counted(timing.latency, 'cycle')}, a frame every {counted(timing.interval, 'cycle').removeprefix('1 ')}."
+        if timing.exact
+        else f"Latency about {timing.latency} cycles, a frame every {timing.interval} cycles or more: not simulated.",
         "",
         f"Estimate: about {size['lut']} LUT, {size['ff']} FF, {size['dsp']} DSP, {size['bram18']} BRAM18.",
         *(["", note] if note else []),

@@ -223,8 +223,7 @@ def _comments(
     cycles = manifest.get("cycles")
     if not isinstance(cycles, dict) or not {"latency", "interval"} <= set(cycles):
         raise broken("manifest.json", f"cycles are {cycles!r}.")
-    title, latency, interval = manifest["options"].get("name"), cycles["latency"], cycles["interval"]
-    head = top_text.head_of(title, ends, bus, loads, latency, interval)
+    head = top_text.head_of(manifest["options"].get("name"), ends, bus, loads, cycles)
     at = {x["instance"]: entry["layer"] for entry in entries for x in entry["instances"]}
     told = top_text.check_comments(text, head, list(found.cells), at)
     named = {entry["layer"]: x["instance"] for entry in entries for x in entry["instances"] if x["instance"] in told}

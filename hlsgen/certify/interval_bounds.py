@@ -162,7 +162,9 @@ def _behind(op: Elementwise, x: _Bounds) -> _Bounds:
 
 
 def _pair(joint: BinaryKind, x: _Bounds, y: _Bounds) -> _Bounds:
-    """Each joint is monotone in each operand alone, so its bounds are at corners."""
+    """Each joint is monotone in each operand alone, a quotient where its divisor keeps its sign: bounds are at corners."""
+    if joint is BinaryKind.DIV and not ((y.low > 0) | (y.high < 0)).all():
+        raise _Unknown
     return _Bounds.of([join(joint, a, b) for a in (x.low, x.high) for b in (y.low, y.high)], x.sure & y.sure)
 
 

@@ -153,7 +153,7 @@ def ends(
             inner = {f"{side}_{kind}": end.ports.get(f"{side}_{kind}", "") for kind in ("data", "valid", "ready")}
             connected(end, options.clocks | outside | inner)
     _keep(top, options, (first, last), labels)
-    _control(top, options, (first, last), sha256)
+    _control(top, options, (first, last), labels, sha256)
     return first, last
 
 
@@ -201,30 +201,33 @@ def _keep(top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cel
             connected(cell, nets)
 
 
-def _control(top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cell]], sha256: str) -> None:
-    """The port for control and status is there if the option says so; it says what the core is and watches the ports."""
+def _control(
+    top: TopModule, options: PortOptions, both: tuple[list[Cell], list[Cell]], labels: Labels, sha256: str
+) -> None:
+    """The port for control and status is there if the option says so; it says what the core is and watches all ports."""
     if not options.control:
         if any(cell.module == "hg_control" for cell in top.cells.values()):
             raise broken(top.name, "has a port for control; the option control does not ask for it.")
         return
     cell = _single(top, "hg_control")
-    if len(both[0]) + len(both[1]) > 2:
-        raise broken(cell.name, "counts the frames of one port each way, and this core has more.")
     parts = [*tool_version().split("."), "", "", ""][:3]
     major, minor, patch = (int(part) & 0xFF if part.isdigit() else 0 for part in parts)
     version = major << 16 | minor << 8 | patch
     wanted = {
         "VERSION": SizedConstant(32, version), "MODEL": SizedConstant(32, int(sha256[:8], 16)),
-        "WORDS": frame_on(both[0][0], options.bus).words,
+        "INPUTS": len(both[0]), "OUTPUTS": len(both[1]),
+        "WORDS": SizedConstant(
+            32 * len(both[0]), sum(frame_on(end, options.bus).words << 32 * k for k, end in enumerate(both[0]))
+        ),
     }  # fmt: skip
     if cell.parameters != wanted:
         said, right = ({name: str(value) for name, value in found.items()} for found in (cell.parameters, wanted))
         raise broken(cell.name, f"parameters are {said}, this core has {right}.")
-    watched: dict[str, Nets] = {
-        f"{side}_{name}": f"{port}_axis_t{name}"
-        for side, port in (("in", "s"), ("out", "m"))
-        for name in ("valid", "ready", "last")
-    }
+    watched: dict[str, Nets] = {}
+    for side, port, own in (("in", "s", labels[0]), ("out", "m", labels[1])):
+        for name in ("valid", "ready", "last"):
+            nets = tuple(f"{port}_axis{label}_t{name}" for label in own)
+            watched[f"{side}_{name}"] = nets if len(nets) > 1 else nets[0]
     connected(cell, options.clocks | watched | lite("s_axil_ctrl"))
 
 

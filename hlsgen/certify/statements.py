@@ -67,8 +67,8 @@ _ASSUMED = (
 _OF_VERILOG = (
     Statement("library", "Modules of the library compute what their heads say; rtl_tests/ shows that in two simulators."),
     Statement("tools", "Simulators and synthesis tools read Verilog-2005 and $readmemh files as the standard says, and find the memories of rtl/ by their names."),
-    Statement("cycles", "Handshakes, cycles and depths of FIFOs are what the manifest says; `hlsgen verify` measures them.",
-              ("cycles.latency", "cycles.interval", "layers[].cycles", "fifos[].critical", "units[].beats", "units[].cycles")),
+    Statement("cycles", "Handshakes, cycles and depths of FIFOs are what the manifest says; `hlsgen verify` measures them. Cycles that it calls estimated nobody has predicted.",
+              ("cycles.latency", "cycles.interval", "cycles.estimated", "layers[].cycles", "fifos[].critical", "units[].beats", "units[].cycles")),
 )  # fmt: skip
 #: Of its C++.
 _OF_CPP = (

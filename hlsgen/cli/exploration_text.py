@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.table import Table
 
 from hlsgen.cli.console import out, plain
+from hlsgen.diagnostics import counted
 from hlsgen.explore.points import KINDS, Place, Point
 from hlsgen.explore.running import Exploration
 
@@ -33,7 +34,7 @@ def print_exploration(found: Exploration, place: Place) -> None:
         clock += " (measured on other designs)" if place.device.measured else " (assumed)"
     fits = f"{sum(point.fits for point in found.points)} fit {place.device.name}, " if place.device else ""
     out.print(
-        f"{found.networks} networks, {len(found.points)} points, {fits}{len(front)} on the front. Intervals and latencies are "
+        f"{counted(found.networks, 'network')}, {counted(len(found.points), 'point')}, {fits}{len(front)} on the front. Intervals and latencies are "
         f"exact cycles; counts are estimates, and {clock} is not that of the network.",
         soft_wrap=True,
     )

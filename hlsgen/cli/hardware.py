@@ -57,7 +57,7 @@ def print_synthesis(found: Synthesis) -> None:
     elif found.fmax_mhz is not None and found.frames_per_second is not None:
         out.print(
             f"placed and routed: {found.fmax_mhz:.1f} MHz, {found.frames_per_second:.4g} frames/s "
-            f"(a frame every {found.interval} cycles)"
+            f"(a frame every {'cycle' if found.interval == 1 else f'{found.interval} cycles'})"
         )
     if found.critical_path:
         total = sum(part.delay_ns for part in found.critical_path)

@@ -48,7 +48,7 @@ def _cases(verdict: Verdict) -> Iterator[Case]:
             "the file itself",
             "" if oracle.ran and oracle.ok else None if oracle.ok else texts or "different",
         )
-    yield "build", "files", ", ".join(f"{name} differs" for name in verdict.changed)
+    yield "build", "files", ", ".join(f"{change.node} {change.message[:-1]}" for change in verdict.changes)
     for name, found in verdict.simulators.items():
         for case, wrong in _of_simulator(found):
             yield name, case, wrong

@@ -7,6 +7,7 @@ from typing import Any
 from rich.table import Table
 
 from hlsgen.cli.console import out, plain
+from hlsgen.diagnostics import counted
 
 TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO", "how")
 
@@ -36,9 +37,10 @@ def print_summary(summary: dict[str, Any]) -> None:
         if host[part]:
             out.print(f"host {part}: " + plain(", ".join(f"{s['op']}" for s in host[part])))
     cycles, rate, estimate = summary["cycles"], summary["rate"], summary["estimate"]
+    about, least, most = ("about ", " or more", "at most ") if cycles.get("estimated") else ("", "", "")
     out.print(
-        f"latency {cycles['latency']} cycles, interval {cycles['interval']} cycles: "
-        f"{rate['latency_us']:.3g} us, {rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
+        f"latency {about}{counted(cycles['latency'], 'cycle')}, interval {counted(cycles['interval'], 'cycle')}{least}: {about}"
+        f"{rate['latency_us']:.3g} us, {most}{rate['frames_per_second']:.4g} frames/s at {rate['clock_mhz']:g} MHz"
     )
     device = summary["device"]
     if device is not None:

@@ -9,7 +9,7 @@ from typing import Any
 from rich.markup import escape
 
 from hlsgen.cli.console import err, out, plain
-from hlsgen.diagnostics import printable
+from hlsgen.diagnostics import counted, printable
 from hlsgen.interpreter.equivalence import Comparison
 from hlsgen.simulation.file_oracle import OracleVerdict
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
@@ -39,14 +39,14 @@ def print_part(name: str, part: object) -> None:
 
 def print_model(model: Comparison) -> None:
     state = "[green]equal[/]" if model.ok else "[red]different[/]"
-    out.print(f"model: {state}, {model.frames} frames, the output and {model.layers} layers")
+    out.print(f"model: {state}, {counted(model.frames, 'frame')}, the output and {counted(model.layers, 'layer')}")
 
 
 def print_simulator(name: str, v: SimulatorVerdict) -> None:
     """Of a simulator: what it compared, what it measured, what failed."""
     cycles = f", latency {v.cycles['latency']}, interval {v.cycles['interval']} cycles" if v.cycles else ""
     state = "[green]equal[/]" if v.ok else "[red]different[/]" if v.mismatches or not v.late else "[red]not verified[/]"
-    out.print(f"{name}: {state}, {v.samples} frames, {v.mismatches} differing beats{cycles}")
+    out.print(f"{name}: {state}, {counted(v.samples, 'frame')}, {counted(v.mismatches, 'differing beat')}{cycles}")
     if v.ok and v.coverage:
         out.print(f"  streams {_seen(v.coverage, 'stalled')}, {_seen(v.coverage, 'starved')}", soft_wrap=True)
     for failure in v.failures:
@@ -81,8 +81,11 @@ def print_end(verdict: Verdict) -> None:
         out.print("not simulated, as files differ; --allow-changed simulates them if you trust whoever changed them")
     for note in verdict.notes:
         out.print(plain(note), soft_wrap=True)
-    predicted = f"latency {verdict.predicted['latency']}, interval {verdict.predicted['interval']}"
-    out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" (predicted {predicted})")
+    latency, interval = verdict.predicted["latency"], verdict.predicted["interval"]
+    predicted = f"predicted latency {latency}, interval {interval}"
+    if verdict.predicted.get("estimated"):
+        predicted = f"cycles are not predicted: estimated latency {latency}, interval {interval} or more"
+    out.print(("[green]verified[/]" if verdict.ok else "[red]NOT verified[/]") + f" ({predicted})")
 
 
 def print_oracle(oracle: OracleVerdict) -> None:
@@ -96,10 +99,10 @@ def print_oracle(oracle: OracleVerdict) -> None:
     sorts = [("unexplained", oracle.unexplained), *sorted(oracle.explained.items())]
     parts = ", ".join(f"{number} {sort}" for sort, number in sorts if number)
     explained = "explained: " if total and oracle.ok else ""
-    text = f"{total} differences" + (f" ({explained}{parts})" if total else "")
+    text = counted(total, "difference") + (f" ({explained}{parts})" if total else "")
     state = "[green]equal[/]" if oracle.ok else "[red]different[/]"
     out.print(
-        f"file: {state}, {oracle.frames} frames in {escape(oracle.ran)}, {oracle.compared} tensors, {escape(text)}",
+        f"file: {state}, {counted(oracle.frames, 'frame')} in {escape(oracle.ran)}, {counted(oracle.compared, 'tensor')}, {escape(text)}",
         soft_wrap=True,
     )
     reasons = Counter(oracle.left.values())

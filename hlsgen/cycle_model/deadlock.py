@@ -17,17 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hlsgen.cycle_model.simulate import Simulation
+from hlsgen.cycle_model.simulate import Budget, Simulation
 from hlsgen.cycle_model.units import busy, least
 from hlsgen.cycle_model.wiring import Blocked
 from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import Node
 
 
-def find_deadlock(nodes: Sequence[Node]) -> tuple[Blocked, ...]:
-    """Nodes that could wait for each other in a circle; empty if no deadlock is possible."""
-    network = Simulation(nodes, least())
+def find_deadlock(nodes: Sequence[Node], budget: Budget | None = None) -> tuple[Blocked, ...]:
+    """Nodes that could wait for each other in a circle; empty if no deadlock is possible. Raises Ended at the budget."""
+    network = Simulation(nodes, least(), bounds=budget.bounds() if budget else None)
     feed_frame(network)
+    if budget:
+        budget.spend(network)
     return network.blocked()
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 
 from hlsgen.cycle_model.deadlock import feed_frame
 from hlsgen.cycle_model.runs import ENDLESS
-from hlsgen.cycle_model.simulate import Simulation
+from hlsgen.cycle_model.simulate import Budget, Simulation
 from hlsgen.cycle_model.units import Latency, TimingModel, exact, least
 from hlsgen.cycle_model.wiring import Bounds, Ended
 from hlsgen.dataflow.units import ConvUnit, Fifo, Node, PoolUnit, SlidingWindow, WindowUnit
@@ -29,6 +29,7 @@ class Search:
     `work` counts the beats that were simulated, or what takes as long in runs of beats; `effort` limits it. What would
     take more than is left of it counts as too slow. `lates`: limits of the first frame that a variant is above.
     `only_runs`: what has to be simulated beat by beat counts as too slow as well, where a limit is given.
+    `budget`: of what is simulated without a limit, which ends by Ended.
     """
 
     nodes: Sequence[Node]
@@ -42,6 +43,7 @@ class Search:
     lates: dict[tuple[int, ...], int] = field(default_factory=dict)
     begun: tuple[tuple[int, ...], Simulation] | None = None
     only_runs: bool = False
+    budget: Budget | None = None
 
     def has(self, share: float = 1.0) -> bool:
         """Whether a share of the effort is not spent yet."""
@@ -70,7 +72,14 @@ class Search:
         return least()
 
     def _bounds(self, latest: int | None) -> Bounds | None:
-        return None if latest is None else Bounds(latest, max(0, self.effort - self.work), self.only_runs)
+        if latest is None:
+            return Bounds(ENDLESS, self.left, strict=True) if self.budget else None
+        return Bounds(latest, max(0, self.effort - self.work), self.only_runs)
+
+    @property
+    def left(self) -> int:
+        """What of the budget is not spent yet."""
+        return max(0, self.budget.left - self.work) if self.budget else ENDLESS
 
     def first(self, depths: Depths, latest: int | None = None) -> int | None:
         """The latency of the first frame, None if it does not come through, or not by `latest`."""
@@ -84,7 +93,8 @@ class Search:
                 self.firsts[key] = None if network.blocked() else network.latency()
                 self.begun = key, network
             except Ended:
-                assert latest is not None
+                if latest is None:
+                    raise
                 self.lates[key] = latest
                 return None
             finally:
@@ -119,6 +129,8 @@ class Search:
             try:
                 fine = network.run(limit[1] if limit else None)
             except Ended:
+                if limit is None:
+                    raise
                 fine = False
             self.known[key] = network.result() if fine else None
             self.occupied[key] = network.fifo_occupancy() if fine else {}
@@ -130,9 +142,10 @@ class Search:
         limit, effort = (ENDLESS, goal), self.effort
         self.only_runs = True
         try:
-            self.effort = self.work + first
+            self.effort = self.work + min(first, self.left)
             if self.first(depths, ENDLESS) is None:
                 return None
+            all_of_it = min(all_of_it, self.left)
             self.effort = self.work + all_of_it
             if self.begun:
                 self.begun[1].bound(Bounds(ENDLESS, all_of_it, only_runs=True))

@@ -7,13 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hlsgen.cycle_model.bus_ports import apart, together
+from hlsgen.cycle_model.counted_sizing import counted
 from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, Search, narrow
 from hlsgen.cycle_model.fifo_shrinking import with_depths as with_depths
 from hlsgen.cycle_model.line_buffers import least_depth
 from hlsgen.cycle_model.processes import ENDLESS
-from hlsgen.cycle_model.simulate import Simulation, beats_of
+from hlsgen.cycle_model.simulate import Budget, Simulation, beats_of, has_loop
 from hlsgen.cycle_model.units import Latency, busy, exact, traits
+from hlsgen.cycle_model.wiring import Ended
 from hlsgen.dataflow.units import Fifo, Node, Port, WidthConverter, WindowUnit
 
 #: Beats that the search for smaller depths may simulate: some seconds. What correct depths need is simulated beyond
@@ -32,6 +34,11 @@ GROWTH = 8
 ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 2.0, 6.0
 
 
+#: What simulating a network of HUGE beats may take, in beats, one by one: about half a minute. The first of several
+#: simulations may take a share of it. Beyond that, sizes come from counts of beats, and cycles are estimates.
+BUDGET, FIRST_SHARE = 20_000_000, 0.15
+
+
 @dataclass(frozen=True, eq=False)
 class SizedBuffers:
     """The nodes with the chosen depths, without useless FIFOs, and the cycles that simulation gives for them.
@@ -40,6 +47,7 @@ class SizedBuffers:
     `critical`: FIFOs whose depth, less by one, costs latency or interval, or is a deadlock, though the ports never
     pause. The other FIFOs have the least depth with which no pauses of the ports lead to a deadlock.
     `spare`: the share of all depths that is added so that the network can be simulated: less was not tried.
+    `exact`: False if it was not simulated; the interval is then the bottleneck, and the latency an estimate.
     """
 
     nodes: list[Node]
@@ -48,36 +56,51 @@ class SizedBuffers:
     bottleneck: int
     critical: tuple[str, ...]
     spare: float = 0.0
+    exact: bool = True
 
 
-def size(nodes: Sequence[Node], latency: Latency, effort: int | None = None) -> SizedBuffers:
+def size(
+    nodes: Sequence[Node], latency: Latency, effort: int | None = None, budget: int | None = None
+) -> SizedBuffers:  # fmt: skip
     """Chooses the depths of all FIFOs and of the memories of windows. The depths in `nodes` do not matter.
 
-    It adds FIFOs if the network cannot be as fast as its slowest unit without them.
+    It adds FIFOs if the network cannot be as fast as its slowest unit without them. `budget`: instead of BUDGET.
     The same nodes always give the same depths. Raises ValueError if the network blocks with any depths.
     """
     ports, nodes = nodes, apart(nodes)
+    bounded = is_huge(nodes) and not has_loop(nodes)
+    try:
+        sized = _searched(nodes, latency, effort, Budget(BUDGET if budget is None else budget) if bounded else None)
+    except Ended:
+        found = counted(nodes, latency)
+        sized = SizedBuffers(found.nodes, found.latency, found.interval, found.interval, (), exact=False)
+    return replace(sized, nodes=together(sized.nodes, ports))
+
+
+def _searched(nodes: list[Node], latency: Latency, effort: int | None, budget: Budget | None) -> SizedBuffers:
+    """By simulation. Raises Ended at the budget."""
     bottleneck = max(busy(node) for node in nodes)
-    ideal, interval, first_frame = _open(nodes, latency, bottleneck)
+    ideal, interval, first_frame = _open(nodes, latency, bottleneck, budget)
     if interval > bottleneck:
         more = _with_fifos(nodes)
-        found = _open(more, latency, bottleneck)
+        found = _open(more, latency, bottleneck, budget)
         if found[1] < interval:
             nodes, (ideal, interval, first_frame) = more, found
     least = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
     least |= {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)}
-    wanted = _occupancy(nodes, latency, max(bottleneck, interval), least)
-    wanted = _without_deadlock(nodes, wanted)
+    wanted = _occupancy(nodes, latency, max(bottleneck, interval), least, budget)
+    wanted = _without_deadlock(nodes, wanted, budget)
     if effort is None:
         effort = EFFORT_HUGE if is_huge(nodes) else EFFORT
-    search = Search(nodes, latency, effort)
+    search = Search(nodes, latency, effort, budget=budget)
     roomy = _roomy(search, wanted, max(bottleneck, interval)) if is_huge(nodes) else None
     spare, depths, limit = roomy or (0.0, *_grow(search, wanted, max(bottleneck, interval)))
+    search.budget = None
     if limit[0] > ideal and not is_huge(nodes):
         depths, limit = _first_frame(search, depths, limit, first_frame)
     search.work = 0
     depths, limit, critical = narrow(search, depths, least, limit)
-    return SizedBuffers(together(search.variant(depths), ports), limit[0], limit[1], bottleneck, critical, spare)
+    return SizedBuffers(search.variant(depths), limit[0], limit[1], bottleneck, critical, spare)
 
 
 def is_huge(nodes: Sequence[Node]) -> bool:
@@ -107,12 +130,14 @@ def _bits(nodes: Sequence[Node], depths: dict[str, int]) -> int:
     return sum(depths.get(node.name, 0) * node.source.bits for node in nodes)
 
 
-def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int, dict[str, int]]:
+def _open(
+    nodes: Sequence[Node], latency: Latency, goal: int, budget: Budget | None
+) -> tuple[int, int, dict[str, int]]:  # fmt: skip
     """(latency, interval, occupancy of the first frame) with unlimited buffers.
 
     If the interval is the goal for some frames, it counts as the goal for ever: without limits, times never repeat.
     """
-    network = Simulation(nodes, exact(latency, unlimited=True))
+    network = Simulation(nodes, exact(latency, unlimited=True), bounds=budget.bounds(FIRST_SHARE) if budget else None)
     first_frame: dict[str, int] = {}
     if is_huge(nodes):
         network.feed(HUGE_FRAMES)
@@ -122,26 +147,32 @@ def _open(nodes: Sequence[Node], latency: Latency, goal: int) -> tuple[int, int,
         network.feed(OPEN_FRAMES - 1)
     if network.blocked() or (network.result()[1] > goal and not network.run()):
         raise ValueError("; ".join(map(str, network.blocked())))
+    if budget:
+        budget.spend(network)
     return *network.result(), first_frame
 
 
-def _occupancy(nodes: Sequence[Node], latency: Latency, interval: int, least: dict[str, int]) -> dict[str, int]:
+def _occupancy(
+    nodes: Sequence[Node], latency: Latency, interval: int, least: dict[str, int], budget: Budget | None
+) -> dict[str, int]:  # fmt: skip
     """Occupancy of unlimited buffers when a frame comes every `interval` cycles; at least `least`."""
-    network = Simulation(nodes, exact(latency, unlimited=True))
+    network = Simulation(nodes, exact(latency, unlimited=True), bounds=budget.bounds() if budget else None)
     network.feed(HUGE_FRAMES if is_huge(nodes) else 3, interval, is_huge(nodes))
     while not is_huge(nodes) and not network.period() and network.frames < OPEN_FRAMES:
         network.feed(1, interval)
     occupancy = network.occupancy()
+    if budget:
+        budget.spend(network)
     return {name: max(depth, occupancy[name]) for name, depth in least.items()}
 
 
-def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str, int]:
+def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int], budget: Budget | None) -> dict[str, int]:
     """Adds depth until no pauses can lead to a deadlock. Raises ValueError if no depth is enough."""
     if is_huge(nodes) and all(len(node.outputs) <= 1 for node in nodes):
         # Without a fork nothing can wait for each other: each memory has the least depth at least.
         return depths
-    circle = find_deadlock(with_depths(nodes, depths))
-    never = find_deadlock(with_depths(nodes, dict.fromkeys(depths, ENDLESS))) if circle else ()
+    circle = find_deadlock(with_depths(nodes, depths), budget)
+    never = find_deadlock(with_depths(nodes, dict.fromkeys(depths, ENDLESS)), budget) if circle else ()
     if never:
         raise ValueError("; ".join(map(str, never)))
     fifos = {s.name for s in nodes if isinstance(s.unit, Fifo)}
@@ -150,7 +181,7 @@ def _without_deadlock(nodes: Sequence[Node], depths: dict[str, int]) -> dict[str
         full = [blocked.node for blocked in circle if blocked.full and blocked.node in fifos]
         growing = full or [blocked.node for blocked in circle if blocked.node in depths] or list(depths)
         depths = {**depths, **{name: depths[name] + 1 + depths[name] // 16 for name in growing}}
-        circle = find_deadlock(with_depths(nodes, depths))
+        circle = find_deadlock(with_depths(nodes, depths), budget)
     return depths
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from hlsgen.cycle_model.beat_network import BeatNetwork
 from hlsgen.cycle_model.bus_ports import apart
 from hlsgen.cycle_model.run_network import RunNetwork
+from hlsgen.cycle_model.runs import ENDLESS
 from hlsgen.cycle_model.units import Latency, TimingModel, exact
 from hlsgen.cycle_model.wiring import INPUT as INPUT
 from hlsgen.cycle_model.wiring import OUTPUT as OUTPUT
@@ -152,8 +153,11 @@ class Simulation:
         """Offers more frames at the input and runs them; pace as in `simulate`. Raises Ended at the bounds."""
         self.fed.append((frames, pace, rows))
         self.frames += frames
+        bounds, beats = self.bounds, frames * beats_of(self.nodes)
+        if bounds and bounds.strict and isinstance(self.moves, BeatNetwork) and self.work() + beats > bounds.work:
+            raise Ended
         if not self.moves.feed(frames, pace, rows):
-            bounds, beats = self.bounds, self.frames * beats_of(self.nodes)
+            beats = self.frames * beats_of(self.nodes)
             if bounds is not None and (bounds.only_runs or beats > bounds.work - self.moves.work()):
                 raise Ended
             self.spent = self.moves.work()
@@ -231,3 +235,18 @@ class Simulation:
         taken = {name: self.moves.taken(name) for name in self.moves.names()}
         offered = {name: self.moves.offered(name) for name in self.moves.names()}
         return Trace(offered, taken, self.occupancy(), self.inputs, self.ends(), self.blocked())
+
+
+@dataclass
+class Budget:
+    """What simulations may take together: so much work, in beats. It does not depend on the machine."""
+
+    left: int
+
+    def bounds(self, share: float = 1.0) -> Bounds:
+        """Of a simulation that may take a share of what is left."""
+        return Bounds(ENDLESS, int(share * max(0, self.left)), strict=True)
+
+    def spend(self, network: Simulation) -> None:
+        """What a simulation took is gone."""
+        self.left -= network.work()

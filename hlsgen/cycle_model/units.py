@@ -152,7 +152,7 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
         if isinstance(unit, WindowUnit):
             needs, keeps, words = words_of(unit)
             buffer = Buffer(needs, keeps, words, ENDLESS if unlimited else unit.depth, unit.period)
-            step = _step(unit)
+            step = step_of(unit)
             return windows(ins[0], outs[0], buffer, step - 1 + latency(unit), step), buffer
         return _exact(node, ins, outs, first, latency, unlimited), None
 
@@ -174,7 +174,7 @@ def exact(latency: Latency, *, unlimited: bool = False) -> TimingModel:
     return TimingModel(process, machine, unlimited, holds=holds)
 
 
-def _step(unit: WindowUnit) -> int:
+def step_of(unit: WindowUnit) -> int:
     """Words that are read for a beat."""
     match unit:
         case ConvUnit():
@@ -272,7 +272,7 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
             return run_buffers.matrix(unit.col_folds, unit.row_folds, latency(unit) - 2)
         case ConvUnit() | PoolUnit() | SlidingWindow():
             memory = run_processes.Memory(*runs_of(unit), ENDLESS if unlimited else unit.depth, unit.period)
-            step = _step(unit)
+            step = step_of(unit)
             return run_buffers.windows(memory, step - 1 + latency(unit), step)
         case Reorder():
             period = math.prod(extent for extent, _ in unit.loops)

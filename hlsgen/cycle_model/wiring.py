@@ -40,12 +40,13 @@ class Ended(Exception):
 class Bounds:
     """What ends a simulation in runs. `latest`: the last cycle for the end of the first frame. `work`: see `Moves`.
 
-    `only_runs`: it ends as well where it would have to go on beat by beat.
+    `only_runs`: it ends as well where it would have to go on beat by beat. `strict`: going on beat by beat is bounded, too.
     """
 
     latest: int
     work: int
     only_runs: bool = False
+    strict: bool = False
 
 
 @lru_cache(maxsize=1024)

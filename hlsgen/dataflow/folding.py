@@ -33,7 +33,8 @@ MOST_TAPS = 64
 @dataclass(frozen=True)
 class Targets:
     """What the user asks for. `folding` maps layer names to {"pe": ..., "simd": ...}, `realize`
-    quantizers to a realization. `loadable`: weights can be written at run time. `bus`: bits of tdata of both ports,
+    quantizers to a realization. `loadable`: weights can be written at run time.
+    `control`: there is a port for control and status. `bus`: bits of tdata of both ports,
     0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are.
     `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two."""
 
@@ -44,6 +45,7 @@ class Targets:
     realize: dict[str, str] = field(default_factory=dict)
     weights: str = "auto"
     loadable: bool = False
+    control: bool = False
     budget: Budget = field(default_factory=Budget)
     bus: int | None = None
     family: str = "xc7"

@@ -112,10 +112,17 @@ class Timing:
 
     `latency`: from the first beat that is taken to the last output beat. `interval`: between two frames.
     `critical`: names of FIFOs that cannot be one beat smaller without costing cycles. `spare`: the share of all depths
-    that was added since the network is too large for a search.
+    that was added since the network is too large for a search. `exact`: False if it is too large to be simulated as well:
+    then `latency` is an estimate, and `interval` what the slowest unit needs, which it may be more than.
     """
 
     latency: int
     interval: int
     critical: tuple[str, ...] = ()
     spare: float = 0.0
+    exact: bool = True
+
+    @property
+    def cycles(self) -> dict[str, int | bool]:
+        """As they are written for programs: `estimated` only where they are not exact."""
+        return {"latency": self.latency, "interval": self.interval, **({} if self.exact else {"estimated": True})}

@@ -184,6 +184,20 @@ def changed_files(build: Build, directory: Path) -> list[str]:
     return [*wrong, *sorted(more - set(build.files))]
 
 
+def changes(build: Build, directory: Path, hint: str = "") -> list[Diagnostic]:
+    """HG051 for each of `changed_files`: what is the matter with it and what to do, in the same words everywhere.
+
+    A file that is none of the build's stays when it is built again: it has to be moved away. `hint`: what else can be done.
+    """
+    found = []
+    for name in changed_files(build, directory):
+        there = os.path.lexists(directory / name)
+        what = "differs from what the model gives." if there else "is missing."
+        text, advice = (what, "Build again") if name in build.files else ("is no file of the build.", "Move it away")
+        found.append(Diagnostic("HG051", name, text, f"{advice}; {hint}" if hint else f"{advice}."))
+    return found
+
+
 def left_by_runs(name: str) -> bool:
     """Whether a file of a build directory is one that its own testbenches and tools leave there."""
     return name.startswith(_LEFT_BY_RUNS)

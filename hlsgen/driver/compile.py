@@ -169,6 +169,7 @@ def targets_of(options: Options) -> Targets:
         realize=options.realize,
         weights=options.weights,
         loadable=options.loadable,
+        control=options.control,
         budget=options.budget,
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
         family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,

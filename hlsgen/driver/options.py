@@ -354,10 +354,6 @@ def check_options_for(options: Options, graph: Graph) -> None:
     multiplies = bool(works_of(graph))
     if options.lanes is not None and multiplies:
         problems.error("HG040", "--lanes", "applies to graphs without linear layers.", "Use --folding here.")
-    ports = len(graph.streamed_inputs) + len(graph.streamed_outputs)
-    if options.control and ports > 2:
-        text = f"counts the frames of one port each way, and there are {ports} ports."
-        problems.error("HG040", "--control", text, "Leave the option out, or build with --ports packed.")
     if options.loadable and not multiplies:
         problems.error("HG040", "--loadable-weights", "the model has no layer with weights.", "Leave the option out.")
     check_folding(graph, options.folding, problems)

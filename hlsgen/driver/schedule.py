@@ -59,6 +59,11 @@ def _words(nodes: Sequence[Node]) -> int:
     return max(layout_of(node).words for node in nodes if isinstance(node.unit, Port))
 
 
+def fastest_within(graph: Graph, targets: Targets, backend: Backend) -> Folding:
+    """The folding of the fastest network within the budget of the targets; of the smallest one if none is."""
+    return _planned(graph, lay_out(graph), replace(targets, cycles=None), backend, None)[1]
+
+
 def _planned(
     graph: Graph, layout: StreamOrder, targets: Targets, backend: Backend, progress: Progress | None
 ) -> tuple[NetworkBuilder, Folding]:

@@ -12,6 +12,12 @@ from hlsgen.devices import Device
 from hlsgen.driver.compile import Build, network_cost, price_of
 from hlsgen.driver.fit import in_kinds
 
+#: Of a network that was not simulated.
+ESTIMATED = (
+    "too large to be simulated: buffers are sized by counts of beats, which exclude any deadlock; the latency is an "
+    "estimate, the interval is that of the slowest unit and may be longer; `hlsgen verify` measures both"
+)
+
 
 def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     """Layers, host parts, cycles, rates at a clock, the estimate, and what targets say of these."""
@@ -20,7 +26,7 @@ def summary(build: Build, clock_mhz: float) -> dict[str, Any]:
     return {
         "layers": layer_table(build.network, timing, price_of(build.options)),
         "host": {"head": host_steps(build.graph, "head"), "tail": host_steps(build.graph, "tail")},
-        "cycles": {"latency": timing.latency, "interval": timing.interval},
+        "cycles": timing.cycles,
         "rate": {
             "clock_mhz": clock_mhz,
             "latency_us": timing.latency / clock_mhz,
@@ -38,11 +44,14 @@ def _ports(build: Build) -> list[str]:
         return []
     network = build.network
     into, out = (" and ".join(str(x.layout.words) for x in ports) for ports in (network.inputs, network.outputs))
-    return [f"bus of {network.inputs[0].layout.width} bits: a frame is {into} words at the input, {out} at the output"]
+    word = "word" if into == "1" else "words"
+    return [f"bus of {network.inputs[0].layout.width} bits: a frame is {into} {word} at the input, {out} at the output"]
 
 
 def _buffers(build: Build) -> list[str]:
     """That buffers may be larger than they have to be, where the network is too large for a search."""
+    if not build.timing.exact:
+        return [ESTIMATED]
     share = build.timing.spare
     more = f"{share:.0%} deeper than the pace needs"
     return [f"too large to search for the smallest buffers: they are {more}, latency and interval are exact"] * (
@@ -55,7 +64,9 @@ def _taken(build: Build) -> list[str]:
     options = build.options
     if options.searches or options.target_cycles or options.folding or not works_of(build.graph):
         return []
-    return [f"no --device and no rate given: about {DEFAULT_PARALLELISM} multiplications a cycle are taken"]
+    return [
+        f"no --device and no rate given: about {DEFAULT_PARALLELISM} multiplications a cycle are taken; --device, --fps or --target-cycles say otherwise"
+    ]
 
 
 def estimate(build: Build) -> dict[str, int]:

@@ -11,15 +11,15 @@ from hlsgen.dataflow.folding import choose_folding, least_cycles
 from hlsgen.dataflow.workload import works_of
 from hlsgen.driver.backends import backends_of
 from hlsgen.driver.compile import targets_of
+from hlsgen.driver.fit import SHARE, budget_of
 from hlsgen.driver.options import Options
+from hlsgen.driver.schedule import fastest_within
 from hlsgen.explore.points import Place
 from hlsgen.ir import Graph
 
 #: What multiplications take.
 PREFERENCES = ("lut", "dsp")
-#: Networks whose first, rough estimate is so many times a device are not tried.
-ROUGHLY = 2.0
-#: The same without a device: tables of six inputs that no FPGA has.
+#: Without a device: networks of more tables of six inputs, by a first, rough estimate, are not tried.
 MOST_LUT = 2e6
 #: Most elements a beat.
 MOST_LANES = 9999
@@ -36,8 +36,10 @@ def settings(graph: Graph, base: Options, place: Place, most: int) -> list[Optio
     if not works_of(graph):
         counts = [1 << n for n in range(graph.input.size.bit_length()) if 1 << n <= MOST_LANES]
         return [replace(base, lanes=n, prefer=prefer) for n in reversed(counts) for prefer in preferences][-most:]
-    for n, prefer in enumerate(preferences):
-        cycles = _spread(graph, replace(base, prefer=prefer), place, (most - n - 1) // len(preferences) + 1)
+    # Half of them with DSP blocks, or as many as differ and fit; all others without.
+    for n, prefer in reversed(list(enumerate(preferences))):
+        count = most // len(preferences) if n else most - len(found)
+        cycles = _spread(graph, replace(base, prefer=prefer), place, count)
         found += [replace(base, target_cycles=target, prefer=prefer) for target in cycles]
     return sorted(found, key=lambda one: (one.target_cycles or 0, PREFERENCES.index(one.prefer)))
 
@@ -93,14 +95,20 @@ def _reached(graph: Graph, base: Options, backend: Backend) -> Callable[[int], i
 
 
 def _fastest(graph: Graph, base: Options, place: Place, backend: Backend, low: int, high: int) -> int:
-    """The least target cycles between these whose rough estimate is not far beyond the device; the greatest if none is."""
+    """The least target cycles between these that fit: by the estimate of a build; without a device, that any FPGA may have.
+
+    If none does, the greatest.
+    """
     works = works_of(graph)
+    if place.device is not None:
+        wanted = replace(targets_of(base), family=place.family)
+        folding = fastest_within(graph, replace(wanted, budget=budget_of(place.device, SHARE)), backend)
+        return min(high, max(low, *(work.cycles(*folding[name]) for name, work in works.items())))
 
     def hopeless(target: int) -> bool:
-        targets = replace(targets_of(base), cycles=target, family=place.family)
+        targets = replace(targets_of(base), cycles=target)
         cost = backend.folded_cost(works, choose_folding(graph, targets, backend.folding_price), targets)
-        shares = place.shares(place.counts(cost)).values()
-        return max(shares, default=ROUGHLY * cost.lut / MOST_LUT) > ROUGHLY
+        return cost.lut > MOST_LUT
 
     while low < high:
         middle = math.isqrt(low * high) if high > low + 1 else low

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
@@ -70,6 +71,8 @@ def processes(count: int, data: bytes) -> Iterator[Executor]:
             for child in children:
                 child.join(5)
                 child.kill()
+                while child.is_alive():  # join returns at once while the pool's own thread is collecting the process
+                    time.sleep(0.01)
         pool.shutdown()
 
 

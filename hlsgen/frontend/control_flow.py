@@ -1,4 +1,4 @@
-"""Scan, Loop, If and QuantLSTMCell: the nodes of their bodies, in place, once for every step.
+"""Scan, Loop, If and QuantLSTMCell: the nodes of their bodies, in place, once for every step. Attention: its parts.
 
 Hardware has no program counter: a body becomes as many copies as there are steps, and a state is a tensor from one
 copy to the next. So the number of steps has to be known, and so has the branch that an If takes.
@@ -15,11 +15,12 @@ from onnx import helper
 
 from hlsgen.diagnostics import HlsgenError, fail
 from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, label
-from hlsgen.frontend.domains import ONNX, QONNX
+from hlsgen.frontend.domains import MICROSOFT, ONNX, QONNX
 from hlsgen.frontend.expansion import Expansion, Part, axis_of, renamed, stack_of
 from hlsgen.frontend.load import tensor_array
 from hlsgen.frontend.loop_once import Loop, not_once, once
 from hlsgen.frontend.onnx_graph import captured, graphs_of
+from hlsgen.frontend.ops_attention import ATTENTION, MULTI_HEAD, attention, multi_head_attention
 from hlsgen.frontend.quant_lstm import QUANT_LSTM, quant_lstm
 
 #: Most nodes that one operator becomes.
@@ -29,7 +30,12 @@ _MORE = "Unroll fewer steps: hardware has a copy of the body for each."
 
 def is_expanded(node: onnx.NodeProto) -> bool:
     """Whether a node stands for many."""
-    return node.op_type in _KINDS if node.domain in ONNX else node.domain in QONNX and node.op_type == QUANT_LSTM
+    if node.domain in ONNX:
+        return node.op_type in _KINDS
+    return (node.op_type == QUANT_LSTM and node.domain in QONNX) or (node.op_type, node.domain) == (
+        MULTI_HEAD,
+        MICROSOFT,
+    )
 
 
 def expanded(
@@ -41,6 +47,8 @@ def expanded(
     """
     if proto.domain in QONNX:
         return quant_lstm(Expansion(proto, name, tensors, opset, share))
+    if proto.domain == MICROSOFT:
+        return multi_head_attention(Expansion(proto, name, tensors, opset))
     if proto.op_type == "Scan" and opset < 9:
         raise fail(
             "HG010", name, "Scan of opset 8, which has a batch of sequences.",
@@ -261,4 +269,4 @@ def _computed(node: Expansion, what: str) -> HlsgenError:
     )  # fmt: skip
 
 
-_KINDS = {"Scan": _scan, "Loop": _loop, "If": _if}
+_KINDS = {"Scan": _scan, "Loop": _loop, "If": _if, ATTENTION: attention}

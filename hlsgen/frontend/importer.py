@@ -22,6 +22,7 @@ from hlsgen.frontend.constant_folding import (
 )
 from hlsgen.frontend.control_flow import expanded, is_expanded
 from hlsgen.frontend.domains import ONNX
+from hlsgen.frontend.expansion import Part
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
 from hlsgen.frontend.host_prefix import before_quantizers
 from hlsgen.frontend.im2col import with_convolutions
@@ -29,7 +30,7 @@ from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
 from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOps
 from hlsgen.frontend.norm_patterns import put_together
-from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, used_inputs, with_outputs
+from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, of_used, used_inputs, with_outputs
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
 from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
@@ -49,7 +50,7 @@ MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
 _JOINS = (
-    "Two computed tensors can go into Add, Sub, Mul, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
+    "Two computed tensors can go into Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
     "MatMulInteger, And, Or, Where."
 )
 
@@ -295,21 +296,25 @@ class Importer:
             self.tensors.pop(output, None)
         self.branching |= set(proto.input)
         before = len(self.problems.errors)
-        for part in expanded(proto, name, self.tensors, self.opset, self.once):
-            self.tensors.update(part.constants)
-            self.used.update(part.results, *((*node.input, *captured(node)) for node in part.nodes))
-            self.followed.update(part.results)
-            for node in reversed(part.nodes):
-                if is_hardware(node) or not self.followed.isdisjoint(node.output):
-                    self.followed.update(node.input)
-            for node in part.nodes:
-                if self.used.intersection(node.output):
-                    with self.problems.catching():
-                        self._node(node)
-            if len(self.problems.errors) > before:
-                break
+        with self.problems.catching():
+            for part in expanded(of_used(proto, self.used), name, self.tensors, self.opset, self.once):
+                self._import_part(part)
+                if len(self.problems.errors) > before:
+                    break
         if len(self.problems.errors) > before:
             self._assume(proto, UNKNOWN)
+
+    def _import_part(self, part: Part) -> None:
+        self.tensors.update(part.constants)
+        self.used.update(part.results, *((*node.input, *captured(node)) for node in part.nodes))
+        self.followed.update(part.results)
+        for node in reversed(part.nodes):
+            if is_hardware(node) or not self.followed.isdisjoint(node.output):
+                self.followed.update(node.input)
+        for node in part.nodes:
+            if self.used.intersection(node.output):
+                with self.problems.catching():
+                    self._node(node)
 
     def _assume(self, proto: onnx.NodeProto, like: Dynamic) -> None:
         """What is taken for the outputs of a node if it turns out to be wrong."""
@@ -441,6 +446,5 @@ class Importer:
         for output, value in zip([o for o in node.proto.output if o], values, strict=False):
             self.folded += value.array.size
             if self.folded > MAX_FOLDED:
-                text = f"constants of more than {MAX_FOLDED} computed elements together."
-                raise fail("HG004", node.name, text)
+                raise fail("HG004", node.name, f"constants of more than {MAX_FOLDED} computed elements together.")
             self.tensors[output] = value

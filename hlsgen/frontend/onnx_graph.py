@@ -86,3 +86,11 @@ def with_outputs(node: onnx.NodeProto, outputs: Sequence[str]) -> onnx.NodeProto
     while kept.output and not kept.output[-1]:
         del kept.output[-1]
     return kept
+
+
+def of_used(node: onnx.NodeProto, used: Container[str]) -> onnx.NodeProto:
+    """The node without names of the outputs that nothing uses."""
+    kept = onnx.NodeProto()
+    kept.CopyFrom(node)
+    kept.output[:] = [o if o in used else "" for o in node.output]
+    return kept

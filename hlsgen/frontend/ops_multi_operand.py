@@ -26,6 +26,9 @@ def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
     def convert(node: NodeContext) -> Imported:
         """Raises HG015, HG023, HG026."""
         _check_one_type(node)
+        if kind is BinaryKind.DIV and np.dtype(node.dtype).kind != "f":
+            text = f"division of {node.dtype} data."
+            raise fail("HG026", node.name, text, "Cast both to float32 first (operator Cast).")
         if any(c is not None for c in node.constants[:2]):
             raise _not_two(node)
         shape, before = _two(node)

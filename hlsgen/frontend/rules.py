@@ -44,6 +44,7 @@ from hlsgen.frontend.loop_once import PREVIOUS, STATE
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
 from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
+from hlsgen.frontend.ops_attention import ATTENTION, MULTI_HEAD
 from hlsgen.frontend.ops_host import arg_max, arg_min, on_host, top_k
 from hlsgen.frontend.ops_multi_operand import joined
 from hlsgen.frontend.ops_standard import with_constant
@@ -75,9 +76,9 @@ def linear(convert: Convert, operands: Operands, fold: Fold = refused, join: Con
     return Rule(convert, ANY, operands, join, fold, Role.LAYER, alike=False)
 
 
-def arithmetic(convert: Convert, kind: BinaryKind | None = None, fold: Fold = evaluated) -> Rule:
+def arithmetic(convert: Convert, kind: BinaryKind, fold: Fold = evaluated) -> Rule:
     """Of two operands, of which one is constant; `kind`: what it computes of two computed ones."""
-    return Rule(convert, ANY, Operands.EITHER, None if kind is None else joined(kind), fold)
+    return Rule(convert, ANY, Operands.EITHER, joined(kind), fold)
 
 
 def comparison(data_first: Relation, data_second: Relation, fold: Fold = evaluated) -> Rule:
@@ -186,7 +187,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Add"): arithmetic(ops_standard.add, BinaryKind.ADD),
     (ONNX, "Sub"): arithmetic(ops_standard.sub, BinaryKind.SUB),
     (ONNX, "Mul"): arithmetic(with_constant(Mul), BinaryKind.MUL, constants.multiplied),
-    (ONNX, "Div"): arithmetic(ops_standard.div, None, constants.divided),
+    (ONNX, "Div"): arithmetic(ops_standard.div, BinaryKind.DIV, constants.divided),
     (ONNX, "Max"): Rule(ops_standard.maximum, ANY, join=joined(BinaryKind.MAX), fold=evaluated),
     (ONNX, "Min"): Rule(ops_standard.minimum, ANY, join=joined(BinaryKind.MIN), fold=evaluated),
     (ONNX, "Sum"): Rule(on_host, ANY, join=joined(BinaryKind.ADD), fold=evaluated),
@@ -299,13 +300,14 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
 }
 
 _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
+#: Operators that become layers without a row.
+_EXPANDED = (QUANT_LSTM, ATTENTION, MULTI_HEAD)
 _FUSED = "Give the model before Deeploy fuses its RequantShift."
 _FLOAT_CELL = (
     "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
     "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
 )
 _HINTS = {
-    "Attention": "Its scores and weights are not quantized. Export it as MatMul, Softmax, MatMul, with quantizers between.",
     "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
@@ -334,7 +336,7 @@ def is_hardware(node: onnx.NodeProto) -> bool:
     """Whether a node is a quantizer or a layer, or has one in a graph of its own."""
     rules = [known_rule(n.domain, n.op_type) for n in (node, *inner_nodes(node))]
     hardware = any(rule is not None and rule.role in (Role.QUANTIZER, Role.LAYER) for rule in rules)
-    return hardware or any(n.op_type == QUANT_LSTM for n in (node, *inner_nodes(node)))
+    return hardware or any(n.op_type in _EXPANDED for n in (node, *inner_nodes(node)))
 
 
 def is_quantized(graph: onnx.GraphProto) -> bool:

@@ -13,6 +13,7 @@ from onnx import numpy_helper
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.constant_folding import attributes
 from hlsgen.frontend.op_results import starts_hardware
+from hlsgen.frontend.product_shares import in_multiples
 from hlsgen.frontend.qdq_softmax import NAME, ONE_AXIS
 from hlsgen.ir import ArgMax, HostOp, Op, QLinearSoftmax, Reshape, Shape, Softmax, Step, Transpose
 from hlsgen.ir.constant_choice import constant_choice
@@ -28,7 +29,10 @@ _BITS, _ROW = 8, 4096
 
 
 def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps with a Softmax step, or a QLinearSoftmax, for every such host operation between layers of hardware."""
+    """The steps with a Softmax step, or a QLinearSoftmax, for every such host operation between layers of hardware.
+
+    Shares that a product takes without a quantizer become multiples of 2^-24.
+    """
     _check_infinity(steps)
     result: list[Step] = []
     numbers = {0: 0}
@@ -45,7 +49,7 @@ def in_hardware(steps: Sequence[Step]) -> tuple[Step, ...]:
             result.append(replace(step, op=op, shape=shape, inputs=values))
             values = (len(result),)
         numbers[i + 1] = len(result)
-    return tuple(result)
+    return in_multiples(result)
 
 
 def _check_infinity(steps: Sequence[Step]) -> None:

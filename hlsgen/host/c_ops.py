@@ -48,7 +48,8 @@ _RELATIONS = {
     Relation.GREATER: ">", Relation.LESS: "<", Relation.NOT_LESS: ">=", Relation.NOT_GREATER: "<=", Relation.EQUAL: "==",
 }  # fmt: skip
 _JOINS = {
-    BinaryKind.ADD: "add", BinaryKind.SUB: "sub", BinaryKind.MUL: "mul", BinaryKind.MAX: "max", BinaryKind.MIN: "min",
+    BinaryKind.ADD: "add", BinaryKind.SUB: "sub", BinaryKind.MUL: "mul", BinaryKind.DIV: "div",
+    BinaryKind.MAX: "max", BinaryKind.MIN: "min",
 }  # fmt: skip
 
 

@@ -61,7 +61,7 @@ _RELATIONS = {
     Relation.GREATER: ">", Relation.LESS: "<", Relation.NOT_LESS: ">=", Relation.NOT_GREATER: "<=", Relation.EQUAL: "==",
 }  # fmt: skip
 _JOINS = {
-    BinaryKind.ADD: "{} + {}", BinaryKind.SUB: "{} - {}", BinaryKind.MUL: "{} * {}",
+    BinaryKind.ADD: "{} + {}", BinaryKind.SUB: "{} - {}", BinaryKind.MUL: "{} * {}", BinaryKind.DIV: "{} / {}",
     BinaryKind.MAX: "np.maximum({}, {})", BinaryKind.MIN: "np.minimum({}, {})",
 }  # fmt: skip
 _ACTIVATIONS = {

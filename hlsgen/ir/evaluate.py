@@ -155,6 +155,8 @@ def join(kind: BinaryKind, x: Array, y: Array) -> Array:
                 return np.asarray(x - y)
             case BinaryKind.MUL:
                 return np.asarray(x * y)
+            case BinaryKind.DIV:
+                return np.asarray(x / y)
             case BinaryKind.MAX:
                 return np.maximum(x, y)
             case BinaryKind.MIN:

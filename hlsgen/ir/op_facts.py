@@ -24,6 +24,7 @@ from hlsgen.ir.ops import (
     QUANTIZERS,
     Activation,
     Add,
+    BinaryKind,
     BinaryOf,
     Bipolar,
     Cast,
@@ -178,6 +179,8 @@ def tells_zeros_apart(op: Elementwise) -> bool:
             return True
         case Activation("Pow", alpha):
             return alpha < 0
+        case BinaryOf(BinaryKind.DIV):
+            return True
         case BinaryOf(_, ways) | Where(ways):
             return any(tells_zeros_apart(inner) for way in ways for inner in way)
         case _:

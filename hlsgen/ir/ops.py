@@ -20,6 +20,7 @@ class BinaryKind(Enum):
     ADD = "add"
     SUB = "sub"
     MUL = "mul"
+    DIV = "div"
     MAX = "max"
     MIN = "min"
 

@@ -6,19 +6,26 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from hlsgen.dataflow.bus import BusLayout
-from hlsgen.devices import Device
-from hlsgen.diagnostics import fail
+from hlsgen.dataflow.network import CorePort
+from hlsgen.devices import Device, devices
+from hlsgen.diagnostics import counted, fail
 from hlsgen.driver.compile import Build
 from hlsgen.host.text import plain
 from hlsgen.library import render, tool_version
 from hlsgen.packaging.ports import Port, has, ports_of, vhdl_name
 from hlsgen.packaging.vectors import bench_vectors
 from hlsgen.synthesis import harness, nextpnr, programs, yosys
+
+#: Devices where none is named, by vendor; "": of the open tools.
+DEFAULTS = {"AMD": "xc7z020", "Intel": "cyclonev-5csema5", "": "ecp5-25k"}
+#: What the parts that the block design is for begin with.
+ZYNQ = "xc7z"
+#: Flows with files for a device, and whose device; "": anybody's.
+VENDORS = {"vivado": "AMD", "pynq": "AMD", "quartus": "Intel", "yosys": ""}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +42,13 @@ class Core:
     sources: tuple[str, ...]
     memories: tuple[str, ...]
     device: Device
-    clock_mhz: float
+    asked_mhz: float | None
     version: str
     model: str
+
+    @property
+    def clock_mhz(self) -> float:
+        return self.asked_mhz or self.device.clock_mhz
 
     @property
     def period(self) -> str:
@@ -52,16 +63,25 @@ class Core:
         return has(self.ports, name)
 
     @property
-    def streams(self) -> list[str]:
-        """The names of its streams, inputs first."""
-        network = self.build.network
-        return [port.name for port in (*network.inputs, *network.outputs)]
+    def inputs(self) -> tuple[CorePort, ...]:
+        return self.build.network.inputs
 
     @property
-    def buses(self) -> tuple[BusLayout, BusLayout]:
-        """How a frame lies on both ports."""
-        (into,), (out,) = self.build.network.inputs, self.build.network.outputs
-        return into.layout, out.layout
+    def outputs(self) -> tuple[CorePort, ...]:
+        return self.build.network.outputs
+
+    @property
+    def streams(self) -> list[str]:
+        """The names of its streams, inputs first."""
+        return [port.name for port in (*self.inputs, *self.outputs)]
+
+    @property
+    def vectors(self) -> list[str]:
+        """The files of words for benches."""
+        into = [f"{self.name}_input{port.label}.hex" for port in self.inputs]
+        return into + [
+            f"{self.name}_{which}{port.label}.hex" for port in self.outputs for which in ("expected", "mask")
+        ]
 
     @property
     def axi_lite(self) -> list[str]:
@@ -69,25 +89,27 @@ class Core:
         return [port.name.removesuffix("_awaddr") for port in self.ports if port.name.endswith("_awaddr")]
 
     @property
+    def driven(self) -> set[str]:
+        """Ports that a bench connects to signals of the same name; not the clock, and tkeep of inputs otherwise."""
+        ends = ("tdata", "tvalid", "tready", "tlast")
+        streams = {f"{name}_{end}" for name in self.streams for end in ends}
+        kept = {f"{port.name}_tkeep" for port in self.outputs}
+        return {self.reset, *streams, *kept, *(f"frame_error{port.label}" for port in self.inputs)}
+
+    @property
     def idle(self) -> list[Port]:
         """Inputs that a bench without AXI4-Lite holds at 0."""
-        own = {
-            self.clock,
-            self.reset,
-            *(f"s_axis_{end}" for end in ("tdata", "tvalid", "tlast", "tkeep")),
-            "m_axis_tready",
-        }
+        own = {self.clock, *self.driven, *(f"{port.name}_tkeep" for port in self.inputs)}
         return [port for port in self.ports if port.is_input and port.name not in own]
 
     @property
     def unread(self) -> list[Port]:
         """Outputs that such a bench does not look at."""
-        own = {f"m_axis_{end}" for end in ("tdata", "tvalid", "tlast", "tkeep")} | {"s_axis_tready", "frame_error"}
-        return [port for port in self.ports if not port.is_input and port.name not in own]
+        return [port for port in self.ports if not port.is_input and port.name not in self.driven]
 
 
-def core_of(build: Build, device: Device, clock_mhz: float) -> Core:
-    """Of a build with Verilog."""
+def core_of(build: Build, device: Device, clock_mhz: float | None) -> Core:
+    """Of a build with Verilog. `clock_mhz`: if it is not that of the device."""
     manifest = json.loads(build.files["manifest.json"])
     top = manifest["top"]
     name, reset = top["module"], top["reset"]
@@ -101,11 +123,21 @@ def core_of(build: Build, device: Device, clock_mhz: float) -> Core:
     )  # fmt: skip
 
 
+def _file(path: str) -> str:
+    return PurePosixPath(path).name
+
+
+def _engines(core: Core) -> list[str]:
+    """DMA engines of a block design, by name: one for each input and output, of which each serves at most one of both."""
+    count = max(len(core.inputs), len(core.outputs))
+    return ["dma"] if count == 1 else [f"dma_{number}" for number in range(count)]
+
+
 def _rendered(core: Core, **templates: str) -> dict[str, bytes]:
     """Path in the package -> rendered template; `NAME` in a path is the core's."""
     values: dict[str, Any] = {
-        "core": core, "name": core.name, "plain": plain, "vhdl": vhdl_name, "file": lambda path: PurePosixPath(path).name,
-        "dma_width": lambda bits: 1 << max(bits - 1, 7).bit_length(),
+        "core": core, "name": core.name, "plain": plain, "vhdl": vhdl_name, "file": _file,
+        "engines": _engines(core), "dma_width": lambda bits: 1 << max(bits - 1, 7).bit_length(),
         "host_text": core.build.files[f"host/{core.name}.py"].decode(),
     }  # fmt: skip
     return {
@@ -126,29 +158,40 @@ def _from(core: Core, template: str, path: str) -> dict[str, bytes]:
 
 
 def _bench(core: Core) -> dict[str, bytes]:
-    vectors = bench_vectors(core.build.network)
-    timing = core.build.timing
+    vectors, timing = bench_vectors(core.build.network), core.build.timing
+    words = sum(port.layout.words for port in (*core.inputs, *core.outputs))
     values = {
-        "core": core, "name": core.name, "vectors": vectors, "frames": vectors.frames, "into": core.buses[0], "out": core.buses[1],
-"limit": 1000 + 20 * (timing.latency + vectors.frames * (timing.interval + sum(bus.words for bus in core.buses))),
+        "core": core, "name": core.name, "vectors": vectors, "inputs": core.inputs, "outputs": core.outputs,
+        "frames": counted(vectors.frames, "frame"),
+        "limit": 1000 + 20 * (timing.latency + vectors.frames * (timing.interval + words)),
     }  # fmt: skip
     texts = {
         f"tb/{core.name}_tb.sv": render("project/bench.sv.j2", **values),
         f"tb/{core.name}_tb.cpp": render("project/bench.cpp.j2", **values),
-        f"tb/{core.name}_input.hex": vectors.input,
-        f"tb/{core.name}_expected.hex": vectors.expected,
-        f"tb/{core.name}_mask.hex": vectors.mask,
+        **{f"tb/{core.name}_{name}": text for name, text in vectors.files.items()},
     }
     return {path: text.encode() for path, text in texts.items()}
 
 
 def _fusesoc(core: Core) -> dict[str, bytes]:
-    return (
-        _from(core, "core.yaml.j2", "NAME.core")
-        | _from(core, "core.xdc.j2", "NAME.xdc")
-        | _from(core, "core.sdc.j2", "NAME.sdc")
-        | _bench(core)
-    )
+    """Its targets for the tools of two vendors have a device of each."""
+    amd, intel = cores_of("fusesoc", core)
+    values = {"core": core, "name": core.name, "plain": plain, "amd": amd.device, "intel": intel.device}
+    return {
+        f"{core.name}.core": render("project/core.yaml.j2", file=_file, **values).encode(),
+        **_from(amd, "core.xdc.j2", "NAME.xdc"),
+        **_from(intel, "core.sdc.j2", "NAME.sdc"),
+        **_bench(core),
+    }
+
+
+def cores_of(kind: str, core: Core) -> tuple[Core, ...]:
+    """The core for each device that the files of a flow name: none, one, or one of either vendor for FuseSoC's targets."""
+    if kind == "fusesoc":
+        fits = (core.device.family.vendor == vendor for vendor in ("AMD", "Intel"))
+        both = (devices()[DEFAULTS[vendor]] for vendor in ("AMD", "Intel"))
+        return tuple(core if own else replace(core, device=device) for own, device in zip(fits, both, strict=True))
+    return (core,) if kind in VENDORS else ()
 
 
 def _verilator(core: Core) -> dict[str, bytes]:
@@ -168,10 +211,10 @@ def _quartus(core: Core) -> dict[str, bytes]:
 
 
 def _pynq(core: Core) -> dict[str, bytes]:
-    if core.device.family.vendor == "AMD" and not core.device.part.startswith("xc7z"):
+    if not core.device.part.startswith(ZYNQ):
         text = f"the block design is for Zynq-7000; {core.device.name} is {core.device.part}."
         raise fail("HG040", "--for pynq", text, "Say --device xc7z020, or take --for vivado and a design of your own.")
-    for port in ("s_axis", "m_axis"):
+    for port in core.streams:
         bits = core.width(f"{port}_tdata")
         if bits & (bits - 1):
             text = f"{port}_tdata has {bits} bits; a DMA engine takes powers of two."
@@ -213,5 +256,19 @@ KINDS: Mapping[str, Callable[[Core], dict[str, bytes]]] = {
     "fusesoc": _fusesoc, "vivado": _vivado, "quartus": _quartus, "yosys": _yosys, "verilator": _verilator, "pynq": _pynq,
     "ci": _ci,
 }  # fmt: skip
-#: Flows whose benches and designs send and take one stream each.
-ONE_STREAM = ("fusesoc", "verilator", "pynq")
+
+
+def device_for(kind: str, build: Build, named: Device | None) -> Device:
+    """The device of a flow: the named one, else that of the build, else the default of the flow's vendor. Raises HG040."""
+    vendor = VENDORS.get(kind, "")
+    device = named or build.options.chosen_device
+    if device is None:
+        return devices()[DEFAULTS[vendor]]
+    if vendor and device.family.vendor != vendor:
+        whose = "--device names" if named else "the build is for"
+        text = f"takes a device of {vendor}, and {whose} {device.name}, of {device.family.vendor}."
+        fits = (one for one in devices().values() if one.family.vendor == vendor)
+        known = ", ".join(one.name for one in fits if kind != "pynq" or one.part.startswith(ZYNQ))
+        more = "" if named else ", whose clock then counts unless --clock-mhz names one"
+        raise fail("HG040", f"--for {kind}", text, f"Say --device with one of {known}{more}.")
+    return device

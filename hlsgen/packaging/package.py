@@ -8,19 +8,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hlsgen.devices import device as device_of
-from hlsgen.devices import devices
-from hlsgen.diagnostics import Collector, Diagnostic, fail
-from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changed_files, read_regular, reopen
+from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
+from hlsgen.driver.build_directory import MAX_MANIFEST_BYTES, changes, read_regular, reopen
 from hlsgen.driver.compile import Build
 from hlsgen.driver.replace_directory import replace_files
 from hlsgen.driver.schedule import Progress
-from hlsgen.library import tool_version
-from hlsgen.packaging.kinds import KINDS, ONE_STREAM, common_files, core_of
+from hlsgen.library import render, tool_version
+from hlsgen.packaging.kinds import KINDS, common_files, core_of, cores_of, device_for
 
 #: Lists the files of a package, with their hashes.
 LIST = "package.json"
-#: The device of files that need one, where none is named, here or for the build.
-DEFAULT_DEVICE = "ecp5-25k"
 
 
 def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_mhz: float | None) -> dict[str, bytes]:
@@ -30,20 +27,21 @@ def package_files(build: Build, kinds: Sequence[str], device: str | None, clock_
             raise fail("HG040", "--for", f"{kind!r}.", f"Supported: {', '.join(KINDS)}; several with commas between.")
     if clock_mhz is not None and not 0 < clock_mhz <= 1e5:
         raise fail("HG040", "--clock-mhz", f"{clock_mhz:g}.", "Supported: a number greater than 0, in MHz.")
-    several = len(build.design.inputs) + len(build.design.outputs) > 2
-    if several and (unfit := [kind for kind in kinds if kind in ONE_STREAM]):
-        text = f"a package for {unfit[0]} is made of a core with one input and one output port."
-        others = ", ".join(kind for kind in KINDS if kind not in ONE_STREAM)
-        raise fail("HG040", "--ports", text, f"Build with --ports packed, or make a package for {others}.")
-    chosen = device_of(device) if device is not None else build.options.chosen_device or devices()[DEFAULT_DEVICE]
-    core = core_of(build, chosen, clock_mhz or chosen.clock_mhz)
+    _ = build.design  # raises what is missing
+    named = None if device is None else device_of(device)
+    cores = {kind: core_of(build, device_for(kind, build, named), clock_mhz) for kind in kinds}
+    core = next(iter(cores.values()))
     files = common_files(core)
-    for kind in dict.fromkeys(kinds):
-        files |= KINDS[kind](core)
+    for kind, own in cores.items():
+        files |= KINDS[kind](own)
+    files["README.md"] = render("project/README.md.j2", core=core, cores=cores).encode()
+    chosen = {
+        kind: [{"device": one.device.name, "clock_mhz": one.clock_mhz} for one in cores_of(kind, own)]
+        for kind, own in cores.items()
+    }
     hashes = {name: hashlib.sha256(data).hexdigest() for name, data in sorted(files.items())}
     about = {
-        "hlsgen": tool_version(), "core": core.name, "model": core.model, "for": list(dict.fromkeys(kinds)),
-        "device": chosen.name, "clock_mhz": core.clock_mhz, "files": hashes,
+        "hlsgen": tool_version(), "core": core.name, "model": core.model, "for": list(cores), "devices": chosen, "files": hashes,
     }  # fmt: skip
     return {**files, LIST: (json.dumps(about, indent=2) + "\n").encode()}
 
@@ -57,11 +55,8 @@ def package_directory(
     A package that is there is replaced, and what else lies there stays. Raises HG040, HG050, HG051, HG060, HG001.
     """
     build = reopen(directory, progress)
-    if changed := changed_files(build, directory):
-        raise fail(
-            "HG051", str(directory), f"{len(changed)} files differ from what the model gives: {', '.join(changed[:5])}.",
-            "A package is made of what the model gives. Build again.",
-        )  # fmt: skip
+    if changed := changes(build, directory):
+        raise HlsgenError(changed)
     files = package_files(build, kinds, device, clock_mhz)
     overtaken = replace_files(files, output, lambda: _own_files(output))
     notes = Collector()

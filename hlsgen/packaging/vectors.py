@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hlsgen.dataflow.network import Network
+from hlsgen.dataflow.network import CorePort, Network
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.testbench.sample_vectors import sample_codes, sample_vectors
 from hlsgen.testbench.stream_codec import pack, to_bus, to_text
@@ -14,31 +14,29 @@ from hlsgen.testbench.stream_codec import pack, to_bus, to_text
 
 @dataclass(frozen=True)
 class BenchVectors:
-    """Texts of hexadecimal words; `mask`: of one frame of the output."""
+    """`files`: texts of hexadecimal words, by what ends their names: input.hex, expected.hex and, of one frame of the output,
+    mask.hex; of several ports one for each."""
 
     frames: int
-    input: str
-    expected: str
-    mask: str
+    files: dict[str, str]
 
 
 def bench_vectors(network: Network) -> BenchVectors:
     """The sample frames of a build."""
     codes = sample_codes(network)
-    texts = sample_vectors(network, *codes)
-    return BenchVectors(len(codes[0]), texts["input.hex"], texts["expected.hex"], to_text(_mask(network)))
+    masks = {f"mask{port.label}.hex": to_text(_mask(port)) for port in network.outputs}
+    return BenchVectors(len(codes[0]), sample_vectors(network, *codes) | masks)
 
 
-def _mask(network: Network) -> Array:
-    """All bits of the output's words but those of lanes without an element, which hold anything."""
-    (port,) = network.outputs
-    result, layout = port.stream, port.layout
+def _mask(port: CorePort) -> Array:
+    """All bits of a frame's words but those of lanes without an element, which hold anything."""
+    result = port.stream
     counted = (1 << result.type.bits) - 1
     stream = type(result)(IntType(0, counted), result.lanes, result.beats, result.group)
-    ones = np.full((1, *network.graph.output.shape), counted, np.int64)
+    ones = np.full((1, port.value.size), counted, np.int64)
     beats = pack(ones, port.order, stream)
     used = np.unpackbits(beats, axis=1, bitorder="little")
     lanes = np.ones_like(used)
     lanes[:, : result.bits] = used[:, : result.bits]
-    empty = to_bus(np.packbits(1 - lanes, axis=1, bitorder="little"), layout)
+    empty = to_bus(np.packbits(1 - lanes, axis=1, bitorder="little"), port.layout)
     return ~empty

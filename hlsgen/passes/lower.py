@@ -50,7 +50,7 @@ from hlsgen.ir import (
 )
 from hlsgen.ir.graph import names_of_parts
 from hlsgen.ir.op_facts import tells_zeros_apart
-from hlsgen.ir.ops import FLOATS, QUANTIZERS, Cast, Dequantize
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, BinaryKind, Cast, Dequantize
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.input_mode import STAND_IN, InputMode, ask_for_type, default_mode
@@ -122,6 +122,7 @@ def lower(
         for mode, entry in zip(found, parts.entries, strict=True)
     ]
     apart = any(isinstance(s.op, (*FLOATS, *QUANTIZERS)) and tells_zeros_apart(s.op) for s in steps)  # type: ignore[arg-type]
+    apart |= any(isinstance(s.op, Binary) and s.op.kind is BinaryKind.DIV for s in steps)
     names = [part_name(model, entry) for entry in parts.entries]
     given = [port.tensor.value for port in ports]
     several = flat(given) if separate else packed_value(model, ports, parts.entries) if len(ports) > 1 else given[0]

@@ -155,9 +155,11 @@ def _after(op: Elementwise, x: _Range) -> _Range:
 
 
 def _binary(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
-    """Bounds of a sum, difference, product, maximum or minimum of two values."""
+    """Bounds of a sum, difference, product, quotient, maximum or minimum of two values."""
     known = x.known & y.known
-    if kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL):
+    if kind is BinaryKind.DIV:
+        known = known & ((y.low > 0) | (y.high < 0))
+    if kind in (BinaryKind.ADD, BinaryKind.SUB, BinaryKind.MUL, BinaryKind.DIV):
         for end in (x.low, x.high, y.low, y.high):
             known = known & np.isfinite(end)
     match kind:
@@ -165,7 +167,7 @@ def _binary(kind: BinaryKind, x: _Range, y: _Range) -> _Range:
             return _Range(join(kind, x.low, y.low), join(kind, x.high, y.high), known)
         case BinaryKind.SUB:
             return _Range(join(kind, x.low, y.high), join(kind, x.high, y.low), known)
-        case BinaryKind.MUL:
+        case BinaryKind.MUL | BinaryKind.DIV:
             corners = np.stack([join(kind, a, b) for a in (x.low, x.high) for b in (y.low, y.high)])
             return _Range(corners.min(axis=0), corners.max(axis=0), known)
         case _:

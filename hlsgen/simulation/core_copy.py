@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
-from hlsgen.driver.build_directory import changed_files, files_in, left_by_runs, read_regular
+from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.driver.build_directory import changes, files_in, left_by_runs, read_regular
 from hlsgen.driver.compile import Build
 
 _TRUST = "or, if you trust whoever changed it, let `run` or `verify` simulate it with --allow-changed."
@@ -25,17 +25,9 @@ def core_files(build: Build, directory: Path, *, allow_changed: bool) -> dict[st
         if "files.f" in build.files and not ("files.f" in found and found["files.f"].isascii()):
             raise fail("HG051", "files.f", "is no list of files.", "Build again.")
         return found
-    changed = changed_files(build, directory)
-    if changed:
-        raise HlsgenError([_difference(name, known=name in build.files) for name in changed])
+    if changed := changes(build, directory, _TRUST):
+        raise HlsgenError(changed)
     return {name: data for name, data in build.files.items() if _is_core(name)}
-
-
-def _difference(name: str, *, known: bool) -> Diagnostic:
-    """HG051 for a file of the build that differs, or for one that is none of its: building again would keep that one."""
-    if known:
-        return Diagnostic("HG051", name, "differs from what the model gives.", f"Build again; {_TRUST}")
-    return Diagnostic("HG051", name, "is no file of the build.", f"Move it away; {_TRUST}")
 
 
 def _is_core(name: str) -> bool:

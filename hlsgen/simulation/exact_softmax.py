@@ -35,6 +35,14 @@ def softmax(
     single = opsets.get("", 13) >= 13
     axis = next((a.i for a in node.attribute if a.name == "axis"), -1 if single else 1) % max(1, exact.ndim)
     rows = np.moveaxis(exact, axis, -1) if single else exact.reshape(math.prod(exact.shape[:axis]), -1)
+    value, reach = shares_of(rows)
+    if single:
+        return np.moveaxis(value, -1, axis), np.moveaxis(reach, -1, axis)
+    return value.reshape(exact.shape), reach.reshape(exact.shape)
+
+
+def shares_of(rows: Array) -> tuple[Array, Array]:
+    """The same along the last axis of exact scores, Fractions."""
     distances = rows.max(axis=-1, keepdims=True) - rows
     powers = {d: _power(d) for d in set(distances.ravel())}
     value = np.zeros(distances.shape, np.float32)
@@ -47,10 +55,7 @@ def softmax(
     largest = np.abs(rows.max(axis=-1, keepdims=True)).astype(np.float64)
     lost = sizes + np.where(largest >= _CONSTANT, 0, largest)  # sum, factor and mask: a rounding of both scores each
     steps = (4 * (below + lost) + below.shape[-1] + 2 * _STEPS) * _UNIT
-    reach = value.astype(np.float64) * steps * 1.01 + 4 * 2.0**-_TINY
-    if single:
-        return np.moveaxis(value, -1, axis), np.moveaxis(reach, -1, axis)
-    return value.reshape(exact.shape), reach.reshape(exact.shape)
+    return value, np.asarray(value.astype(np.float64) * steps * 1.01 + 4 * 2.0**-_TINY)
 
 
 def _scores(
@@ -63,7 +68,7 @@ def _scores(
     if behind is not None or known is None or len(known) != 1 or known[0].scale.size != 1:
         return behind
     scale = Fraction(float(known[0].scale.ravel()[0]))
-    return _each(known[0].whole, lambda whole: int(whole) * scale)
+    return each(known[0].whole, lambda whole: int(whole) * scale)
 
 
 def _behind(
@@ -86,18 +91,19 @@ def _behind(
     if node.op_type == "Add":
         constant = np.broadcast_to(own, before.shape)
         alone = (values[data[0]].value + constant == constant) & (constant != 0)
-        return np.asarray(before * (~alone).astype(object) + _each(constant, _number))
+        return np.asarray(before * (~alone).astype(object) + each(constant, fraction_of))
     put = np.broadcast_to(own.astype(bool) == (places[1] == 1), before.shape)
-    return np.where(put, _each(np.broadcast_to(constants[node.input[places[1]]], before.shape), _number), before)
+    return np.where(put, each(np.broadcast_to(constants[node.input[places[1]]], before.shape), fraction_of), before)
 
 
-def _each(values: Array, of: Callable[[float], Fraction]) -> Array:
+def each(values: Array, of: Callable[[float], Fraction]) -> Array:
+    """An array of Fractions."""
     found = np.empty(values.size, object)
     found[:] = [of(float(value)) for value in values.ravel()]
     return found.reshape(values.shape)
 
 
-def _number(value: float) -> Fraction:
+def fraction_of(value: float) -> Fraction:
     """Minus infinity is less than every float32."""
     return Fraction(value) if math.isfinite(value) else Fraction(-(1 << 130))
 

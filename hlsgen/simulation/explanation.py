@@ -20,8 +20,8 @@ from onnx import helper
 
 from hlsgen.frontend.domains import ONNX
 from hlsgen.numerics.fixed import Array
+from hlsgen.simulation import exact_attention, exact_softmax, exact_values
 from hlsgen.simulation import exact_nodes as exact
-from hlsgen.simulation import exact_softmax, exact_values
 from hlsgen.simulation.exact_nodes import Rounding
 from hlsgen.simulation.exact_values import Known, same
 from hlsgen.simulation.file_pieces import ExecutedFile, Piece
@@ -167,6 +167,14 @@ class Explained:
             elif node.op_type == "Softmax" and node.domain in ONNX:
                 shares = exact_softmax.softmax(node, values, file.makers, file.constants, file.opsets)
                 result = shares and self._noted(node, "function", found[0], *shares)
+                if result is not None:
+                    result = Known(result, (exact_attention.in_multiples(result),))
+            elif exact_attention.is_attention(node):
+                places = iter(inputs)
+                own = exact_attention.attention(node, [next(places) if i else None for i in node.input])
+                if own is None:
+                    raise Unable(f"the numbers in front of {node.name} are not known exactly")
+                result = self._noted(node, "function", found[0], *own)
             else:
                 result = self._node(node, arrays, given, found[0], adds)
             if isinstance(result, Known):
@@ -191,6 +199,8 @@ class Explained:
             if made is None:
                 raise Unable(f"the numbers in front of {node.name} are not known exactly")
             reach = exact.linear_reach(file.executor, node, arrays, file.opsets)
+            if kind == "MatMul" and any(exact_attention.are_rounded(d) for d in data):
+                reach = reach + exact_attention.shares_reach(inputs)
             self._noted(node, "sum", own, made[0].value, reach, made[1])
             return made[0]
         if kind in exact.POOLS and floats:

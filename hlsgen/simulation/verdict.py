@@ -36,7 +36,7 @@ class SimulatorVerdict:
 
 @dataclass(frozen=True)
 class Verdict:
-    """`ok` only if every file is as built, all integers are equal and all cycles as predicted.
+    """`ok` only if every file is as built, all integers are equal and all cycles as predicted, where they are.
 
     If files are changed, nothing is simulated unless that was allowed, and `simulators` is empty.
     `model`: the integers that the hardware stands for, against the model of the file, step by step. `oracle`: the same
@@ -46,10 +46,15 @@ class Verdict:
     ok: bool
     model: Comparison
     oracle: OracleVerdict
-    changed: list[str]
-    predicted: dict[str, int]
+    changes: list[Diagnostic]
+    predicted: dict[str, int | bool]
     simulators: dict[str, SimulatorVerdict] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def changed(self) -> list[str]:
+        """The files that are not as the model gives them, or none of the build's."""
+        return [change.node for change in self.changes]
 
     @property
     def first_divergence(self) -> dict[str, Any] | None:
@@ -61,4 +66,4 @@ class Verdict:
         difference = self.model.difference
         found = [Diagnostic("HG057", difference.layer, f"{difference.where()}.")] if difference else []
         found += self.oracle.diagnostics
-        return [*found, *(Diagnostic("HG051", name, "differs from what the model gives.") for name in self.changed)]
+        return [*found, *self.changes]

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from hlsgen.dataflow.workload import works_of
-from hlsgen.diagnostics import fail
-from hlsgen.driver.build_directory import changed_files
+from hlsgen.diagnostics import counted, fail
+from hlsgen.driver.build_directory import changes
 from hlsgen.driver.compile import Build
 from hlsgen.interpreter.equivalence import Comparison, compare
 from hlsgen.numerics.fixed import Array
@@ -84,9 +84,9 @@ def verify_build(
     found("model", model)
     file = compare_with_file(build, directory, aimed, seed, oracle, progress)
     found("oracle", file)
-    changed = changed_files(build, directory)
+    changed = changes(build, directory)
     found("changed", changed)
-    predicted = {"latency": build.timing.latency, "interval": build.timing.interval}
+    predicted = build.timing.cycles
     verdicts: dict[str, SimulatorVerdict] = {}
     sent: dict[str, Array] = {}
     if changed and not allow_changed:
@@ -95,7 +95,7 @@ def verify_build(
     for number, simulator in enumerate(simulators):
         count = max(MIN_FRAMES, frames or default_frames(build, simulator))
         sent[simulator] = codes = frames_of(build, aimed, count, seed)
-        progress(f"{simulator}: {len(codes)} frames")
+        progress(f"{simulator}: {counted(len(codes), 'frame')}")
         limits = Limits(waves=waves)
         if end is not None:
             left = max(0.0, end - time.monotonic())

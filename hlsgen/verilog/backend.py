@@ -22,7 +22,7 @@ from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
-from hlsgen.verilog.resource_model import STYLES, network_cost, node_cost
+from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -38,7 +38,9 @@ def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targe
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
     dsp, style = _block(targets), STYLES[targets.weights]
-    return network_cost(nodes, choices, dsp=dsp, style=style, family=targets.family)
+    nodes = list(nodes)
+    more = lite_cost(nodes, control=targets.control, loadable=targets.loadable, family=targets.family)
+    return network_cost(nodes, choices, dsp=dsp, style=style, family=targets.family) + more
 
 
 def _adders_pay(products: Node, adders: Node) -> bool:
@@ -47,7 +49,7 @@ def _adders_pay(products: Node, adders: Node) -> bool:
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
     sized = size(cut_ready_chains(nodes), latency)
-    return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare)
+    return tuple(sized.nodes), Timing(sized.latency, sized.interval, tuple(sized.critical), sized.spare, sized.exact)
 
 
 def _emit(network: Network, timing: Timing, request: Request) -> Emitted:

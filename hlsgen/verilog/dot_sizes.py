@@ -8,6 +8,9 @@ from hlsgen.dataflow.units import Product
 AGREEMENT = 1.53
 #: Share of the tables of hg_dot_table that is left of products whose lowest bits are simple.
 SMALL_PRODUCT = {4: 0.7, 5: 0.85}
+#: Share of them that is left of one or two words of weights, and what each further bit of the address adds: a weight of few
+#: words is a function of a bit or two, often that of another weight.
+FEW_WORDS, ADDRESS_BIT = 0.6, 0.16
 
 
 def dot_form(x_bits: int, w_bits: int, product: Product) -> str:
@@ -15,6 +18,11 @@ def dot_form(x_bits: int, w_bits: int, product: Product) -> str:
     if product is Product.AGREEMENTS:
         return "popcount"
     return "table" if w_bits > 1 and x_bits + w_bits <= (6 if w_bits > 2 else 5) else "booth"
+
+
+def few_words(words: int, form: str) -> float:
+    """Share of the tables of products that is left of so many words of weights."""
+    return 1.0 if form != "table" else min(1.0, FEW_WORDS + ADDRESS_BIT * max(0, (words - 1).bit_length() - 1))
 
 
 def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product) -> float:

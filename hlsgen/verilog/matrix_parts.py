@@ -9,7 +9,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Product
 from hlsgen.dataflow.weighted_units import worth_a_block
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.dot_sizes import dot_form, dot_tables, sum_tables
+from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, sum_tables
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import shared_rows
@@ -52,7 +52,7 @@ def matrix_parts(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     parts = _multiplying(matrix, dsp=dsp, style=style, family=family)
     if matrix.kind == "ConvUnit":
         parts.lut["control"] = parts.ff["control"] = walking(matrix.depth)
-        parts.hold("buffer", buffer(matrix.depth, matrix.source_bits, family))
+        parts.hold("buffer", buffer(matrix.depth, matrix.source_bits, family, apart=True))
     if matrix.kind != "MatVec":
         return parts
     parts.lut["counters"] = 2.0 * matrix.words.bit_length() + matrix.row_folds.bit_length()
@@ -63,7 +63,7 @@ def matrix_parts(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     depth = 4 if matrix.row_folds == 1 and matrix.col_folds > 2 else 2 * matrix.col_folds
     parts.lut["replay"] = 15.0 + 5 * depth.bit_length()
     parts.ff["replay"] = 10.0 + 5 * depth.bit_length()
-    parts.hold("buffer", buffer(depth, matrix.source_bits, family))
+    parts.hold("buffer", buffer(depth, matrix.source_bits, family, apart=True))
     return parts
 
 
@@ -109,10 +109,10 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
         if plain
         else dot_form(x.bits, bits, matrix.product)
     )
-    parts = Parts(matrix.kind, dsp=products.dsp)
-    parts.lut = {form: products.lut, "sums": float(rows * matrix.result_bits), "control": CONTROL}
+    parts, tables = Parts(matrix.kind, dsp=products.dsp), products.lut * few_words(matrix.words, form)
+    parts.lut = {form: tables, "sums": float(rows * matrix.result_bits), "control": CONTROL}
     parts.ff = {
-        form: products.lut, "sums": float(rows * matrix.result_bits), "control": 20.0,
+        form: tables, "sums": float(rows * matrix.result_bits), "control": 20.0,
         "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
     }  # fmt: skip
     parts.hold("weights", memory(matrix.words, weights, style, family))

@@ -66,13 +66,13 @@ def memory(words: int, width: int, style: int = 0, family: str = "xc7") -> Cost:
     return Cost(bram=blocks)
 
 
-def buffer(words: int, width: int, family: str = "xc7", *, new: bool = False) -> Cost:
+def buffer(words: int, width: int, family: str = "xc7", *, new: bool = False, apart: bool = False) -> Cost:
     """Cost of a memory that is written as well, such as a line buffer or a FIFO.
 
-    new: a word that is read while it is written is the new one.
+    new: a word that is read while it is written is the new one. apart: no word is, as the module says.
     """
     if family in FAMILIES:
-        return _written(words, width, FAMILIES[family], new)
+        return _written(words, width, FAMILIES[family], new, apart)
     if words <= 32:
         return Cost(lut=4 * -(-width // 6))
     banks, blocks = -(-words // 64), memory(words, width, 2)
@@ -95,10 +95,10 @@ def _constants(words: int, width: int, style: int, kinds: Memories) -> Cost:
     return Cost(lut=width * (1 << (words - 1).bit_length()) / 16 if kinds.tables else width * words / 7)
 
 
-def _written(words: int, width: int, kinds: Memories, new: bool) -> Cost:
+def _written(words: int, width: int, kinds: Memories, new: bool, apart: bool) -> Cost:
     """Of a memory that is written, on tables of four inputs."""
     weight, blocks = _blocks(words, width, kinds, written=True)
-    weight += WRITE_FIRST if new else READ_FIRST
+    weight += 0 if apart else WRITE_FIRST if new else READ_FIRST
     address = (words - 1).bit_length()
     if kinds.tables:
         banks = -(-words // PIECE_WORDS)
@@ -109,6 +109,8 @@ def _written(words: int, width: int, kinds: Memories, new: bool) -> Cost:
             return Cost(lut=pieces * PIECE_TABLES + (banks - 1) * (1 + width / 2))
     elif words * width <= weight:
         return Cost(lut=words + (words - 1) * width * 0.6, ff=float(words * width))
+    if apart:
+        return Cost(bram=blocks)
     # What is just being written goes past the block.
     return Cost(lut=width + address / 2, ff=float(width + (0 if new else address)), bram=blocks)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hlsgen.dataflow.backend import Request
@@ -42,10 +43,11 @@ class Net:
 
 @dataclass(frozen=True)
 class Identity:
-    """What the port for control and status says of the core, 32 bits each: see hg_control."""
+    """What the port for control and status says and knows of the core, see hg_control. `words`: of a frame at each input."""
 
     version: Bits
     model: Bits
+    words: Bits
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     inputs = tuple(_stream_port(port, port.node.outputs[0], data) for port in network.inputs)
     outputs = tuple(_stream_port(port, port.node.inputs[0], data) for port in network.outputs)
     _free(request, {*(net.name for net in nets), *(instance.name for instance in instances)})
-    control = _identity(request.model["sha256"]) if request.control else None
+    control = _identity(request.model["sha256"], inputs) if request.control else None
     return Design(
         top, request.clock, request.reset, request.reset_active_low, request.title, tuple(nets), tuple(instances),
         inputs, outputs, nodes[0].unit != Port(), request.keep, control,
@@ -158,10 +160,11 @@ def _free(request: Request, taken: set[str]) -> None:
             raise fail("HG040", option, f"{name!r} is the name of something else in the core.", "Choose another name.")
 
 
-def _identity(sha256: str) -> Identity:
+def _identity(sha256: str, inputs: Sequence[StreamPort]) -> Identity:
     parts = [int(part) if part.isdigit() else 0 for part in (*tool_version().split("."), "", "")[:3]]
     version = sum((part & 0xFF) << shift for part, shift in zip(parts, (16, 8, 0), strict=True))
-    return Identity(Bits(32, version), Bits(32, int(sha256[:8], 16)))
+    words = sum(port.bus.words << (32 * place) for place, port in enumerate(inputs))
+    return Identity(Bits(32, version), Bits(32, int(sha256[:8], 16)), Bits(32 * len(inputs), words))
 
 
 def _in_blocks(node: Node) -> bool:

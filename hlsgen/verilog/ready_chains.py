@@ -41,12 +41,16 @@ from hlsgen.dataflow.units import (
     Unit,
     WidthConverter,
 )
+from hlsgen.dataflow.weighted_units import weight_bits
 
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
 LONGEST_CHAIN = 1
 #: Bits of a stream from which a slice is dear, and the units that a ready signal may go through rather than take one.
 WIDE, LONGEST_WIDE = 65, 5
+#: Bits of codes and weights that a unit moves on one enable, in all and for each bit of a beat of its sums, from which
+#: that enable follows from registers alone: it goes far then, and a slice behind the sums is cheap beside the unit.
+FAR, CHEAP = 96, 6
 
 
 def hops(unit: Unit) -> int | None:
@@ -69,8 +73,22 @@ def hops(unit: Unit) -> int | None:
             assert_never(unit)
 
 
+def enabled(node: Node) -> int:
+    """Bits of codes and weights that move on one enable behind the memories of a unit with weights."""
+    match node.unit:
+        case MatVec(pe=pe, simd=simd, windows=windows) as unit:
+            return windows * simd * node.source.type.bits + pe * simd * weight_bits(unit)
+        case ConvUnit(pe=pe, simd=simd, depthwise=depthwise) as unit:
+            return simd * node.source.type.bits + (1 if depthwise else pe) * simd * weight_bits(unit)
+        case _:
+            return 0
+
+
 def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
-    """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE."""
+    """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE.
+
+    Behind a unit whose enable goes far it may go through none.
+    """
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
     for node in reversed(nodes):
@@ -78,9 +96,11 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
         back = [wire for wire in node.outputs if wire not in chain and node is not nodes[-1]]
         cut.update(back)  # a loop ends at a slice
         chain |= dict.fromkeys(back, 0)
+        far = enabled(node) >= max(FAR, CHEAP * node.result.bits)
+        if far or own is not None:
+            most = 0 if far else LONGEST_WIDE if node.result.bits >= WIDE else longest
+            cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most}
         if own is not None:
-            most = LONGEST_WIDE if node.result.bits >= WIDE else longest
-            cut |= {wire for wire in node.outputs if chain[wire] + own > most}
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
     return _sliced(nodes, cut)

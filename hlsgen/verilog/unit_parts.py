@@ -198,14 +198,14 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             walk, turned = walking(unit.depth), result.bits * ((unit.rows > 1) + (wide > 1 and not copied))
             parts = Parts("SlidingWindow", {"control": walk, "turned": float(turned)}, {**beats, "control": walk})
             for _ in range(unit.rows * wide):
-                parts.hold("buffer", buffer(words, source.bits, family))
+                parts.hold("buffer", buffer(words, source.bits, family, apart=True))
             return parts
         case ReduceTree():
             return Parts("ReduceTree", {"data": 1.5 * unit.taps * result.bits}, beats)
         case PoolUnit():
             walk = walking(unit.depth)
             parts = Parts("PoolUnit", {"control": walk, "data": 4.0 * result.bits}, {**beats, "control": walk})
-            parts.hold("buffer", buffer(unit.depth, source.bits, family))
+            parts.hold("buffer", buffer(unit.depth, source.bits, family, apart=True))
             return parts
         case TiledPool():
             parts = Parts("TiledPool", {"control": 30.0, "data": 2.0 * result.bits}, {**beats, "control": 20.0})

@@ -71,12 +71,12 @@ module hg_axil_regs #(
     always @* begin
         hit = 1'b0;
         values_next = values_reg;
-        for (i = 0; i < WORDS; i = i + 1)
-            if (aw_reg == i[INDEX_W-1:0]) begin
-                hit = 1'b1;
-                for (k = 0; k < 4; k = k + 1)
-                    if (strb_reg[k]) values_next[32*i + 8*k +: 8] = w_reg[8*k +: 8] & MASK[32*i + 8*k +: 8];
-            end
+        for (i = 0; i < WORDS; i = i + 1) begin
+            if (aw_reg == i[INDEX_W-1:0]) hit = 1'b1;
+            for (k = 0; k < 4; k = k + 1)
+                if (aw_reg == i[INDEX_W-1:0] && strb_reg[k])
+                    values_next[32*i + 8*k +: 8] = w_reg[8*k +: 8] & MASK[32*i + 8*k +: 8];
+        end
     end
 
     always @(posedge clk) begin

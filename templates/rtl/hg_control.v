@@ -3,26 +3,31 @@
 // Purpose     says what the core is, and counts frames and errors.
 // Parameters  VERSION  of the compiler: major, minor and patch level, 8 bits each
 //             MODEL    first 32 bits of the SHA-256 of the model's file
-//             WORDS    words of a frame at the input port
+//             INPUTS   input ports; the first one is at bit 0 of in_*
+//             OUTPUTS  output ports; likewise
+//             WORDS    words of a frame at each input port, 32 bits each, the first one at the bottom
 // Registers   0 CONTROL, bit 0: while it is 1, both counters stand at 0; 4 VERSION; 8 MODEL;
-//             12 FRAMES, that left the output port; 16 ERRORS, frames of the input port with a word
-//             whose tlast did not match the count. 4 to 16 can only be read. Counters stop at the top.
+//             12 FRAMES, that have left all output ports; 16 ERRORS, frames of an input port with a word
+//             whose tlast did not match the count, at all ports together.
+//             4 to 16 can only be read. Counters stop at the top.
 // Latency     that of hg_axil_regs; a counter shows a frame in the second cycle after its last word
-// Contract    watches both ports (*_valid, *_ready, *_last), and changes nothing there. Reset clears all.
+// Contract    watches all ports (*_valid, *_ready, *_last), and changes nothing there. Reset clears all.
 `default_nettype none
 module hg_control #(
     parameter [31:0]  VERSION = 32'h0,
     parameter [31:0]  MODEL   = 32'h0,
-    parameter integer WORDS   = 4
+    parameter integer INPUTS  = 1,
+    parameter integer OUTPUTS = 1,
+    parameter [32*INPUTS-1:0] WORDS = {INPUTS{32'd4}}
 ) (
     input  wire        clk,
     input  wire        rst,
-    input  wire        in_valid,
-    input  wire        in_ready,
-    input  wire        in_last,
-    input  wire        out_valid,
-    input  wire        out_ready,
-    input  wire        out_last,
+    input  wire [INPUTS-1:0]  in_valid,
+    input  wire [INPUTS-1:0]  in_ready,
+    input  wire [INPUTS-1:0]  in_last,
+    input  wire [OUTPUTS-1:0] out_valid,
+    input  wire [OUTPUTS-1:0] out_ready,
+    input  wire [OUTPUTS-1:0] out_last,
     input  wire [4:0]  s_axil_awaddr,
     input  wire        s_axil_awvalid,
     output wire        s_axil_awready,
@@ -41,9 +46,6 @@ module hg_control #(
     output wire        s_axil_rvalid,
     input  wire        s_axil_rready
 );
-    localparam integer WW = (WORDS <= 1) ? 1 : $clog2(WORDS);
-    localparam [WW-1:0] LAST = WORDS[WW-1:0] - 1'b1;
-
     wire [31:0] control;
     wire        clear = control[0];
     reg  [31:0] frames_reg, errors_reg;
@@ -59,32 +61,68 @@ module hg_control #(
         .values(control), .status({errors_reg, frames_reg, MODEL, VERSION})
     );
 
-    // The port is looked at a cycle later: nothing here is in its paths.
-    reg          taken_reg, wrong_reg, end_reg, sent_reg;
-    reg          bad_reg;
-    reg [WW-1:0] word_reg;
-    wire         last = word_reg == LAST;
-    wire         take = in_valid && in_ready;
+    // Ports are looked at a cycle later: nothing here is in their paths.
+    wire [INPUTS-1:0] wrong;
+    genvar g;
+    generate
+        for (g = 0; g < INPUTS; g = g + 1) begin : at_input
+            localparam [31:0]    COUNT = WORDS[32*g +: 32];
+            localparam integer   WW    = (COUNT <= 1) ? 1 : $clog2(COUNT);
+            localparam [WW-1:0]  LAST  = COUNT[WW-1:0] - 1'b1;
+            reg          taken_reg, wrong_reg, end_reg, bad_reg;
+            reg [WW-1:0] word_reg;
+            wire         last = word_reg == LAST;
+            wire         take = in_valid[g] && in_ready[g];
+            assign wrong[g] = taken_reg && end_reg && (bad_reg || wrong_reg);
+
+            always @(posedge clk) begin
+                taken_reg <= take;
+                wrong_reg <= in_last[g] != last;
+                end_reg   <= last;
+                if (take) word_reg <= last ? {WW{1'b0}} : word_reg + 1'b1;
+                if (taken_reg) bad_reg <= !end_reg && (bad_reg || wrong_reg);
+                if (rst) begin
+                    taken_reg <= 1'b0;
+                    bad_reg   <= 1'b0;
+                    word_reg  <= {WW{1'b0}};
+                end
+            end
+        end
+    endgenerate
+
+    // A frame counts when it has left the last output port; ahead_reg: those that have left this one before.
+    reg  [OUTPUTS-1:0] sent_reg;
+    wire [OUTPUTS-1:0] there;
+    wire               done = &there;
+    always @(posedge clk) sent_reg <= rst ? {OUTPUTS{1'b0}} : out_valid & out_ready & out_last;
+    generate
+        if (OUTPUTS == 1) begin : one
+            assign there = sent_reg;
+        end else begin : several
+            for (g = 0; g < OUTPUTS; g = g + 1) begin : at_output
+                reg [31:0] ahead_reg;
+                assign there[g] = sent_reg[g] || ahead_reg != 32'd0;
+                always @(posedge clk)
+                    if (rst) ahead_reg <= 32'd0;
+                    else ahead_reg <= ahead_reg + {31'd0, sent_reg[g]} - {31'd0, done};
+            end
+        end
+    endgenerate
+
+    // Several ports can end a wrong frame in the same cycle.
+    reg [32:0] errors;
+    integer    i;
+    always @* begin
+        errors = {1'b0, errors_reg};
+        for (i = 0; i < INPUTS; i = i + 1) errors = errors + {32'd0, wrong[i] && !errors[32]};
+    end
 
     always @(posedge clk) begin
-        taken_reg <= take;
-        wrong_reg <= in_last != last;
-        end_reg   <= last;
-        sent_reg  <= out_valid && out_ready && out_last;
-        if (take) word_reg <= last ? {WW{1'b0}} : word_reg + 1'b1;
-        if (taken_reg) bad_reg <= !end_reg && (bad_reg || wrong_reg);
-        if (sent_reg && frames_reg != 32'hFFFFFFFF) frames_reg <= frames_reg + 1'b1;
-        if (taken_reg && end_reg && (bad_reg || wrong_reg) && errors_reg != 32'hFFFFFFFF)
-            errors_reg <= errors_reg + 1'b1;
+        if (done && frames_reg != 32'hFFFFFFFF) frames_reg <= frames_reg + 1'b1;
+        errors_reg <= errors[32] ? 32'hFFFFFFFF : errors[31:0];
         if (rst || clear) begin
             frames_reg <= 32'd0;
             errors_reg <= 32'd0;
-        end
-        if (rst) begin
-            taken_reg <= 1'b0;
-            sent_reg  <= 1'b0;
-            bad_reg   <= 1'b0;
-            word_reg  <= {WW{1'b0}};
         end
     end
 

@@ -28,15 +28,17 @@ module hg_replay #(
     output wire             next
 );
     localparam integer RW = (REPEAT <= 1) ? 1 : $clog2(REPEAT);
-    localparam [RW-1:0] LAST_PASS = REPEAT[RW-1:0] - 1'b1;
+    localparam integer ONE_MORE = REPEAT - 2;
 
     reg [WIDTH-1:0] data_reg;
     reg             valid_reg;
     reg [RW-1:0]    pass_reg;
+    reg             end_reg;      // pass_reg is that of the last pass
 
     wire push     = s_valid && s_ready;
     wire advance  = m_ready || !valid_reg;
-    wire end_pass = pass_reg == LAST_PASS;
+    wire end_pass = REPEAT <= 1 || end_reg;
+    wire next_end = pass_reg == ONE_MORE[RW-1:0];
 
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
@@ -45,25 +47,32 @@ module hg_replay #(
         if (LENGTH == 1 && REPEAT > 1) begin : register
             // The vector that is sent, and one that waits for it.
             reg [WIDTH-1:0] wait_reg;
-            reg             waits_reg;
-            wire            load = !valid_reg || (m_ready && end_pass);
+            reg             waits_reg, ready_reg;   // not ready_reg: both are there
+            wire            done = m_ready && end_pass;
+            wire            load = !valid_reg || done;
 
-            assign s_ready = !waits_reg || !valid_reg;
+            assign s_ready = ready_reg;
             assign m_last  = 1'b1;
             assign next    = advance && (waits_reg || (valid_reg && !end_pass));
 
             always @(posedge clk) begin
-                if (s_ready) wait_reg <= s_data;
+                if (ready_reg) wait_reg <= s_data;
                 if (load) begin
                     data_reg  <= wait_reg;
                     valid_reg <= waits_reg;
                 end
-                if (s_ready || load) waits_reg <= push;
-                if (valid_reg && m_ready) pass_reg <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
+                waits_reg <= push || !(ready_reg || done);
+                ready_reg <= ready_reg ? !s_valid || !(waits_reg || valid_reg) || (!waits_reg && done) : done;
+                if (valid_reg && m_ready) begin
+                    pass_reg <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
+                    end_reg  <= next_end;
+                end
                 if (rst) begin
                     waits_reg <= 1'b0;
+                    ready_reg <= 1'b1;
                     valid_reg <= 1'b0;
                     pass_reg  <= {RW{1'b0}};
+                    end_reg   <= 1'b0;
                 end
             end
         end else begin : memory
@@ -77,7 +86,8 @@ module hg_replay #(
             localparam [CW-1:0] ONE = {{(CW-1){1'b0}}, 1'b1};
             localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
 
-            reg [WIDTH-1:0] mem [0:DEPTH-1];
+            // A beat that counts is never read at the edge at which its place is written.
+            (* no_rw_check *) reg [WIDTH-1:0] mem [0:DEPTH-1];
             reg [AW-1:0]    write_reg, read_reg;
             reg [CW-1:0]    fill_reg;     // beats stored and not freed
             reg [CW-1:0]    fresh_reg;    // beats stored and never read
@@ -94,7 +104,7 @@ module hg_replay #(
             wire first    = read && !again;
             wire frees    = able && end_pass, free = frees && advance;
             wire takes_last = !again && fresh_reg == ONE;
-            wire end_beat = beat_reg == LAST_BEAT;
+            wire end_beat = beat_reg == LAST_BEAT, ends = able && end_beat;
 
             assign s_ready = ready_reg;
             assign m_last  = last_reg;
@@ -116,11 +126,12 @@ module hg_replay #(
                 if (read) begin
                     read_reg <= (REPEAT > 1 && end_beat) ? back : read_reg + 1'b1;
                     beat_reg <= end_beat ? {LW{1'b0}} : beat_reg + 1'b1;
-                    if (end_beat) begin
-                        pass_reg  <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
-                        again_reg <= !end_pass;
-                        half_reg  <= half_reg != end_pass;
-                    end
+                end
+                if (advance && ends) begin
+                    pass_reg  <= end_pass ? {RW{1'b0}} : pass_reg + 1'b1;
+                    end_reg   <= next_end;
+                    again_reg <= !end_pass;
+                    half_reg  <= half_reg != end_pass;
                 end
                 if (push != free)  fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
                 if (push != first) fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
@@ -138,6 +149,7 @@ module hg_replay #(
                     half_reg  <= 1'b0;
                     beat_reg  <= {LW{1'b0}};
                     pass_reg  <= {RW{1'b0}};
+                    end_reg   <= 1'b0;
                     valid_reg <= 1'b0;
                 end
             end

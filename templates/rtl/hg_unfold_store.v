@@ -71,7 +71,7 @@ module hg_unfold_store #(
             for (w = 0; w < SPAN; w = w + 1) begin : bank
                 localparam integer H = h, W = w;
                 wire           write = take && slot_reg == H[HB-1:0] && (BANKS == 1 || bank_reg == W[WB-1:0]);
-                reg [WORD-1:0] mem [0:BANK-1];
+                (* no_rw_check *) reg [WORD-1:0] mem [0:BANK-1];
                 reg [WORD-1:0] word_reg;
                 always @(posedge clk) begin
                     if (write) mem[write_reg] <= s_data;

@@ -9,7 +9,7 @@
 // Latency     1 cycle from the last input beat of an output beat
 // Contract    no multiplexers: the first beat waits in a register of its own while an output beat is
 //             offered, and is always taken; the others are taken while none is offered.
-//             s_ready and m_* depend on registers only.
+//             s_ready and m_* are registers.
 `default_nettype none
 module hg_width_widen #(
     parameter integer WIDTH = 4,
@@ -33,11 +33,14 @@ module hg_width_widen #(
     reg [CW-1:0]    place_reg;
     reg             begun_reg;    // place_reg is not 0
     reg             valid_reg;
+    reg             ready_reg;    // not begun_reg, or not valid_reg
 
-    wire push = s_valid && s_ready;
     wire last, short;
+    wire push       = s_valid && ready_reg;
+    wire begun_next = push ? !last : begun_reg;
+    wire valid_next = (push && last) || (valid_reg && !m_ready);
 
-    assign s_ready = !begun_reg || !valid_reg;
+    assign s_ready = ready_reg;
     assign m_valid = valid_reg;
 
     generate
@@ -58,15 +61,15 @@ module hg_width_widen #(
 
     always @(posedge clk) begin
         if (!begun_reg) first_reg <= s_data;
-        if (push) begin
-            place_reg <= last ? {CW{1'b0}} : place_reg + 1'b1;
-            begun_reg <= !last;
-        end
-        valid_reg <= (push && last) || (valid_reg && !m_ready);
+        if (push) place_reg <= last ? {CW{1'b0}} : place_reg + 1'b1;
+        begun_reg <= begun_next;
+        valid_reg <= valid_next;
+        ready_reg <= !begun_next || !valid_next;
         if (rst) begin
             place_reg <= {CW{1'b0}};
             begun_reg <= 1'b0;
             valid_reg <= 1'b0;
+            ready_reg <= 1'b1;
         end
     end
 

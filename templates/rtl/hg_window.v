@@ -90,7 +90,7 @@ module hg_window #(
     );
 
     // A word is never read at the edge at which its place is written.
-    reg [UNIT*LANES-1:0] mem [0:DEPTH-1];
+    (* no_rw_check *) reg [UNIT*LANES-1:0] mem [0:DEPTH-1];
     reg [UNIT*LANES-1:0] next_reg, x_reg;
     reg [AW-1:0]         write_reg;
     reg                  next_valid_reg, next_last_reg, next_outside_reg;

@@ -679,7 +679,7 @@ async def missing_bytes(dut):
 @cocotb.test()
 async def control_port(dut):
     """Version, model, counters of frames and errors, and what is refused, at the port for control and status."""
-    core, beats, frame = Core(dut), words(INPUTS[0]["vectors"]), INPUTS[0]["words"]
+    core, beats, sizes = Core(dut), frames_of(INPUTS), [port["words"] for port in INPUTS]
     core.probes = []
     await core.start()
 
@@ -697,21 +697,24 @@ async def control_port(dut):
         await core.write(address, 1, response=2, port="s_axil_ctrl")
     assert await core.read(20, port="s_axil_ctrl") == [2, 0], "an address beyond the last"
     assert await counters() == [0, 0], "counters after reset"
-    frames = min(len(beats) // frame, 2)
-    await core.stream([beats[: frames * frame]], frames)
+    frames = frames_there(2)
+    await core.stream([own[: frames * size] for own, size in zip(beats, sizes, strict=True)], frames)
     assert await counters() == [frames, 0], "counters after well-formed frames"
-    # Without tlast; too early; too early and again at the end.
-    early = [k == 0 and frame > 1 for k in range(frame)]
-    lasts = [False] * frame + early + [(k == frame - 1 and frame > 1) or first for k, first in enumerate(early)]
-    await core.stream([(beats * 3)[: 3 * frame]], 3, lasts=[lasts])
-    assert await counters() == [frames + 3, 3], "counters after three frames without the right tlast"
+    # Without tlast; too early; too early and again at the end. At one port after the other.
+    sent = [(own * 3)[: 3 * size] for own, size in zip(beats, sizes, strict=True)]
+    for number, frame in enumerate(sizes):
+        early = [k == 0 and frame > 1 for k in range(frame)]
+        lasts = [False] * frame + early + [(k == frame - 1 and frame > 1) or first for k, first in enumerate(early)]
+        await core.stream(sent, 3, lasts=[lasts if n == number else None for n in range(len(INPUTS))])
+        text = f"counters after three frames without the right tlast at {INPUTS[number]['port']}"
+        assert await counters() == [frames + 3 * (number + 1), 3 * (number + 1)], text
     await core.write(0, 3, port="s_axil_ctrl")
     assert await core.read(0, port="s_axil_ctrl") == [0, 1], "CONTROL"
     assert await counters() == [0, 0], "counters while CONTROL is 1"
-    await core.stream([beats[:frame]], 1)
+    await core.stream(frames_of(INPUTS, 1), 1)
     assert await counters() == [0, 0], "counters while CONTROL is 1"
     await core.write(0, 0, port="s_axil_ctrl")
-    await core.stream([beats[:frame]], 1)
+    await core.stream(frames_of(INPUTS, 1), 1)
     assert await counters() == [1, 0], "counters after CONTROL"
     await core.pulse_reset()
     assert await counters() == [0, 0], "counters after reset"

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
+from end_cases import inner_output
 from models import mlp, save
 from paths import ROOT
 
@@ -118,6 +120,13 @@ def test_the_page_is_one_of_the_build_and_reproducible(
 
 
 EVIL = "</style><script>alert(1)</script>\"' onload='x"
+
+
+def test_every_port_is_drawn_as_an_end(tmp_path: Path) -> None:
+    """Also the second of two inputs."""
+    onnx.save(inner_output().proto(), tmp_path / "m.onnx")
+    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(ports="separate"))
+    assert build.files["report.html"].count(b'<div class="u end">') == 4
 
 
 def test_names_of_a_stranger_are_text(tmp_path: Path) -> None:

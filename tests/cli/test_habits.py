@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from models import quantizer, save
 from paths import ROOT
 from typer.testing import CliRunner
 
@@ -127,3 +128,13 @@ def test_a_sample_of_another_shape(shape: tuple[int, ...], hint: str, build: Pat
     np.save(tmp_path / "x.npy", np.zeros(shape, np.float32))
     found = problem("run", build, "--input", tmp_path / "x.npy", "--output", tmp_path / "y.npy")
     assert (found["code"], hint in found["hint"], bool(found["hint"])) == ("HG054", True, bool(hint))
+
+
+def test_one_thing_is_singular(tmp_path: Path) -> None:
+    """Of a core of one beat neither commands nor the report print "1 cycles", "1 words" and the like."""
+    save(quantizer().model(), tmp_path / "m.onnx")
+    said = output(0, "build", tmp_path / "m.onnx", "-o", tmp_path / "b", "--lanes", 4, "--bus-width", 256)
+    assert "interval 1 cycle:" in said
+    assert "a frame is 1 word at the input" in said
+    texts = [said, (tmp_path / "b" / "report.md").read_text(), output(0, "certify", tmp_path / "b")]
+    assert not [text for text in texts if re.search(r"\b1 (cycles|words|frames|layers|files|beats|inputs)\b", text)]

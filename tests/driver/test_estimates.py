@@ -12,6 +12,7 @@ from paths import ROOT
 from random_graphs import perceptron
 
 import hlsgen
+from hlsgen.devices import devices
 from hlsgen.driver.compile import Build, network_cost
 from hlsgen.driver.summary import summary
 
@@ -51,9 +52,26 @@ def test_estimates_of_other_families_are_in_their_kinds(family: str, seed: int, 
     assert (cost.bram, cost.dsp) == (bram, dsp) == (told["bram"], told["dsp"])
     assert abs(cost.lut - lut) < lut * LUT_ERROR[family]
     assert ff * 0.8 < cost.ff < ff * 1.2
-    # What is placed is a little more than the netlist, on the ECP5.
-    assert told["lut"] == round(cost.lut * (1.15 if family == "ecp5" else 1))
+    assert told["lut"] == round(cost.lut * devices()[DEVICES[family]].family.lut_per_counted)
     assert told["ff"] == round(cost.ff)
+
+
+@pytest.mark.parametrize("family", ["xc7", *DEVICES])
+def test_ports_of_axi_lite_cost(family: str, tmp_path: Path) -> None:
+    """In the core, not in its layers; as many as Yosys makes of them: of hg_control of an iCE40 158 LUT and 117 registers."""
+    plain, control, both = (
+        network_cost(built(12, tmp_path, target_cycles=96, **options), family)
+        for options in ({}, {"control": True}, {"control": True, "loadable": True})
+    )
+    assert 150 < control.lut - plain.lut < 200
+    assert round(control.ff - plain.ff) == 117
+    assert both.ff > control.ff + 100
+    layers = [
+        row["estimate"]
+        for options in ({}, {"control": True})
+        for row in summary(built(12, tmp_path, target_cycles=96, **options), 100.0)["layers"]
+    ]
+    assert layers[: len(layers) // 2] == layers[len(layers) // 2 :]
 
 
 def test_layers_and_core(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 import onnx
 import ort
 import pytest
+from certified import messages, sign
 from certified_cpp import problems
 from end_cases import CASES, FLOAT, INT8, REFERENCE, Case, inner_output, node, outputs_of, quantized, unlike_types
 from host_code import self_tested
@@ -108,7 +109,9 @@ def test_results_and_proof(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_verified(tmp_path: Path, name: str) -> None:
     """Values, cycles, pauses of every port, resets, tlast and tkeep of each in simulation."""
-    _, folder = built(ALL[name](), tmp_path, **(BUS if name in ("unlike_types", "inner_output") else {}))
+    _, folder = built(
+        ALL[name](), tmp_path, **({**BUS, "control": True} if name in ("unlike_types", "inner_output") else {})
+    )
     verdict = hlsgen.verify(folder, ["verilator"], frames=6)
     assert verdict.ok, verdict.simulators["verilator"].failures
     coverage = verdict.simulators["verilator"].coverage
@@ -232,14 +235,27 @@ def test_cpp(tmp_path: Path, name: str) -> None:
 
 def test_what_is_refused(tmp_path: Path) -> None:
     onnx.save(inner_output().proto(), tmp_path / "m.onnx")
-    with pytest.raises(hlsgen.HlsgenError, match="HG040"):
-        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(ports="separate", control=True))
     _, folder = built(inner_output(), tmp_path)
-    with pytest.raises(hlsgen.HlsgenError, match="HG040"):
-        hlsgen.package(folder, tmp_path / "package", ["fusesoc"])
     for wrong in (b"", {"m_axis_s": bytes(32)}, {"m_axis_s": bytes(32), "m_axis_p": bytes(36)}):
         with pytest.raises(hlsgen.HlsgenError, match="HG054"):
             hlsgen.unpack(folder, wrong)
+
+
+def test_control_watches_all_ports(tmp_path: Path) -> None:
+    """The counters' ports are wired to all streams in order; each other wiring is found."""
+    _, folder = built(inner_output(), tmp_path, control=True)
+    assert hlsgen.certify(folder).ok
+    top = folder / "rtl" / "m.v"
+    text = top.read_text()
+    for old, new in [
+        (".in_last({s_axis_b_tlast, s_axis_a_tlast})", ".in_last({s_axis_a_tlast, s_axis_b_tlast})"),
+        (".out_valid({m_axis_p_tvalid, m_axis_s_tvalid})", ".out_valid({m_axis_s_tvalid, m_axis_s_tvalid})"),
+        (".INPUTS(2)", ".INPUTS(1)"),
+    ]:
+        assert old in text
+        top.write_text(text.replace(old, new))
+        sign(folder, "rtl/m.v")
+        assert messages(folder), old
 
 
 @pytest.mark.parametrize("name", ["unlike_types", "mixed", "three_inputs"])

@@ -16,9 +16,9 @@ from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import device
 from hlsgen.driver.backends import BACKENDS
 from hlsgen.driver.compile import targets_of
-from hlsgen.explore.points import Place
+from hlsgen.explore.points import Place, Point
 from hlsgen.explore.settings import settings, split
-from hlsgen.explore.work import graph_of, source_of
+from hlsgen.explore.work import graph_of, price, source_of
 from hlsgen.ir import Graph
 
 
@@ -70,6 +70,19 @@ def test_a_device_without_multipliers_and_one_that_is_small() -> None:
     found = settings(net, Options(), Place(device("ice40-up5k")), 24)
     assert min(one.target_cycles or 0 for one in found) > 8
     assert {one.prefer for one in settings(net, Options(), Place(device("ice40-hx8k")), 8)} == {"lut"}
+
+
+def test_few_points_go_to_networks_that_fit() -> None:
+    """By their estimate, with some kind of weight memory."""
+    source, place = source_of(DIGITS, DIGITS.read_bytes()), Place(device("ice40-up5k"))
+    found = settings(graph(DIGITS), Options(), place, 4)
+    for tried in found:
+        records = price(source, tried, place).records
+        points = [Point(options, place, **record) for options, record in zip(split(tried), records, strict=True)]
+        assert any(point.fits for point in points), tried.target_cycles
+    assert len(found) == 4
+    # Few networks fit with its 28 multiplier blocks: the others go without.
+    assert [len(settings(graph(DIGITS), Options(), Place(device("ecp5-25k")), most)) for most in (2, 12)] == [2, 12]
 
 
 def test_layers_of_given_folding_keep_it(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_as_the_kernel(case: str, form: str, tmp_path: Path) -> None:
     assert len(np.unique(got)) > 5
 
 
-@pytest.mark.parametrize("name", ["isoftmax", "irmsnorm", "attention_isoftmax"])
+@pytest.mark.parametrize("name", ["isoftmax", "irmsnorm", pytest.param("attention_isoftmax", marks=pytest.mark.slow)])
 def test_golden(name: str) -> None:
     """The outputs that come with Deeploy's networks."""
     path = shared_model(f"attention/deeploy_{name}")

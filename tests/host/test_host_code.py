@@ -124,6 +124,7 @@ def elementwise() -> Iterator[tuple[str, Elementwise]]:
         ("lookup", Lookup(np.arange(5 * C, dtype=F32).reshape(5, 1, 1, C) * F32(0.3))),
         ("table", Lookup(np.array([3.5, -1, 0.1], F32).reshape(3, 1, 1, 1))),
         ("both", BinaryOf(BinaryKind.MUL, ((), (Activation("HardSigmoid", 0.2, 0.5),)))),
+        ("quotient", BinaryOf(BinaryKind.DIV, ((Mul(c),), (Activation("Abs"), Add(each(0.3)))))),
         ("difference", BinaryOf(BinaryKind.SUB, ((Mul(c),), (Activation("Abs"),)))),
         ("where", Where(((Compare(Relation.GREATER, c),), (Mul(c),), (Constant(each(-CHANNELS)),)))),
     ]  # fmt: skip

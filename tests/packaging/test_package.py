@@ -14,7 +14,6 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 import yaml
 from end_cases import inner_output
@@ -31,6 +30,7 @@ from hlsgen.packaging.kinds import KINDS
 from hlsgen.packaging.package import package_files
 from hlsgen.packaging.ports import vhdl_name
 from hlsgen.simulation.verilator_library import tool_environment
+from hlsgen.testbench.sample_vectors import port_words
 
 CORE = "hlsgen:cores:"
 #: For Verilator; the second one is needed where a wheel was built by another compiler than the one that is here.
@@ -53,15 +53,17 @@ def image() -> Any:
 
 @pytest.fixture(scope="module")
 def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Packages of two cores of different models, `first` and `second`, for all flows; their builds in build-NAME."""
+    """Packages of three cores of different models for all flows, the third one with a port for each of its inputs and outputs;
+    their builds in build-NAME."""
     folder = tmp_path_factory.mktemp("cores")
     for name, model, options in [
         ("first", mlp().model(), {"target_cycles": 4}),
         ("second", image(), SECOND),
+        ("third", inner_output().proto(), {"ports": "separate", "bus_width": "32", "tkeep": True, "control": True}),
     ]:
         save(model, folder / f"{name}.onnx")
         hlsgen.build(folder / f"{name}.onnx", folder / f"build-{name}", hlsgen.Options(**options))
-        kinds = [kind for kind in KINDS if kind != "pynq"]
+        kinds = list(KINDS) if name != "first" else [kind for kind in KINDS if kind != "pynq"]
         files, notes = hlsgen.package(folder / f"build-{name}", folder / "cores" / name, kinds)
         assert not notes
         assert {f"{name}.core", "package_ip.tcl", f"{name}.qip", "Makefile", f"rtl/{name}.v", "package.json"} <= set(
@@ -192,11 +194,11 @@ def test_the_bench_fails_on_a_changed_memory(cores: Path, tmp_path: Path) -> Non
 
 @pytest.mark.sim
 @needs_icarus
-@pytest.mark.parametrize("name", ["first", "second"])
+@pytest.mark.parametrize("name", ["first", "second", "third"])
 def test_benches_by_make(name: str, cores: Path, tmp_path: Path) -> None:
     """tb/Makefile: the C++ bench in Verilator (of one core), the other one in Icarus."""
     shutil.copytree(cores / "cores" / name, tmp_path / "core")
-    for goal in ["icarus", *(["verilator"] if name == "second" else [])]:
+    for goal in ["icarus", *(["verilator"] if name != "first" else [])]:
         flags = [f"FLAGS={' '.join(FAST_TO_COMPILE)}"] if goal == "verilator" else []
         done = subprocess.run(
             ["make", "-s", "-C", str(tmp_path / "core" / "tb"), goal, *flags],
@@ -206,12 +208,15 @@ def test_benches_by_make(name: str, cores: Path, tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
         assert f"{name}: 8 frames, 0 wrong words, frame_error 0" in done.stdout
-    if name == "second":
-        vectors = tmp_path / "core" / "tb" / "run" / f"{name}_expected.hex"
-        vectors.write_text("f" + vectors.read_text()[1:])
-        again = subprocess.run(["./obj/Vsecond"], cwd=vectors.parent, capture_output=True, text=True)
-        assert again.returncode == 1
-        assert "1 wrong words" in again.stdout
+    for which in {"first": [], "second": ["expected"], "third": ["expected_s", "expected_p"]}[name]:
+        vectors = tmp_path / "core" / "tb" / "run" / f"{name}_{which}.hex"
+        before = vectors.read_text()
+        vectors.write_text(f"{int(before[0], 16) ^ 15:x}{before[1:]}")
+        for command in (["./obj/V" + name], ["vvp", "-n", "bench"]):
+            again = subprocess.run(command, cwd=vectors.parent, capture_output=True, text=True)
+            assert again.returncode == 1
+            assert "1 wrong words" in again.stdout
+        vectors.write_text(before)
 
 
 @needs_tcl
@@ -251,25 +256,36 @@ def in_tcl(script: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.sim
+@needs_icarus
+@needs_fusesoc
+def test_a_port_each_in_fusesoc(cores: Path, tmp_path: Path) -> None:
+    """Lint and simulation of a core with a port for each of its inputs and outputs."""
+    assert "%Warning" not in fusesoc(cores / "cores" / "third", tmp_path, "--target=lint", f"{CORE}third")
+    assert "0 wrong words" in fusesoc(cores / "cores" / "third", tmp_path, "--target=sim", f"{CORE}third")
+
+
 @needs_tcl
-def test_a_port_each(tmp_path: Path) -> None:
-    """Vivado is told of every stream; flows whose benches have one each way refuse such a core."""
-    onnx.save(inner_output().proto(), tmp_path / "m.onnx")
-    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(ports="separate"))
-    for path, data in package_files(build, ["vivado", "quartus", "yosys", "ci"], None, 125.0).items():
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / path).write_bytes(data)
-    said = in_tcl("package_ip.tcl", tmp_path)
-    for stream in ("s_axis_a", "s_axis_b", "m_axis_s", "m_axis_p"):
+def test_a_port_each_in_vivado(cores: Path, tmp_path: Path) -> None:
+    """It is told of every stream, and gives each a DMA engine."""
+    core = tmp_path / "core"
+    shutil.copytree(cores / "cores" / "third", core)
+    said = in_tcl("package_ip.tcl", core)
+    design = in_tcl("block_design.tcl", core)
+    for stream, pin in [
+        ("s_axis_a", "dma_0/M_AXIS_MM2S"), ("s_axis_b", "dma_1/M_AXIS_MM2S"), ("m_axis_s", "dma_0/S_AXIS_S2MM"),
+        ("m_axis_p", "dma_1/S_AXIS_S2MM"),
+    ]:  # fmt: skip
         assert f"ipx::associate_bus_interfaces -busif {stream} -clock clk" in said
         assert (
             f"{stream} xilinx.com:interface:axis_rtl:1.0 {{{stream}_tdata {stream}_tvalid"
-            in (tmp_path / "package_ip.tcl").read_text()
+            in (core / "package_ip.tcl").read_text()
         )
-        assert f".{stream}_tdata(" in (tmp_path / "m_instance.v").read_text()
-    for kind in ("fusesoc", "verilator", "pynq"):
-        with pytest.raises(hlsgen.HlsgenError, match=f"HG040 --ports: a package for {kind}"):
-            package_files(build, ["vivado", kind], None, None)
+        assert f".{stream}_tdata(" in (core / "third_instance.v").read_text()
+        both = [f"[get_bd_intf_pins {pin}]", f"[get_bd_intf_pins core/{stream}]"]
+        ends = both if stream[0] == "s" else both[::-1]
+        assert f"connect_bd_intf_net {' '.join(ends)}" in (core / "block_design.tcl").read_text()
+    assert design.count("CONFIG.c_include_mm2s 1 CONFIG.c_include_s2mm 1") == 2
 
 
 def test_names_of_a_stranger_stay_data(tmp_path: Path) -> None:
@@ -319,6 +335,36 @@ def test_a_package_again(cores: Path, tmp_path: Path) -> None:
     assert [p.name for p in (tmp_path / "foreign").iterdir()] == ["a"]
 
 
+def test_each_flow_has_a_device_of_its_vendor(cores: Path, tmp_path: Path) -> None:
+    """That of the build if it is one, else a default that is said; none of another vendor with another's clock."""
+    save(mlp().model(), tmp_path / "m.onnx")
+    lattice = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(device="ecp5-25k"))
+    amd = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(device="xc7a35t"))
+
+    def chosen(build: Any, kinds: list[str], device: str | None = None) -> Any:
+        found = json.loads(package_files(build, kinds, device, None)["package.json"])["devices"]
+        return {kind: [(one["device"], one["clock_mhz"]) for one in devices] for kind, devices in found.items()}
+
+    assert chosen(amd, ["vivado", "yosys"]) == {"vivado": [("xc7a35t", 100.0)], "yosys": [("xc7a35t", 100.0)]}
+    assert chosen(lattice, ["yosys", "ci"]) == {"yosys": [("ecp5-25k", 80.0)], "ci": []}
+    assert chosen(lattice, ["vivado"], "zu3eg") == {"vivado": [("zu3eg", 200.0)]}
+    assert chosen(lattice, ["fusesoc"]) == {"fusesoc": [("xc7z020", 100.0), ("cyclonev-5csema5", 100.0)]}
+    assert b"-period 10.000" in package_files(lattice, ["fusesoc"], None, None)["m.xdc"]
+    for build, kind, device, text in [
+        (lattice, "vivado", None, "the build is for ecp5-25k, of Lattice. Say --device with one of xc7a35t, "),
+        (lattice, "pynq", None, "the build is for ecp5-25k"), (amd, "quartus", None, "takes a device of Intel"),
+        (amd, "vivado", "max10-10m50", "--device names max10-10m50, of Intel"),
+    ]:  # fmt: skip
+        with pytest.raises(HlsgenError, match=f"HG040 --for {kind}: .*{text}"):
+            package_files(build, [kind], device, None)
+    done = CliRunner().invoke(
+        app, ["package", str(cores / "build-first"), "-o", str(tmp_path / "o"), "--for", "vivado,quartus,ci"]
+    )
+    assert "vivado: xc7z020 at 100 MHz\nquartus: cyclonev-5csema5 at 100 MHz\nwrote" in done.stdout
+    readme = (tmp_path / "o" / "README.md").read_text()
+    assert all(word in readme for word in ("package_ip.tcl", "first.qip", "xc7z020 at 100 MHz", "host/"))
+
+
 @pytest.mark.parametrize("changes, code, exit_code", [
     ({"--for": "vivado,spreadsheet"}, "HG040", 2),
     ({"--for": ""}, "HG040", 2),
@@ -337,17 +383,21 @@ def test_refused(changes: dict[str, str], code: str, exit_code: int, cores: Path
 def test_refused_builds(cores: Path, tmp_path: Path) -> None:
     shutil.copytree(cores / "build-first", tmp_path / "changed")
     (tmp_path / "changed" / "rtl" / "first.v").write_text("module first; endmodule\n")
-    with pytest.raises(HlsgenError, match="HG051"):
+    (tmp_path / "changed" / "rtl" / "notes.txt").write_text("mine")
+    with pytest.raises(HlsgenError) as error:
         hlsgen.package(tmp_path / "changed", tmp_path / "out", ["vivado"])
+    said = [
+        "HG051 rtl/first.v: differs from what the model gives. Build again.",
+        "HG051 rtl/notes.txt: is no file of the build. Move it away.",
+    ]
+    assert [str(problem) for problem in error.value.diagnostics] == said
+    assert [str(problem) for problem in hlsgen.verify(tmp_path / "changed", []).diagnostics] == said
     save(image(), tmp_path / "m.onnx")
     wide = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="float32", lanes=3))
     with pytest.raises(HlsgenError, match=r"HG040 --for pynq: s_axis_tdata has 96 bits"):
         package_files(wide, ["pynq"], None, None)
     with pytest.raises(HlsgenError, match="HG040 --for pynq: the block design is for Zynq-7000; xc7a35t is"):
         package_files(wide, ["pynq"], "xc7a35t", None)
-    for device, wanted in [(None, "xc7a35t"), ("ecp5-85k", "ecp5-85k")]:
-        named = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(device="xc7a35t"))
-        assert json.loads(package_files(named, ["vivado"], device, None)["package.json"])["device"] == wanted
     cpp = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(target="hls"))
     with pytest.raises(HlsgenError, match="has no Verilog"):
         package_files(cpp, ["vivado"], None, None)
@@ -415,31 +465,40 @@ class _Channel:
         self.act(self.buffer)
 
 
-def test_pynq_driver_with_a_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The DMA engine is one that answers with the interpreter's integers: the driver gives what `run` gives."""
-    net = Net((1, 4)).quant(name="q", bits=8.0).linear(2, 4).then("Relu").quant(name="r", bits=8.0)
-    save(net.model(), tmp_path / "first.onnx")
-    options = hlsgen.Options(folding={"fc": {"pe": 1, "simd": 1}})
-    build = hlsgen.build(tmp_path / "first.onnx", tmp_path / "build", options)
+@pytest.mark.parametrize("name", ["first", "third"])
+def test_pynq_driver_with_stand_ins(name: str, cores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DMA engines answer with the integers of the reference: the driver gives what `run` gives."""
+    options = {"bus_width": "32"} if name == "first" else {"bus_width": "32", "ports": "separate"}
+    build = hlsgen.build(cores / f"{name}.onnx", tmp_path / "build", hlsgen.Options(**options))
     hlsgen.package(tmp_path / "build", tmp_path / "out", ["pynq"])
-    host = module_of(tmp_path / "out", "first")
+    host = module_of(tmp_path / "out", name)
     stand_in = ModuleType("pynq")
     stand_in.Overlay = stand_in.allocate = None  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "pynq", stand_in)
-    monkeypatch.setitem(sys.modules, "first", host)
-    driver = module_of(tmp_path / "out", "first_pynq")
-    came: list[bytes] = []
+    monkeypatch.setitem(sys.modules, name, host)
+    driver = module_of(tmp_path / "out", f"{name}_pynq")
+    frames = build.graph.streamed_inputs
+    codes = np.random.default_rng(3).integers(-3, 3, (7, *build.graph.input.shape))
+    answers = run_output(build.graph, codes)
+    sent = {port.name: port_words(port, codes) for port in build.network.inputs}
+    wanted = {port.name: port_words(port, answers) for port in build.network.outputs}
+    assert len(sent) == len(frames)
+    waited = []
 
-    def received(buffer: Any) -> None:
-        order = np.zeros(build.graph.input.shape, np.int64)
-        words = np.frombuffer(came.pop(), np.int8)
-        order.flat[:] = words
-        codes = run_output(build.graph, order[None])
-        buffer[:] = np.frombuffer(codes.astype(np.int8).tobytes(), np.uint8)
+    def engine(into: Any, out: Any) -> Any:
+        def came(buffer: Any) -> None:
+            assert buffer.tobytes() == sent[into].reshape(7, -1)[len(waited) // len(sent)].tobytes()
+            waited.append(into)
 
-    engine = ModuleType("dma")
-    engine.sendchannel = _Channel(lambda buffer: came.append(buffer.tobytes()))  # type: ignore[attr-defined]
-    engine.recvchannel = _Channel(received)  # type: ignore[attr-defined]
-    x = np.random.default_rng(3).normal(0, 9, (7, 4)).astype(np.float32)
-    made = driver.Driver(dma=engine, allocate=lambda shape, dtype: np.zeros(shape, dtype))
-    np.testing.assert_array_equal(made(x).reshape(7, 2), hlsgen.run(tmp_path / "build", x))
+        def answer(buffer: Any) -> None:
+            frame = wanted[out].reshape(7, -1)[len(waited) // len(sent) - 1]
+            buffer[:] = frame
+
+        made = ModuleType("dma")
+        made.sendchannel, made.recvchannel = _Channel(came), _Channel(answer)  # type: ignore[attr-defined]
+        return made
+
+    pairs = list(zip(sent, wanted, strict=True))
+    engines = {f"dma_{n}": engine(*pair) for n, pair in enumerate(pairs)} if len(pairs) > 1 else engine(*pairs[0])
+    made = driver.Driver(dma=engines, allocate=lambda shape, dtype: np.zeros(shape, dtype))
+    np.testing.assert_array_equal(made.codes(codes), answers)

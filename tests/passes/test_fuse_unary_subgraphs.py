@@ -243,7 +243,7 @@ def test_random_models_keep_their_values() -> None:
                 value = len(steps)
             ends.append(value)
         if seed % 2:
-            steps.append((ir.Binary(list(BinaryKind)[seed % 5]), shape, (ends[0], ends[1])))
+            steps.append((ir.Binary(list(BinaryKind)[seed % len(BinaryKind)]), shape, (ends[0], ends[1])))
         else:
             steps.append((Compare(Relation.LESS, const(0.5, 3)), shape, (0,)))
             fixed = (None, None, const(2, 3)) if seed % 4 else (None, None, None)

@@ -104,7 +104,7 @@ def test_random_chains(first: int) -> None:
     assert used >= 6
 
 
-@pytest.mark.parametrize("kind", list(BinaryKind))
+@pytest.mark.parametrize("kind", [kind for kind in BinaryKind if kind is not BinaryKind.DIV])
 def test_random_pairs_in_front_of_a_pool_a_border_and_a_join(kind: BinaryKind) -> None:
     for seed in range(4):
         rng = np.random.default_rng([seed, 1])

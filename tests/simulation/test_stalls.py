@@ -125,7 +125,7 @@ SPOILT = [
     ("hg_keep_out", "ALL >> (BYTES - LAST)", "ALL", "full_rate", "tkeep wrong"),
     ("hg_keep_in", "(tlast ? SOME : ALL)", "SOME", "missing_bytes", "lacks byte"),
     ("hg_keep_in", "(tlast ? SOME : ALL)", "ALL", "full_rate", "frame_error after well-formed"),
-    ("hg_control", "sent_reg  <= out_valid && out_ready && out_last", "sent_reg <= out_valid && out_ready", "control_port", "counters"),
+    ("hg_control", "out_valid & out_ready & out_last", "out_valid & out_ready", "control_port", "counters"),
     ("hg_control", "bad_reg <= !end_reg && (bad_reg || wrong_reg)", "bad_reg <= 1'b0", "control_port", "counters"),
     ("hg_control", "if (rst || clear) begin", "if (rst) begin", "control_port", "while CONTROL is 1"),
 ]  # fmt: skip

@@ -20,7 +20,7 @@ from models import mlp, save
 from paths import needs_icarus
 
 import hlsgen
-from hlsgen.diagnostics import HlsgenError
+from hlsgen.diagnostics import Diagnostic, HlsgenError
 from hlsgen.simulation import child_process, cocotb_runner, core_copy, verify
 
 X = np.zeros((2, 4), np.float32)
@@ -89,16 +89,16 @@ def test_a_file_that_building_again_would_keep(core: Path) -> None:
 @needs_icarus
 def test_a_file_changed_after_the_comparison(core: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is simulated is what was compared."""
-    proof, compare = core.parent / "executed", core_copy.changed_files
+    proof, compare = core.parent / "executed", core_copy.changes
 
-    def then_change(build: hlsgen.Build, directory: Path) -> list[str]:
-        found = compare(build, directory)
+    def then_change(build: hlsgen.Build, directory: Path, hint: str = "") -> list[Diagnostic]:
+        found = compare(build, directory, hint)
         if not found:
             evil(core)
         return found if "executed" not in (core / "rtl" / "m.v").read_text() else []
 
-    monkeypatch.setattr(core_copy, "changed_files", then_change)
-    monkeypatch.setattr(verify, "changed_files", then_change)
+    monkeypatch.setattr(core_copy, "changes", then_change)
+    monkeypatch.setattr(verify, "changes", then_change)
     assert hlsgen.verify(core, ["icarus"], frames=4).simulators["icarus"].ok
     hlsgen.run(core, X, "icarus")
     assert "executed" in (core / "rtl" / "m.v").read_text()

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import hlsgen
 from hlsgen.cli import app
 from hlsgen.cli.junit import junit
+from hlsgen.diagnostics import Diagnostic
 from hlsgen.simulation import verify as module
 from hlsgen.simulation.cocotb_runner import Limits
 from hlsgen.simulation.verdict import SimulatorVerdict, Verdict
@@ -162,7 +163,8 @@ def cases(text: bytes) -> dict[tuple[str, str], str | None]:
 
 def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> None:
     failed = dict.fromkeys(TESTS, True) | {"long_stalls": False}
-    for simulators, changed, ok in (
+    changed = [Diagnostic("HG051", "rtl/a.v", "it differs.")]
+    for simulators, changes, ok in (
         ({"icarus": simulated()}, [], True),
         ({"icarus": simulated(tests=failed, failures=["no \x1b beat <moved>"])}, [], False),
         (
@@ -171,10 +173,10 @@ def test_junit_has_a_failure_if_and_only_if_it_is_not_ok(verdict: Verdict) -> No
             False,
         ),
         ({"icarus": simulated(), "ap_types": simulated(tests={}, mismatches=4)}, [], False),
-        ({}, ["rtl/a.v"], False),
+        ({}, changed, False),
         ({"icarus": simulated()}, [], False),
     ):
-        found = cases(junit(replace(verdict, ok=ok, simulators=simulators, changed=changed)))
+        found = cases(junit(replace(verdict, ok=ok, simulators=simulators, changes=changes)))
         assert (not any(found.values())) == ok, found
         if "icarus" in simulators and simulators["icarus"].late:
             assert found[("hlsgen.icarus", "simulation")] == "the time was up in long_stalls"

@@ -40,6 +40,7 @@ _JOIN: dict[BinaryKind, Callable[[Array, Array], Array]] = {
     BinaryKind.ADD: np.add,
     BinaryKind.SUB: np.subtract,
     BinaryKind.MUL: np.multiply,
+    BinaryKind.DIV: np.divide,
     BinaryKind.MAX: np.maximum,
     BinaryKind.MIN: np.minimum,
 }
@@ -112,7 +113,8 @@ def _step(step: Step, given: list[Array]) -> Array:
         case Concat(axis):
             return np.concatenate(given, axis + 1)
         case Binary(kind):
-            return _JOIN[kind](*given)
+            with np.errstate(all="ignore"):
+                return _JOIN[kind](*given)
         case Select(fixed):
             rest = iter(given)
             return np.where(*(next(rest) if part is None else part for part in fixed))

@@ -19,7 +19,7 @@ def netlist(*cells: tuple[str, dict[str, list[int]]]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("family", "kinds", "expected"),
     [
-        ("ecp5", "LUT4 LUT4 CCU2C TRELLIS_FF DP16KD MULT18X18D PFUMX $scopeinfo", Size(4, 1, 1, 1)),
+        ("ecp5", "LUT4 LUT4 CCU2C TRELLIS_FF DP16KD MULT18X18D PFUMX $scopeinfo", Size(8, 1, 1, 1)),
         ("ice40", "SB_LUT4 SB_DFF SB_DFFESR SB_CARRY SB_RAM40_4K SB_MAC16", Size(1, 2, 1, 1)),
         ("gowin", "LUT3 LUT4 ALU DFFRE SDPB pROMX9 MULT18X18 MULT9X9 MULT9X9 MUX2_LUT5", Size(3, 1, 2, 2)),
         ("xc7", "LUT1 LUT6 SRL16E RAM64M FDRE FDSE RAMB18E1 RAMB36E1 DSP48E1 MUXF7", Size(7, 2, 3, 1)),
@@ -40,6 +40,15 @@ def test_ways_into_carry_chains() -> None:
         ("CARRY4", {"S": [8, "0", "0", "0"]}),  # type: ignore[list-item]
     )  # fmt: skip
     assert size(cells, "top", "xc7").lut == 2 + 2
+
+
+def test_carry_chains_have_ends() -> None:
+    """Of the ECP5: two chains of two cells and of one, and a memory with its write port."""
+    cells = netlist(
+        ("CCU2C", {"CIN": ["0"], "COUT": [5]}), ("CCU2C", {"CIN": [5], "COUT": [6]}), ("CCU2C", {"CIN": [7], "COUT": []}),  # type: ignore[list-item]
+        ("TRELLIS_DPR16X4", {}), ("LUT4", {}),
+    )  # fmt: skip
+    assert size(cells, "top", "ecp5").lut == 3 * 2 + 2 * 4 + 6 + 1
 
 
 @pytest.mark.parametrize("name", devices())

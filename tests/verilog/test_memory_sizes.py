@@ -68,6 +68,8 @@ def synthesized(family: str, folder: Path) -> dict[str, Size]:
 def test_blocks_are_those_of_yosys(family: str, tmp_path: Path) -> None:
     found = synthesized(family, tmp_path)
     expected = {f"rom_{words}_{width}": memory(words, width, 0, family).bram for words, width in CONSTANTS}
-    expected |= {f"replay_{words}_{width}": buffer(2 * words, width, family).bram for words, width in REPEATED}
+    expected |= {
+        f"replay_{words}_{width}": buffer(2 * words, width, family, apart=True).bram for words, width in REPEATED
+    }
     expected |= {f"fifo_{words}_{width}": buffer(words, width, family, new=words < 512).bram for words, width in FIFOS}
     assert {cell: of.bram for cell, of in found.items()} == expected

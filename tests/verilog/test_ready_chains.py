@@ -11,7 +11,11 @@ from typing import Any
 
 import certified
 import certified_images
+import onnx
 import pytest
+from models import Net
+
+import hlsgen
 
 pytest.importorskip("pyosys")
 
@@ -104,6 +108,17 @@ def test_chains_of_functions(name: str, tmp_path: Path) -> None:
     module = netlist(certified.CASES[name].build(tmp_path / "b"), tmp_path)
     found = chains(module)
     assert 0 < max(found.values()) <= longest(module), found
+
+
+def test_enables_that_go_far(tmp_path: Path) -> None:
+    """48 codes of 4 bits and as many weights move on one enable: it depends on registers, that of 6 codes need not."""
+    net = Net((1, 48)).quant(0.5, bits=4.0)
+    net.linear(6, 48, name="far").quant(4.0, bits=4.0).linear(4, 6, name="near").quant(4.0, bits=4.0)
+    folding = {"far": {"pe": 1, "simd": 48}, "near": {"pe": 1, "simd": 2}}
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(folding=folding, top="top"))
+    found = chains(netlist(tmp_path / "b", tmp_path))
+    assert (found["mv0_ready"], found["mv2_ready"]) == (0, 1), found
 
 
 def test_a_chain_is_seen() -> None:

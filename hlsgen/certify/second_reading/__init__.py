@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from hlsgen.certify.second_reading.attention import ATTENTION
 from hlsgen.certify.second_reading.deeploy import DEEPLOY
 from hlsgen.certify.second_reading.formulas import FORMULAS
 from hlsgen.certify.second_reading.layers import LAYERS
@@ -39,7 +40,7 @@ def compare(path: Path, model: Model) -> SecondReading:
     found = Found(file, model)
     problems, once = list(_ends(file, model)), []
     # Layers come first: in QDQ form they stand for the nodes around them as well.
-    for table in (ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
+    for table in (ATTENTION, ROWS, PRODUCTS, LAYERS, WINDOWS, SOFTMAX, ELEMENTS, DEEPLOY, FORMULAS, PROBES):
         for n in file.computing:
             check = table.get(file.nodes[n].op_type)
             if check is not None and n not in found.covered:

@@ -173,5 +173,5 @@ def joined(found: Found, n: int) -> Told:
 #: Operator -> its second reading.
 FORMULAS: dict[str, Callable[[Found, int], Told]] = {
     "FloatQuant": float_quant, "QLinearAdd": qlinear_constant, "QLinearMul": qlinear_constant, "Where": where,
-    **dict.fromkeys(_RELATIONS, compare), **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min"), joined),
+    **dict.fromkeys(_RELATIONS, compare), **dict.fromkeys(("Add", "Sub", "Mul", "Div", "Max", "Min"), joined),
 }  # fmt: skip

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from hlsgen.certify.second_reading.attention import shares
 from hlsgen.certify.second_reading.protobuf import kind_of
 from hlsgen.certify.second_reading.quantizers import quantizer
 from hlsgen.certify.second_reading.steps import Found, Told, aligned, differ
 from hlsgen.ir import BatchMatMul, BatchMatMulInteger, Transpose
-from hlsgen.ir.ops import Add, Mul, QuantizeLinear
+from hlsgen.ir.ops import Add, IntQuant, Mul, QuantizeLinear
 from hlsgen.numerics.fixed import Array
 
 
@@ -43,6 +44,8 @@ def _floats(found: Found, n: int) -> Told:
     factors, terms, bias = found.steps(n, Mul), found.steps(n, Add), file.constant(n, 2)
     if len(factors) != (alpha != 1) or len(terms) != file.given(n, 2) or (terms and bias is None):
         return None
+    for step in found.steps(n, IntQuant):
+        told += shares(step)
     for step in factors:
         told += differ("alpha", step.op.value, alpha)  # type: ignore[union-attr]
     for step in terms:

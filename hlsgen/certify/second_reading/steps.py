@@ -23,7 +23,8 @@ class Found:
         self.covered: set[int] = set()
         self.named: dict[str, list[Step]] = {}
         for step in model.steps:
-            self.named.setdefault(step.name.removesuffix(" (rescaled)"), []).append(step)
+            name = step.name.removesuffix(" (rescaled)").removesuffix(" (shares)")
+            self.named.setdefault(name, []).append(step)
 
     def steps(self, n: int, *kinds: type[Any]) -> list[Step]:
         """The steps of node n, of these kinds if some are given."""

@@ -12,7 +12,7 @@ from hlsgen.cli.console import emit, out, plain, say, stop
 from hlsgen.cli.options import BuildFlags, Json, ModelArg, takes_build_flags
 from hlsgen.cli.progress import Watch
 from hlsgen.cli.summary_text import print_summary
-from hlsgen.diagnostics import HlsgenError
+from hlsgen.diagnostics import HlsgenError, counted
 from hlsgen.driver import summary as report
 from hlsgen.driver.build_directory import check_output
 
@@ -48,4 +48,4 @@ def build(
         say(warning)
     print_summary(summary)
     tops = [f"top {kind} {name}" for kind, name in result.tops.items()]
-    out.print(f"wrote {plain(str(output))}: {', '.join([f'{len(result.files)} files', *tops])}")
+    out.print(f"wrote {plain(str(output))}: {', '.join([counted(len(result.files), 'file'), *tops])}")

@@ -12,7 +12,7 @@ import hlsgen
 from hlsgen.cli.console import emit, err, out, plain, say, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.cli.progress import Watch
-from hlsgen.diagnostics import HlsgenError
+from hlsgen.diagnostics import HlsgenError, counted
 
 
 def certify(
@@ -36,7 +36,7 @@ def certify(
         for layer in found.layers:
             of = "functions" if layer.inputs else "rows" if layer.kind in ("linear", "convolution") else "results"
             what = f"{layer.functions} {of}"
-            proof = f" of {layer.inputs} inputs, {layer.evaluated} evaluated" if layer.inputs else ""
+            proof = f" of {counted(layer.inputs, 'input')}, {layer.evaluated} evaluated" if layer.inputs else ""
             out.print(plain(f"{layer.layer}: {layer.module}, {what}{proof}"), soft_wrap=True)
         for problem in found.problems[:20]:
             say(problem)

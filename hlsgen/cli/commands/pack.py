@@ -13,7 +13,7 @@ from hlsgen.cli.array_files import port_files, read_array, write_bytes
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.cli.progress import Watch
-from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.diagnostics import HlsgenError, counted, fail
 
 
 def pack(
@@ -52,4 +52,4 @@ def pack(
         emit({"ok": True, "output": several.get("", several), "bytes": sizes.get("", sizes)})
     else:
         for name, path in files.items():
-            out.print(f"{len(data[name])} bytes, wrote {plain(str(path))}")
+            out.print(f"{counted(len(data[name]), 'byte')}, wrote {plain(str(path))}")

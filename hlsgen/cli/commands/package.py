@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import hlsgen
 from hlsgen.cli.console import emit, out, plain, say, stop
 from hlsgen.cli.options import DirArg, Json
 from hlsgen.cli.progress import Watch
-from hlsgen.diagnostics import HlsgenError
+from hlsgen.diagnostics import HlsgenError, counted
 
 
 def package(
@@ -31,7 +32,9 @@ def package(
     device: Annotated[
         str | None,
         typer.Option(
-            help="FPGA, as `hlsgen devices` lists them. Default: that of the build, else ecp5-25k.", show_default=False
+            help="FPGA, as `hlsgen devices` lists them. Default: that of the build; of a build without xc7z020 for vivado and "
+            "pynq, cyclonev-5csema5 for quartus, ecp5-25k for yosys.",
+            show_default=False,
         ),
     ] = None,
     clock_mhz: Annotated[
@@ -47,9 +50,15 @@ def package(
             )
     except HlsgenError as error:
         raise stop(error, as_json) from None
+    chosen = json.loads((output / "package.json").read_text(encoding="utf-8"))["devices"]
     if as_json:
-        emit({"ok": True, "output": str(output), "files": files, "diagnostics": [d.as_dict() for d in notes]})
+        answer = {"ok": True, "output": str(output), "files": files, "devices": chosen}
+        emit({**answer, "diagnostics": [d.as_dict() for d in notes]})
         return
     for note in notes:
         say(note)
-    out.print(f"wrote {plain(str(output))}: {len(files)} files")
+    for kind, devices in chosen.items():
+        if devices:
+            named = (f"{one['device']} at {one['clock_mhz']:g} MHz" for one in devices)
+            out.print(f"{kind}: {', '.join(named)}")
+    out.print(f"wrote {plain(str(output))}: {counted(len(files), 'file')}; README.md says what they are")

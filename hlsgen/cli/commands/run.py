@@ -13,7 +13,7 @@ from hlsgen.cli.array_files import read_array, write_arrays, write_outputs
 from hlsgen.cli.console import emit, out, plain, stop
 from hlsgen.cli.options import AllowChanged, DirArg, Json
 from hlsgen.cli.progress import Watch
-from hlsgen.diagnostics import HlsgenError, fail
+from hlsgen.diagnostics import HlsgenError, counted, fail
 from hlsgen.driver.build_directory import output_tensor
 from hlsgen.simulation.simulators import BACKENDS
 
@@ -64,10 +64,10 @@ def run(
         out.print(f"{backend}: {_in_words(x)} -> {_in_words(y)}, wrote {plain(str(output))}")
         if dump_layers:
             out.print(
-                f"{len(layers)} layers, {len(different)} differ from the reference, wrote {plain(str(dump_layers))}"
+                f"{counted(len(layers), 'layer')}, {len(different)} differ from the reference, wrote {plain(str(dump_layers))}"
             )
         for name, count in different.items():
-            out.print(f"{plain(name)}: {count} codes differ")
+            out.print(f"{plain(name)}: {counted(count, 'code')} differ")
     if different:
         raise typer.Exit(1)
 

@@ -1,0 +1,46 @@
+"""Shares of a Softmax that a product takes without a quantizer between: multiples of 2^-24, so that the sum is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from hlsgen.ir import BatchMatMul, MatMul, Reshape, Shape, Softmax, Step, Transpose
+from hlsgen.ir.ops import IntQuant
+from hlsgen.numerics.fixed import IntType, Rounding
+
+#: Shares are multiples of 2 to minus that: about as fine as float32, in which the largest share is 1.
+SHARE_PLACES = 24
+
+
+def in_multiples(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps with a quantizer in front of every product of shares."""
+    result: list[Step] = []
+    numbers = {0: 0}
+    for i, step in enumerate(steps):
+        inputs = []
+        for j in step.inputs:
+            if isinstance(step.op, BatchMatMul | MatMul) and _are_shares(steps, j):
+                shape = steps[j - 1].shape
+                result.append(Step(f"{step.name} (shares)", _quantizer(shape), shape, (numbers[j],)))
+                inputs.append(len(result))
+            else:
+                inputs.append(numbers[j])
+        result.append(replace(step, inputs=tuple(inputs)))
+        numbers[i + 1] = len(result)
+    return tuple(result)
+
+
+def _are_shares(steps: Sequence[Step], value: int) -> bool:
+    """Whether a value is the result of a Softmax, perhaps with its elements in another order."""
+    while value and isinstance(steps[value - 1].op, Reshape | Transpose):
+        value = steps[value - 1].inputs[0]
+    return value > 0 and isinstance(steps[value - 1].op, Softmax)
+
+
+def _quantizer(shape: Shape) -> IntQuant:
+    one = (1,) * len(shape)
+    unit = np.full(one, 2.0**-SHARE_PLACES, np.float32)
+    return IntQuant(unit, np.zeros(one, np.float32), IntType(0, 1 << SHARE_PLACES), Rounding.ROUND)

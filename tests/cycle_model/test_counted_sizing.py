@@ -1,0 +1,194 @@
+"""Buffers of networks that are not simulated: no deadlock, the pace of the slowest unit, and what is said of cycles."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from network_bench import play
+from networks import Image, Net, Random, large
+
+from hlsgen.cycle_model import fifo_sizing
+from hlsgen.cycle_model.beat_counts import Needs, safe_depths, with_waits
+from hlsgen.cycle_model.counted_sizing import counted
+from hlsgen.cycle_model.deadlock import find_deadlock
+from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, with_depths
+from hlsgen.cycle_model.fifo_sizing import size
+from hlsgen.cycle_model.line_buffers import least_depth
+from hlsgen.cycle_model.processes import Wire
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, measure, simulate
+from hlsgen.cycle_model.units import least
+from hlsgen.cycle_model.wiring import Ended
+from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
+from hlsgen.verilog.latency import latency
+
+SIMPLE = ("conv", "depthwise", "pool", "shift", "same", "width", "flat", "matrix", "gather", "take", "pad")
+BRANCHED = ("branches", "branches", "same", "shift", "fifo", "matrix", "width")
+KINDS = {
+    "all": (*SIMPLE, "fifo", "branches", "rows", "winner"),
+    "branches": BRANCHED,
+    "moved": ("branches", "take", "pad", "same", "pool", "gather"),
+    "simple": SIMPLE,
+}
+
+
+def least_of(nodes: list[Node]) -> list[Node]:
+    """With FIFOs where branches meet; all buffers have the least depth."""
+    nodes = with_waits(nodes, LEAST_FIFO)
+    depths = {s.name: least_depth(s.unit) for s in nodes if isinstance(s.unit, WindowUnit)}
+    return with_depths(nodes, depths | {s.name: LEAST_FIFO for s in nodes if isinstance(s.unit, Fifo)})
+
+
+@pytest.mark.parametrize("kinds", ["all", "branches", "moved"])
+def test_counted_depths_exclude_deadlocks(kinds: str) -> None:
+    """As the search for deadlocks finds, which goes through a frame. Half of the depths do not."""
+    networks = half = 0
+    for seed in range(100):
+        nodes = least_of(Random(seed, KINDS[kinds]).network(6))
+        safe = safe_depths(nodes, Needs())
+        assert not safe or any(isinstance(node.unit, Fork) for node in nodes)
+        assert not find_deadlock(with_depths(nodes, {name: max(LEAST_FIFO, d) for name, d in safe.items()})), seed
+        if max(safe.values(), default=0) > LEAST_FIFO:
+            networks += 1
+            half += bool(find_deadlock(with_depths(nodes, {name: max(1, d // 2) for name, d in safe.items()})))
+    assert networks > 15
+    assert half > networks // 4
+
+
+def test_what_a_node_needs() -> None:
+    """Of a frame that ends after some beats, as many beats come through as need no more than these, beat by beat."""
+    found = 0
+    for seed in range(12):
+        nodes, needs = least_of(Random(seed, SIMPLE).network(3)), Needs()
+        for node in nodes[1:-1]:
+            (need,) = needs.of(node)
+            for beats in range(node.source.beats):
+                wires = Wire("in", False), Wire("out", False)
+                wires[0].due.extend(range(beats))
+                process, _ = least().process(node, wires[:1], wires[1:], False)
+                for _ in range(2 * (beats + node.result.beats) + 2):
+                    next(process)
+                    wires[1].taken[:] = wires[1].due
+                assert len(wires[1].due) == (need[1:] <= beats).sum(), (seed, node.unit, beats)
+                found += 1
+    assert found > 100
+
+
+def test_independent_branches_need_no_more_than_they_run_apart() -> None:
+    """Padded windows of 3 x 3 on rows of 30 pixels: the branch around holds a row and two beats, the other one nothing."""
+    nodes = least_of(large(3, 20, 30))
+    assert set(safe_depths(nodes, Needs()).values()) == {30 + 2, 0}
+
+
+def test_what_comes_with_the_first_beat_of_a_frame_is_counted() -> None:
+    """One branch needs the whole frame for its first beat; so that is what all other FIFOs hold."""
+    net = Net()
+    image = net.start(Image("", 3, 4, 1, 1))
+    first, second, third = net.add(Fork(3), [image], image, 3)
+    late = net.add(Reorder(12, ((12, 1),)), [first], image)[0]
+    both = net.add(JoinStreams((1, 1)), [second, third], image)[0]
+    nodes = least_of(net.finish(net.add(JoinStreams((1, 1)), [late, both], image)[0]))
+    safe = safe_depths(nodes, Needs())
+    assert sorted(safe.values()) == [12, 12, 12, 12]
+    assert find_deadlock(nodes)
+    assert not find_deadlock(with_depths(nodes, safe))
+
+
+def test_the_pace_of_the_slowest_unit_is_reached() -> None:
+    """Nearly always. The latency is about right."""
+    reached = near = count = 0
+    for kinds in KINDS.values():
+        for seed in range(20):
+            # Units on rows can take longer than their beats, which no depth changes.
+            sized = counted(Random(seed, [kind for kind in kinds if kind != "rows"]).network(6), latency)
+            assert not find_deadlock(sized.nodes)
+            found = measure(sized.nodes, latency)
+            assert sized.interval <= found[1] <= 1.1 * sized.interval + 10, (kinds, seed)
+            count += 1
+            reached += found[1] == sized.interval
+            near += abs(found[0] - sized.latency) <= 0.05 * found[0] + 5
+    assert reached > 0.95 * count
+    assert near > 0.9 * count
+
+
+@pytest.mark.sim
+def test_random_stalls_in_rtl(tmp_path: Path) -> None:
+    """All frames come through at an uneven source and sink; the steady ones come at the pace that the model says."""
+    for seed in (1, 4):
+        nodes = counted(Random(seed, BRANCHED).network(5), latency).nodes
+        assert any(isinstance(node.unit, Fork) for node in nodes)
+        frames, rng = 3, random.Random(seed)
+        into, out = nodes[0].source.beats, nodes[-1].result.beats
+        due, cycle = [], 0
+        for _ in range(frames * into):
+            cycle += rng.choice([1, 1, 1, 2, 9])
+            due.append(cycle)
+        ready = [rng.random() < 0.3 for _ in range(97)] + [True]
+        cycles = cycle + 5 * frames * measure(nodes, latency)[1] + 1000
+        _, taken = play(nodes, due, ready, cycles, tmp_path)
+        assert len(taken[INPUT]) == frames * into
+        assert len(taken[OUTPUT]) == frames * out
+
+
+def test_beyond_the_budget_sizes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And only in huge networks: with a budget that is enough, sizes are those of the search."""
+    nodes = large(3, 30, 40)
+    usual = size(nodes, latency, budget=0)
+    assert usual.exact
+    monkeypatch.setattr(fifo_sizing, "HUGE", 1)
+    assert size(nodes, latency).exact
+    assert size(nodes, latency, budget=10**9).exact
+    for budget in (0, 300):
+        sized = size(nodes, latency, budget=budget)
+        assert not sized.exact
+        assert (sized.interval, sized.critical, sized.bottleneck) == (1200, (), 1200)
+        assert measure(sized.nodes, latency)[1] == 1200
+
+
+def test_each_part_of_the_search_keeps_to_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wherever it ends, depths are the same."""
+    monkeypatch.setattr(fifo_sizing, "HUGE", 1)
+    nodes = Random(7, BRANCHED).network(6)
+    found = [size(nodes, latency, budget=budget) for budget in (0, *(4**n for n in range(3, 12)))]
+    depths = [{s.name: s.unit.depth for s in sized.nodes if isinstance(s.unit, Fifo)} for sized in found]
+    estimated = [d for sized, d in zip(found, depths, strict=True) if not sized.exact]
+    assert 3 <= len(estimated) < len(found)
+    assert all(d == estimated[0] for d in estimated)
+    exact = [d for sized, d in zip(found, depths, strict=True) if sized.exact]
+    assert all(d == exact[0] for d in exact)
+
+
+def test_a_budget_is_spent() -> None:
+    """By each simulation; with nothing left there is no other."""
+    nodes, budget = least_of(Random(1, SIMPLE).network(3)), Budget(10_000)
+    find_deadlock(nodes, budget)
+    assert 0 < budget.left < 10_000
+    with pytest.raises(Ended):
+        find_deadlock(nodes, Budget(0))
+
+
+def test_huge_networks_without_forks_need_no_search_for_deadlocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing can wait for each other there: what is sized without that search passes it."""
+    searched: list[int] = []
+    monkeypatch.setattr(fifo_sizing, "HUGE", 1)
+    find = fifo_sizing.find_deadlock
+    monkeypatch.setattr(fifo_sizing, "find_deadlock", lambda *given: searched.append(1) or find(*given))
+    for seed in range(40):
+        nodes = Random(seed, (*SIMPLE, "fifo", "rows", "winner")).network(7)
+        for budget in (None, 0):
+            sized = size(nodes, latency, budget=budget)
+            assert not find_deadlock(sized.nodes)
+            assert not simulate(sized.nodes, 3, latency, ready=[False] * 7 + [True]).deadlock
+    assert not searched
+
+
+def test_a_memory_that_is_too_small_would_be_found() -> None:
+    """Of what the test above relies on."""
+    nodes = least_of(Random(3, ("same",)).network(3))
+    small = [
+        replace(s, unit=replace(s.unit, depth=s.unit.depth - 1)) if isinstance(s.unit, WindowUnit) else s for s in nodes
+    ]
+    assert not find_deadlock(nodes)
+    assert find_deadlock(small)
