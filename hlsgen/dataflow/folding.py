@@ -22,8 +22,8 @@ from hlsgen.ir import (
 )
 from hlsgen.rescale import Preference, Prices
 
-#: Multiplications a cycle that the default folding aims at.
-DEFAULT_PARALLELISM = 1024
+#: Multiplications a cycle that the default folding aims at: some 6,000 LUT at 4 bits, 17,000 at 8.
+DEFAULT_PARALLELISM = 256
 #: Most multiplications a cycle of a layer that the search makes of several windows at once.
 MOST_PRODUCTS = 1 << 14
 #: Most taps of a pool that works on all of them at once.

@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 from hlsgen.dataflow.bus import WIDTHS
-from hlsgen.dataflow.folding import check_folding
+from hlsgen.dataflow.folding import DEFAULT_PARALLELISM, check_folding
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import works_of
 from hlsgen.devices import Device, devices
@@ -169,7 +169,7 @@ class Options:
     target_cycles: int | None = option(
         None,
         "--target-cycles",
-        "At most so many cycles a frame, with the least hardware. Default: about 1024 multiplications a cycle, "
+        f"At most so many cycles a frame, with the least hardware. Default: about {DEFAULT_PARALLELISM} multiplications a cycle, "
         "at most a window a cycle.",
         check=at_least(1),
     )
