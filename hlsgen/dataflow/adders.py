@@ -25,7 +25,7 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
 
 def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMatVec | None:
     """The unit as adders; None if its weights change, or are for multiplier blocks, or there are too many."""
-    fixed = b.adders_pay is not None and not b.targets.loadable and b.targets.prefer != "dsp"
+    fixed = b.adders_pay is not None and b.targets.wires_weights
     if not fixed or unit.product is Product.AGREEMENTS or unit.folds > 1 or unit.windows > 1:
         return None
     low, high, layer = stream.type.lo, stream.type.hi, b.graph.layers[i]

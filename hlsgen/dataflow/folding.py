@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from hlsgen.dataflow.folding_search import FoldingPrice, cheapest
 from hlsgen.dataflow.resources import Budget
@@ -51,6 +51,11 @@ class Targets:
     family: str = "xc7"
     block: int = 25
 
+    @property
+    def wires_weights(self) -> bool:
+        """Whether weights may be part of the circuit."""
+        return not self.loadable and self.prefer != "dsp"
+
     def preference(self, layer: str, prices: Prices) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""
         return Preference(self.prefer, self.realize.get(layer, self.realize.get("")), prices)
@@ -59,6 +64,8 @@ class Targets:
 def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Folding:
     """(PE, SIMD) of each layer that multiplies: what the user says, which is legal, or the cheapest for the target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
+    if not targets.wires_weights:
+        price = replace(price, adders=None)
 
     def options(work: Workload) -> list[tuple[int, int]]:
         given = targets.folding.get(work.layer.name)

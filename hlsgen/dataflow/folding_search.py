@@ -26,10 +26,16 @@ _Way = tuple[float, int, tuple[Pair, ...]]
 @dataclass(frozen=True)
 class FoldingPrice:
     """What foldings cost, in any unit. `layer`: a layer with a PE and a SIMD. `regrouping`: what makes the beats of the
-    second stream of those of the first."""
+    second stream of those of the first. `adders`: a layer whose weights are wired in, a window a cycle; None: none is."""
 
     layer: Callable[[Workload, int, int], float]
     regrouping: Callable[[Stream, Stream], float] = lambda source, result: 0.0
+    adders: Callable[[Workload], float] | None = None
+
+    def of(self, work: Workload, pe: int, simd: int) -> float:
+        """The cheaper one."""
+        own = self.layer(work, pe, simd)
+        return own if self.adders is None or not work.single(pe, simd) else min(own, self.adders(work))
 
 
 def cheapest(
@@ -68,7 +74,7 @@ def _next(
         if taken not in into:
             into[taken] = _arrival(work, before, ways, *taken, target, price)
         cost, columns, chosen = into[taken]
-        way = (cost + price.layer(work, pe, simd), columns + simd, (*chosen, (pe, simd)))
+        way = (cost + price.of(work, pe, simd), columns + simd, (*chosen, (pe, simd)))
         found[pe] = min(found.get(pe, way), way)
     return {pe: found[pe] for pe in sorted(found, key=lambda pe: found[pe])[:KEPT]}
 

@@ -95,6 +95,10 @@ class Workload:
         """Whether every window is worked on whole, in a cycle or less."""
         return pe >= self.outputs and simd == self.taps * self.columns and (self.unrolls or self.groups == 1)
 
+    def single(self, pe: int, simd: int) -> bool:
+        """Whether every cycle does one window with all weights."""
+        return pe == self.outputs and self.whole(pe, simd)
+
     def side_by_side(self, windows: int) -> list[int]:
         """Pixels that can come in a beat for so many windows of a row at once."""
         assert isinstance(self.layer, Convolution)

@@ -17,7 +17,7 @@ from hlsgen.library import library_text
 from hlsgen.rescale import LIBRARY, Choice
 from hlsgen.verilog import certificate, emit
 from hlsgen.verilog.bench_config import testbench_config
-from hlsgen.verilog.folding_prices import folded_cost, folding_price, regrouping_price
+from hlsgen.verilog.folding_prices import adder_price, folded_cost, folding_price, regrouping_price
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
@@ -33,7 +33,7 @@ def _block(targets: Targets) -> int:
 
 def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
     dsp, style = _block(targets), STYLES[targets.weights]
-    return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family)
+    return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family, adders=targets.wires_weights)
 
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
@@ -68,7 +68,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
 VERILOG = Backend(
     memories=tuple(STYLES),
     prices=LIBRARY,
-    folding_price=FoldingPrice(folding_price, regrouping_price),
+    folding_price=FoldingPrice(folding_price, regrouping_price, adder_price),
     folded_cost=_folded_cost,
     network_cost=_network_cost,
     size_buffers=_size_buffers,

@@ -68,6 +68,7 @@ def test_a_chain_has_the_cheapest_of_all_combinations(
     price = FoldingPrice(
         lambda work, pe, simd: float(own[work.layer.name][pe, simd]),
         lambda source, result: float(change[source.lanes, result.lanes]),
+        lambda work: float(change[work.rows, work.columns]),
     )
     target = 1  # every change of width is one converter
 
@@ -80,7 +81,7 @@ def test_a_chain_has_the_cheapest_of_all_combinations(
             given = lanes if n else dense_lanes(group, simd, target)
             late = not n and group // given > target and simd > given
             same = given == simd and (group == work.columns or simd == work.columns)
-            total += price.layer(work, pe, simd) + folding_search.TOO_LATE * late
+            total += price.of(work, pe, simd) + folding_search.TOO_LATE * late
             total += 0 if same else float(change[given, simd])
             lanes, group = pe, work.rows
         return total
@@ -124,6 +125,22 @@ def test_what_enters_is_dense() -> None:
     assert dense_lanes(256, 64, 4) == 64
 
 
+@pytest.mark.parametrize(
+    "options, folding", [({}, (8, 16)), ({"loadable": True}, (4, 16)), ({"target": "hls"}, (4, 16))]
+)
+def test_weights_that_are_wired_in_win_at_few_words(
+    options: dict[str, object], folding: tuple[int, int], tmp_path: Path
+) -> None:
+    """A graph of adders for all sums costs less than half of them in multipliers: faster than asked, and smaller."""
+    path = save(chain(16, 8), tmp_path / "m.onnx")
+    build = hlsgen.check(path, hlsgen.Options(target_cycles=2, **options))  # type: ignore[arg-type]
+    (chosen,) = build.network.folding["layers"].values()
+    assert (chosen["pe"], chosen["simd"]) == folding
+    given = {name: {"pe": 4, "simd": 16} for name in build.network.folding["layers"]}
+    other = hlsgen.check(path, hlsgen.Options(target_cycles=2, folding=given, **options))  # type: ignore[arg-type]
+    assert (estimate(build)["lut"] < estimate(other)["lut"]) == (not options)
+
+
 def test_what_does_not_divide_is_taken_where_it_is_cheaper(tmp_path: Path) -> None:
     """By the estimate of the whole network, quantizers and converters too. No layer is slower than asked."""
     path = save(chain(64, 64, 64, 8), tmp_path / "m.onnx")
@@ -131,8 +148,7 @@ def test_what_does_not_divide_is_taken_where_it_is_cheaper(tmp_path: Path) -> No
     assert build.timing.interval <= 60
     layers, works, price = build.network.folding["layers"], works_of(build.graph), BACKENDS["verilog"].folding_price
     even = {
-        n: min((p for p in w.foldings() if w.cycles(*p) <= 60), key=lambda p: price.layer(w, *p))
-        for n, w in works.items()
+        n: min((p for p in w.foldings() if w.cycles(*p) <= 60), key=lambda p: price.of(w, *p)) for n, w in works.items()
     }
     assert any(works[n].rows % f["pe"] or works[n].columns % f["simd"] for n, f in layers.items()), layers
     given = {n: {"pe": pe, "simd": simd} for n, (pe, simd) in even.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -105,8 +106,8 @@ def test_prices_are_those_of_the_target(model: Path, monkeypatch: pytest.MonkeyP
     """Of the foldings that are fast enough, the one that the target likes; its budget, not that of another."""
     cheap, wide = checked(model, target_cycles=2000), checked(model, target="dot", target_cycles=2000)
     layers = cheap.network.folding["layers"].keys()
-    products = [[b.network.folding["layers"][n] for n in layers] for b in (cheap, wide)]
-    assert all(own["pe"] * own["simd"] < other["pe"] * other["simd"] for own, other in zip(*products, strict=True))
+    own, other = ([math.prod(b.network.folding["layers"][n].values()) for n in layers] for b in (cheap, wide))
+    assert own != other and all(few <= many for few, many in zip(own, other, strict=True))
     count = len(wide.network.nodes)
     assert not checked(model, target="dot", max_dsp=2 * count).warnings
     monkeypatch.setitem(BACKENDS, "dot", replace(DOT, network_cost=lambda nodes, choices, targets: Cost(lut=1e9)))
@@ -151,7 +152,7 @@ def test_other_names_are_refused(target: str, model: Path) -> None:
 
 def test_units_carry_the_weights_of_the_layer(model: Path) -> None:
     """In its own order and without those that fill a fold, whatever the target holds them in."""
-    build = checked(model)
+    build = checked(model, target_cycles=2000)
     units = [(node.unit, node.position) for node in build.network.nodes if isinstance(node.unit, WeightedUnit)]
     assert any(isinstance(unit, ConvUnit) for unit, _ in units)
     for unit, position in units:
