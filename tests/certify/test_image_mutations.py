@@ -371,7 +371,7 @@ def test_windows_at_once(core: Path) -> None:
     c.fails("the model's weight is")
 
 
-@each("binary folded", "pools whole")
+@each("binary folded")
 def test_pieces_of_one_vector(core: Path) -> None:
     """hg_mvu leaves elements out if TAPS does not divide a vector."""
     c = Core(core)
