@@ -98,7 +98,7 @@ class Run:
     @property
     def limit(self) -> int:
         """Seconds that it may take: what needs as many never ends."""
-        return int(5 + 10 * self.seconds)
+        return int(5 + 3 * self.seconds)
 
 
 class Bench:
@@ -114,25 +114,36 @@ class Bench:
         settings = _SETTINGS.format(root=ROOT, rtl_tests=folder / "rtl_tests")
         (folder / "pytest.ini").write_text(settings)
         (folder / "kept").mkdir()
+        self.names: dict[str, list[str]] = {}  # tests of each test file
+        self.recorded: set[str] = set()  # of these
         self.runs: dict[str, list[Run]] = {}  # of each test file
         self.driven: dict[str, list[str]] = {}  # tests that no simulation is known of
         self.pieces: dict[str, list[Run]] = {}  # of each module
+        self.taken: Counter[tuple[str, str]] = Counter()  # runs of a test file that are in the pieces of a module
         self.kills: Counter[tuple[str, str]] = Counter()  # by module and what killed
 
-    def record(self, tests: str) -> None:
-        """Run a test file on the library as it is; keep its simulations, and the names of tests without one."""
-        if tests in self.runs:
+    def record(self, tests: str, cases: int | None = None) -> None:
+        """Run a test file, or so many cases of each test, on the library as it is, if that was not done before.
+
+        Kept are its simulations, and the names of tests without one.
+        """
+        if tests not in self.names:
+            shown = self._pytest([f"rtl_tests/{tests}", "--collect-only", "-q"]).stdout
+            self.names[tests] = [line for line in shown.splitlines() if "::" in line]
+            self.runs[tests], self.driven[tests] = [], []
+        wanted = [test for test in _spread(self.names[tests], cases) if test not in self.recorded]
+        if not wanted:
             return
+        self.recorded.update(wanted)
         base = self.folder / f"base_{tests}"
         known = set((self.folder / "kept").iterdir())
-        done = self._pytest([f"rtl_tests/{tests}", "-v", f"--basetemp={base}"])
+        done = self._pytest([*wanted, "-v", f"--basetemp={base}"])
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
         passed = [line.split(" PASSED")[0] for line in done.stdout.splitlines() if " PASSED" in line]
-        self.runs[tests] = []
-        for folder in sorted(set((self.folder / "kept").iterdir()) - known):
-            self.runs[tests].append(self._kept(folder))
-        simulated = {run.test for run in self.runs[tests]}
-        self.driven[tests] = [test for test in passed if test not in simulated]
+        new = [self._kept(folder) for folder in sorted(set((self.folder / "kept").iterdir()) - known)]
+        self.runs[tests] += new
+        simulated = {run.test for run in new}
+        self.driven[tests] += [test for test in passed if test not in simulated]
         shutil.rmtree(base)
 
     def _kept(self, folder: Path) -> Run:
@@ -152,9 +163,10 @@ class Bench:
         return program((run.folder / run.build[run.build.index("-o") + 1]).read_text())
 
     def _pieces(self, tests: str, module: str) -> list[Run]:
-        """The simulations in which the module is; a bench of many units is taken to pieces of some of those."""
+        """The new simulations in which the module is; a bench of many units is taken to pieces of some of those."""
         pieces = []
-        for run in self.runs[tests]:
+        known, self.taken[tests, module] = self.taken[tests, module], len(self.runs[tests])
+        for run in self.runs[tests][known:]:
             if module not in run.modules:
                 continue
             if run.results is not None:
@@ -173,12 +185,12 @@ class Bench:
                 pieces.append(piece)
         return pieces
 
-    def killer(self, mutant: Mutant) -> str | None:
-        """What finds the mutant; None if nothing does."""
-        if mutant.module not in self.pieces:
-            for tests in UNITS[mutant.module].split():
-                self.record(tests)
-                self.pieces.setdefault(mutant.module, []).extend(self._pieces(tests, mutant.module))
+    def killer(self, mutant: Mutant, cases: int | None = None) -> str | None:
+        """What finds the mutant, of so many cases of each test or of all that were not tried before; None if nothing does."""
+        pieces = self.pieces.setdefault(mutant.module, [])
+        for tests in UNITS[mutant.module].split():
+            self.record(tests, cases)
+            pieces.extend(self._pieces(tests, mutant.module))
         file = self.library / f"{mutant.module}.v"
         original = file.read_text()
         file.write_text(mutant.source)
@@ -190,7 +202,7 @@ class Bench:
         finally:
             file.write_text(original)
         self.kills[mutant.module, found or ""] += 1
-        for run in self.pieces[mutant.module]:
+        for run in pieces:
             if run.test == found and not run.repeated:
                 assert not self._finds(run, itself=True), f"{found} differs from run to run"
                 run.repeated = True
@@ -269,6 +281,16 @@ class Bench:
         with self._process(words, folder, environment, limit) as process:
             shown, _ = process.communicate()
         return subprocess.CompletedProcess(words, process.returncode, shown, "")
+
+
+def _spread(tests: Sequence[str], cases: int | None) -> list[str]:
+    """So many cases of each test, evenly spread; all without a number."""
+    chosen: list[str] = []
+    for test in dict.fromkeys(name.split("[")[0] for name in tests):
+        own = [name for name in tests if name.split("[")[0] == test]
+        count = min(cases or len(own), len(own))
+        chosen += [own[k * len(own) // count] for k in range(count)]
+    return chosen
 
 
 def _processor_time() -> float:

@@ -41,20 +41,31 @@ def key(mutant: Mutant) -> str:
     return f"{mutant.module}: {mutant.text} -> {mutant.changed}"
 
 
-def judge(bench: Bench, chosen: Sequence[Mutant], show: bool = True) -> dict[str, Counter[str]]:
+def verdict_of(bench: Bench, mutant: Mutant, cases: int | None = None) -> tuple[str, str]:
+    """Whether it is killed, equivalent or surviving, and why.
+
+    With a number of cases, simulation goes on with all others only if nothing is proven.
+    """
+    if killer := bench.killer(mutant, cases):
+        return "killed", killer
+    if reason := reasons().get(key(mutant)):
+        return "equivalent", reason
+    proof = equivalent(mutant.module, mutant.source)
+    if proof is None:
+        return "equivalent", "proven"
+    if cases and (killer := bench.killer(mutant)):
+        return "killed", killer
+    return "surviving", proof
+
+
+def judge(
+    bench: Bench, chosen: Sequence[Mutant], show: bool = True, cases: int | None = None
+) -> dict[str, Counter[str]]:
     """Counts of killed, equivalent and surviving mutants of each module."""
     counts: dict[str, Counter[str]] = {}
-    known = reasons()
     for mutant in chosen:
         begun = time.time()
-        killer = bench.killer(mutant)
-        if killer:
-            verdict, why = "killed", killer
-        elif key(mutant) in known:
-            verdict, why = "equivalent", known[key(mutant)]
-        else:
-            proof = equivalent(mutant.module, mutant.source)
-            verdict, why = ("equivalent", "proven") if proof is None else ("surviving", proof)
+        verdict, why = verdict_of(bench, mutant, cases)
         counts.setdefault(mutant.module, Counter())[verdict] += 1
         if show:
             print(f"{verdict:10} {mutant} | {why} {time.time() - begun:.1f} s", flush=True)
