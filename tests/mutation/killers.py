@@ -19,8 +19,8 @@ from equivalence import ROOT, RTL, closure, program
 from mutants import Mutant
 from units import UNITS
 
-#: Seconds of processor time and bytes of address space that a tool may take.
-LIMIT, MEMORY = 300, 3 << 30
+#: Seconds of processor time and bytes of address space that a tool may take; seconds of simulation before a proof is tried.
+LIMIT, MEMORY, FIRST = 300, 3 << 30, 10.0
 #: Small parts find most mutants sooner than the whole.
 UNITS_OF_A_PART = 8
 #: Tests that look at the text of modules, at Verilator, or at nothing that a mutant changes.
@@ -98,7 +98,7 @@ class Run:
     @property
     def limit(self) -> int:
         """Seconds that it may take: what needs as many never ends."""
-        return int(5 + 3 * self.seconds)
+        return int(2 + 3 * self.seconds)
 
 
 class Bench:
@@ -172,21 +172,27 @@ class Bench:
             if run.results is not None:
                 pieces.append(run)
                 continue
-            for n, text in enumerate(_parts((run.folder / "bench.v").read_text(), module)):
+            parts = _parts((run.folder / "bench.v").read_text(), module)
+            for n, text in enumerate(parts):
                 (run.folder / f"{module}_{n}.v").write_text(text)
                 build = [{"bench.v": f"{module}_{n}.v", "bench.vvp": f"{module}_{n}.vvp"}.get(w, w) for w in run.build]
                 words = [{"bench.vvp": f"{module}_{n}.vvp"}.get(w, w) for w in run.words]
-                piece = replace(run, test=f"{run.test} {n}", build=build, words=words)
-                piece.compiled = self._compiled(piece)
-                begun = _processor_time()
-                shown = self._spawn(words, run.folder, run.environment).stdout
-                piece.seconds = _processor_time() - begun
-                piece.printed = [_shown(line) for line in shown.splitlines()]
-                pieces.append(piece)
+                seconds = run.seconds / len(parts)
+                pieces.append(
+                    replace(run, test=f"{run.test} {n}", build=build, words=words, compiled="", seconds=seconds)
+                )
         return pieces
 
+    def _play(self, piece: Run) -> None:
+        """What it prints of the library as it is, and how long that takes."""
+        piece.compiled = self._compiled(piece)
+        begun = _processor_time()
+        shown = self._spawn(piece.words, piece.folder, piece.environment).stdout
+        piece.seconds = _processor_time() - begun
+        piece.printed = [_shown(line) for line in shown.splitlines()]
+
     def killer(self, mutant: Mutant, cases: int | None = None) -> str | None:
-        """What finds the mutant, of so many cases of each test or of all that were not tried before; None if nothing does."""
+        """What finds the mutant; None if nothing does. With so many cases of each test, and the soonest of these, only."""
         pieces = self.pieces.setdefault(mutant.module, [])
         for tests in UNITS[mutant.module].split():
             self.record(tests, cases)
@@ -198,23 +204,31 @@ class Bench:
             alone = ["iverilog", "-g2005", "-t", "null", "-y", ".", file.name]
             if self._spawn(alone, self.library, limit=10).returncode:
                 return "does not compile"
-            found = self._killer(mutant.module)
+            found = self._killer(mutant, original, FIRST if cases else None)
         finally:
             file.write_text(original)
         self.kills[mutant.module, found or ""] += 1
         for run in pieces:
-            if run.test == found and not run.repeated:
+            if run.test == found and run.compiled and not run.repeated:
                 assert not self._finds(run, itself=True), f"{found} differs from run to run"
                 run.repeated = True
         return found
 
-    def _killer(self, module: str) -> str | None:
-        """Of the changed library; what found most mutants of the module in its time comes first."""
+    def _killer(self, mutant: Mutant, original: str, seconds: float | None) -> str | None:
+        """Of the changed library; what found most mutants of the module in its time comes first. Ends after so long."""
+        module, file, spent = mutant.module, self.library / f"{mutant.module}.v", 0.0
         for run in sorted(
             self.pieces[module], key=lambda run: -(1 + self.kills[module, run.test]) / max(run.seconds, 0.01)
         ):
+            if seconds is not None and spent > seconds:
+                return None
+            if not run.compiled:
+                file.write_text(original)
+                self._play(run)
+                file.write_text(mutant.source)
             if self._finds(run):
                 return run.test
+            spent += run.seconds
         for tests in UNITS[module].split():
             if self.driven[tests]:
                 order = sorted(self.driven[tests], key=lambda test: -self.kills[module, test])
