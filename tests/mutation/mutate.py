@@ -29,6 +29,8 @@ from killers import Bench
 from mutants import Mutant, mutants
 from units import UNITS
 
+#: Seconds that ABC may take: before all simulations were tried, and behind them.
+SOON, LONG = 10, 60
 REASONS = Path(__file__).with_name("reasons.json")
 
 
@@ -51,12 +53,12 @@ def verdict_of(bench: Bench, mutant: Mutant, cases: int | None = None) -> tuple[
         return "killed", killer
     if reason := reasons().get(key(mutant)):
         return "equivalent", reason
-    proof = equivalent(mutant.module, mutant.source)
-    if proof is None:
-        return "equivalent", "proven"
-    if cases and (killer := bench.killer(mutant)):
-        return "killed", killer
-    return "surviving", proof
+    proof = equivalent(mutant.module, mutant.source, SOON if cases else LONG)
+    if proof and cases:
+        if killer := bench.killer(mutant):
+            return "killed", killer
+        proof = equivalent(mutant.module, mutant.source, LONG)
+    return ("surviving", proof) if proof else ("equivalent", "proven")
 
 
 def judge(

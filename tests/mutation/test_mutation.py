@@ -62,7 +62,7 @@ def test_scores_of_the_page() -> None:
     for module, (all_of_it, run, killed, equivalent_, surviving) in SCORES.items():
         assert killed + equivalent_ + surviving == run, module
         assert run in {min(all_of_it, count) for count in (*SAMPLES, all_of_it)}, module
-        assert killed > equivalent_, module
+        assert killed >= equivalent_, module
         assert surviving == 0, module
     waiting = re.findall(r"`(hg_\w+)`", PAGE.split("Not run yet:")[1])
     assert list(SCORES) == sorted(SCORES)
