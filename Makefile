@@ -59,8 +59,9 @@ soak: setup-test
 # Mistakes in the Verilog library, one at a time: which one does simulation not find? All of them take hours.
 MODULES ?=
 SAMPLE  ?=
+CASES   ?=
 mutate: setup-test
-	$(BIN)/python tests/mutation/mutate.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE))
+	$(BIN)/python tests/mutation/mutate.py $(MODULES) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(CASES),--cases $(CASES))
 
 # Mistakes in the files of builds: parameters, connections, memories. What do simulation and certify not find?
 BUILDS ?=

@@ -23,7 +23,8 @@ def print_exploration(found: Exploration, place: Place) -> None:
         table.add_column(title, justify="right")
     table.add_column("options", overflow="fold")
     for point in front:
-        cells = [f"{point.frames_per_second:.4g}", str(point.interval), str(point.latency)]
+        about = "" if point.exact else "~"
+        cells = [about + text for text in (f"{point.frames_per_second:.4g}", str(point.interval), str(point.latency))]
         cells += [str(count) for count in point.counts.values()]
         if point.share is not None:
             cells.append(f"{100 * point.share:.0f} % {place.kinds[point.scarcest]}")
@@ -33,9 +34,12 @@ def print_exploration(found: Exploration, place: Place) -> None:
     if place.device is not None and place.clock_mhz == place.device.clock_mhz:
         clock += " (measured on other designs)" if place.device.measured else " (assumed)"
     fits = f"{sum(point.fits for point in found.points)} fit {place.device.name}, " if place.device else ""
+    cycles = "exact cycles"
+    if not all(point.exact for point in front):
+        cycles += ", those with ~ estimates (the interval of the slowest unit)"
     out.print(
         f"{counted(found.networks, 'network')}, {counted(len(found.points), 'point')}, {fits}{len(front)} on the front. Intervals and latencies are "
-        f"exact cycles; counts are estimates, and {clock} is not that of the network.",
+        f"{cycles}; counts are estimates, and {clock} is not that of the network.",
         soft_wrap=True,
     )
 

@@ -59,12 +59,13 @@ def picture(points: Sequence[Point], title: str) -> str:
     black = f"black: the {sum(p.front for p in points)} that no other one beats"
     rings = "open: with DSP blocks" if any(p.options.prefer == "dsp" for p in points) else ""
     red = "red: measured" if any(p.measured for p in points) else ""
+    about = "" if all(p.exact for p in points) else "dotted: at most that, cycles are estimates"
     where = f" on {place.device.name}" if place.device else ""
     head = f"{title[:60]}{where}: frames a second at {place.clock_mhz:g} MHz, estimated"
     width, parts = (WIDE, _device(points, place)) if place.device else (3 * PANEL + 2 * GAP, _resources(points, place))
     body = [
         _text(LEFT - 50, 20, head, size=14),
-        _text(LEFT - 50, 38, "; ".join(filter(None, (fit, black, rings, red))), colour=GREY),
+        _text(LEFT - 50, 38, "; ".join(filter(None, (fit, black, rings, red, about))), colour=GREY),
         *parts,
     ]
     size = (LEFT + width + 24, TOP + HEIGHT + 52)
@@ -152,7 +153,8 @@ def _dots(points: Sequence[Point], rates: Axis, across: Mapping[int, float]) -> 
     for point in sorted(points, key=lambda p: p.front):
         x, y, colour = across[id(point)], rates(point.frames_per_second), INK if point.front else FAINT
         fill = "#fff" if point.options.prefer == "dsp" else colour
-        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{3 if point.front else 2.5}" fill="{fill}" stroke="{colour}"/>'
+        size, dots = 3 if point.front else 2.5, "" if point.exact else ' stroke-dasharray="1.5 1.5"'
+        yield f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{size}" fill="{fill if point.exact else "#fff"}" stroke="{colour}"{dots}/>'
 
 
 def _up(axis: Axis) -> Iterator[str]:

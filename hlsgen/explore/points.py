@@ -58,10 +58,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Point:
-    """A network. All numbers are estimates, but for the cycles, which are exact, and what is in `measured`.
+    """A network. All numbers are estimates, but for the cycles, which are exact if `exact`, and what is in `measured`.
 
     options: makes it, by `hlsgen.build(model, output, point.options)`. interval: cycles between frames; latency: from the
-    first beat to the last one of a frame. lut, ff, bram, dsp: counts in the kinds of `place`.
+    first beat to the last one of a frame; not `exact`: the interval is that of the slowest unit, the latency an estimate. lut, ff, bram, dsp: counts in the kinds of `place`.
     front: no other point is as fast and takes no more. measured: what `hlsgen synth` has found, as it prints it with
     --json; None if it was not asked.
     """
@@ -74,6 +74,7 @@ class Point:
     ff: int
     bram: int
     dsp: int
+    exact: bool = True
     front: bool = False
     measured: Mapping[str, Any] | None = field(default=None, compare=False)
 
@@ -113,9 +114,9 @@ class Point:
 
     def as_dict(self) -> dict[str, Any]:
         """What --json prints."""
-        device = self.place.device
+        device, estimated = self.place.device, {} if self.exact else {"estimated": True}
         return {
-            "options": said(self.options), "flags": self.flags, "interval": self.interval, "latency": self.latency,
+            "options": said(self.options), "flags": self.flags, "interval": self.interval, "latency": self.latency, **estimated,
             "frames_per_second": self.frames_per_second, "estimate": self.counts, "share": self.share,
             "device": None if device is None else device.name, "clock_mhz": self.place.clock_mhz,
             "front": self.front, "measured": None if self.measured is None else dict(self.measured),

@@ -20,7 +20,7 @@ MADE = "<!-- made by hlsgen explore -->"
 MAX_BYTES = 1 << 28
 #: How every line begins.
 _START = b'{"key": "'
-#: The numbers of a point.
+#: The numbers of a point; beside them, "estimated" if its cycles are.
 _NUMBERS = ("interval", "latency", "lut", "ff", "bram", "dsp")
 
 
@@ -79,7 +79,7 @@ class Records:
             self.measured[key] = data["synthesis"]
             return True
         if all(type(data.get(name)) is int and 0 <= data[name] < 1 << 62 for name in _NUMBERS) and data["interval"]:
-            self.found[key] = {name: data[name] for name in _NUMBERS}
+            self.found[key] = {name: data[name] for name in _NUMBERS} | {"exact": not data.get("estimated")}
             return True
         return False
 

@@ -132,7 +132,7 @@ def price(source: Source, network: Options, place: Place) -> Outcome:
     for options in split(network):
         targets = replace(targets_of(options), family=place.family)
         cost = backend.network_cost(planned.nodes, planned.choices, targets)
-        records.append({"interval": timing.interval, "latency": timing.latency, **place.counts(cost)})
+        records.append({**timing.cycles, **place.counts(cost)})
     return Outcome(tuple(records), (), tool_version())
 
 

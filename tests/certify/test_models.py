@@ -14,6 +14,7 @@ from paths import needs_icarus
 
 import hlsgen
 from hlsgen.certify import quantizers as functions
+from hlsgen.certify.interval_bounds import undecided
 from hlsgen.certify.monotone import pieces
 from hlsgen.certify.netlist_reader import Cell, Memories, ParameterValue, SizedConstant
 from hlsgen.certify.proof import runs
@@ -23,7 +24,10 @@ from hlsgen.ir import Accumulator, Affine, Fixed, IntegerEncoding
 from hlsgen.ir.ops import (
     Activation,
     Add,
+    BinaryKind,
+    BinaryOf,
     Cast,
+    Constant,
     Convention,
     Div,
     FloatQuant,
@@ -373,3 +377,19 @@ def test_pieces_are_monotone(seed: int) -> None:
                 assert (y >= 0).all() or (y <= 0).all(), (s, found.lo[i], found.hi[i], ops, quantizer)
                 known += 1
     assert known or any(isinstance(op, Cast | Activation) for op in ops) or isinstance(quantizer, Requantize)
+
+
+def test_a_quotient_is_bounded_where_its_divisor_keeps_its_sign() -> None:
+    """1 / (x + 0.5) has one code at the ends of -100..100 and others inside; far from -0.5 its bounds decide."""
+    wide, narrow = int_type(9, True), int_type(4, True)
+    over = BinaryOf(BinaryKind.DIV, ((Constant(np.float32(1)),), (Add(np.full(1, 0.5, np.float32)),)))
+    one = np.ones(1, np.float32)
+    unit, quantizer = Affine(one, 0 * one), QuantizeLinear(one, np.zeros(1, np.int64), narrow, "int8")
+    low, high = np.array([-100]), np.array([100])
+    f = StepFunction("test", unit, (over,), quantizer, np.zeros(1, np.int64), low, high, wide, narrow)
+    x = np.arange(-100, 101)
+    other = x[f.evaluate(x[:, None])[:, 0] != 0]
+    assert len(other) == 4
+    left = undecided(f, low, high, np.zeros(1, np.int64))
+    assert left is None or set(other) <= set(left)
+    assert undecided(f, np.array([10]), high, np.zeros(1, np.int64)).size == 0

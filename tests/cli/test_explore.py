@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 import hlsgen
 from hlsgen.cli import app
+from hlsgen.cycle_model import fifo_sizing
 from hlsgen.devices import device
 from hlsgen.explore import running, work
 from hlsgen.explore.points import VARIED
@@ -61,6 +62,21 @@ def test_json(tmp_path: Path) -> None:
         words = point["flags"].split()
         assert words == [w for k, v in point["options"].items() for w in (f"--{k.replace('_', '-')}", str(v))]
     assert any(point["front"] for point in data["points"])
+
+
+def test_estimated_cycles_are_marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the table, in lines and in JSON, when the points are found again as well."""
+    monkeypatch.setattr(fifo_sizing, "HUGE", 1)
+    monkeypatch.setattr(fifo_sizing, "BUDGET", 0)
+    words = [network(tmp_path), "--points", 1, "-o", tmp_path / "out"]
+    first, again = explore(*words), explore(*words)
+    assert first.stdout == again.stdout
+    assert all(re.match(r" *~\S+ +~\d+ +~\d+ +\d", row) for row in rows(first.stdout))
+    assert "exact cycles, those with ~ estimates" in first.stdout
+    lines = (tmp_path / "out" / "points.jsonl").read_text().splitlines()
+    points = json.loads(explore(*words, "--json").stdout)["points"]
+    assert {point["estimated"] for point in [*map(json.loads, lines), *points]} == {True}
+    assert "dotted" in (tmp_path / "out" / "front.svg").read_text()
 
 
 def test_options_that_all_networks_have(tmp_path: Path) -> None:

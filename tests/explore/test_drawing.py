@@ -97,3 +97,13 @@ def test_axes() -> None:
     assert all(abs(axis(a) - axis(b)) > 34 for n, a in enumerate(axis.ticks) for b in axis.ticks[:n])
     assert round(Axis(0, 3, 0, 10, zero=True)(1), 9) == 5
     assert Axis(7, 7, 0, 10)(7) == 5
+
+
+@pytest.mark.parametrize("place", [Place(), BOARD])
+def test_estimated_cycles_are_dotted(place: Place) -> None:
+    found = points(place)
+    found[-1] = replace(found[-1], exact=False)
+    drawn = picture(found, "net")
+    assert drawn.count('stroke-dasharray="1.5') == (1 if place.device else 3)
+    assert "cycles are estimates" in drawn
+    assert "dotted" not in picture(found[:-1], "net")

@@ -89,6 +89,7 @@ def test_loops(tmp_path: Path) -> None:
     for count in (1, 3):
         agrees(loop(None, i64(count)), tmp_path, str(count))
     agrees(loop(np.bool_(True), i64(2)), tmp_path, "both")
+    agrees(loop(np.bool_(True), i64(4), last=2), tmp_path, "the number of a step ends it")
 
 
 @pytest.mark.parametrize("truth", [False, True])

@@ -19,8 +19,8 @@ from equivalence import ROOT, RTL, closure, program
 from mutants import Mutant
 from units import UNITS
 
-#: Seconds of processor time and bytes of address space that a tool may take.
-LIMIT, MEMORY = 300, 3 << 30
+#: Seconds of processor time and bytes of address space that a tool may take; seconds of simulation before a proof is tried.
+LIMIT, MEMORY, FIRST = 300, 3 << 30, 10.0
 #: Small parts find most mutants sooner than the whole.
 UNITS_OF_A_PART = 8
 #: Tests that look at the text of modules, at Verilator, or at nothing that a mutant changes.
@@ -98,7 +98,7 @@ class Run:
     @property
     def limit(self) -> int:
         """Seconds that it may take: what needs as many never ends."""
-        return int(5 + 10 * self.seconds)
+        return int(2 + 3 * self.seconds)
 
 
 class Bench:
@@ -114,25 +114,36 @@ class Bench:
         settings = _SETTINGS.format(root=ROOT, rtl_tests=folder / "rtl_tests")
         (folder / "pytest.ini").write_text(settings)
         (folder / "kept").mkdir()
+        self.names: dict[str, list[str]] = {}  # tests of each test file
+        self.recorded: set[str] = set()  # of these
         self.runs: dict[str, list[Run]] = {}  # of each test file
         self.driven: dict[str, list[str]] = {}  # tests that no simulation is known of
         self.pieces: dict[str, list[Run]] = {}  # of each module
+        self.taken: Counter[tuple[str, str]] = Counter()  # runs of a test file that are in the pieces of a module
         self.kills: Counter[tuple[str, str]] = Counter()  # by module and what killed
 
-    def record(self, tests: str) -> None:
-        """Run a test file on the library as it is; keep its simulations, and the names of tests without one."""
-        if tests in self.runs:
+    def record(self, tests: str, cases: int | None = None) -> None:
+        """Run a test file, or so many cases of each test, on the library as it is, if that was not done before.
+
+        Kept are its simulations, and the names of tests without one.
+        """
+        if tests not in self.names:
+            shown = self._pytest([f"rtl_tests/{tests}", "--collect-only", "-q"]).stdout
+            self.names[tests] = [line for line in shown.splitlines() if "::" in line]
+            self.runs[tests], self.driven[tests] = [], []
+        wanted = [test for test in _spread(self.names[tests], cases) if test not in self.recorded]
+        if not wanted:
             return
+        self.recorded.update(wanted)
         base = self.folder / f"base_{tests}"
         known = set((self.folder / "kept").iterdir())
-        done = self._pytest([f"rtl_tests/{tests}", "-v", f"--basetemp={base}"])
+        done = self._pytest([*wanted, "-v", f"--basetemp={base}"])
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
         passed = [line.split(" PASSED")[0] for line in done.stdout.splitlines() if " PASSED" in line]
-        self.runs[tests] = []
-        for folder in sorted(set((self.folder / "kept").iterdir()) - known):
-            self.runs[tests].append(self._kept(folder))
-        simulated = {run.test for run in self.runs[tests]}
-        self.driven[tests] = [test for test in passed if test not in simulated]
+        new = [self._kept(folder) for folder in sorted(set((self.folder / "kept").iterdir()) - known)]
+        self.runs[tests] += new
+        simulated = {run.test for run in new}
+        self.driven[tests] += [test for test in passed if test not in simulated]
         shutil.rmtree(base)
 
     def _kept(self, folder: Path) -> Run:
@@ -152,33 +163,40 @@ class Bench:
         return program((run.folder / run.build[run.build.index("-o") + 1]).read_text())
 
     def _pieces(self, tests: str, module: str) -> list[Run]:
-        """The simulations in which the module is; a bench of many units is taken to pieces of some of those."""
+        """The new simulations in which the module is; a bench of many units is taken to pieces of some of those."""
         pieces = []
-        for run in self.runs[tests]:
+        known, self.taken[tests, module] = self.taken[tests, module], len(self.runs[tests])
+        for run in self.runs[tests][known:]:
             if module not in run.modules:
                 continue
             if run.results is not None:
                 pieces.append(run)
                 continue
-            for n, text in enumerate(_parts((run.folder / "bench.v").read_text(), module)):
+            parts = _parts((run.folder / "bench.v").read_text(), module)
+            for n, text in enumerate(parts):
                 (run.folder / f"{module}_{n}.v").write_text(text)
                 build = [{"bench.v": f"{module}_{n}.v", "bench.vvp": f"{module}_{n}.vvp"}.get(w, w) for w in run.build]
                 words = [{"bench.vvp": f"{module}_{n}.vvp"}.get(w, w) for w in run.words]
-                piece = replace(run, test=f"{run.test} {n}", build=build, words=words)
-                piece.compiled = self._compiled(piece)
-                begun = _processor_time()
-                shown = self._spawn(words, run.folder, run.environment).stdout
-                piece.seconds = _processor_time() - begun
-                piece.printed = [_shown(line) for line in shown.splitlines()]
-                pieces.append(piece)
+                seconds = run.seconds / len(parts)
+                pieces.append(
+                    replace(run, test=f"{run.test} {n}", build=build, words=words, compiled="", seconds=seconds)
+                )
         return pieces
 
-    def killer(self, mutant: Mutant) -> str | None:
-        """What finds the mutant; None if nothing does."""
-        if mutant.module not in self.pieces:
-            for tests in UNITS[mutant.module].split():
-                self.record(tests)
-                self.pieces.setdefault(mutant.module, []).extend(self._pieces(tests, mutant.module))
+    def _play(self, piece: Run) -> None:
+        """What it prints of the library as it is, and how long that takes."""
+        piece.compiled = self._compiled(piece)
+        begun = _processor_time()
+        shown = self._spawn(piece.words, piece.folder, piece.environment).stdout
+        piece.seconds = _processor_time() - begun
+        piece.printed = [_shown(line) for line in shown.splitlines()]
+
+    def killer(self, mutant: Mutant, cases: int | None = None) -> str | None:
+        """What finds the mutant; None if nothing does. With so many cases of each test, and the soonest of these, only."""
+        pieces = self.pieces.setdefault(mutant.module, [])
+        for tests in UNITS[mutant.module].split():
+            self.record(tests, cases)
+            pieces.extend(self._pieces(tests, mutant.module))
         file = self.library / f"{mutant.module}.v"
         original = file.read_text()
         file.write_text(mutant.source)
@@ -186,23 +204,31 @@ class Bench:
             alone = ["iverilog", "-g2005", "-t", "null", "-y", ".", file.name]
             if self._spawn(alone, self.library, limit=10).returncode:
                 return "does not compile"
-            found = self._killer(mutant.module)
+            found = self._killer(mutant, original, FIRST if cases else None)
         finally:
             file.write_text(original)
         self.kills[mutant.module, found or ""] += 1
-        for run in self.pieces[mutant.module]:
-            if run.test == found and not run.repeated:
+        for run in pieces:
+            if run.test == found and run.compiled and not run.repeated:
                 assert not self._finds(run, itself=True), f"{found} differs from run to run"
                 run.repeated = True
         return found
 
-    def _killer(self, module: str) -> str | None:
-        """Of the changed library; what found most mutants of the module in its time comes first."""
+    def _killer(self, mutant: Mutant, original: str, seconds: float | None) -> str | None:
+        """Of the changed library; what found most mutants of the module in its time comes first. Ends after so long."""
+        module, file, spent = mutant.module, self.library / f"{mutant.module}.v", 0.0
         for run in sorted(
             self.pieces[module], key=lambda run: -(1 + self.kills[module, run.test]) / max(run.seconds, 0.01)
         ):
+            if seconds is not None and spent > seconds:
+                return None
+            if not run.compiled:
+                file.write_text(original)
+                self._play(run)
+                file.write_text(mutant.source)
             if self._finds(run):
                 return run.test
+            spent += run.seconds
         for tests in UNITS[module].split():
             if self.driven[tests]:
                 order = sorted(self.driven[tests], key=lambda test: -self.kills[module, test])
@@ -269,6 +295,16 @@ class Bench:
         with self._process(words, folder, environment, limit) as process:
             shown, _ = process.communicate()
         return subprocess.CompletedProcess(words, process.returncode, shown, "")
+
+
+def _spread(tests: Sequence[str], cases: int | None) -> list[str]:
+    """So many cases of each test, evenly spread; all without a number."""
+    chosen: list[str] = []
+    for test in dict.fromkeys(name.split("[")[0] for name in tests):
+        own = [name for name in tests if name.split("[")[0] == test]
+        count = min(cases or len(own), len(own))
+        chosen += [own[k * len(own) // count] for k in range(count)]
+    return chosen
 
 
 def _processor_time() -> float:

@@ -34,6 +34,9 @@ SCORES = {
     for module, numbers in re.findall(r"^\| (hg_\w+) \|((?: \d+ \|){5})$", PAGE, re.MULTILINE)
 }
 
+#: Mutants of a module that is not run whole.
+SAMPLES = (4, 8, 20)
+
 
 def test_mutants() -> None:
     made = mutants("m", SOURCE)
@@ -58,8 +61,8 @@ def test_scores_of_the_page() -> None:
     """docs/library.md says of each module what became of its mutants, none of which survived, or that it has not run."""
     for module, (all_of_it, run, killed, equivalent_, surviving) in SCORES.items():
         assert killed + equivalent_ + surviving == run, module
-        assert run in (all_of_it, min(all_of_it, 20)), module
-        assert killed > equivalent_, module
+        assert run in {min(all_of_it, count) for count in (*SAMPLES, all_of_it)}, module
+        assert killed >= equivalent_, module
         assert surviving == 0, module
     waiting = re.findall(r"`(hg_\w+)`", PAGE.split("Not run yet:")[1])
     assert list(SCORES) == sorted(SCORES)

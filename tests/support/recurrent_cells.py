@@ -83,10 +83,12 @@ def random_scan(seed: int) -> onnx.ModelProto:
     return model_of([scan], constants, shape, None)
 
 
-def loop(cond: Any, count: Any, computed: bool = False) -> onnx.ModelProto:
-    """A state and one stacked output; the body's own condition is constant, or made of the state."""
+def loop(cond: Any, count: Any, computed: bool = False, last: int | None = None) -> onnx.ModelProto:
+    """A state and one stacked output; the body's own condition is constant, false in step `last`, or made of the state."""
     cell = Cell(4, [], 1, 3)
     more = [helper.make_node("Identity", ["going"], ["again"]), helper.make_node("Identity", [cell.ends[0]], ["o"])]
+    if last is not None:
+        more[0] = helper.make_node("Less", ["t", cell.const(np.int64(last), np.int64)], ["again"])
     if computed:
         more[0] = helper.make_node("Greater", ["top", "zero"], ["again"])
         more += [
