@@ -117,6 +117,7 @@ WORKLOADS: dict[str, Workload] = {
     "digits w4a4 @64": Workload(lambda: ROOT / "examples/digits/digits_mlp.onnx", 64),
     "digits w4a4 @5": Workload(lambda: ROOT / "examples/digits/digits_mlp.onnx", 5),
     "CNN int8, 8 x 8 pixels @4608": Workload(image_layers, 4608, 20000, "NNgen, 6649 cycles"),
+    "CNN int8, 8 x 8 pixels @80": Workload(image_layers, 80),
     "digits CNN w4a4 @576": Workload(lambda: ROOT / "examples/digits_cnn/digits_cnn.onnx", 576),
     "TFC w1a1 @64": Workload(lambda: MODELS / "public/zoo_tfc_1w1a.onnx", 64),
     "TFC w2a2 @256": Workload(lambda: MODELS / "public/zoo_tfc_2w2a.onnx", 256),
@@ -146,16 +147,18 @@ def measure(workload: Workload, route: bool, seconds: float) -> dict[str, float 
             return None
         options = hlsgen.Options(target_cycles=workload.cycles, input=workload.reads, top="top")
         build = hlsgen.build(model, folder / "core", options)
-        files = sorted((folder / "core" / "rtl").glob("*.v"))
+        files, expected = sorted((folder / "core" / "rtl").glob("*.v")), estimate(build)["lut"]
+        print(f"  built; {expected} LUT estimated; now Yosys", flush=True)
         netlist = synthesize(files, folder, units=1, seconds=seconds)
         size, path = netlist.size(), longest_path(netlist.flat)
         found: dict[str, float | int] = {
             "lut": size.lut, "ff": size.ff, "bram18": size.bram18, "ns": path.ns, "levels": path.tables + path.carries,
             "latency": build.timing.latency, "interval": build.timing.interval,
-            "estimate": estimate(build)["lut"],
+            "estimate": expected,
         }  # fmt: skip
-        print(f"  {path.start} -> {path.end}")
+        print(f"  {size.lut} LUT; longest path {path.start} -> {path.end}", flush=True)
         if route:
+            print("  now nextpnr", flush=True)
             found["mhz"] = routed_mhz(files, folder, seconds=seconds)
         return found
 
@@ -205,6 +208,7 @@ def main() -> None:
     data = json.loads(DATA.read_text()) if DATA.exists() else {}
     for name in arguments.names or WORKLOADS:
         start = time.perf_counter()
+        print(f"{name}: being built", flush=True)
         try:
             found = measure(WORKLOADS[name], arguments.route and name in SMALL, arguments.seconds)
         except (RuntimeError, subprocess.TimeoutExpired, hlsgen.HlsgenError) as error:

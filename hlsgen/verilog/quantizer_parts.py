@@ -36,7 +36,7 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
     if isinstance(unit, RescaleUnit) and isinstance(found, Thresholds):
         folds, lanes = unit.table.shape
         levels, bits = found.bits, source.type.bits
-        held = _varying(found, source.type) if factor else bits + 1
+        held = _varying(found, source.type)
         parts = Parts("thresholds")
         parts.lut = {"compare": lanes * levels * bits * 0.5, "control": float(2 * levels + folds.bit_length())}
         parts.ff = {"compare": float(lanes * levels * bits), "control": float(levels * (1 + folds.bit_length()))}
