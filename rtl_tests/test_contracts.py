@@ -259,7 +259,7 @@ BROKEN = [
     norm_scale(2).broken("a_valid && beat_reg == LAST", "a_valid", "row"),
     norm_scale(2).broken("valid_reg <= 8'd0;", ";", "on_time"),  # a reset that leaves elements inside
     dynmvu(2).broken("if (rst) fold_reg <= {FW{1'b0}};", "", "created"),  # a sum with what was there before a reset
-    dynmvu_once(0).broken("assign b_ready = en && a_valid", "assign b_ready = en", "crowded"),  # loses beats of b
+    dynmvu_once(0).broken("assign b_ready = near && a_valid", "assign b_ready = near", "crowded"),  # loses beats of b
 ]
 #: More of them: every assertion of every contract.
 MORE_BROKEN = [

@@ -28,27 +28,28 @@ module hg_axis_in #(
     localparam integer BW = (BEATS <= 1) ? 1 : $clog2(BEATS);
     localparam [BW-1:0] LAST = BEATS[BW-1:0] - 1'b1;
 
+    // One register and no multiplexer: a wide port costs flip-flops only.
+    reg [WIDTH-1:0] data_reg;
+    reg             valid_reg, tlast_reg;
+    wire            en = m_ready || !valid_reg;
+
+    // The beat in the register is counted and compared: nothing of that depends on the port.
     reg [BW-1:0] beat_reg;
     reg          error_reg;
-    wire         last = beat_reg == LAST;
+    wire         last  = beat_reg == LAST;
+    wire         wrong = valid_reg && tlast_reg != last;
 
-    assign frame_error = error_reg;
+    assign frame_error = error_reg || wrong;
 
     always @(posedge clk) begin
-        if (s_axis_tvalid && s_axis_tready) begin
-            beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
-            if (s_axis_tlast != last) error_reg <= 1'b1;
-        end
+        if (en) tlast_reg <= s_axis_tlast;
+        if (valid_reg && m_ready) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
+        if (wrong) error_reg <= 1'b1;
         if (rst) begin
             beat_reg  <= {BW{1'b0}};
             error_reg <= 1'b0;
         end
     end
-
-    // One register and no multiplexer: a wide port costs flip-flops only.
-    reg [WIDTH-1:0] data_reg;
-    reg             valid_reg;
-    wire            en = m_ready || !valid_reg;
 
     assign s_axis_tready = en && !rst;
     assign m_data        = data_reg;

@@ -63,6 +63,8 @@ module hg_conv #(
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
 
     wire                   en = m_ready || !m_valid;
+    wire                   free;
+    wire                   near = m_ready || free;  // en, for what lies in front of the products
     wire [SIMD*X_W-1:0]    x;
     wire [PE*SIMD*W_W-1:0] w;
     wire                   next_valid, x_valid, x_last;
@@ -72,7 +74,7 @@ module hg_conv #(
         .DH(DH), .DW(DW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS),
         .FOLDS(FOLDS), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD)
     ) window (
-        .clk(clk), .rst(rst), .en(en), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
+        .clk(clk), .rst(rst), .en(near), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
@@ -91,7 +93,7 @@ module hg_conv #(
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .rst(rst), .en(en), .step(en && next_valid), .data(w),
+        .clk(clk), .rst(rst), .en(near), .step(near && next_valid), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
@@ -101,7 +103,7 @@ module hg_conv #(
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
-        .m_data(m_data), .m_valid(m_valid)
+        .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );
 endmodule
 `default_nettype wire

@@ -60,6 +60,8 @@ module hg_dwconv #(
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
 
     wire              en = m_ready || !m_valid;
+    wire              free;
+    wire              near = m_ready || free;  // en, for what lies in front of the products
     wire [PE*X_W-1:0] x;
     wire [PE*W_W-1:0] w;
     wire              next_valid, x_valid, x_last;
@@ -69,7 +71,7 @@ module hg_dwconv #(
         .DH(DH), .DW(DW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS),
         .FOLDS(1), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD)
     ) window (
-        .clk(clk), .rst(rst), .en(en), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
+        .clk(clk), .rst(rst), .en(near), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
     );
 
@@ -88,7 +90,7 @@ module hg_dwconv #(
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .rst(rst), .en(en), .step(en && next_valid), .data(w),
+        .clk(clk), .rst(rst), .en(near), .step(near && next_valid), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
@@ -98,7 +100,7 @@ module hg_dwconv #(
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),
-        .m_data(m_data), .m_valid(m_valid)
+        .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );
 endmodule
 `default_nettype wire

@@ -54,7 +54,9 @@ module hg_dwmvu #(
     localparam integer AW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
     wire en = m_ready || !m_valid;
-    assign s_ready = en;
+    wire free;
+    wire near = m_ready || free;  // en, for what is in front
+    assign s_ready = near;
 
     // The weights of a beat are read at the edge at which it is taken.
     reg [TAPS*GROUPS*PIECE-1:0] x_reg;
@@ -92,7 +94,7 @@ module hg_dwmvu #(
     hg_weights #(
         .FILE(FILE), .WORDS(FOLDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .rst(rst), .en(en), .step(en && s_valid), .data(w),
+        .clk(clk), .rst(rst), .en(en), .step(near && s_valid), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
@@ -102,7 +104,7 @@ module hg_dwmvu #(
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w),
-        .m_data(m_data), .m_valid(m_valid)
+        .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );
 endmodule
 `default_nettype wire

@@ -58,15 +58,17 @@ module hg_dynmvu #(
     localparam signed [63:0] B_ADDED = {{32{B_OFFSET[31]}}, B_OFFSET};
 
     wire en   = m_ready || !m_valid;
+    wire free;
+    wire near = m_ready || free;  // en, for what is in front
     wire both = a_valid && b_valid;
 
-    assign a_ready = en && b_valid;
-    assign b_ready = en && a_valid;
+    assign a_ready = near && b_valid;
+    assign b_ready = near && a_valid;
 
     reg  [FW-1:0] fold_reg;
     wire          last = fold_reg == LAST;
     always @(posedge clk) begin
-        if (en && both) fold_reg <= last ? {FW{1'b0}} : fold_reg + 1'b1;
+        if (near && both) fold_reg <= last ? {FW{1'b0}} : fold_reg + 1'b1;
         if (rst) fold_reg <= {FW{1'b0}};
     end
 
@@ -98,7 +100,7 @@ module hg_dynmvu #(
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(both), .x_last(last), .w(w),
-        .m_data(m_data), .m_valid(m_valid)
+        .m_data(m_data), .m_valid(m_valid), .m_free(free)
     );
 endmodule
 `default_nettype wire

@@ -14,8 +14,9 @@
 //                           products of rows that fit beside each other share one, see hg_dot_packed
 // Latency     1 + that of hg_dot_booth or hg_popcount + 1 enabled cycles, from the last word of a reduction
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
-//             and nobody takes. Lane p, column s of w at bit (p * SIMD + s) * W_W, of x (not
-//             SHARED) at (p * SIMD + s) * X_W.
+//             and nobody takes. m_free is !m_valid, from a register of its own, for the enable of what is
+//             in front: it need not wait for one that goes far. Lane p, column s of w at bit
+//             (p * SIMD + s) * W_W, of x (not SHARED) at (p * SIMD + s) * X_W.
 `default_nettype none
 module hg_mac #(
     parameter integer SIMD     = 4,
@@ -38,7 +39,8 @@ module hg_mac #(
     input  wire                                        x_last,
     input  wire [PE*SIMD*W_W-1:0]                      w,
     output wire [PE*ACC_W-1:0]                         m_data,
-    output wire                                        m_valid
+    output wire                                        m_valid,
+    output wire                                        m_free
 );
     // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
@@ -58,21 +60,25 @@ module hg_mac #(
     reg [STAGES-1:0] valid_reg, last_reg;
     wire [STAGES:0]  valid_in = {valid_reg, x_valid};
     wire [STAGES:0]  last_in  = {last_reg, x_last};
-    reg              first_reg, m_valid_reg;
+    reg              first_reg, m_valid_reg, m_free_reg;
+    wire             done = valid_reg[STAGES-1] && last_reg[STAGES-1];
     always @(posedge clk) begin
         if (en) begin
             valid_reg   <= valid_in[STAGES-1:0];
             last_reg    <= last_in[STAGES-1:0];
-            m_valid_reg <= valid_reg[STAGES-1] && last_reg[STAGES-1];
+            m_valid_reg <= done;
+            m_free_reg  <= !done;
             if (valid_reg[STAGES-1]) first_reg <= last_reg[STAGES-1];
         end
         if (rst) begin
             valid_reg   <= {STAGES{1'b0}};
             m_valid_reg <= 1'b0;
+            m_free_reg  <= 1'b1;
             first_reg   <= 1'b1;
         end
     end
     assign m_valid = m_valid_reg;
+    assign m_free  = m_free_reg;
     wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES]};
 
     // Rows that share a multiplier block, and the products that it may sum before they are taken apart.

@@ -57,7 +57,9 @@ module hg_mvu #(
     localparam integer WORDS = ROW_FOLDS * COL_FOLDS;
     localparam integer AW = (WORDS <= 1) ? 1 : $clog2(WORDS);
 
+    wire [WINDOWS-1:0]          valid, free;
     wire                        en = m_ready || !m_valid;
+    wire                        near = m_ready || free[0];  // en, for what lies in front of the products
     wire [WINDOWS*SIMD*X_W-1:0] x;
     wire                        x_valid, x_last, x_next;
     wire [PE*SIMD*W_W-1:0]      w;
@@ -67,7 +69,7 @@ module hg_mvu #(
     ) replay (
         .clk(clk), .rst(rst),
         .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
-        .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(en), .next(x_next)
+        .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(near), .next(x_next)
     );
 
     // Words that replace those of the file.
@@ -85,13 +87,12 @@ module hg_mvu #(
     hg_weights #(
         .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
     ) weights (
-        .clk(clk), .rst(rst), .en(en || !x_valid), .step(x_next), .data(w),
+        .clk(clk), .rst(rst), .en(near || !x_valid), .step(x_next), .data(w),
         .we(we), .waddr(waddr), .wdata(wdata)
     );
 
-    wire [WINDOWS-1:0] valid;
     assign m_valid = valid[0];
-    wire unused = &{1'b0, valid};
+    wire unused = &{1'b0, valid, free};
     genvar n, t;
     generate
         for (n = 0; n < WINDOWS; n = n + 1) begin : vector
@@ -106,7 +107,7 @@ module hg_mvu #(
             ) mac (
                 .clk(clk), .rst(rst), .en(en),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),
-                .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n])
+                .m_data(m_data[n*PE*ACC_W +: PE*ACC_W]), .m_valid(valid[n]), .m_free(free[n])
             );
         end
     endgenerate

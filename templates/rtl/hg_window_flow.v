@@ -97,9 +97,12 @@ module hg_window_flow #(
     wire          keep_x = keep || (KEEP_L && row == $signed(Y_L[ROW_W-1:0]));
     wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
+    // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
+    wire [CW:0]   have = {have_reg, 1'b1} + {need & {CW{advance}}, take};
+    wire [CW:0]   over = {over_reg, 1'b1} + {free & {CW{advance}}, take};
     always @(posedge clk) begin
-        have_reg <= have_reg + (need & {CW{advance}}) + {{CW-1{1'b0}}, take};
-        over_reg <= over_reg + (free & {CW{advance}}) + {{CW-1{1'b0}}, take};
+        have_reg <= have[CW:1];
+        over_reg <= over[CW:1];
         if (rst) begin
             have_reg <= MINUS_NEED_0[CW-1:0];
             over_reg <= MINUS_DEPTH[CW-1:0];
@@ -107,6 +110,6 @@ module hg_window_flow #(
     end
     assign room     = over_reg[CW-1];
     assign complete = !have_reg[CW-1];
-    wire unused = &{1'b0, unused_nx, unused_ny, unused_fx};
+    wire unused = &{1'b0, unused_nx, unused_ny, unused_fx, have[0], over[0]};
 endmodule
 `default_nettype wire

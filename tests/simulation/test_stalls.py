@@ -103,8 +103,8 @@ def test_a_port_that_pads_with_ones(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "before, after",
     [
-        ("if (s_axis_tlast != last) error_reg <= 1'b1;", "if (s_axis_tlast && !last) error_reg <= 1'b1;"),
-        ("if (s_axis_tlast != last) error_reg <= 1'b1;", "if (!s_axis_tlast && last) error_reg <= 1'b1;"),
+        ("tlast_reg != last;", "tlast_reg && !last;"),
+        ("tlast_reg != last;", "!tlast_reg && last;"),
         ("            error_reg <= 1'b0;\n", "            if (^error_reg === 1'bx) error_reg <= 1'b0;\n"),
     ],
 )
