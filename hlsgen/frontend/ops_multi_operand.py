@@ -16,8 +16,15 @@ from hlsgen.frontend.ops_broadcast import grown
 from hlsgen.frontend.ops_image import border_along
 from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Binary, Concat, Pack, Select, Shape
-from hlsgen.ir.ops import BinaryKind, Constant, Pair, Where
+from hlsgen.ir.ops import BinaryKind, Cast, Compare, Constant, Pair, Relation, Where
 from hlsgen.numerics.fixed import Array
+
+
+#: Types that hold the differences of integers, and of booleans.
+_DIFFERENCES = {
+    **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32"),
+    **dict.fromkeys(("int32", "uint32"), "int64"),
+}
 
 
 def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
@@ -33,6 +40,29 @@ def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
             raise _not_two(node)
         shape, before = _two(node)
         return Imported(([],), before, (Binary(kind), shape))
+
+    return convert
+
+
+def compared(relation: Relation) -> Callable[[NodeContext], Imported]:
+    """The importing function of a comparison of two tensors: the sign of their difference, which is exact.
+
+    That of floats is rounded, and has the right sign: only equal numbers have the difference 0.
+    """
+
+    def convert(node: NodeContext) -> Imported:
+        """Raises HG015, HG023, HG026."""
+        _check_one_type(node)
+        if node.dtype == "bool" and relation is not Relation.EQUAL:
+            raise fail("HG026", node.name, f"{node.op_type} of booleans.", "Comparisons take numbers.")
+        shape, before = _two(node)
+        wide = _DIFFERENCES.get(node.dtype, node.dtype)
+        if wide != node.dtype:
+            before = tuple(
+                [(Cast(wide), t.shape or ()), *ops] for t, ops in zip(node.computed, before, strict=True)
+            )
+        zero = np.zeros((1,) * len(shape), wide)
+        return Imported(([(Compare(relation, zero), shape)],), before, (Binary(BinaryKind.SUB), shape))
 
     return convert
 

@@ -83,7 +83,8 @@ def arithmetic(convert: Convert, kind: BinaryKind, fold: Fold = evaluated) -> Ru
 
 def comparison(data_first: Relation, data_second: Relation, fold: Fold = evaluated) -> Rule:
     """What it asks of the data as its first operand, and as its second."""
-    return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, fold=fold, alike=False)
+    of_two = ops_multi_operand.compared(data_first)
+    return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, of_two, fold, alike=False)
 
 
 def logic(convert: Convert, join: Convert | None = None) -> Rule:

@@ -59,6 +59,7 @@ from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
+from hlsgen.passes.whole_numbers import exact_whole
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -270,6 +271,8 @@ class GraphBuilder:
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
+        if (whole := exact_whole(both)) is not None:
+            return self.to_codes(name, replace(self.add(whole), named_ops=tensor.named_ops))
         terms = self._pair(tensor)
         unit = float(unit_of(terms)) if terms else None
         left, right = ((side.value, side.ops) for side in (both.left, both.right))
@@ -424,8 +427,8 @@ class GraphBuilder:
 
 
 def _typed(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
-    """With a Cast to float16 or float64 behind it, if it is of that type."""
-    return tensor.then(name, Cast(dtype.name)) if dtype.kind == "f" and dtype != np.float32 else tensor
+    """With a Cast to float16, float64 or bool behind it, if it is of that type."""
+    return tensor.then(name, Cast(dtype.name)) if dtype.kind in "fb" and dtype != np.float32 else tensor
 
 
 def _between(made: Value, read: Value) -> list[Elementwise] | None:

@@ -151,7 +151,12 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
 
 def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
-    codes = _all_codes(value)
+    codes, kind = _all_codes(value), type_behind(value, ops)
+    if kind.kind == "b":
+        return _integers(len(value.shape), IntType(0, 1), "uint8")
+    if kind.kind in "iu" and codes is None and kind.itemsize < 8:
+        info = np.iinfo(kind)
+        return _integers(len(value.shape), IntType(int(info.min), int(info.max)), kind.name)
     if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
         return None
     real = decode(value.encoding, codes)
@@ -168,6 +173,12 @@ def type_behind(value: Value, ops: Sequence[Elementwise]) -> np.dtype[Any]:
     for op in ops:
         x = apply(op, x)
     return x.dtype
+
+
+def _integers(rank: int, type_: IntType, dtype: str) -> QuantizeLinear:
+    """The quantizer that leaves integers, and booleans, what they are."""
+    one = np.ones((1,) * rank, np.float32)
+    return QuantizeLinear(one, np.zeros_like(one, np.int64), type_, dtype)
 
 
 def grid_of_channels(value: Value, one_scale: bool) -> Grid | None:
@@ -214,12 +225,11 @@ def grid_of_pair(
 def _grid(real: Array, value: Value, first: Sequence[Array] = (), between: Sequence[Array] = ()) -> Grid | None:
     """A quantizer with which nothing changes; scales that are tried are `first`, the value's, those `between`, a power of
     two, the smallest number. Integers stay integers of their type: what follows may wrap."""
-    if real.dtype.kind in "iu":
+    if real.dtype.kind in "iub":
         type_ = IntType(int(real.min()), int(real.max()))
         if max(abs(type_.lo), abs(type_.hi)) > 1 << 24:
             return None
-        one = np.ones((1,) * len(value.shape), np.float32)
-        return QuantizeLinear(one, np.zeros_like(one, np.int64), type_, real.dtype.name)
+        return _integers(len(value.shape), type_, "uint8" if real.dtype.kind == "b" else real.dtype.name)
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None

@@ -1,0 +1,68 @@
+"""Sums, differences and products of two tensors of integers, as the integers that they are in hardware.
+
+Integers of a file wrap. Where they do makes no difference to a sum, a difference or a product: hardware has the exact
+one, and the codes are read in the file's type, which wraps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from hlsgen.ir import BinaryMap, IntegerEncoding, Value
+from hlsgen.ir.ops import BinaryKind, Cast, QuantizeLinear
+from hlsgen.numerics.fixed import IntType
+from hlsgen.passes.pending_value import Branches, PendingValue
+from hlsgen.passes.quantization import too_wide
+
+#: Most bits of a number that no layer rescales any more, as of an accumulator.
+_MOST_BITS = 48
+
+
+def exact_whole(both: Branches) -> BinaryMap | None:
+    """The layer of two tensors of integers; None if they are no such tensors. Raises HG033."""
+    operands = _operand(both.left), _operand(both.right)
+    if operands[0] is None or operands[1] is None or operands[0] != operands[1]:
+        return None
+    ends = [(side.value.type.lo, side.value.type.hi) for side in (both.left, both.right)]
+    match both.kind:
+        case BinaryKind.ADD:
+            found = [a + b for a, b in product(*ends)]
+        case BinaryKind.SUB:
+            found = [a - b for a, b in product(*ends)]
+        case BinaryKind.MUL:
+            found = [a * b for a, b in product(*ends)]
+        case _:
+            return None
+    type_ = IntType(min(found), max(found))
+    if type_.bits > _MOST_BITS:
+        raise too_wide(both.name, type_.bits)
+    shape = both.left.value.shape
+    zero = np.zeros((1,) * len(shape), np.int64)
+    sources = tuple(replace(side.value, encoding=IntegerEncoding("int64", zero)) for side in (both.left, both.right))
+    exact = QuantizeLinear(np.ones(zero.shape, np.float32), zero, type_, "int64")
+    result = Value(shape, type_, IntegerEncoding(operands[0], zero))
+    inputs = both.left.index, both.right.index
+    return BinaryMap(both.name, both.kind, ((), ()), (), exact, (sources[0], sources[1]), result, inputs)
+
+
+def _operand(tensor: PendingValue) -> str | None:
+    """The type of a tensor whose codes are its integers, also behind Casts that change none of them."""
+    meaning = tensor.value.encoding
+    if tensor.branches or not isinstance(meaning, IntegerEncoding) or meaning.offset.any():
+        return None
+    kinds = [meaning.dtype]
+    for op in tensor.ops:
+        if not isinstance(op, Cast) or np.dtype(op.dtype).kind not in "iu":
+            return None
+        kinds.append(op.dtype)
+    if len(kinds) > 1 and not all(_holds(kind, tensor.value.type) for kind in kinds):
+        return None
+    return kinds[-1]
+
+
+def _holds(kind: str, type_: IntType) -> bool:
+    info = np.iinfo(kind)
+    return int(info.min) <= type_.lo and type_.hi <= int(info.max)
