@@ -7,6 +7,7 @@ in `operator_rule`; the functions in front of the table are short for what rows 
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 
 from hlsgen.diagnostics import HlsgenError, fail
@@ -20,6 +21,7 @@ from hlsgen.frontend import (
     im2col,
     norm_patterns,
     ops_broadcast,
+    ops_bytes,
     ops_compare_select,
     ops_conv,
     ops_einsum,
@@ -85,6 +87,12 @@ def comparison(data_first: Relation, data_second: Relation, fold: Fold = evaluat
     """What it asks of the data as its first operand, and as its second."""
     of_two = ops_multi_operand.compared(data_first)
     return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, of_two, fold, alike=False)
+
+
+def of_bytes(function: ops_bytes.Function, convert: Convert | None = None) -> Rule:
+    """A table of one integer of 8 bits, or of two; `convert`: of one, where it is more."""
+    one = convert or ops_bytes.of_one(function)
+    return Rule(one, ANY, Operands.EITHER, ops_bytes.of_two(function), evaluated)
 
 
 def logic(convert: Convert, join: Convert | None = None) -> Rule:
@@ -188,7 +196,14 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Add"): arithmetic(ops_standard.add, BinaryKind.ADD),
     (ONNX, "Sub"): arithmetic(ops_standard.sub, BinaryKind.SUB),
     (ONNX, "Mul"): arithmetic(with_constant(Mul), BinaryKind.MUL, constants.multiplied),
-    (ONNX, "Div"): arithmetic(ops_standard.div, BinaryKind.DIV, constants.divided),
+    (ONNX, "Div"): arithmetic(ops_bytes.division, BinaryKind.DIV, constants.divided),
+    (ONNX, "Mod"): of_bytes(ops_bytes.remainder, ops_bytes.modulo),
+    (ONNX, "BitShift"): of_bytes(ops_bytes.shifted),
+    (ONNX, "BitwiseAnd"): of_bytes(ops_bytes.bitwise(np.bitwise_and)),
+    (ONNX, "BitwiseNot"): Rule(ops_bytes.bitwise_not, ANY),
+    (ONNX, "BitwiseOr"): of_bytes(ops_bytes.bitwise(np.bitwise_or)),
+    (ONNX, "BitwiseXor"): of_bytes(ops_bytes.bitwise(np.bitwise_xor)),
+    (ONNX, "BitCast"): Rule(ops_standard.bit_cast, ANY, alike=False),
     (ONNX, "Max"): Rule(ops_standard.maximum, ANY, join=joined(BinaryKind.MAX), fold=evaluated),
     (ONNX, "Min"): Rule(ops_standard.minimum, ANY, join=joined(BinaryKind.MIN), fold=evaluated),
     (ONNX, "Sum"): Rule(on_host, ANY, join=joined(BinaryKind.ADD), fold=evaluated),
@@ -242,6 +257,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "LessOrEqual"): comparison(Relation.NOT_GREATER, Relation.NOT_LESS, refused),
     (ONNX, "And"): logic(ops_compare_select.logical_and, joined(BinaryKind.MIN)),
     (ONNX, "Or"): logic(ops_compare_select.logical_or, joined(BinaryKind.MAX)),
+    (ONNX, "Xor"): logic(ops_compare_select.exclusive_or, ops_multi_operand.exclusive_or),
     (ONNX, "Not"): logic(ops_compare_select.logical_not),
     (ONNX, "Trilu"): Rule(ops_compare_select.trilu, ANY, fold=evaluated),
     (ONNX, "Where"): logic(ops_compare_select.where, ops_multi_operand.where),
@@ -295,7 +311,6 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     # Of constants; with one computed input, on the host.
     (ONNX, "Constant"): Rule(on_host, fold=evaluated),
     (ONNX, "ConstantOfShape"): Rule(on_host, fold=evaluated),
-    (ONNX, "Mod"): Rule(on_host, fold=evaluated),
     (ONNX, "Range"): Rule(on_host, fold=evaluated),
     (ONNX, "ReduceProd"): Rule(on_host, fold=evaluated),
 }

@@ -59,7 +59,7 @@ from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
-from hlsgen.passes.whole_numbers import exact_whole
+from hlsgen.passes.whole_numbers import exact_whole, larger
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -279,6 +279,10 @@ class GraphBuilder:
         quantizer = grid_of_pair(both.kind, left, right, tensor.ops, unit)
         if quantizer is None and terms is not None:
             return self.to_codes(name, self.on_grid(tensor, True))
+        if quantizer is None:
+            found = larger(both, self.add, lambda rest: self.to_codes(both.name, rest))
+            if found is not None:
+                return self.to_codes(name, replace(found, named_ops=tensor.named_ops))
         if quantizer is None:
             raise fail(
                 "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",

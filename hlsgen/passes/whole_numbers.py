@@ -6,13 +6,14 @@ one, and the codes are read in the file's type, which wraps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 
 from hlsgen.ir import BinaryMap, IntegerEncoding, Value
-from hlsgen.ir.ops import BinaryKind, Cast, QuantizeLinear
+from hlsgen.ir.ops import BinaryKind, Cast, Max, Min, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
 from hlsgen.passes.pending_value import Branches, PendingValue
 from hlsgen.passes.quantization import too_wide
@@ -21,8 +22,8 @@ from hlsgen.passes.quantization import too_wide
 _MOST_BITS = 48
 
 
-def exact_whole(both: Branches) -> BinaryMap | None:
-    """The layer of two tensors of integers; None if they are no such tensors. Raises HG033."""
+def exact_whole(both: Branches, held: IntType | None = None) -> BinaryMap | None:
+    """The layer of two tensors of integers; None if they are no such tensors. Raises HG033. `held`: holds every result."""
     operands = _operand(both.left), _operand(both.right)
     if operands[0] is None or operands[1] is None or operands[0] != operands[1]:
         return None
@@ -36,7 +37,7 @@ def exact_whole(both: Branches) -> BinaryMap | None:
             found = [a * b for a, b in product(*ends)]
         case _:
             return None
-    type_ = IntType(min(found), max(found))
+    type_ = held or IntType(min(found), max(found))
     if type_.bits > _MOST_BITS:
         raise too_wide(both.name, type_.bits)
     shape = both.left.value.shape
@@ -46,6 +47,35 @@ def exact_whole(both: Branches) -> BinaryMap | None:
     result = Value(shape, type_, IntegerEncoding(operands[0], zero))
     inputs = both.left.index, both.right.index
     return BinaryMap(both.name, both.kind, ((), ()), (), exact, (sources[0], sources[1]), result, inputs)
+
+
+def larger(
+    both: Branches, add: Callable[[BinaryMap], PendingValue], to_codes: Callable[[PendingValue], PendingValue]
+) -> PendingValue | None:  # fmt: skip
+    """The larger or smaller of two integers, a + max(b - a, 0) or a + min(b - a, 0); None if they are no integers.
+
+    `add` makes a layer, `to_codes` one of what follows codes.
+    """
+    kinds = _operand(both.left), _operand(both.right)
+    if kinds[0] is None or kinds[0] != kinds[1] or both.kind not in (BinaryKind.MAX, BinaryKind.MIN):
+        return None
+    left, right = (replace(side, value=_wide(side.value), named_ops=()) for side in (both.left, both.right))
+    apart = exact_whole(Branches(f"{both.name} (difference)", BinaryKind.SUB, right, left))
+    assert apart is not None
+    zero = np.zeros((1,) * len(left.value.shape), np.int64)
+    more = Max(zero) if both.kind is BinaryKind.MAX else Min(zero)
+    rest = to_codes(add(apart).then(apart.name, more))
+    pick = max if both.kind is BinaryKind.MAX else min
+    held = IntType(*(pick(getattr(side.value.type, end) for side in (left, right)) for end in ("lo", "hi")))
+    total = exact_whole(Branches(both.name, BinaryKind.ADD, left, rest), held)
+    assert total is not None
+    made = add(total)
+    return replace(made, value=replace(made.value, encoding=IntegerEncoding(kinds[0], zero)))
+
+
+def _wide(value: Value) -> Value:
+    assert isinstance(value.encoding, IntegerEncoding)
+    return replace(value, encoding=replace(value.encoding, dtype="int64"))
 
 
 def _operand(tensor: PendingValue) -> str | None:
