@@ -152,11 +152,8 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
 def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
     codes, kind = _all_codes(value), type_behind(value, ops)
-    if kind.kind == "b":
-        return _integers(len(value.shape), IntType(0, 1), "uint8")
-    if kind.kind in "iu" and codes is None and kind.itemsize < 8:
-        info = np.iinfo(kind)
-        return _integers(len(value.shape), IntType(int(info.min), int(info.max)), kind.name)
+    if kind.kind == "b" or (kind.kind in "iu" and codes is None and kind.itemsize < 8):
+        return whole_quantizer(len(value.shape), kind)
     if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
         return None
     real = decode(value.encoding, codes)
@@ -179,6 +176,14 @@ def _integers(rank: int, type_: IntType, dtype: str) -> QuantizeLinear:
     """The quantizer that leaves integers, and booleans, what they are."""
     one = np.ones((1,) * rank, np.float32)
     return QuantizeLinear(one, np.zeros_like(one, np.int64), type_, dtype)
+
+
+def whole_quantizer(rank: int, dtype: np.dtype[Any]) -> QuantizeLinear:
+    """The same for all integers of a type of at most 32 bits, or booleans."""
+    if dtype.kind == "b":
+        return _integers(rank, IntType(0, 1), "uint8")
+    info = np.iinfo(dtype)
+    return _integers(rank, IntType(int(info.min), int(info.max)), dtype.name)
 
 
 def grid_of_channels(value: Value, one_scale: bool) -> Grid | None:
