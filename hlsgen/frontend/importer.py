@@ -11,6 +11,7 @@ import onnx
 
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
+from hlsgen.frontend.cast_like import as_casts
 from hlsgen.frontend.constant_folding import (
     Const,
     Dynamic,
@@ -75,6 +76,7 @@ class Importer:
         self.typed = typed
         self.functions = {(f.domain, f.name) for f in proto.functions}
         name_all(self.graph)
+        as_casts(self.graph)
         put_together(self.graph)
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
