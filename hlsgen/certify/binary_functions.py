@@ -214,7 +214,9 @@ def _is_itself(f: StepFunction) -> bool:
     end, meaning = f.quantizer, f.source
     if f.ops or not isinstance(meaning, IntegerEncoding) or not isinstance(end, QuantizeLinear):
         return False
-    plain = meaning.dtype == "int64" and not meaning.offset.any() and (end.scale == 1).all() and not end.zero_point.any()
+    plain = (
+        meaning.dtype == "int64" and not meaning.offset.any() and (end.scale == 1).all() and not end.zero_point.any()
+    )
     low, high = int(f.lo.min()), int(f.hi.max())
     held = all(type_.lo <= low and high <= type_.hi for type_ in (end.type, f.output_type))
     return bool(plain) and held and max(-low, high) < 1 << 53

@@ -88,7 +88,7 @@ def placed(name: str, values: Array, shape: Shape, axis: int, what: str) -> Arra
     return values.reshape([len(values) if i == axis else 1 for i in range(len(shape))])
 
 
-def _linear_parameters(
+def linear_parameters(
     name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], default: str
 ) -> tuple[Array, Array, str]:  # fmt: skip
     """(scale, zero point, ONNX type of the codes) of QuantizeLinear and DequantizeLinear."""
@@ -111,7 +111,7 @@ def quantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, 
     names = {kind: onnx.TensorProto.DataType.Name(kind).lower() for kind in DTYPES}
     if asked and names.get(asked) not in _SHORT:
         raise fail("HG026", name, f"output_dtype is {asked}.", f"Supported: {', '.join(_SHORT)}.")
-    scale, zero, kind = _linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
+    scale, zero, kind = linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
     if kind not in _SHORT:
         raise fail("HG026", name, f"the zero point is of type {kind}.", f"Supported: {', '.join(_SHORT)}.")
     return QuantizeLinear(scale, zero, _TYPES[kind], numpy_type(kind))
@@ -121,7 +121,7 @@ def dequantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str
     """DequantizeLinear of data of that shape and dtype with the constants `inputs`: data (not used), scale, zero point."""
     if np.dtype(dtype).kind not in "iu":
         raise fail("HG026", name, f"DequantizeLinear of {dtype} data.", "Its input must be an integer tensor.")
-    scale, zero, _ = _linear_parameters(name, shape, inputs, attrs, dtype)
+    scale, zero, _ = linear_parameters(name, shape, inputs, attrs, dtype)
     return Dequantize(scale, zero)
 
 
@@ -138,7 +138,7 @@ def dequantized(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, A
     if const.array.dtype.name in _FLOATS:
         return _float_codes(name, const, inputs, attrs)
     codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
-    scale, zero, _ = _linear_parameters(name, codes.shape, inputs, attrs, kind)
+    scale, zero, _ = linear_parameters(name, codes.shape, inputs, attrs, kind)
     real = (codes - zero).astype(scale.dtype) * scale
     spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
     return Const(np.asarray(real), codes, spread, point, kind)

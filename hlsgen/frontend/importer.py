@@ -22,6 +22,7 @@ from hlsgen.frontend.constant_folding import (
     label,
 )
 from hlsgen.frontend.control_flow import expanded, is_expanded
+from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
@@ -52,7 +53,7 @@ MAX_TOGETHER = 1 << 29
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
 _JOINS = (
     "Two computed tensors can go into Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
-    "MatMulInteger, And, Or, Where."
+    "MatMulInteger, comparisons, And, Or, Xor, Where; of integers of 8 bits also into Mod, BitShift, BitwiseAnd ..."
 )
 
 
@@ -237,9 +238,11 @@ class Importer:
         if result is None:
             self.problems.error("HG015", output, "no node computes the graph's output.", "Export the model again.")
         elif isinstance(result, Const):
-            self.problems.error(
-                "HG015", output, "the graph's output does not depend on its input.", "There is nothing to build."
-            )
+            text = "the graph's output does not depend on its input."
+            self.problems.error("HG015", output, text, "There is nothing to build.")
+        else:
+            with self.problems.catching():
+                check_taken(output, "The graph's output", [result])
         return result if isinstance(result, Dynamic) and not self.problems.errors else None
 
     # ----------------------------------------------------------------------- one node
@@ -272,6 +275,7 @@ class Importer:
             self._assume(proto, computed[0] if rule.alike else UNKNOWN)
             self.roles.append((name, rule.role, proto.op_type))
         node = self._context(proto, name, inputs)
+        check_taken(name, proto.op_type, computed)
         if proto.domain in ONNX:
             check_schema(proto, self.opset)
         if not computed:

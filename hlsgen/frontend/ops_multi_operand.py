@@ -58,9 +58,7 @@ def compared(relation: Relation) -> Callable[[NodeContext], Imported]:
         shape, before = _two(node)
         wide = _DIFFERENCES.get(node.dtype, node.dtype)
         if wide != node.dtype:
-            before = tuple(
-                [(Cast(wide), t.shape or ()), *ops] for t, ops in zip(node.computed, before, strict=True)
-            )
+            before = tuple([(Cast(wide), t.shape or ()), *ops] for t, ops in zip(node.computed, before, strict=True))
         zero = np.zeros((1,) * len(shape), wide)
         return Imported(([(Compare(relation, zero), shape)],), before, (Binary(BinaryKind.SUB), shape))
 

@@ -15,6 +15,7 @@ from hlsgen.frontend import (
     constants,
     deeploy_rows,
     dialect_deeploy,
+    dialect_float8,
     dialect_integer,
     dialect_qlinear,
     dialect_qonnx,
@@ -43,6 +44,7 @@ from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refus
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
 from hlsgen.frontend.loop_once import PREVIOUS, STATE
+from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
 from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
@@ -61,6 +63,18 @@ ANY = Dtypes.ANY
 def qonnx_quantizer(convert: Convert) -> Rule:
     """A quantizer of QONNX: constants too are quantized by it."""
     return Rule(convert, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
+
+
+def quantized(node: NodeContext) -> Imported:
+    """QuantizeLinear to integers, or to floats of 8 and 4 bits."""
+    kind = dialect_float8.kind_of_result(node)
+    return dialect_integer.quantize_linear(node) if kind is None else dialect_float8.quantize_linear(node, kind)
+
+
+def dequantized(node: NodeContext) -> Imported:
+    """DequantizeLinear of either."""
+    dialect = dialect_float8 if node.dtype in dialect_float8.FORMATS else dialect_integer
+    return dialect.dequantize_linear(node)
 
 
 def rescaling(convert: Convert, operands: Operands, join: Convert | None = None) -> Rule:
@@ -141,12 +155,8 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (QONNX_OR_NONE, "MultiThreshold"): qonnx_quantizer(dialect_qonnx.multi_threshold),
     (QONNX_OR_NONE, "FloatQuant"): qonnx_quantizer(float_quant),
     # Quantizers of integer ONNX, of Deeploy, of hlsgen itself.
-    (ONNX | ORT, "QuantizeLinear"): retyping(
-        dialect_integer.quantize_linear, Operands.INTEGER, constants.quantize_linear
-    ),
-    (ONNX | ORT, "DequantizeLinear"): retyping(
-        dialect_integer.dequantize_linear, Operands.INTEGER, constants.dequantize_linear
-    ),
+    (ONNX | ORT, "QuantizeLinear"): retyping(quantized, Operands.INTEGER, constants.quantize_linear),
+    (ONNX | ORT, "DequantizeLinear"): retyping(dequantized, Operands.INTEGER, constants.dequantize_linear),
     (ANYWHERE, "RequantShift"): rescaling(dialect_deeploy.requant_shift, Operands.INTEGER),
     (ANYWHERE, "iGELU"): rescaling(dialect_deeploy.integer_gelu, Operands.INTEGER),
     (ANYWHERE, "iHardswish"): rescaling(dialect_deeploy.integer_hardswish, Operands.INTEGER),
@@ -323,7 +333,12 @@ _FLOAT_CELL = (
     "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
     "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
 )
+_FUSED_ATTENTION = (
+    "Its queries, keys and scores are floats without quantizers: no integers are defined for them. Quantize the model "
+    "before attention is fused, with quantizers in front of both products (docs/attention.md)."
+)
 _HINTS = {
+    **dict.fromkeys(("QAttention", "QOrderedAttention", "LongformerAttention", "PackedAttention"), _FUSED_ATTENTION),
     "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
@@ -375,6 +390,8 @@ def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
     if domain in QONNX:
         known = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
         return fail("HG010", name, f"{text} is not supported.", f"Of the QONNX operators, these are: {known}.")
+    if domain == MICROSOFT and op_type in (ATTENTION, *_HINTS):
+        return fail("HG010", name, f"{text} is not supported.", _HINTS.get(op_type, _FUSED_ATTENTION))
     if domain == MICROSOFT:
         known = ", ".join(sorted(op for domains, op in RULES if domain in domains))
         return fail("HG010", name, f"{text} is not supported.", f"Of onnxruntime's own operators, these are: {known}.")

@@ -12,6 +12,7 @@ from itertools import product
 
 import numpy as np
 
+from hlsgen.diagnostics import fail
 from hlsgen.ir import BinaryMap, IntegerEncoding, Value
 from hlsgen.ir.ops import BinaryKind, Cast, Max, Min, QuantizeLinear
 from hlsgen.numerics.fixed import IntType
@@ -20,6 +21,8 @@ from hlsgen.passes.quantization import too_wide
 
 #: Most bits of a number that no layer rescales any more, as of an accumulator.
 _MOST_BITS = 48
+#: Most bits of two integers of which hardware gives the larger one.
+_MOST_COMPARED = 18
 
 
 def exact_whole(both: Branches, held: IntType | None = None) -> BinaryMap | None:
@@ -62,6 +65,11 @@ def larger(
     left, right = (replace(side, value=_wide(side.value), named_ops=()) for side in (both.left, both.right))
     apart = exact_whole(Branches(f"{both.name} (difference)", BinaryKind.SUB, right, left))
     assert apart is not None
+    if apart.result.type.bits > _MOST_COMPARED + 1:
+        raise fail(
+            "HG033", both.name, f"the {both.kind.value} of two integers of {apart.result.type.bits - 1} bits.",
+            f"At most {_MOST_COMPARED} bits are supported: Cast or Clip them, or declare a narrower input.",
+        )  # fmt: skip
     zero = np.zeros((1,) * len(left.value.shape), np.int64)
     more = Max(zero) if both.kind is BinaryKind.MAX else Min(zero)
     rest = to_codes(add(apart).then(apart.name, more))
