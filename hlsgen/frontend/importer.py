@@ -34,7 +34,7 @@ from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOp
 from hlsgen.frontend.norm_patterns import put_together
 from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, of_used, used_inputs, with_outputs
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
-from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
+from hlsgen.frontend.operator_rule import JOINS, Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_hardware, rule_of
@@ -51,10 +51,6 @@ MAX_FOLDED = 1 << 27
 MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
-_JOINS = (
-    "Two computed tensors can go into Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
-    "MatMulInteger, comparisons, And, Or, Xor, Where; of integers of 8 bits also into Mod, BitShift, BitwiseAnd ..."
-)
 
 
 class Importer:
@@ -240,9 +236,8 @@ class Importer:
         elif isinstance(result, Const):
             text = "the graph's output does not depend on its input."
             self.problems.error("HG015", output, text, "There is nothing to build.")
-        else:
-            with self.problems.catching():
-                check_taken(output, "The graph's output", [result])
+        with self.problems.catching():
+            check_taken(output, "the graph's output", [result] if isinstance(result, Dynamic) else [])
         return result if isinstance(result, Dynamic) and not self.problems.errors else None
 
     # ----------------------------------------------------------------------- one node
@@ -347,7 +342,7 @@ class Importer:
         if rule.operands is Operands.PARAMETERS:
             rule.convert(node.with_data(node.shape))
         if rule.join is None:
-            raise fail("HG015", node.name, f"{node.op_type} of {len(node.computed)} computed tensors.", _JOINS)
+            raise fail("HG015", node.name, f"{node.op_type} of {len(node.computed)} computed tensors.", JOINS)
         return rule.join(node)
 
     def _converted(self, node: NodeContext, rule: Rule) -> Imported:
@@ -391,8 +386,7 @@ class Importer:
             self._set_constants(node, [imported.constant])
             return
         if len(imported.outputs) == 1 and len(node.used) != 1:
-            text = f"{len(node.used)} outputs of {node.op_type} are used."
-            raise fail("HG010", node.name, text, "Supported: one of them.")
+            raise fail("HG010", node.name, f"{len(node.used)} outputs of {node.op_type} are used.", "Supported: one.")
         data = self._join(node, imported) if imported.join else node.computed[0]
         self.origins.update({len(self.steps) + i: origin for i, origin in imported.origins.items()})
         names = [o for o in node.outputs if o] if len(imported.outputs) == 1 else node.outputs

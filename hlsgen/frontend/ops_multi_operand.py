@@ -20,7 +20,6 @@ from hlsgen.ir import Binary, Concat, Pack, Select, Shape
 from hlsgen.ir.ops import BinaryKind, Cast, Compare, Constant, Pair, Relation, Where
 from hlsgen.numerics.fixed import Array
 
-
 #: Types that hold the differences of integers, and of booleans.
 _DIFFERENCES = {
     **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32"),

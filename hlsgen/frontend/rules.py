@@ -73,8 +73,9 @@ def quantized(node: NodeContext) -> Imported:
 
 def dequantized(node: NodeContext) -> Imported:
     """DequantizeLinear of either."""
-    dialect = dialect_float8 if node.dtype in dialect_float8.FORMATS else dialect_integer
-    return dialect.dequantize_linear(node)
+    if node.dtype in dialect_float8.FORMATS:
+        return dialect_float8.dequantize_linear(node)
+    return dialect_integer.dequantize_linear(node)
 
 
 def rescaling(convert: Convert, operands: Operands, join: Convert | None = None) -> Rule:
