@@ -271,8 +271,8 @@ class GraphBuilder:
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
-        if (whole := exact_whole(both)) is not None:
-            return self.to_codes(name, replace(self.add(whole), named_ops=tensor.named_ops))
+        if (whole := exact_whole(both, self.add)) is not None:
+            return self.to_codes(name, replace(whole, named_ops=tensor.named_ops))
         terms = self._pair(tensor)
         unit = float(unit_of(terms)) if terms else None
         left, right = ((side.value, side.ops) for side in (both.left, both.right))

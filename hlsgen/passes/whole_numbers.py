@@ -25,8 +25,14 @@ _MOST_BITS = 48
 _MOST_COMPARED = 18
 
 
-def exact_whole(both: Branches, held: IntType | None = None) -> BinaryMap | None:
-    """The layer of two tensors of integers; None if they are no such tensors. Raises HG033. `held`: holds every result."""
+Add = Callable[[BinaryMap], PendingValue]
+
+
+def exact_whole(both: Branches, add: Add, held: IntType | None = None) -> PendingValue | None:
+    """What two tensors of integers are together; None if they are no such tensors. Raises HG033.
+
+    `add` makes a layer; `held` holds every result.
+    """
     operands = _operand(both.left), _operand(both.right)
     if operands[0] is None or operands[1] is None or operands[0] != operands[1]:
         return None
@@ -47,43 +53,42 @@ def exact_whole(both: Branches, held: IntType | None = None) -> BinaryMap | None
     zero = np.zeros((1,) * len(shape), np.int64)
     sources = tuple(replace(side.value, encoding=IntegerEncoding("int64", zero)) for side in (both.left, both.right))
     exact = QuantizeLinear(np.ones(zero.shape, np.float32), zero, type_, "int64")
-    result = Value(shape, type_, IntegerEncoding(operands[0], zero))
+    result = Value(shape, type_, IntegerEncoding("int64", zero))
     inputs = both.left.index, both.right.index
-    return BinaryMap(both.name, both.kind, ((), ()), (), exact, (sources[0], sources[1]), result, inputs)
+    made = add(BinaryMap(both.name, both.kind, ((), ()), (), exact, (sources[0], sources[1]), result, inputs))
+    return replace(made, value=replace(made.value, encoding=IntegerEncoding(operands[0], zero)))
 
 
-def larger(
-    both: Branches, add: Callable[[BinaryMap], PendingValue], to_codes: Callable[[PendingValue], PendingValue]
-) -> PendingValue | None:  # fmt: skip
+def larger(both: Branches, add: Add, to_codes: Callable[[PendingValue], PendingValue]) -> PendingValue | None:
     """The larger or smaller of two integers, a + max(b - a, 0) or a + min(b - a, 0); None if they are no integers.
 
-    `add` makes a layer, `to_codes` one of what follows codes.
+    `add` makes a layer, `to_codes` one of what follows codes. Raises HG033.
     """
-    kinds = _operand(both.left), _operand(both.right)
-    if kinds[0] is None or kinds[0] != kinds[1] or both.kind not in (BinaryKind.MAX, BinaryKind.MIN):
+    kind = _operand(both.left)
+    if kind is None or kind != _operand(both.right) or both.kind not in (BinaryKind.MAX, BinaryKind.MIN):
         return None
-    left, right = (replace(side, value=_wide(side.value), named_ops=()) for side in (both.left, both.right))
-    apart = exact_whole(Branches(f"{both.name} (difference)", BinaryKind.SUB, right, left))
-    assert apart is not None
-    if apart.result.type.bits > _MOST_COMPARED + 1:
+    left, right = (replace(side, value=_read_as(side.value, "int64"), named_ops=()) for side in (both.left, both.right))
+    bits = max(left.value.type.bits, right.value.type.bits)
+    if bits > _MOST_COMPARED:
         raise fail(
-            "HG033", both.name, f"the {both.kind.value} of two integers of {apart.result.type.bits - 1} bits.",
-            f"At most {_MOST_COMPARED} bits are supported: Cast or Clip them, or declare a narrower input.",
+            "HG033", both.name, f"the {both.kind.value} of two integers of {bits} bits.",
+            f"At most {_MOST_COMPARED} bits are supported: declare narrower inputs, or quantize them.",
         )  # fmt: skip
+    apart = exact_whole(Branches(f"{both.name} (difference)", BinaryKind.SUB, right, left), add)
+    assert apart is not None
     zero = np.zeros((1,) * len(left.value.shape), np.int64)
     more = Max(zero) if both.kind is BinaryKind.MAX else Min(zero)
-    rest = to_codes(add(apart).then(apart.name, more))
+    rest = to_codes(apart.then(both.name, more))
     pick = max if both.kind is BinaryKind.MAX else min
     held = IntType(*(pick(getattr(side.value.type, end) for side in (left, right)) for end in ("lo", "hi")))
-    total = exact_whole(Branches(both.name, BinaryKind.ADD, left, rest), held)
+    total = exact_whole(Branches(both.name, BinaryKind.ADD, left, rest), add, held)
     assert total is not None
-    made = add(total)
-    return replace(made, value=replace(made.value, encoding=IntegerEncoding(kinds[0], zero)))
+    return replace(total, value=_read_as(total.value, kind))
 
 
-def _wide(value: Value) -> Value:
+def _read_as(value: Value, dtype: str) -> Value:
     assert isinstance(value.encoding, IntegerEncoding)
-    return replace(value, encoding=replace(value.encoding, dtype="int64"))
+    return replace(value, encoding=replace(value.encoding, dtype=dtype))
 
 
 def _operand(tensor: PendingValue) -> str | None:
