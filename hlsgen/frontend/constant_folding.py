@@ -73,26 +73,10 @@ DTYPES: dict[int, str] = {
 }  # fmt: skip
 
 _BROADCASTING = frozenset(
-    [
-        "Add",
-        "And",
-        "Clip",
-        "Div",
-        "Equal",
-        "Greater",
-        "LayerNormalization",
-        "Less",
-        "Max",
-        "Min",
-        "Mod",
-        "Mul",
-        "Or",
-        "Pow",
-        "RMSNormalization",
-        "Sub",
-        "Sum",
-        "Where",
-    ]
+    (
+        "Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Clip Div Equal Greater LayerNormalization Less Max Min Mod Mul Or "
+        "Pow RMSNormalization Sub Sum Where Xor"
+    ).split()
 )
 
 

@@ -88,18 +88,20 @@ def placed(name: str, values: Array, shape: Shape, axis: int, what: str) -> Arra
     return values.reshape([len(values) if i == axis else 1 for i in range(len(shape))])
 
 
-def _linear_parameters(
+def linear_parameters(
     name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, Any], default: str
 ) -> tuple[Array, Array, str]:  # fmt: skip
     """(scale, zero point, ONNX type of the codes) of QuantizeLinear and DequantizeLinear."""
-    if attrs.get("block_size", 0):
-        raise fail("HG013", name, f"block_size is {attrs['block_size']}.", "Supported: per tensor and per axis.")
     axis = attrs.get("axis", 1)
     scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
     zero: Array = np.zeros(1, np.int64)
     given = inputs[2] if len(inputs) > 2 else None
     if given is not None:
         zero, default = integers(name, given, "the zero point", [*_SHORT, "int32"])
+    if attrs.get("block_size", 0):
+        zero = np.zeros_like(scale, np.int64) if given is None else zero
+        scale, zero = (_spread(name, x, shape, attrs, w) for x, w in ((scale, "the scale"), (zero, "the zero point")))
+        return scale, zero, default
     return placed(name, scale, shape, axis, "the scale"), placed(name, zero, shape, axis, "the zero point"), default
 
 
@@ -109,7 +111,7 @@ def quantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str, 
     names = {kind: onnx.TensorProto.DataType.Name(kind).lower() for kind in DTYPES}
     if asked and names.get(asked) not in _SHORT:
         raise fail("HG026", name, f"output_dtype is {asked}.", f"Supported: {', '.join(_SHORT)}.")
-    scale, zero, kind = _linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
+    scale, zero, kind = linear_parameters(name, shape, inputs, attrs, names[asked] if asked else "uint8")
     if kind not in _SHORT:
         raise fail("HG026", name, f"the zero point is of type {kind}.", f"Supported: {', '.join(_SHORT)}.")
     return QuantizeLinear(scale, zero, _TYPES[kind], numpy_type(kind))
@@ -119,7 +121,7 @@ def dequantizer_of(name: str, shape: Shape, inputs: ConstInputs, attrs: dict[str
     """DequantizeLinear of data of that shape and dtype with the constants `inputs`: data (not used), scale, zero point."""
     if np.dtype(dtype).kind not in "iu":
         raise fail("HG026", name, f"DequantizeLinear of {dtype} data.", "Its input must be an integer tensor.")
-    scale, zero, _ = _linear_parameters(name, shape, inputs, attrs, dtype)
+    scale, zero, _ = linear_parameters(name, shape, inputs, attrs, dtype)
     return Dequantize(scale, zero)
 
 
@@ -136,28 +138,10 @@ def dequantized(name: str, const: Const, inputs: ConstInputs, attrs: dict[str, A
     if const.array.dtype.name in _FLOATS:
         return _float_codes(name, const, inputs, attrs)
     codes, kind = integers(name, const, "the constant", [*_SHORT, "int32"])
-    if attrs.get("block_size", 0):
-        return _blocks(name, codes, kind, inputs, attrs)
-    scale, zero, _ = _linear_parameters(name, codes.shape, inputs, attrs, kind)
+    scale, zero, _ = linear_parameters(name, codes.shape, inputs, attrs, kind)
     real = (codes - zero).astype(scale.dtype) * scale
     spread, point = (np.broadcast_to(part, codes.shape) for part in (scale, zero.astype(np.float32)))
     return Const(np.asarray(real), codes, spread, point, kind)
-
-
-def _blocks(name: str, codes: Array, kind: str, inputs: ConstInputs, attrs: dict[str, Any]) -> Const:
-    """Codes with one scale and zero point for each block along an axis. Raises HG013, HG023, HG026."""
-    scale = scale_of(name, inputs[1] if len(inputs) > 1 else None)
-    given = inputs[2] if len(inputs) > 2 else None
-    zero = (
-        np.zeros_like(scale, np.int64)
-        if given is None
-        else integers(name, given, "the zero point", [*_SHORT, "int32"])[0]
-    )
-    spread, point = (
-        _spread(name, part, codes.shape, attrs, what) for part, what in ((scale, "the scale"), (zero, "the zero point"))
-    )
-    real = (codes - point).astype(spread.dtype) * spread
-    return Const(np.asarray(real), codes, spread, point.astype(np.float32), kind)
 
 
 def _spread(name: str, values: Array, shape: Shape, attrs: dict[str, Any], what: str) -> Array:
@@ -165,10 +149,10 @@ def _spread(name: str, values: Array, shape: Shape, attrs: dict[str, Any], what:
     size, axis, rank = attrs["block_size"], attrs.get("axis", 1), len(shape)
     axis = axis + rank if axis < 0 else axis
     if size < 1 or not 0 <= axis < rank:
-        raise fail("HG013", name, f"block_size is {size}, axis {axis} of a constant of shape {list(shape)}.")
+        raise fail("HG013", name, f"block_size is {size}, axis {axis} of data of shape {list(shape)}.")
     wanted = tuple(-(-n // size) if i == axis else n for i, n in enumerate(shape))
     if values.shape != wanted:
-        text = f"{what} of shape {list(values.shape)} for a constant of shape {list(shape)}."
+        text = f"{what} of shape {list(values.shape)} for data of shape {list(shape)}."
         raise fail("HG023", name, text, f"Blocks of {size} along axis {axis} need the shape {list(wanted)}.")
     return np.repeat(values, size, axis=axis).take(np.arange(shape[axis]), axis=axis)
 

@@ -11,6 +11,7 @@ import onnx
 
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
+from hlsgen.frontend.cast_like import as_casts
 from hlsgen.frontend.constant_folding import (
     Const,
     Dynamic,
@@ -21,6 +22,7 @@ from hlsgen.frontend.constant_folding import (
     label,
 )
 from hlsgen.frontend.control_flow import expanded, is_expanded
+from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
@@ -32,7 +34,7 @@ from hlsgen.frontend.node_context import Imported, NodeContext, Origin, ShapedOp
 from hlsgen.frontend.norm_patterns import put_together
 from hlsgen.frontend.onnx_graph import captured, computed_outputs, name_all, of_used, used_inputs, with_outputs
 from hlsgen.frontend.op_results import result_dtype, starts_hardware
-from hlsgen.frontend.operator_rule import Dtypes, Operands, Role, Rule, check_operands
+from hlsgen.frontend.operator_rule import JOINS, Dtypes, Operands, Role, Rule, check_operands
 from hlsgen.frontend.ops_host import on_host
 from hlsgen.frontend.qdq_fusion import fuse
 from hlsgen.frontend.rules import is_hardware, rule_of
@@ -49,10 +51,6 @@ MAX_FOLDED = 1 << 27
 MAX_TOGETHER = 1 << 29
 #: Layers whose input 1 is weights that may be floats have these.
 _FLOAT_WEIGHTS = (Operands.EITHER, Operands.LAYER)
-_JOINS = (
-    "Two computed tensors can go into Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
-    "MatMulInteger, And, Or, Where."
-)
 
 
 class Importer:
@@ -75,6 +73,7 @@ class Importer:
         self.typed = typed
         self.functions = {(f.domain, f.name) for f in proto.functions}
         name_all(self.graph)
+        as_casts(self.graph)
         put_together(self.graph)
         self.versions = {o.domain: o.version for o in proto.opset_import}
         newest = onnx.defs.onnx_opset_version()
@@ -235,9 +234,10 @@ class Importer:
         if result is None:
             self.problems.error("HG015", output, "no node computes the graph's output.", "Export the model again.")
         elif isinstance(result, Const):
-            self.problems.error(
-                "HG015", output, "the graph's output does not depend on its input.", "There is nothing to build."
-            )
+            text = "the graph's output does not depend on its input."
+            self.problems.error("HG015", output, text, "There is nothing to build.")
+        with self.problems.catching():
+            check_taken(output, "the graph's output", [result] if isinstance(result, Dynamic) else [])
         return result if isinstance(result, Dynamic) and not self.problems.errors else None
 
     # ----------------------------------------------------------------------- one node
@@ -270,6 +270,7 @@ class Importer:
             self._assume(proto, computed[0] if rule.alike else UNKNOWN)
             self.roles.append((name, rule.role, proto.op_type))
         node = self._context(proto, name, inputs)
+        check_taken(name, proto.op_type, computed)
         if proto.domain in ONNX:
             check_schema(proto, self.opset)
         if not computed:
@@ -341,7 +342,7 @@ class Importer:
         if rule.operands is Operands.PARAMETERS:
             rule.convert(node.with_data(node.shape))
         if rule.join is None:
-            raise fail("HG015", node.name, f"{node.op_type} of {len(node.computed)} computed tensors.", _JOINS)
+            raise fail("HG015", node.name, f"{node.op_type} of {len(node.computed)} computed tensors.", JOINS)
         return rule.join(node)
 
     def _converted(self, node: NodeContext, rule: Rule) -> Imported:
@@ -385,8 +386,7 @@ class Importer:
             self._set_constants(node, [imported.constant])
             return
         if len(imported.outputs) == 1 and len(node.used) != 1:
-            text = f"{len(node.used)} outputs of {node.op_type} are used."
-            raise fail("HG010", node.name, text, "Supported: one of them.")
+            raise fail("HG010", node.name, f"{len(node.used)} outputs of {node.op_type} are used.", "Supported: one.")
         data = self._join(node, imported) if imported.join else node.computed[0]
         self.origins.update({len(self.steps) + i: origin for i, origin in imported.origins.items()})
         names = [o for o in node.outputs if o] if len(imported.outputs) == 1 else node.outputs

@@ -15,6 +15,11 @@ from hlsgen.frontend.node_context import Imported, NodeContext
 
 Convert = Callable[[NodeContext], Imported]
 Fold = Callable[[NodeContext], list[Const]]
+#: What several computed tensors can go into.
+JOINS = (
+    "Two computed tensors can go into Add, Sub, Mul, Div, Max, Min, Concat, MatMul, their QLinear forms, Gemm, "
+    "MatMulInteger, comparisons, And, Or, Xor, Where; of integers of 8 bits also into Mod, BitShift, BitwiseAnd ..."
+)
 
 
 class Dtypes(Enum):

@@ -61,6 +61,20 @@ def _along_each(own: Shape, shape: Shape) -> ShapedOps:
     return steps
 
 
+def broadcast(name: str, shapes: list[Shape]) -> Shape:
+    """The shape that computed tensors broadcast to. Raises HG023."""
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        shape = ()
+    if not shape or any(len(s) == len(shape) and s[0] != shape[0] for s in shapes):
+        raise fail(
+            "HG023", name, f"computed tensors of shapes {[list(s) for s in shapes]}.",
+            "They must broadcast to one shape, not along the first axis.",
+        )  # fmt: skip
+    return shape
+
+
 def grown(name: str, own: Shape, shape: Shape) -> ShapedOps:
     """Operations that give a tensor this shape: elements are repeated along axes of length 1, but the first."""
     if own == shape:

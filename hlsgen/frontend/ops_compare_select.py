@@ -41,6 +41,13 @@ def logical_or(node: NodeContext) -> Imported:
     return elementwise(node, Max(_other(node, np.bool_)))
 
 
+def exclusive_or(node: NodeContext) -> Imported:
+    """Raises HG023, HG026."""
+    _check_boolean(node)
+    same = Compare(Relation.EQUAL, _other(node, np.bool_))
+    return elementwise(node, same, Compare(Relation.EQUAL, np.zeros((1,) * len(node.shape), np.bool_)))
+
+
 def logical_not(node: NodeContext) -> Imported:
     """Raises HG026."""
     _check_boolean(node)

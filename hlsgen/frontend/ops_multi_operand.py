@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import takewhile
 
 import numpy as np
 
 from hlsgen.diagnostics import HlsgenError, fail
-from hlsgen.frontend import ops_compare_select, two_inputs
+from hlsgen.frontend import ops_bytes, ops_compare_select, two_inputs
 from hlsgen.frontend.constant_folding import Const, ConstInputs, Dynamic, Tensor
 from hlsgen.frontend.dialect_integer import dequantizer_of, quantizer_of
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
-from hlsgen.frontend.ops_broadcast import grown
+from hlsgen.frontend.ops_broadcast import broadcast, grown
 from hlsgen.frontend.ops_image import border_along
 from hlsgen.frontend.ops_standard import operand
 from hlsgen.ir import Binary, Concat, Pack, Select, Shape
-from hlsgen.ir.ops import BinaryKind, Constant, Pair, Where
+from hlsgen.ir.ops import BinaryKind, Cast, Compare, Constant, Pair, Relation, Where
 from hlsgen.numerics.fixed import Array
+
+#: Types that hold the differences of integers, and of booleans.
+_DIFFERENCES = {
+    **dict.fromkeys(("bool", "int8", "uint8", "int16", "uint16"), "int32"),
+    **dict.fromkeys(("int32", "uint32"), "int64"),
+}
 
 
 def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
@@ -27,14 +34,44 @@ def joined(kind: BinaryKind) -> Callable[[NodeContext], Imported]:
         """Raises HG015, HG023, HG026."""
         _check_one_type(node)
         if kind is BinaryKind.DIV and np.dtype(node.dtype).kind != "f":
-            text = f"division of {node.dtype} data."
-            raise fail("HG026", node.name, text, "Cast both to float32 first (operator Cast).")
+            return ops_bytes.of_two(ops_bytes.divided)(node)
         if any(c is not None for c in node.constants[:2]):
             raise _not_two(node)
         shape, before = _two(node)
         return Imported(([],), before, (Binary(kind), shape))
 
     return convert
+
+
+def compared(relation: Relation) -> Callable[[NodeContext], Imported]:
+    """The importing function of a comparison of two tensors: the sign of their difference, which is exact.
+
+    That of floats is rounded, and has the right sign: only equal numbers have the difference 0.
+    """
+
+    def convert(node: NodeContext) -> Imported:
+        """Raises HG015, HG023, HG026."""
+        _check_one_type(node)
+        if node.dtype == "bool" and relation is not Relation.EQUAL:
+            raise fail("HG026", node.name, f"{node.op_type} of booleans.", "Comparisons take numbers.")
+        shape, before = _two(node)
+        wide = _DIFFERENCES.get(node.dtype, node.dtype)
+        if wide != node.dtype:
+            before = tuple([(Cast(wide), t.shape or ()), *ops] for t, ops in zip(node.computed, before, strict=True))
+        zero = np.zeros((1,) * len(shape), wide)
+        return Imported(([(Compare(relation, zero), shape)],), before, (Binary(BinaryKind.SUB), shape))
+
+    return convert
+
+
+def exclusive_or(node: NodeContext) -> Imported:
+    """Whether two booleans differ. Raises HG015, HG023, HG026."""
+    if node.dtype != "bool":
+        raise fail("HG026", node.name, f"{node.op_type} of {node.dtype} data.", "Logic takes results of comparisons.")
+    same = compared(Relation.EQUAL)(node)
+    ((equal, shape),) = same.outputs[0]
+    differ = Compare(Relation.EQUAL, np.zeros((1,) * len(shape), np.bool_))
+    return replace(same, outputs=([(equal, shape), (differ, shape)],))
 
 
 def where(node: NodeContext) -> Imported:
@@ -116,17 +153,7 @@ def _grown(node: NodeContext, shape: Shape) -> tuple[ShapedOps, ...]:
 
 
 def _broadcast(node: NodeContext) -> Shape:
-    shapes = [t.shape or () for t in node.computed]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        shape = ()
-    if not shape or any(len(s) == len(shape) and s[0] != shape[0] for s in shapes):
-        raise fail(
-            "HG023", node.name, f"computed tensors of shapes {[list(s) for s in shapes]}.",
-            "They must broadcast to one shape, not along the first axis.",
-        )  # fmt: skip
-    return shape
+    return broadcast(node.name, [t.shape or () for t in node.computed])
 
 
 def concat(node: NodeContext) -> Imported:

@@ -83,8 +83,6 @@ def sub(node: NodeContext) -> Imported:
 def div(node: NodeContext) -> Imported:
     """Raises HG010 and HG027 besides those of all arithmetic."""
     value = _other(node)
-    if np.dtype(node.dtype).kind in "iu":
-        raise fail("HG026", node.name, f"division of {node.dtype} data.", "Cast it to float32 first (operator Cast).")
     if node.position == 1:
         if (value != 1).any():
             raise fail("HG010", node.name, "division of a constant other than 1 by the data is not supported.")
@@ -174,6 +172,17 @@ def _batch_norm(node: NodeContext, axis: int) -> tuple[Mul, Add]:
     if not (np.isfinite(scale).all() and np.isfinite(bias).all()):
         raise fail("HG027", name, "variance and epsilon give a factor that is not finite.")
     return Mul(scale), Add(bias)
+
+
+def bit_cast(node: NodeContext) -> Imported:
+    """Integers of as many bits: the same as Cast, which wraps. Raises HG026."""
+    to = DTYPES.get(node.attrs.get("to", 0), "")
+    narrow = node.attrs.get("to") in (TensorProto.INT4, TensorProto.UINT4, TensorProto.INT2, TensorProto.UINT2)
+    kinds = [np.dtype(kind) for kind in (to, node.dtype) if kind]
+    if narrow or len(kinds) < 2 or any(k.kind not in "iu" for k in kinds) or kinds[0].itemsize != kinds[1].itemsize:
+        text = f"BitCast of {node.dtype} data to {to or node.attrs.get('to')}."
+        raise fail("HG026", node.name, text, "Supported: integers of 8, 16 or 32 bits to integers of as many.")
+    return elementwise(node, *([] if to == node.dtype else [Cast(to)]))
 
 
 _INT32 = IntType(-(2**31), 2**31 - 1)

@@ -7,6 +7,7 @@ in `operator_rule`; the functions in front of the table are short for what rows 
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
 
 from hlsgen.diagnostics import HlsgenError, fail
@@ -14,12 +15,14 @@ from hlsgen.frontend import (
     constants,
     deeploy_rows,
     dialect_deeploy,
+    dialect_float8,
     dialect_integer,
     dialect_qlinear,
     dialect_qonnx,
     im2col,
     norm_patterns,
     ops_broadcast,
+    ops_bytes,
     ops_compare_select,
     ops_conv,
     ops_einsum,
@@ -41,6 +44,7 @@ from hlsgen.frontend.constants import evaluated, quantized_by, rearranged, refus
 from hlsgen.frontend.dialect_qonnx_floatquant import float_quant
 from hlsgen.frontend.domains import CHANNELS_LAST, HLSGEN, MICROSOFT, ONNX, QONNX
 from hlsgen.frontend.loop_once import PREVIOUS, STATE
+from hlsgen.frontend.node_context import Imported, NodeContext
 from hlsgen.frontend.onnx_graph import all_nodes, inner_nodes
 from hlsgen.frontend.operator_rule import Convert, Dtypes, Fold, Operands, Role, Rule
 from hlsgen.frontend.ops_activations import activation, celu, gelu, power, prelu
@@ -59,6 +63,19 @@ ANY = Dtypes.ANY
 def qonnx_quantizer(convert: Convert) -> Rule:
     """A quantizer of QONNX: constants too are quantized by it."""
     return Rule(convert, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
+
+
+def quantized(node: NodeContext) -> Imported:
+    """QuantizeLinear to integers, or to floats of 8 and 4 bits."""
+    kind = dialect_float8.kind_of_result(node)
+    return dialect_integer.quantize_linear(node) if kind is None else dialect_float8.quantize_linear(node, kind)
+
+
+def dequantized(node: NodeContext) -> Imported:
+    """DequantizeLinear of either."""
+    if node.dtype in dialect_float8.FORMATS:
+        return dialect_float8.dequantize_linear(node)
+    return dialect_integer.dequantize_linear(node)
 
 
 def rescaling(convert: Convert, operands: Operands, join: Convert | None = None) -> Rule:
@@ -83,7 +100,14 @@ def arithmetic(convert: Convert, kind: BinaryKind, fold: Fold = evaluated) -> Ru
 
 def comparison(data_first: Relation, data_second: Relation, fold: Fold = evaluated) -> Rule:
     """What it asks of the data as its first operand, and as its second."""
-    return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, fold=fold, alike=False)
+    of_two = ops_multi_operand.compared(data_first)
+    return Rule(ops_compare_select.compared(data_first, data_second), ANY, Operands.EITHER, of_two, fold, alike=False)
+
+
+def of_bytes(function: ops_bytes.Function, convert: Convert | None = None) -> Rule:
+    """A table of one integer of 8 bits, or of two; `convert`: of one, where it is more."""
+    one = convert or ops_bytes.of_one(function)
+    return Rule(one, ANY, Operands.EITHER, ops_bytes.of_two(function), evaluated)
 
 
 def logic(convert: Convert, join: Convert | None = None) -> Rule:
@@ -132,12 +156,8 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (QONNX_OR_NONE, "MultiThreshold"): qonnx_quantizer(dialect_qonnx.multi_threshold),
     (QONNX_OR_NONE, "FloatQuant"): qonnx_quantizer(float_quant),
     # Quantizers of integer ONNX, of Deeploy, of hlsgen itself.
-    (ONNX | ORT, "QuantizeLinear"): retyping(
-        dialect_integer.quantize_linear, Operands.INTEGER, constants.quantize_linear
-    ),
-    (ONNX | ORT, "DequantizeLinear"): retyping(
-        dialect_integer.dequantize_linear, Operands.INTEGER, constants.dequantize_linear
-    ),
+    (ONNX | ORT, "QuantizeLinear"): retyping(quantized, Operands.INTEGER, constants.quantize_linear),
+    (ONNX | ORT, "DequantizeLinear"): retyping(dequantized, Operands.INTEGER, constants.dequantize_linear),
     (ANYWHERE, "RequantShift"): rescaling(dialect_deeploy.requant_shift, Operands.INTEGER),
     (ANYWHERE, "iGELU"): rescaling(dialect_deeploy.integer_gelu, Operands.INTEGER),
     (ANYWHERE, "iHardswish"): rescaling(dialect_deeploy.integer_hardswish, Operands.INTEGER),
@@ -187,7 +207,14 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "Add"): arithmetic(ops_standard.add, BinaryKind.ADD),
     (ONNX, "Sub"): arithmetic(ops_standard.sub, BinaryKind.SUB),
     (ONNX, "Mul"): arithmetic(with_constant(Mul), BinaryKind.MUL, constants.multiplied),
-    (ONNX, "Div"): arithmetic(ops_standard.div, BinaryKind.DIV, constants.divided),
+    (ONNX, "Div"): arithmetic(ops_bytes.division, BinaryKind.DIV, constants.divided),
+    (ONNX, "Mod"): of_bytes(ops_bytes.remainder, ops_bytes.modulo),
+    (ONNX, "BitShift"): of_bytes(ops_bytes.shifted),
+    (ONNX, "BitwiseAnd"): of_bytes(ops_bytes.bitwise(np.bitwise_and)),
+    (ONNX, "BitwiseNot"): Rule(ops_bytes.bitwise_not, ANY),
+    (ONNX, "BitwiseOr"): of_bytes(ops_bytes.bitwise(np.bitwise_or)),
+    (ONNX, "BitwiseXor"): of_bytes(ops_bytes.bitwise(np.bitwise_xor)),
+    (ONNX, "BitCast"): Rule(ops_standard.bit_cast, ANY, alike=False),
     (ONNX, "Max"): Rule(ops_standard.maximum, ANY, join=joined(BinaryKind.MAX), fold=evaluated),
     (ONNX, "Min"): Rule(ops_standard.minimum, ANY, join=joined(BinaryKind.MIN), fold=evaluated),
     (ONNX, "Sum"): Rule(on_host, ANY, join=joined(BinaryKind.ADD), fold=evaluated),
@@ -241,6 +268,7 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "LessOrEqual"): comparison(Relation.NOT_GREATER, Relation.NOT_LESS, refused),
     (ONNX, "And"): logic(ops_compare_select.logical_and, joined(BinaryKind.MIN)),
     (ONNX, "Or"): logic(ops_compare_select.logical_or, joined(BinaryKind.MAX)),
+    (ONNX, "Xor"): logic(ops_compare_select.exclusive_or, ops_multi_operand.exclusive_or),
     (ONNX, "Not"): logic(ops_compare_select.logical_not),
     (ONNX, "Trilu"): Rule(ops_compare_select.trilu, ANY, fold=evaluated),
     (ONNX, "Where"): logic(ops_compare_select.where, ops_multi_operand.where),
@@ -294,7 +322,6 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     # Of constants; with one computed input, on the host.
     (ONNX, "Constant"): Rule(on_host, fold=evaluated),
     (ONNX, "ConstantOfShape"): Rule(on_host, fold=evaluated),
-    (ONNX, "Mod"): Rule(on_host, fold=evaluated),
     (ONNX, "Range"): Rule(on_host, fold=evaluated),
     (ONNX, "ReduceProd"): Rule(on_host, fold=evaluated),
 }
@@ -307,7 +334,12 @@ _FLOAT_CELL = (
     "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
     "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
 )
+_FUSED_ATTENTION = (
+    "Its queries, keys and scores are floats without quantizers: no integers are defined for them. Quantize the model "
+    "before attention is fused, with quantizers in front of both products (docs/attention.md)."
+)
 _HINTS = {
+    **dict.fromkeys(("QAttention", "QOrderedAttention", "LongformerAttention", "PackedAttention"), _FUSED_ATTENTION),
     "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
@@ -359,6 +391,8 @@ def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
     if domain in QONNX:
         known = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
         return fail("HG010", name, f"{text} is not supported.", f"Of the QONNX operators, these are: {known}.")
+    if domain == MICROSOFT and op_type in (ATTENTION, *_HINTS):
+        return fail("HG010", name, f"{text} is not supported.", _HINTS.get(op_type, _FUSED_ATTENTION))
     if domain == MICROSOFT:
         known = ", ".join(sorted(op for domains, op in RULES if domain in domains))
         return fail("HG010", name, f"{text} is not supported.", f"Of onnxruntime's own operators, these are: {known}.")

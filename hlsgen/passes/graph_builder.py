@@ -56,9 +56,10 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.exact_add_chain import Term, exact_sum, is_exact_in_float32, on_one_grid, term, unit_of
 from hlsgen.passes.float_joints import joint_of
 from hlsgen.passes.hoist_views import relabel
-from hlsgen.passes.pending_value import Branches, PendingValue, bounded
+from hlsgen.passes.pending_value import Branches, PendingValue, bounded, decoding_between, dequantized_codes
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
+from hlsgen.passes.whole_numbers import exact_whole, larger
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -140,7 +141,7 @@ class GraphBuilder:
             ends = [i for i, op in enumerate(tensor.ops) if isinstance(op, QUANTIZERS)]
         if ends:
             tensor = self._closed(tensor, ends[-1])
-        if tensor.named_ops and (meaning := _dequantized(tensor.value, tensor.ops[0])) is not None:
+        if tensor.named_ops and (meaning := dequantized_codes(tensor.value, tensor.ops[0])) is not None:
             tensor = replace(tensor, value=replace(tensor.value, encoding=meaning), named_ops=tensor.named_ops[1:])
         return tensor
 
@@ -201,7 +202,7 @@ class GraphBuilder:
         """A Map behind the codes, inside the Map that makes them if nothing else uses that."""
         last = self.layers.get(tensor.index)
         if isinstance(last, Map) and tensor.index == len(self.values) - 1 and not tensor.shared:
-            between = _between(last.result, tensor.value)
+            between = decoding_between(last.result, tensor.value)
             if between is not None:
                 del self.layers[tensor.index]
                 self.values.pop()
@@ -270,12 +271,18 @@ class GraphBuilder:
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
+        if (whole := exact_whole(both, self.add)) is not None:
+            return self.to_codes(name, replace(whole, named_ops=tensor.named_ops))
         terms = self._pair(tensor)
         unit = float(unit_of(terms)) if terms else None
         left, right = ((side.value, side.ops) for side in (both.left, both.right))
         quantizer = grid_of_pair(both.kind, left, right, tensor.ops, unit)
         if quantizer is None and terms is not None:
             return self.to_codes(name, self.on_grid(tensor, True))
+        if quantizer is None:
+            found = larger(both, self.add, lambda rest: self.to_codes(both.name, rest))
+            if found is not None:
+                return self.to_codes(name, replace(found, named_ops=tensor.named_ops))
         if quantizer is None:
             raise fail(
                 "HG030", both.name, f"the {both.kind.value} of two tensors goes into {name} without a quantizer.",
@@ -424,27 +431,5 @@ class GraphBuilder:
 
 
 def _typed(tensor: PendingValue, name: str, dtype: np.dtype[Any]) -> PendingValue:
-    """With a Cast to float16 or float64 behind it, if it is of that type."""
-    return tensor.then(name, Cast(dtype.name)) if dtype.kind == "f" and dtype != np.float32 else tensor
-
-
-def _between(made: Value, read: Value) -> list[Elementwise] | None:
-    """What makes the values of codes as they are read of those that their quantizer gave."""
-    if made.encoding is read.encoding:
-        return []
-    if isinstance(made.encoding, IntegerEncoding) and isinstance(read.encoding, Affine):
-        return [Dequantize(read.encoding.scale, read.encoding.zero_point.astype(np.int64))]
-    return None
-
-
-def _dequantized(value: Value, op: Elementwise) -> Affine | None:
-    """What the codes mean behind a DequantizeLinear that follows them directly."""
-    if (
-        not isinstance(op, Dequantize)
-        or not isinstance(value.encoding, IntegerEncoding)
-        or op.scale.dtype != np.float32
-    ):
-        return None
-    if value.encoding.offset.any() or value.type.bits > 25:
-        return None
-    return Affine(op.scale, op.zero_point.astype(np.float32))
+    """With a Cast to float16, float64 or bool behind it, if it is of that type."""
+    return tensor.then(name, Cast(dtype.name)) if dtype.kind in "fb" and dtype != np.float32 else tensor

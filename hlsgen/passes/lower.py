@@ -67,6 +67,7 @@ from hlsgen.passes.output_ends import output_end
 from hlsgen.passes.partition import HARDWARE, LINEAR, Entry, Partition
 from hlsgen.passes.pending_value import PendingValue
 from hlsgen.passes.pipeline import check_graph, run_pipeline
+from hlsgen.passes.quantization import whole_quantizer
 from hlsgen.passes.several_ports import (
     flat,
     given_apart,
@@ -94,6 +95,7 @@ def lower(
         )
     model = run_pipeline(model)
     wishes: Mapping[str, InputMode | None] = modes if isinstance(modes, Mapping) else {"": modes}
+    model = with_layer(model)
     _check_content(model, wishes)
     parts = Partition(model.steps)
     if divided_inputs(model, wishes, parts):
@@ -152,6 +154,21 @@ def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None
             "HG036", model.name, "the model has no quantizer and no linear layer.",
             "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
         )  # fmt: skip
+
+
+def with_layer(model: Model) -> Model:
+    """With a quantizer that changes nothing behind arithmetic of one declared integer, which would be the host's else."""
+    if any(isinstance(s.op, (*HARDWARE, *LINEAR)) for s in model.steps) or model.outputs or model.inputs:
+        return model
+    last, dtype = model.steps[-1], np.dtype(model.output_dtype)
+    computes = any(isinstance(s.op, FLOATS) and not isinstance(s.op, Cast | Dequantize) for s in model.steps)
+    if dtype.kind not in "iub" or dtype.itemsize > 4 or model.sources[0].type is None or not computes:
+        return model
+    codes = whole_quantizer(len(last.shape), dtype)
+    made = [Step(f"{last.name} (codes)", codes, last.shape, (len(model.steps),))]
+    if dtype.kind == "b":
+        made.append(Step(f"{last.name} (boolean)", Cast("bool"), last.shape, (len(model.steps) + 1,)))
+    return replace(model, steps=(*model.steps, *made))
 
 
 def _check_names(model: Model, wishes: Mapping[str, InputMode | None], problems: Collector) -> None:

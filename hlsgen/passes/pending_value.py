@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hlsgen.ir import Op, Value
-from hlsgen.ir.ops import BinaryKind, Elementwise, Max, Min, Pair, QuantizeLinear, Requantize
+from hlsgen.ir import Affine, IntegerEncoding, Op, Value
+from hlsgen.ir.ops import BinaryKind, Dequantize, Elementwise, Max, Min, Pair, QuantizeLinear, Requantize
 from hlsgen.numerics.fixed import IntType
 
 NamedOps = tuple[tuple[str, Elementwise], ...]
@@ -59,3 +59,25 @@ def bounded(op: Op, following: Sequence[Op]) -> tuple[Op, int]:
         assert isinstance(op, QuantizeLinear | Requantize | Pair)
         op = replace(op, type=IntType(end(op.type.lo, int(value[0])), end(op.type.hi, int(value[0]))))
     return op, len(following)
+
+
+def decoding_between(made: Value, read: Value) -> list[Elementwise] | None:
+    """What makes the values of codes as they are read of those that their quantizer gave."""
+    if made.encoding is read.encoding:
+        return []
+    if isinstance(made.encoding, IntegerEncoding) and isinstance(read.encoding, Affine):
+        return [Dequantize(read.encoding.scale, read.encoding.zero_point.astype(np.int64))]
+    return None
+
+
+def dequantized_codes(value: Value, op: Elementwise) -> Affine | None:
+    """What the codes mean behind a DequantizeLinear that follows them directly."""
+    if (
+        not isinstance(op, Dequantize)
+        or not isinstance(value.encoding, IntegerEncoding)
+        or op.scale.dtype != np.float32
+    ):
+        return None
+    if value.encoding.offset.any() or value.type.bits > 25:
+        return None
+    return Affine(op.scale, op.zero_point.astype(np.float32))

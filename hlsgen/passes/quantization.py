@@ -151,7 +151,9 @@ def code_interval(value: Value, ops: Sequence[Elementwise], quantizer: Quantizer
 
 def grid(value: Value, ops: list[Elementwise]) -> Grid | None:
     """A quantizer that reproduces the values behind `ops` exactly for every code, if there is one."""
-    codes = _all_codes(value)
+    codes, kind = _all_codes(value), type_behind(value, ops)
+    if kind.kind == "b" or (kind.kind in "iu" and codes is None and kind.itemsize < 8):
+        return whole_quantizer(len(value.shape), kind)
     if codes is None or not all(_uniform(op) for op in ops) or not _uniform(value.encoding):
         return None
     real = decode(value.encoding, codes)
@@ -168,6 +170,20 @@ def type_behind(value: Value, ops: Sequence[Elementwise]) -> np.dtype[Any]:
     for op in ops:
         x = apply(op, x)
     return x.dtype
+
+
+def _integers(rank: int, type_: IntType, dtype: str) -> QuantizeLinear:
+    """The quantizer that leaves integers, and booleans, what they are."""
+    one = np.ones((1,) * rank, np.float32)
+    return QuantizeLinear(one, np.zeros_like(one, np.int64), type_, dtype)
+
+
+def whole_quantizer(rank: int, dtype: np.dtype[Any]) -> QuantizeLinear:
+    """The same for all integers of a type of at most 32 bits, or booleans."""
+    if dtype.kind == "b":
+        return _integers(rank, IntType(0, 1), "uint8")
+    info = np.iinfo(dtype)
+    return _integers(rank, IntType(int(info.min), int(info.max)), dtype.name)
 
 
 def grid_of_channels(value: Value, one_scale: bool) -> Grid | None:
@@ -214,12 +230,11 @@ def grid_of_pair(
 def _grid(real: Array, value: Value, first: Sequence[Array] = (), between: Sequence[Array] = ()) -> Grid | None:
     """A quantizer with which nothing changes; scales that are tried are `first`, the value's, those `between`, a power of
     two, the smallest number. Integers stay integers of their type: what follows may wrap."""
-    if real.dtype.kind in "iu":
+    if real.dtype.kind in "iub":
         type_ = IntType(int(real.min()), int(real.max()))
         if max(abs(type_.lo), abs(type_.hi)) > 1 << 24:
             return None
-        one = np.ones((1,) * len(value.shape), np.float32)
-        return QuantizeLinear(one, np.zeros_like(one, np.int64), type_, real.dtype.name)
+        return _integers(len(value.shape), type_, "uint8" if real.dtype.kind == "b" else real.dtype.name)
     flat = real.astype(np.float64).ravel()
     if not np.isfinite(flat).all():
         return None

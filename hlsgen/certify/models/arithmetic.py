@@ -108,6 +108,10 @@ class CascadeModel:
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         return self.units[0].changes(fold % self.units[0].folds, lane, lo, hi)
 
+    def changes_nothing(self, lo: int, hi: int) -> bool:
+        """Whether every lane gives each number of lo..hi back, for certain."""
+        return all(isinstance(unit, ShiftModel) and unit.changes_nothing(lo, hi) for unit in self.units)
+
 
 class ThresholdModel(LaneModel):
     """hg_threshold: a walk through a tree of comparisons, of which the code counts how it went."""
@@ -221,6 +225,11 @@ class ShiftModel(LaneModel):
     def changes(self, fold: int, lane: int, lo: int, hi: int) -> Array:
         """Monotone: a sum with x, a division rounded by a fixed rule, a clamp."""
         return jumps(lambda x: self.apply(fold, lane, x), lo, hi)
+
+    def changes_nothing(self, lo: int, hi: int) -> bool:
+        """Whether each number of lo..hi comes back."""
+        plain = not self.left and not self.shift and not self.offset.any()
+        return plain and self.low <= lo and hi <= self.high
 
 
 class ScaleModel(LaneModel):

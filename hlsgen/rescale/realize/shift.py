@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hlsgen.ir import IntegerEncoding
+from hlsgen.ir.ops import QuantizeLinear
 from hlsgen.ir.step_function import StepFunction
 from hlsgen.numerics.fixed import Array, IntType, Rounding, round_shift
 from hlsgen.rescale.extract import bisect
@@ -53,6 +55,8 @@ def find(f: StepFunction) -> Shift | str:
         return "its input is float32 or wider than 40 bits"
     first, last = f.evaluate(f.lo), f.evaluate(f.hi)
     low, high = int(first.min()), int(last.max())
+    if _is_code_itself(f):
+        return Shift(0, 0, Rounding.FLOOR, np.zeros(f.sets, np.int64), low, high)
     if (first > last).any():
         return "a channel falls"
     if high - low < 2:
@@ -66,6 +70,16 @@ def find(f: StepFunction) -> Shift | str:
         if _equal(f, candidate, first, last):
             return candidate
     return "no power of two with any of the seven roundings meets every threshold"
+
+
+def _is_code_itself(f: StepFunction) -> bool:
+    """Whether nothing changes: whole numbers of 64 bits, no operations, a quantizer of scale 1 that holds them all."""
+    end, meaning = f.quantizer, f.source
+    if not isinstance(meaning, IntegerEncoding) or meaning.dtype != "int64" or meaning.offset.any() or f.ops:
+        return False
+    if not isinstance(end, QuantizeLinear) or end.zero_point.any() or (end.scale != 1).any():
+        return False
+    return end.type.lo <= int(f.lo.min()) and int(f.hi.max()) <= end.type.hi
 
 
 def _candidates(f: StepFunction, first: Array, last: Array, low: int, high: int) -> list[Shift]:
