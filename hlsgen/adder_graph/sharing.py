@@ -23,7 +23,7 @@ MOST_DIGITS = 100_000
 _MOST_PAIRS = 800_000
 #: A term is node << _SHIFT_BITS | shift; so are the nodes of a pair, with its distance and sign below.
 _SHIFT_BITS, _NODE_BITS = 6, 24
-_SHIFTS, _NODES, _MIDDLE = (1 << _SHIFT_BITS) - 1, (1 << _NODE_BITS) - 1, 1 << (_SHIFT_BITS - 1)
+_SHIFTS, _NODES, _MIDDLE = (1 << _SHIFT_BITS) - 1, (1 << _NODE_BITS) - 1, 1 << _SHIFT_BITS
 
 
 def find(weight: Array, inputs: Sequence[tuple[int, int]]) -> AdderGraph:

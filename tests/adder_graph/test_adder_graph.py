@@ -65,6 +65,14 @@ def test_a_graph_is_its_matrix(seed: int) -> None:
         assert graph.depths[n] == 1 + max(graph.depths[adder.b], graph.depths[adder.a] if adder.a != NOTHING else 0)
 
 
+@pytest.mark.parametrize("bits", [33, 58])
+def test_weights_of_many_bits(bits: int) -> None:
+    """Terms of a pair lie up to 58 places apart."""
+    rng = np.random.default_rng(bits)
+    weight, x = rng.integers(-(2**bits), 2**bits, (6, 6)), rng.integers(0, 4, (10, 6))
+    assert (find(weight, [(0, 3)] * 6).evaluate(x) == x @ weight.T).all()
+
+
 def test_columns_have_ranges_of_their_own() -> None:
     graph = find(np.array([[1, -2]]), [(0, 3), (-1, 1)])
     assert graph.intervals[graph.outputs[0].node] == (-2, 5)
