@@ -64,7 +64,7 @@ CASES: dict[str, tuple[str, str, Callable[[], onnx.ModelProto]]] = {
     "scale 0": ("HG022", "scale", lambda: net(F32, ("QuantizeLinear", [None, np.float32(0), ZERO]))),
     "negative scale": ("HG022", "scale", lambda: net(F32, ("QuantizeLinear", [None, np.float32(-1), ZERO]))),
     "infinite scale": ("HG022", "inf", lambda: net(I8, ("DequantizeLinear", [None, np.float32("inf"), ZERO]), QUANTIZE)),
-    "blocked": ("HG013", "block_size", lambda: net(F32, ("QuantizeLinear", [None, ONE, ZERO], {"block_size": 2}))),
+    "blocked": ("HG023", "Blocks of 2", lambda: net(F32, ("QuantizeLinear", [None, ONE, ZERO], {"block_size": 2}))),
     "zero point of int32": ("HG026", "int32", lambda: net(F32, ("QuantizeLinear", [None, ONE, np.int32(0)]))),
     "float8 zero point": ("HG026", "float8", lambda: net(F32, ("QuantizeLinear", [
         None, ONE, helper.make_tensor("z", TensorProto.FLOAT8E4M3FN, [], [0.0])]))),
