@@ -59,7 +59,7 @@ from hlsgen.passes.hoist_views import relabel
 from hlsgen.passes.pending_value import Branches, PendingValue, bounded, decoding_between, dequantized_codes
 from hlsgen.passes.quantization import code_interval, grid, grid_of_pair, type_behind
 from hlsgen.passes.rank_codes import Unranked, ranks, values_of_chain, values_of_pair
-from hlsgen.passes.whole_numbers import exact_whole, larger
+from hlsgen.passes.whole_numbers import exact_whole, larger, steps_are_few
 
 #: Inputs of more bits are not tried one by one.
 _WIDE = 20
@@ -271,8 +271,8 @@ class GraphBuilder:
         return self.fold_into_producer(name, tensor, tensor.ops, quantizer)
 
     def _pair_to_codes(self, name: str, tensor: PendingValue, both: Branches) -> PendingValue:
-        if (whole := exact_whole(both, self.add)) is not None:
-            return self.to_codes(name, replace(whole, named_ops=tensor.named_ops))
+        if not tensor.named_ops and not steps_are_few(both) and (whole := exact_whole(both, self.add)) is not None:
+            return self.to_codes(name, whole)
         terms = self._pair(tensor)
         unit = float(unit_of(terms)) if terms else None
         left, right = ((side.value, side.ops) for side in (both.left, both.right))
@@ -280,7 +280,7 @@ class GraphBuilder:
         if quantizer is None and terms is not None:
             return self.to_codes(name, self.on_grid(tensor, True))
         if quantizer is None:
-            found = larger(both, self.add, lambda rest: self.to_codes(both.name, rest))
+            found = exact_whole(both, self.add) or larger(both, self.add, lambda rest: self.to_codes(both.name, rest))
             if found is not None:
                 return self.to_codes(name, replace(found, named_ops=tensor.named_ops))
         if quantizer is None:

@@ -59,6 +59,12 @@ def exact_whole(both: Branches, add: Add, held: IntType | None = None) -> Pendin
     return replace(made, value=replace(made.value, encoding=IntegerEncoding(operands[0], zero)))
 
 
+def steps_are_few(both: Branches) -> bool:
+    """Whether the code in the file's type, which keeps the order of the numbers, is a function of few steps: a sum of bytes."""
+    kinds = {_operand(side) for side in (both.left, both.right)}
+    return both.kind in (BinaryKind.ADD, BinaryKind.SUB) and kinds <= {"int8", "uint8"}
+
+
 def larger(both: Branches, add: Add, to_codes: Callable[[PendingValue], PendingValue]) -> PendingValue | None:
     """The larger or smaller of two integers, a + max(b - a, 0) or a + min(b - a, 0); None if they are no integers.
 
