@@ -18,7 +18,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A core with all that its ports can have: an input beat is two words, a word two output beats."""
     path = tmp_path_factory.mktemp("builds") / "core"
     options = hlsgen.Options(
-        bus_width="64", tkeep=True, control=True, clock_name="aclk", reset_name="aresetn", reset_active_low=True, top="core",
+        bus_width="64", tkeep=True, control=True, clock_name="aclk", reset_name="aresetn", reset_active_low=True, top="core", prefer="dsp",
     )  # fmt: skip
     hlsgen.build(DATA / "floor_ceil.onnx", path, options)
     assert messages(path) == []

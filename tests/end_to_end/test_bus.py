@@ -113,8 +113,6 @@ def test_the_bus_bounds_the_interval(tmp_path: Path) -> None:
     narrow = hlsgen.check(path, hlsgen.Options(target_cycles=1, bus_width="8"))
     words = max(port.layout.words for port in (*narrow.network.inputs, *narrow.network.outputs))
     assert narrow.timing.interval == words > 1
-    least = -(-max(free.network.inputs[0].stream.bits, free.network.outputs[0].stream.bits) // 8)
-    assert all(layer["pe"] * layer["simd"] < 12 for layer in narrow.network.folding["layers"].values()) or words < least
     auto = hlsgen.check(MLP, hlsgen.Options(bus_width="auto"))
     assert auto.timing.interval == hlsgen.check(MLP, hlsgen.Options()).timing.interval
     width = auto.network.inputs[0].layout.width
