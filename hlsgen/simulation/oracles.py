@@ -37,6 +37,8 @@ _GENERAL = "qonnx.custom_op.general"
 _QONNX_OPS = frozenset(["Quant", "IntQuant", "BipolarQuant", "Trunc", "MultiThreshold", "FloatQuant", "Im2Col"])
 #: Defaults that the document of QONNX has, and its code has not.
 _DEFAULTS = {"signed": 1, "narrow": 0, "rounding_mode": "ROUND"}
+#: Layers of codes; the zero point of their data, their weights and the zero point of these, by input.
+_SATURATING, _PARTS = ("QLinearMatMul", "QLinearConv"), (2, 3, 5)
 #: Newest form of files that these executors read.
 _IR_VERSION = 10
 
@@ -116,6 +118,9 @@ def by_qonnx(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str,
 
 def by_onnxruntime(node: onnx.NodeProto, arrays: Sequence[Array], opsets: Mapping[str, int]) -> list[Array]:
     """A standard node by onnxruntime's kernel, as it stands."""
+    if node.op_type in _SATURATING and node.domain in ONNX:
+        changed = dict(zip(_PARTS, _unsigned([arrays[i] for i in _PARTS]), strict=True))
+        arrays = [changed.get(i, x) for i, x in enumerate(arrays)]
     text, feeds = _single(node, arrays, opsets)
     return [np.asarray(v) for v in _session(text, False).run(None, feeds)]
 
@@ -171,12 +176,42 @@ def _evaluator(text: bytes) -> Any:
     return ReferenceEvaluator(onnx.ModelProto.FromString(text))
 
 
+def unsigned_weights(text: bytes) -> bytes:
+    """The model with int8 weights behind uint8 data as uint8, weights and zero points 128 more: the same products."""
+    model = onnx.ModelProto.FromString(text)
+    held = {t.name: t for t in model.graph.initializer}
+    for node in model.graph.node:
+        if node.op_type not in _SATURATING or node.domain not in ONNX or any(node.input[i] not in held for i in _PARTS):
+            continue
+        given = [numpy_helper.to_array(held[node.input[i]]) for i in _PARTS]
+        for i, old, new in zip(_PARTS, given, _unsigned(given), strict=True):
+            if new is not old:
+                node.input[i] = f"{node.input[i]} (uint8)"
+                if node.input[i] not in held:
+                    held[node.input[i]] = numpy_helper.from_array(new, node.input[i])
+                    model.graph.initializer.append(held[node.input[i]])
+    return bytes(model.SerializeToString(deterministic=True))
+
+
+def _unsigned(parts: Sequence[Array]) -> list[Array]:
+    """Zero point of the data, weights, their zero point: all of uint8, if the data are and weights are int8.
+
+    Kernels for processors without VNNI add pairs of products of uint8 and int8 in 16 bits, and saturate.
+    """
+    zero, *weights = parts
+    if zero.dtype != np.uint8 or any(part.dtype != np.int8 for part in weights):
+        return list(parts)
+    return [zero, *((part.astype(np.int16) + 128).astype(np.uint8) for part in weights)]
+
+
 @lru_cache(maxsize=1000)
 def _session(text: bytes, optimized: bool) -> Any:
     """One thread. Integer layers are exact: products of uint8 and int8 do not saturate, and int8 layers are integers.
 
-    The precise form of these products has no kernel for some models of int8, which run without it.
+    The precise form of these products has no kernel for some models of int8, which run without it, and onnxruntime does
+    not take it where weights have a zero point for each channel: those are rewritten.
     """
+    text = unsigned_weights(text)
     runtime = importlib.import_module("onnxruntime")
     runtime.set_default_logger_severity(4)
 

@@ -15,6 +15,8 @@ import onnx
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from hlsgen.simulation.oracles import unsigned_weights
+
 Array = NDArray[Any]
 OFF = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
 DEFAULT = ort.GraphOptimizationLevel.ORT_ENABLE_ALL
@@ -28,9 +30,10 @@ def session(model: onnx.ModelProto | Path, level: Any = DEFAULT, optimized: Path
     """A session; `optimized` is where the graph that really runs is written.
 
     The precise mode makes uint8 weights of int8 ones, also where the activations are int8 and QGemm,
-    MatMulIntegerToFloat and QLinearMatMul (opset < 21) have no such kernel: these models run without it.
+    MatMulIntegerToFloat and QLinearMatMul (opset < 21) have no such kernel: these models run without it. It leaves
+    QLinearMatMul of opset 21 and newer as it is: its weights are rewritten here.
     """
-    data = str(model) if isinstance(model, Path) else model.SerializeToString()
+    data = str(model) if isinstance(model, Path) else unsigned_weights(model.SerializeToString())
     try:
         return ort.InferenceSession(data, _options(level, optimized, True), providers=["CPUExecutionProvider"])
     except ort.capi.onnxruntime_pybind11_state.NotImplemented:
