@@ -57,7 +57,7 @@ def cores(tmp_path_factory: pytest.TempPathFactory) -> Path:
     their builds in build-NAME."""
     folder = tmp_path_factory.mktemp("cores")
     for name, model, options in [
-        ("first", mlp().model(), {"target_cycles": 4}),
+        ("first", mlp().model(), {"target_cycles": 4, "prefer": "dsp"}),
         ("second", image(), SECOND),
         ("third", inner_output().proto(), {"ports": "separate", "bus_width": "32", "tkeep": True, "control": True}),
     ]:
