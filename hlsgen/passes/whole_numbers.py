@@ -73,6 +73,8 @@ def larger(both: Branches, add: Add, to_codes: Callable[[PendingValue], PendingV
     kind = _operand(both.left)
     if kind is None or kind != _operand(both.right) or both.kind not in (BinaryKind.MAX, BinaryKind.MIN):
         return None
+    if not all(_holds(kind, side.value.type) for side in (both.left, both.right)):
+        return None  # a sum that wraps in the file: which one is larger, its codes do not tell
     left, right = (replace(side, value=_read_as(side.value, "int64"), named_ops=()) for side in (both.left, both.right))
     bits = max(left.value.type.bits, right.value.type.bits)
     if bits > _MOST_COMPARED:

@@ -186,3 +186,11 @@ def test_verified(name: str, target: str, tmp_path: Path) -> None:
     hlsgen.build(tmp_path / "m.onnx", tmp_path / "build", hlsgen.Options(target=target))
     assert hlsgen.certify(tmp_path / "build").ok
     assert hlsgen.verify(tmp_path / "build", frames=4).ok
+
+
+def test_the_larger_of_a_sum_that_wraps_is_refused(tmp_path: Path) -> None:
+    """Its codes are those of the exact sum, whose order is another one."""
+    text = '<ir_version: 9, opset_import: ["" : 19]> g (int16[1,4] a, int16[1,4] b) => (int16[1,4] y) { s = Add(a, b) y = Max(s, a) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match="HG03"):
+        hlsgen.check(tmp_path / "m.onnx")
