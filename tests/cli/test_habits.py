@@ -32,13 +32,18 @@ def python(code: str, *arguments: object) -> str:
 
 
 def test_help_version_and_completion_import_no_heavy_package() -> None:
-    """They start in a fifth of a second (benchmarks/start_up.py); numpy and onnx alone take longer."""
+    """They start in a tenth of a second (benchmarks/start_up.py); numpy and onnx alone take longer."""
     code = (
         "import sys; import hlsgen.cli as cli; from typer.testing import CliRunner\n"
         "for words in (['--help'], ['--version'], []): CliRunner().invoke(cli.app, words)\n"
-        "print(sorted({'numpy', 'onnx', 'yaml', 'google', 'hlsgen.driver', 'hlsgen.ir'} & set(sys.modules)))"
+        "print(sorted({'numpy', 'onnx', 'yaml', 'google', 'rich.markdown', 'hlsgen.driver', 'hlsgen.ir'} & set(sys.modules)))"
     )
     assert python(code).strip() == "[]"
+
+
+def test_help_says_all_of_every_command() -> None:
+    shown = " ".join(output(0, "--help").split())
+    assert [text for text in COMMANDS.values() if text not in shown] == []
 
 
 def test_short_and_long_help_are_the_same() -> None:
