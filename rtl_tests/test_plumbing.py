@@ -266,6 +266,7 @@ def test_plumbing(tmp_path: Path) -> None:
         take(4, (5, 1, 1), (4, 5, 1), (0, 1, 1), (0, 1, 1)),
         take(4, (4, 4, 4), (0, 4, 2), (1, 4, 2), (3, 4, 9)),
         take(4, (5, 4, 1), (1, 4, 1), (1, 3, 1), (0, 1, 1)),  # as much before as behind what is kept
+        take(4, (4, 3, 1), (0, 3, 1), (1, 3, 1), (0, 1, 1)),  # all but one
         *(some_take() for _ in range(8)),
         pad(2, 1, (3, 3, 1), (1, 1, 1, 1), 2),
         pad(2, 1, (1, 1, 1), (0, 0, 0, 0), 1),

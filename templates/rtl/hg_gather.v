@@ -64,29 +64,34 @@ module hg_gather #(
     assign m_data  = data_reg;
     assign m_valid = valid_reg;
 
-    // at_end[d]: this is the last round of loop d and of all loops inside of it.
-    wire [DIMS:0]         at_end;
-    wire [(DIMS+1)*AW-1:0] move;
-    wire                  block_out = issue && at_end[0];
-    assign at_end[DIMS] = 1'b1;
-    assign move[DIMS*AW +: AW] = {AW{1'b0}};
-    genvar d;
+    genvar k;
     generate
-        for (d = 0; d < DIMS; d = d + 1) begin : loop
+        for (k = 0; k < DIMS; k = k + 1) begin : loop   // from the innermost one out
+            localparam integer d = DIMS - 1 - k;
             localparam integer EXTENT = EXTENTS[d*32 +: 32];
             localparam integer W = (EXTENT <= 1) ? 1 : $clog2(EXTENT);
             localparam [W-1:0] LAST = EXTENT[W-1:0] - 1'b1;
             localparam [AW-1:0] JUMP = jump(d);
             reg  [W-1:0] count_reg;
             wire         last = count_reg == LAST;
-            assign at_end[d] = last && at_end[d+1];
-            assign move[d*AW +: AW] = move[(d+1)*AW +: AW] | ((at_end[d+1] && !last) ? JUMP : {AW{1'b0}});
+            wire          inner_end;    // this is the last round of all loops inside of this one
+            wire [AW-1:0] inner_move;
+            if (k == 0) begin : innermost
+                assign inner_end  = 1'b1;
+                assign inner_move = {AW{1'b0}};
+            end else begin : outer
+                assign inner_end  = loop[k-1].at_end;
+                assign inner_move = loop[k-1].move;
+            end
+            wire          at_end = last && inner_end;
+            wire [AW-1:0] move = inner_move | ((inner_end && !last) ? JUMP : {AW{1'b0}});
             always @(posedge clk) begin
-                if (issue && at_end[d+1]) count_reg <= last ? {W{1'b0}} : count_reg + 1'b1;
+                if (issue && inner_end) count_reg <= last ? {W{1'b0}} : count_reg + 1'b1;
                 if (rst) count_reg <= {W{1'b0}};
             end
         end
     endgenerate
+    wire block_out = issue && loop[DIMS-1].at_end;
 
     always @(posedge clk) begin
         if (take) mem[write_reg] <= s_data;
@@ -99,7 +104,7 @@ module hg_gather #(
             into_reg <= !into_reg;
             full_reg[into_reg] <= 1'b1;
         end
-        if (issue) read_reg <= read_reg + move[AW-1:0];
+        if (issue) read_reg <= read_reg + loop[DIMS-1].move;
         if (block_out) begin
             read_reg <= from_reg ? {AW{1'b0}} : SECOND[AW-1:0];
             from_reg <= !from_reg;

@@ -60,7 +60,7 @@ module hg_multiply #(
             localparam integer COUNT = ((s + 1) * ROWS) / STAGES - FROM;
             wire signed [X_W-1:0]    x_in;
             wire signed [M_W-1:0]    m_in;
-            wire [(COUNT+1)*Y_W-1:0] chain;
+            wire [Y_W-1:0]           begin_sum, end_sum;
             reg  signed [X_W-1:0]    x_reg;
             reg  signed [M_W-1:0]    m_reg;
             reg  [Y_W-1:0]           sum_reg;
@@ -71,19 +71,24 @@ module hg_multiply #(
                     (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
                     wire signed [Y_W-1:0] product;
                     assign product = x * m;
-                    assign chain = product;
+                    assign begin_sum = product;
                 end else begin : none
-                    assign chain[Y_W-1:0] = {Y_W{1'b0}};
+                    assign begin_sum = {Y_W{1'b0}};
                 end
             end else begin : next
                 assign x_in = stage[s-1].x_reg;
                 assign m_in = stage[s-1].m_reg;
-                assign chain[Y_W-1:0] = stage[s-1].sum_reg;
+                assign begin_sum = stage[s-1].sum_reg;
             end
             for (e = 0; e < COUNT; e = e + 1) begin : row
                 // The row adds to bits AT and up; the bits above it are its sign.
                 localparam integer AT = (STYLE == 1) ? 2 * (FROM + e) : position(FROM + e);
-                wire [Y_W-1:0]      so_far = chain[e*Y_W +: Y_W];
+                wire [Y_W-1:0]      so_far, next_sum;
+                if (e == 0) begin : above
+                    assign so_far = begin_sum;
+                end else begin : below
+                    assign so_far = row[e-1].next_sum;
+                end
                 wire signed [Y_W+X_W+1:0] high = $signed({{X_W+2{so_far[Y_W-1]}}, so_far}) >>> AT;
                 wire [X_W+1:0] sum;
                 if (STYLE == 1) begin : booth
@@ -104,13 +109,18 @@ module hg_multiply #(
                     assign sum = $signed(high[X_W+1:0]) + $signed({{2{x_in[X_W-1]}}, x_in});
                 end
                 wire [2*Y_W+X_W+1:0] placed = {{2*Y_W{sum[X_W+1]}}, sum} << AT;
-                assign chain[(e+1)*Y_W +: Y_W] = placed[Y_W-1:0] | (so_far & ~({Y_W{1'b1}} << AT));
+                assign next_sum = placed[Y_W-1:0] | (so_far & ~({Y_W{1'b1}} << AT));
                 wire unused_row = &{1'b0, high, placed};
+            end
+            if (COUNT == 0) begin : through
+                assign end_sum = begin_sum;
+            end else begin : rows
+                assign end_sum = row[COUNT-1].next_sum;
             end
             always @(posedge clk) if (en) begin
                 x_reg   <= x_in;
                 m_reg   <= m_in;
-                sum_reg <= chain[COUNT*Y_W +: Y_W];
+                sum_reg <= end_sum;
             end
         end
     endgenerate

@@ -32,7 +32,10 @@ module hg_pad #(
     output wire                  m_valid,
     input  wire                  m_ready
 );
-    wire [3:0] step;   // step[g]: axis g moves on at the end of this cycle
+    wire       take = m_valid && m_ready;
+    wire [2:0] last;   // axis g is at its end
+    // step[g]: axis g moves on at the end of this cycle
+    wire [3:0] step = {take && (&last), take && last[1] && last[0], take && last[0], take};
     wire [2:0] inner;
     wire       image = &inner;
     reg        begun_reg;   // a beat has left for this image
@@ -40,7 +43,6 @@ module hg_pad #(
     assign m_data  = image ? s_data : {LANES{VALUE}};
     assign m_valid = s_valid || (begun_reg && !image);
     assign s_ready = m_ready && image;
-    assign step[0] = m_valid && m_ready;
 
     always @(posedge clk) begin
         if (step[0]) begun_reg <= !step[3];
@@ -62,10 +64,9 @@ module hg_pad #(
             localparam [W-1:0] LEAVE     = FIRST_OUT[W-1:0] - 1'b1;
 
             reg  [W-1:0] place_reg;
-            wire         last = place_reg == LAST;
-            assign step[g+1] = step[g] && last;
+            assign last[g] = place_reg == LAST;
             always @(posedge clk) begin
-                if (step[g]) place_reg <= last ? {W{1'b0}} : place_reg + 1'b1;
+                if (step[g]) place_reg <= last[g] ? {W{1'b0}} : place_reg + 1'b1;
                 if (rst) place_reg <= {W{1'b0}};
             end
 

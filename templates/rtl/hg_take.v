@@ -35,13 +35,15 @@ module hg_take #(
     output wire             m_valid,
     input  wire             m_ready
 );
-    wire [3:0] step;   // step[g]: axis g moves on at the end of this cycle
+    wire       take = s_valid && s_ready;
+    wire [2:0] last;   // axis g is at its end
+    // step[g]: axis g moves on at the end of this cycle
+    wire [3:0] step = {take && (&last), take && last[1] && last[0], take && last[0], take};
     wire [2:0] keeps;
 
     assign m_data  = s_data;
     assign m_valid = s_valid && (&keeps);
     assign s_ready = m_ready || !(&keeps);
-    assign step[0] = s_valid && s_ready;
 
     genvar g;
     generate
@@ -58,10 +60,9 @@ module hg_take #(
             localparam [W-1:0] STEP_W  = STEP[W-1:0];
 
             reg  [W-1:0] place_reg;
-            wire         last = place_reg == LAST;
-            assign step[g+1] = step[g] && last;
+            assign last[g] = place_reg == LAST;
             always @(posedge clk) begin
-                if (step[g]) place_reg <= last ? {W{1'b0}} : place_reg + 1'b1;
+                if (step[g]) place_reg <= last[g] ? {W{1'b0}} : place_reg + 1'b1;
                 if (rst) place_reg <= {W{1'b0}};
             end
 

@@ -58,13 +58,16 @@ module hg_width_gearbox #(
         if (IN == 1) begin : one_step
             assign placed = {STEPS{s_data}};
         end else begin : more_steps
-            wire [(BITS+1)*STEPS*WIDTH-1:0] moved;
-            assign moved[0 +: STEPS*WIDTH] = {{ROOM*WIDTH{1'b0}}, s_data};
             for (g = 0; g < BITS; g = g + 1) begin : distance
-                wire [STEPS*WIDTH-1:0] from = moved[g*STEPS*WIDTH +: STEPS*WIDTH];
-                assign moved[(g+1)*STEPS*WIDTH +: STEPS*WIDTH] = kept[g] ? from << (WIDTH << g) : from;
+                wire [STEPS*WIDTH-1:0] from;
+                wire [STEPS*WIDTH-1:0] moved = kept[g] ? from << (WIDTH << g) : from;
+                if (g == 0) begin : none
+                    assign from = {{ROOM*WIDTH{1'b0}}, s_data};
+                end else begin : shorter
+                    assign from = distance[g-1].moved;
+                end
             end
-            assign placed = moved[BITS*STEPS*WIDTH +: STEPS*WIDTH];
+            assign placed = distance[BITS-1].moved;
         end
         for (g = 0; g < STEPS; g = g + 1) begin : place
             assign stays[g] = (IN == 1) ? kept != g : g < ROOM && kept > g;

@@ -130,6 +130,7 @@ class Bench:
         if tests not in self.names:
             shown = self._pytest([f"rtl_tests/{tests}", "--collect-only", "-q"]).stdout
             self.names[tests] = [line for line in shown.splitlines() if "::" in line]
+            assert self.names[tests], shown[-3000:]
             self.runs[tests], self.driven[tests] = [], []
         wanted = [test for test in _spread(self.names[tests], cases) if test not in self.recorded]
         if not wanted:
@@ -284,6 +285,7 @@ class Bench:
             resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
 
         environment = {**(environment or os.environ), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment.pop("PYTEST_ADDOPTS", None)  # of the caller, which would change what is printed
         return subprocess.Popen(
             words, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             start_new_session=True, preexec_fn=bound,
