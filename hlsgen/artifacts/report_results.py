@@ -19,7 +19,12 @@ def verified(result: Mapping[str, Any]) -> dict[str, Any]:
 def _row(name: object, found: Mapping[str, Any]) -> dict[str, Any]:
     cycles = found.get("cycles") or {}
     numbers = (found.get("frames"), found.get("mismatches"), cycles.get("latency"), cycles.get("interval"))
-    return {"name": str(name), "ok": found.get("ok") is True, "numbers": [_whole(number) for number in numbers]}
+    sorts = sorted((found.get("explained") or {}).items())
+    more = ", ".join(f"{_whole(count)} by {sort}" for sort, count in sorts)
+    return {
+        "name": str(name), "ok": found.get("ok") is True, "explained": f", explained: {more}" if more else "",
+        "numbers": [_whole(number) for number in numbers],
+    }  # fmt: skip
 
 
 def measured(result: Mapping[str, Any]) -> dict[str, Any]:
