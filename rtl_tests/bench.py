@@ -206,8 +206,6 @@ def _run(simulator: str, folder: Path) -> list[str]:
         build = ["iverilog", "-g2005", "-y", str(RTL), "-s", "clock", "-o", "bench.vvp", "bench.v"]
         command = ["vvp", "-n", "bench.vvp"]
     else:
-        # The wheel's makefile is configured without the compiler's option to include a header.
-        environment["MAKEFLAGS"] = f"{environment.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
         (folder / "main.cpp").write_text(_MAIN)
         build = ["verilator", "--cc", "--exe", "--build", "-j", "2", "-Wno-fatal", "-Wno-lint", "-Wno-STMTDLY"]
         build += ["--no-timing", "--x-initial", "unique", "-CFLAGS", "-O0", "-y", str(RTL), "--top-module", "bench"]

@@ -39,8 +39,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
     """A function that builds `module` and runs stream_cocotb.py on it; fails with the log."""
     environment = tool_environment()
-    # The wheel's makefile is configured without the compiler's option to include a header.
-    environment["MAKEFLAGS"] = f"{environment.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in environment:
             monkeypatch.setenv(name, environment[name])

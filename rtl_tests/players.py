@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -102,7 +101,6 @@ def play(simulator: str, players: Sequence[Player], folder: Path) -> list[list[t
         run = ["obj_dir/bench"]
     (folder / "bench.v").write_text("\n".join(text))
     environment = tool_environment()
-    environment["MAKEFLAGS"] = f"{os.environ.get('MAKEFLAGS', '')} CFG_CXXFLAGS_PCH_I=-include"
     for command in (build, run):
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
