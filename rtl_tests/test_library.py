@@ -41,6 +41,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0},
     ),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
+    "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),
     "hg_digits": ({"N": 1, "SIGNED": 1}, {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1}),
     "hg_dot_booth": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
     "hg_dot_packed": (
@@ -328,6 +329,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "ROWS": 1, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
     ),
     "hg_index": ({"N": 1}, {"N": 5}),
+    "hg_weights_table": ({"WORDS": 1, "WIDTH": 1, "COUNT": 1}, {"WORDS": 3, "FROM": 2, "COUNT": 5}),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}

@@ -51,7 +51,7 @@ from hlsgen.dataflow.units import (
     bus_streams,
     regrouped,
 )
-from hlsgen.dataflow.weighted_units import weight_bits, weight_words
+from hlsgen.dataflow.weighted_units import weight_bits, weight_style, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
@@ -184,7 +184,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
-            return matrix_parts(_matrix(node, unit), dsp=dsp, style=style, family=family)
+            return matrix_parts(_matrix(node, unit), dsp=dsp, style=weight_style(unit, style), family=family)
         case DynamicMatVec():
             return _products(node, unit, dsp, family)
         case AdderMatVec():

@@ -51,7 +51,9 @@ module hg_mac #(
     localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
     localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
     localparam integer MERGE  = ($clog2(DIGITS) + STEP - 1) / STEP;
-    localparam integer STAGES = (MODE == 2) ? COUNT : ((SIMD <= 2) ? 2 : 3) + TREE + MERGE;
+    localparam integer PER    = (STEP == 1) ? 1 : 2;
+    localparam integer CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
+    localparam integer STAGES = (MODE == 2) ? COUNT : 1 + CYCLES + TREE + MERGE;
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
     // Products of six bits pay as tables where Booth has two digits.
     localparam integer TABLE  = (V_W > 1 && X_W + V_W <= ((V_W > 2) ? 6 : 5)) ? 1 : 0;
