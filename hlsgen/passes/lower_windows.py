@@ -254,9 +254,9 @@ def _rearranged(
 
 
 def _sliced(item: T, op: Slice) -> T:
-    lead = lead_axes(item)
     new = {}
     for key, value in constants(item).items():
+        lead = lead_axes(item, key)
         rank = value.ndim - lead
         cuts = [
             slice(*r) if value.shape[lead + n] > 1 else slice(None)
@@ -322,7 +322,7 @@ def _one(items: list[T], values: list[Value], axis: int) -> T | None:
             return None
     for key, value in constants(first).items():
         arrays = [np.asarray(constants(i)[key]) for i in items]
-        lead = lead_axes(first)
+        lead = lead_axes(first, key)
         if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
             return None
         same = all(a.size == prod(a.shape[:lead]) and np.array_equal(a.ravel(), value.ravel()) for a in arrays)
