@@ -62,7 +62,8 @@ ANY = Dtypes.ANY
 
 def qonnx_quantizer(convert: Convert) -> Rule:
     """A quantizer of QONNX: constants too are quantized by it."""
-    return Rule(convert, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
+    convert_all = dialect_qonnx.of_numbers(convert)
+    return Rule(convert_all, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
 
 
 def quantized(node: NodeContext) -> Imported:
