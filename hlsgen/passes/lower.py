@@ -150,10 +150,10 @@ def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None
     typed = any(mode is not None and mode.kind == "fixed" for mode in wishes.values())
     integers = typed or all(source.type is not None for source in model.sources)
     if not integers or not any(isinstance(s.op, (*HARDWARE, Dequantize, Cast)) for s in model.steps):
-        raise fail(
-            "HG036", model.name, "the model has no quantizer and no linear layer.",
-            "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
-        )  # fmt: skip
+        hint = "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX)."
+        if integers:
+            hint = "It only gives elements other places, or computes what is the host's: there is nothing to build."
+        raise fail("HG036", model.name, "the model has no quantizer and no linear layer.", hint)
 
 
 def with_layer(model: Model) -> Model:
