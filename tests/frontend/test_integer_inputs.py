@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import ort
 import pytest
 from onnx.parser import parse_model
 from onnx.reference import ReferenceEvaluator
@@ -48,6 +49,29 @@ def test_in_hardware(name: str, tmp_path: Path) -> None:
     assert graph.layers
     assert not graph.head
     assert {type(step.op).__name__ for step in graph.tail} <= {"Mul", "Div", "Dequantize", "Reshape", "Transpose"}
+
+
+@pytest.mark.parametrize("mode", ["reflect", "edge", "wrap"])
+def test_borders_of_the_data(mode: str, tmp_path: Path) -> None:
+    """Any axes, any width that fits, also below 0: against onnxruntime."""
+    rng = np.random.default_rng(len(mode))
+    x = rng.integers(-128, 128, (1, 4, 5, 6)).astype(np.float32)
+    for _ in range(8):
+        pads = rng.integers(-1, 3, 8) * (rng.random(8) < 0.5)
+        pads[[0, 4]] = 0
+        if not pads.any():
+            continue
+        given = ", ".join(map(str, pads))
+        model = parse_model(
+            f'<ir_version: 9, opset_import: ["" : 19]> net (float[1, 4, 5, 6] x) => (float[] y) '
+            f'{{ p = Constant<value_ints = [{given}]>() y = Pad<mode = "{mode}">(x, p) }}'
+        )
+        model.graph.output[0].type.tensor_type.ClearField("shape")
+        onnx.save(model, tmp_path / "m.onnx")
+        wanted = ort.run(model, {"x": x})[0]
+        got = reference.evaluate(hlsgen.check(tmp_path / "m.onnx", INT8).graph, x)
+        assert got.shape == wanted.shape, pads
+        assert (got == wanted).all(), pads
 
 
 def test_of_floats_the_host_does_it(tmp_path: Path) -> None:
