@@ -330,7 +330,11 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
 _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
 #: Operators that become layers without a row.
 _EXPANDED = (QUANT_LSTM, ATTENTION, MULTI_HEAD)
-_FUSED = "Give the model before Deeploy fuses its RequantShift."
+_FUSED_NAMES = (
+    "RequantizedAdd", "RequantizedConv", "RequantizedDWConv", "RequantizedGemm", "RequantizedMatMul", "RequantizediGELU",
+    "RequantizediHardswish", "RQIntegerDiv", "MHSA", "LinearAttention", "CLCA",
+)  # fmt: skip
+_FUSED = "Give the model before Deeploy fuses its nodes with their RequantShift."
 _FLOAT_CELL = (
     "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
     "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
@@ -344,11 +348,7 @@ _HINTS = {
     "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
-    "RequantizediGELU": _FUSED,
-    "RequantizediHardswish": _FUSED,
-    "RequantizedConv": _FUSED,
-    "RequantizedGemm": _FUSED,
-    "RQIntegerDiv": _FUSED,
+    **dict.fromkeys(_FUSED_NAMES, _FUSED),
 }
 
 
@@ -389,6 +389,8 @@ def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
         hint = _HINTS.get(op_type, "docs/operators.md lists what is.")
         return fail("HG010", name, f"operator {op_type} is not supported.", hint)
     text = f"operator {op_type} of domain {domain!r}"
+    if op_type in _FUSED_NAMES:
+        return fail("HG010", name, f"{text} is not supported.", _FUSED)
     if domain in QONNX:
         known = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
         return fail("HG010", name, f"{text} is not supported.", f"Of the QONNX operators, these are: {known}.")
