@@ -228,7 +228,8 @@ def reduction(node: NodeContext) -> Imported:
         return Imported(([],))
     axes = axes or list(range(len(shape)))
     largest = node.op_type in ("ReduceMax", "ReduceMin")
-    if not largest:
+    whole = node.op_type == "ReduceSum" and np.dtype(node.dtype).kind in "iu"
+    if not largest and not whole:
         _check_float32(node)
     floats = node.dtype.startswith("float")
     smallest = node.op_type == "ReduceMin" and node.dtype not in ("int8", "uint8")

@@ -83,6 +83,7 @@ def test_two_tensors(name: str, tmp_path: Path) -> None:
 
 ONES = {
     "Clip": ("int16", "y = Clip(a, low, high)", "int16 low = {-300}, int16 high = {5}"),
+    "Min": ("int16", "y = Min(low, a)", "int16 low = {-300}"),
     "Neg": ("int8", "n = Abs(a) y = Neg(n)", ""),
     "BitwiseNot": ("uint8", "y = BitwiseNot(a)", ""),
     "BitwiseAnd": ("int8", "y = BitwiseAnd(c, a)", "int8[6] c = {-127, 1, 2, -4, 85, 127}"),
@@ -108,7 +109,16 @@ def test_one_tensor_is_hardware(name: str, tmp_path: Path) -> None:
     assert {type(step.op).__name__ for step in build.graph.tail} <= {"Cast"}
 
 
-@pytest.mark.parametrize(("kind", "op"), [("int8", "ReduceMin"), ("uint8", "ReduceMin"), ("int32", "ReduceMax")])
+@pytest.mark.parametrize(
+    ("kind", "op"),
+    [
+        ("int8", "ReduceMin"),
+        ("uint8", "ReduceMin"),
+        ("int32", "ReduceMax"),
+        ("int32", "ReduceSum"),
+        ("uint8", "ReduceSum"),
+    ],
+)
 def test_extreme_of_a_row(kind: str, op: str, tmp_path: Path) -> None:
     """In hardware, and of the data's type."""
     model = network(kind, f"y = {op}(a, axes)", "a", "int64[1] axes = {1}")
@@ -256,3 +266,20 @@ def test_extreme_of_an_input_that_only_hosts_have(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "m.onnx")
     with pytest.raises(HlsgenError, match=r"HG042 .*ReduceMin of int32 data, which only hosts have"):
         hlsgen.check(tmp_path / "m.onnx")
+
+
+@pytest.mark.sim
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("target", ["verilog", "hls"])
+def test_a_sum_of_sums_that_wrap(target: str, tmp_path: Path) -> None:
+    """In hardware 36 bits, in the file 32; certified."""
+    model = network("int32", "s = Add(a, b) y = ReduceSum(s, axes)", given="int64[1] axes = {1}")
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    onnx.save(model, tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "build", hlsgen.Options(target=target))
+    assert hlsgen.certify(tmp_path / "build").ok
+    given = frames(model, "int32", 8)
+    x = {k: np.concatenate([one[k] for one in given]) for k in "ab"}
+    assert (hlsgen.run(tmp_path / "build", x, "cpp" if target == "hls" else "icarus") == wanted(model, given)).all()
+    if target == "verilog":
+        assert hlsgen.verify(tmp_path / "build", ["icarus"], 3).ok
