@@ -28,7 +28,7 @@ module hg_weights #(
     input  wire [WIDTH-1:0]                              wdata
 );
     // Columns of a table.
-    localparam integer SHARE = 128;
+    localparam integer SHARE = 256;
     wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr, unused_next;
     hg_index #(.N(WORDS)) turn (.clk(clk), .rst(rst), .step(step), .index(addr), .next(unused_next));
 

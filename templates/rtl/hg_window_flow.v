@@ -12,6 +12,7 @@
 //             SPAN_Y, SPAN_X   places from the first to the last tap
 //             PIXEL            words of a pixel
 //             ROW_W, COLUMN_W  bits of a signed row and column
+//             SELECT           1: counts with and without `advance`, which then only chooses; 0: one sum of each
 // Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
 //             complete: the newest word was taken before this cycle. `advance` goes to the next
 //             window at this edge; row, column: the last tap of the current one.
@@ -31,7 +32,8 @@ module hg_window_flow #(
     parameter integer PIXEL    = 2,
     parameter integer DEPTH    = 26,
     parameter integer ROW_W    = 4,
-    parameter integer COLUMN_W = 4
+    parameter integer COLUMN_W = 4,
+    parameter integer SELECT   = 0
 ) (
     input  wire                       clk,
     input  wire                       rst,
@@ -98,8 +100,13 @@ module hg_window_flow #(
     wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
     // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
-    wire [CW:0]   have = {have_reg, 1'b1} + {need & {CW{advance}}, take};
-    wire [CW:0]   over = {over_reg, 1'b1} + {free & {CW{advance}}, take};
+    wire          moves = (SELECT != 0) || advance;
+    wire [CW:0]   have_moved = {have_reg, 1'b1} + {need & {CW{moves}}, take};
+    wire [CW:0]   over_moved = {over_reg, 1'b1} + {free & {CW{moves}}, take};
+    wire [CW:0]   have_stays = {have_reg, 1'b1} + {{CW{1'b0}}, take};
+    wire [CW:0]   over_stays = {over_reg, 1'b1} + {{CW{1'b0}}, take};
+    wire [CW:0]   have = (SELECT == 0 || advance) ? have_moved : have_stays;
+    wire [CW:0]   over = (SELECT == 0 || advance) ? over_moved : over_stays;
     always @(posedge clk) begin
         have_reg <= have[CW:1];
         over_reg <= over[CW:1];
