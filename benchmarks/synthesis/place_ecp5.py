@@ -50,7 +50,7 @@ def routed_mhz(files: list[Path], work: Path, *, seed: int = 1, seconds: float =
     top = json.loads(ports_file.read_text())["modules"]["top"]
     wrapper = (work / "harness.v").resolve()
     wrapper.write_text(harness(top["ports"]))
-    passes = [*read, f"read_verilog {wrapper}", "hierarchy -top harness", "setattr -mod -unset keep_hierarchy *"]
+    passes = [*read, f"read_verilog {wrapper}", "hierarchy -top harness"]
     run_passes([*passes, f"synth_ecp5 -top harness -json {netlist}"], files[0].parent, work, seconds)
     mapped = json.loads(netlist.read_text())
     absorb(mapped["modules"]["harness"])

@@ -17,7 +17,7 @@ from paths import needs_icarus
 import hlsgen
 from hlsgen.cycle_model.simulate import measure
 from hlsgen.dataflow.pipelining import PLAIN, Pipelining
-from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedMatVec, MatVec
+from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, RescaleUnit
 from hlsgen.driver.compile import targets_of
 from hlsgen.rescale import Scale
 from hlsgen.verilog.latency import latency
@@ -75,7 +75,8 @@ def test_layers_are_exact_to_the_cycle(cycles: int, tmp_path: Path) -> None:
     """Wired in as adders, and with weights in memory; more latency, and no longer interval."""
     plain, build = (layers(cycles=cycles, tmp_path=tmp_path, **options) for options in ({}, FAST))
     assert (depths(plain), depths(build)) == ({2}, {1})
-    assert any(isinstance(getattr(node.unit, "found", None), Scale) for node in build.network.nodes)
+    found = [node.unit.found for node in build.network.nodes if isinstance(node.unit, RescaleUnit)]
+    assert [one.every for one in found if isinstance(one, Scale)] == [1]
     assert build.timing.interval == plain.timing.interval
     assert build.timing.latency > plain.timing.latency
     out = tmp_path / f"{cycles}-2" / "out"

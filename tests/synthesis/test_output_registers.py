@@ -81,6 +81,11 @@ def port(netlist: dict[str, Any]) -> None:
     netlist["ports"]["out"]["bits"].append(WORD[1])
 
 
+def inverted(netlist: dict[str, Any]) -> None:
+    for n in range(3):
+        netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "INV"
+
+
 def nets(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
     return lambda netlist: netlist["cells"][cell]["connections"].update(given)
 
@@ -95,6 +100,7 @@ def parameters(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
     [
         reader,
         port,
+        inverted,
         nets("r1", LSR=[OTHER]),
         nets("r1", CE=[OTHER]),
         nets("r1", CLK=[OTHER]),
