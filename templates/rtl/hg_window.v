@@ -84,7 +84,8 @@ module hg_window #(
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y((KH - 1) * DH), .SPAN_X((KW - 1) * DW),
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
-        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW), .SELECT(SELECT)
+        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW),
+        .SELECT((SELECT != 0 && GROUPS * REPEAT * KH * KW * FOLDS > 1) ? 2 : SELECT)
     ) flow (
         .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
