@@ -17,9 +17,9 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.rescale import FloatScale, Scale
 
-#: Words, or bits, of weights that are tables where block memories are too slow: a bit of 128 words is a function that
-#: a slice or two hold, and 8192 bits are some 600 LUT4.
-TABLE_WORDS, TABLE_BITS = 128, 8192
+#: Bits of weights that are tables where block memories are too slow, at 16 bits a LUT4 or less; more of no more than so many
+#: words, of which a bit is one function without logic in front.
+TABLE_BITS, SHALLOW_WORDS, SHALLOW_BITS = 8192, 128, 32768
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,8 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
             words = weight_words(unit)
-            small = words <= TABLE_WORDS or words * unit.lanes * weight_bits(unit) <= TABLE_BITS
+            most = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
+            small = words * unit.lanes * weight_bits(unit) <= most
             return replace(unit, every=depth.every, tables=depth.tables and small)
         case AdderMatVec() | DynamicMatVec() | NormMoments():
             return replace(unit, every=depth.every)

@@ -85,15 +85,19 @@ module hg_window_flow #(
     wire                       x_end, y_end;
     generate
         if (SELECT == 2) begin : steady
-            reg signed [COLUMN_W-1:0] x_reg;
-            reg signed [ROW_W-1:0]    y_reg;
+            reg signed [COLUMN_W-1:0] x_reg, x_next_reg;
+            reg signed [ROW_W-1:0]    y_reg, y_next_reg;
             assign x     = x_reg;
             assign y     = y_reg;
             assign x_end = x_reg == $signed(X_L[COLUMN_W-1:0]);
             assign y_end = x_end && y_reg == $signed(Y_L[ROW_W-1:0]);
             always @(posedge clk) begin
-                if (advance) x_reg <= x_end ? X_0[COLUMN_W-1:0] : x_reg + SW[COLUMN_W-1:0];
-                if (advance && x_end) y_reg <= y_end ? Y_0[ROW_W-1:0] : y_reg + SH[ROW_W-1:0];
+                x_next_reg <= x_end ? X_0[COLUMN_W-1:0] : x_reg + SW[COLUMN_W-1:0];
+                y_next_reg <= y_end ? Y_0[ROW_W-1:0] : y_reg + (x_end ? SH[ROW_W-1:0] : {ROW_W{1'b0}});
+                if (advance) begin
+                    x_reg <= x_next_reg;
+                    y_reg <= y_next_reg;
+                end
                 if (rst) begin
                     x_reg <= X_0[COLUMN_W-1:0];
                     y_reg <= Y_0[ROW_W-1:0];
