@@ -334,12 +334,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1},
-        {"PT": 7, "PL": 8, "OUT_H": 12, "OUT_W": 14, "PAD": "4'h9", "GROUPS": 3, "SELECT": 1},
+        {"PT": 7, "PL": 8, "OUT_H": 12, "OUT_W": 14, "PAD": "4'h9", "GROUPS": 3},
     ),
     "hg_window_flow": (
         {"HEIGHT": 1, "WIDTH": 1, "SPAN_X": 0, "SPAN_Y": 0, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "DEPTH": 1}
         | {"PIXEL": 1, "ROW_W": 2, "COLUMN_W": 2},
-        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2, "SELECT": 2},
+        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2},
     ),
     "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "SHIFT": 3, "OFFSET": 4}),
     "hg_window_walk": (
