@@ -125,6 +125,9 @@ def _rows(unit: RowsUnit) -> int:
 
 def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
     """Registers of hg_mac in front of its accumulators: STAGES there."""
+    if isinstance(unit, MatVec) and unit.tables is not None:
+        first, tree, merge = unit.tables.first, -(-simd // (4 * unit.tables.first - 3)), unit.tables.x_bits
+        return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // TREE_LEVELS) for terms in (tree, merge))
     if unit.product is Product.AGREEMENTS:
         return 2 + _levels(-(-simd // 6)) // TREE_LEVELS
     return _products(simd, weight_bits(unit))
