@@ -13,6 +13,7 @@ from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import MatVec, Node, SumTables
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.library import library_text
 from hlsgen.rescale import LIBRARY, Choice
@@ -23,9 +24,8 @@ from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
-from hlsgen.verilog.resource_model import STYLES, cost_of, lite_cost, network_cost, node_cost
-from hlsgen.verilog.sum_tables import first_codes
-from hlsgen.verilog.unit_parts import unit_parts
+from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
+from hlsgen.verilog.sum_tables import first_codes, tables_pay, unit_sizes
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -55,9 +55,9 @@ def _tables_of(node: Node, family: str) -> SumTables | None:
     if not isinstance(unit, MatVec) or not (first := first_codes(unit.folds, x, unit.product, family)):
         return None
     tables = SumTables(first, x.bits)
-    both = (replace(node, unit=each) for each in (replace(unit, tables=tables), unit))
-    new, own = (cost_of(unit_parts(each, dsp=0, style=0, family=family), family) for each in both)
-    return tables if new.lut < own.lut else None
+    sizes = unit_sizes(replace(unit, tables=tables))
+    pay = tables_pay(unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds, sizes)
+    return tables if pay else None
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:

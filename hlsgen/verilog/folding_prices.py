@@ -20,7 +20,7 @@ from hlsgen.verilog.dot_sizes import dot_tables
 from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.resource_model import cost_of
-from hlsgen.verilog.sum_tables import SumSizes, first_codes, sizes_of, word_tables
+from hlsgen.verilog.sum_tables import SumSizes, first_codes, sizes_of, tables_pay, word_tables
 from hlsgen.verilog.unit_parts import regrouping
 
 #: Tables of a family for one of Xilinx 7 series, roughly, before anything is planned.
@@ -65,9 +65,9 @@ def folded_cost(
         products += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
         if constants and work.single(pe, simd) and _adder_bits(work) < products.lut:
             products = Cost(lut=_adder_bits(work), ff=_adder_bits(work))
-        if constants and (matrix := _with_tables(work, pe, simd, family)) is not None:
-            tables = pe * word_tables(simd, matrix.x.bits, matrix.tables)
-            products = min(products, Cost(lut=tables, ff=tables), key=lambda cost: cost.lut)
+        if constants and (sizes := _tables_of(work, _matrix(work, pe, simd), family)) is not None:
+            tables = pe * word_tables(simd, layer.source.type.bits, sizes)
+            products = Cost(lut=tables, ff=tables)
         total += products
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
         total += Cost(lut=_window(work, pe, simd))
@@ -86,26 +86,33 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     return _tables(cost) + _around(work, pe, simd)
 
 
-def constant_price(work: Workload, pe: int, simd: int) -> float:
+def constant_price(work: Workload, pe: int, simd: int, family: str = "xc7") -> float:
     """What folding_price is of a layer with weights that are part of the circuit; infinite if they cannot be."""
-    return _adder_price(work) if work.single(pe, simd) else _table_price(work, pe, simd)
+    return _adder_price(work) if work.single(pe, simd) else _table_price(work, pe, simd, family)
 
 
-def _table_price(work: Workload, pe: int, simd: int) -> float:
+def _table_price(work: Workload, pe: int, simd: int, family: str) -> float:
     """Of tables of sums, as wide as they are if columns come as the layer has them."""
-    matrix = _with_tables(work, pe, simd)
-    if matrix is None:
+    if isinstance(work.layer, MatrixProduct):
         return math.inf
-    return _tables(cost_of(matrix_parts(matrix, dsp=0, style=0, family="xc7"))) + _around(work, pe, simd)
-
-
-def _with_tables(work: Workload, pe: int, simd: int, family: str = "xc7") -> Matrix | None:
-    layer = work.layer
-    if isinstance(layer, MatrixProduct):
-        return None
     matrix = _matrix(work, pe, simd)
-    first = first_codes(matrix.words, matrix.x, matrix.product, family) if matrix.kind == "MatVec" else 0
-    return replace(matrix, tables=_sizes(layer, simd, first)) if first else None
+    sizes = _tables_of(work, matrix, family)
+    if sizes is None:
+        return math.inf
+    parts = matrix_parts(replace(matrix, tables=sizes), dsp=0, style=0, family="xc7")
+    return _tables(cost_of(parts)) + _around(work, pe, simd)
+
+
+def _tables_of(work: Workload, matrix: Matrix, family: str) -> SumSizes | None:
+    """Sizes of the tables that a unit has; None if it has none."""
+    layer = work.layer
+    assert isinstance(layer, Linear | Convolution)
+    first = first_codes(matrix.words, matrix.x, matrix.product, family)
+    if not first or matrix.kind != "MatVec":
+        return None
+    sizes = _sizes(layer, matrix.simd, first)
+    pay = tables_pay(matrix.simd, matrix.x.bits, matrix.w_bits, matrix.product, matrix.words, sizes)
+    return sizes if pay else None
 
 
 @lru_cache(maxsize=1 << 10)

@@ -10,6 +10,7 @@ import numpy as np
 from hlsgen.dataflow.units import MatVec, Product
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.verilog.dot_sizes import dot_tables, few_words
 from hlsgen.verilog.memory_sizes import FAMILIES
 
 #: Inputs of a LUT of the families that such tables are for, and bits of the number of a word at most.
@@ -116,3 +117,9 @@ def word_tables(simd: int, x_bits: int, sizes: SumSizes) -> float:
         total += count // 2 * (most + (1 << level))
         count, level = -(-count // 2), level + 1
     return float(total)
+
+
+def tables_pay(simd: int, x_bits: int, w_bits: int, product: Product, words: int, sizes: SumSizes) -> bool:
+    """Whether tables cost less than products with so many words, of any form: weights of few words are simple functions."""
+    products = few_words(words, "table") * dot_tables(simd, x_bits, w_bits, product)
+    return word_tables(simd, x_bits, sizes) < products

@@ -10,7 +10,7 @@
 //             CONSTANT      1: w never changes
 //             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor:
 //                           products of rows that fit beside each other share one, see hg_dot_packed
-//             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums instead of products, see hg_dot_words; w is the
+//             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
 //                           number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
 // Latency     1 + that of hg_dot_booth, hg_dot_words or hg_popcount + 1 enabled cycles, from the last word of
 //             a reduction
@@ -106,7 +106,7 @@ module hg_mac #(
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
     localparam integer V_ALL = (FIRST != 0) ? WORD_W : PE * SIMD * V_W;
-    reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part assigned by itself
+    reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part that is assigned
     wire [V_ALL-1:0]       v, w_now;
     wire [PE*SUM_W-1:0]    sums;
     always @(posedge clk) if (en) x_reg <= x;
