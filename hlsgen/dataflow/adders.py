@@ -20,8 +20,8 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
     products = Node(name, unit, (flow.wire,), (flow.stream,), (name,), result, layer, i)
     if adders is not None and b.adders_pay is not None and b.adders_pay(products, replace(products, unit=adders)):
         return b.append(name, adders, [flow], result, layer, i)
-    if b.tables_of is not None and b.targets.wires_weights and b.targets.weights == "auto":
-        unit = replace(unit, tables=b.tables_of(products, b.targets.family))
+    if b.tables_of is not None and b.targets.wires_weights:
+        unit = replace(unit, tables=b.tables_of(products))
     return b.append(name, unit, [flow], result, layer, i)
 
 

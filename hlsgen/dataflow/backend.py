@@ -71,7 +71,7 @@ class Backend:
     `without`: options of a build that it does not have, by the names of their fields, and why.
     `reserved`: whether a name that is legal otherwise is none for its top level.
     `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
-    `tables_of`: tables of sums that a MatVec costs less with, on a family of devices; None: there are none.
+    `tables_of`: tables of sums that a MatVec costs less with; None: there are none.
     """
 
     memories: tuple[str, ...]
@@ -83,6 +83,6 @@ class Backend:
     emit: Callable[[Network, Timing, Request], Emitted]
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
-    tables_of: Callable[[Node, str], SumTables | None] | None = None
+    tables_of: Callable[[Node], SumTables | None] | None = None
     without: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

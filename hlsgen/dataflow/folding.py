@@ -64,7 +64,8 @@ class Targets:
 def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Folding:
     """(PE, SIMD) of each layer that multiplies: what the user says, which is legal, or the cheapest for the target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
-    price = replace(price, constants=price.constants if targets.wires_weights else None, family=targets.family)
+    if not targets.wires_weights:
+        price = replace(price, constants=None)
 
     def options(work: Workload) -> list[tuple[int, int]]:
         given = targets.folding.get(work.layer.name)

@@ -50,9 +50,9 @@ def _adders_pay(products: Node, adders: Node) -> bool:
     return node_cost(adders, dsp=0, style=0).lut < node_cost(products, dsp=0, style=0).lut
 
 
-def _tables_of(node: Node, family: str) -> SumTables | None:
+def _tables_of(node: Node) -> SumTables | None:
     unit, x = node.unit, node.source.type
-    if not isinstance(unit, MatVec) or not (first := first_codes(unit.folds, x, unit.product, family)):
+    if not isinstance(unit, MatVec) or not (first := first_codes(unit.folds, x, unit.product)):
         return None
     tables = SumTables(first, x.bits)
     sizes = unit_sizes(replace(unit, tables=tables))

@@ -65,7 +65,7 @@ def folded_cost(
         products += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
         if constants and work.single(pe, simd) and _adder_bits(work) < products.lut:
             products = Cost(lut=_adder_bits(work), ff=_adder_bits(work))
-        if constants and (sizes := _tables_of(work, _matrix(work, pe, simd), family)) is not None:
+        if constants and (sizes := _tables_of(work, _matrix(work, pe, simd))) is not None:
             tables = pe * word_tables(simd, layer.source.type.bits, sizes)
             products = Cost(lut=tables, ff=tables)
         total += products
@@ -86,28 +86,28 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     return _tables(cost) + _around(work, pe, simd)
 
 
-def constant_price(work: Workload, pe: int, simd: int, family: str = "xc7") -> float:
+def constant_price(work: Workload, pe: int, simd: int) -> float:
     """What folding_price is of a layer with weights that are part of the circuit; infinite if they cannot be."""
-    return _adder_price(work) if work.single(pe, simd) else _table_price(work, pe, simd, family)
+    return _adder_price(work) if work.single(pe, simd) else _table_price(work, pe, simd)
 
 
-def _table_price(work: Workload, pe: int, simd: int, family: str) -> float:
+def _table_price(work: Workload, pe: int, simd: int) -> float:
     """Of tables of sums, as wide as they are if columns come as the layer has them."""
     if isinstance(work.layer, MatrixProduct):
         return math.inf
     matrix = _matrix(work, pe, simd)
-    sizes = _tables_of(work, matrix, family)
+    sizes = _tables_of(work, matrix)
     if sizes is None:
         return math.inf
     parts = matrix_parts(replace(matrix, tables=sizes), dsp=0, style=0, family="xc7")
     return _tables(cost_of(parts)) + _around(work, pe, simd)
 
 
-def _tables_of(work: Workload, matrix: Matrix, family: str) -> SumSizes | None:
+def _tables_of(work: Workload, matrix: Matrix) -> SumSizes | None:
     """Sizes of the tables that a unit has; None if it has none."""
     layer = work.layer
     assert isinstance(layer, Linear | Convolution)
-    first = first_codes(matrix.words, matrix.x, matrix.product, family)
+    first = first_codes(matrix.words, matrix.x, matrix.product)
     if not first or matrix.kind != "MatVec":
         return None
     sizes = _sizes(layer, matrix.simd, first)

@@ -11,9 +11,8 @@ from hlsgen.dataflow.units import MatVec, Product
 from hlsgen.dataflow.weight_words import packed
 from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.verilog.dot_sizes import dot_tables, few_words
-from hlsgen.verilog.memory_sizes import FAMILIES
 
-#: Inputs of a LUT of the families that such tables are for, and bits of the number of a word at most.
+#: Inputs of a table, one LUT or four of them, and bits of the number of a word at most.
 INPUTS, MOST_ADDRESS = 6, 3
 
 
@@ -31,11 +30,11 @@ class SumSizes:
         return 4 * self.first - 3
 
 
-def first_codes(words: int, x: IntType, product: Product, family: str) -> int:
+def first_codes(words: int, x: IntType, product: Product) -> int:
     """Codes of the first table of each four, of so many words of weights; 0 if none are to be tables of sums."""
     address = (words - 1).bit_length()
     fits = 1 <= address <= MOST_ADDRESS and x.bits > x.signed and product is not Product.AGREEMENTS
-    return INPUTS - address if fits and family not in FAMILIES else 0
+    return INPUTS - address if fits else 0
 
 
 def pieces(simd: int, first: int) -> list[tuple[int, int]]:

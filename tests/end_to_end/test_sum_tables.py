@@ -67,15 +67,13 @@ def test_windows(tmp_path: Path) -> None:
 
 
 def test_when_there_are_tables(tmp_path: Path) -> None:
-    """Not for weights that can be written or held elsewhere, nor for multiplier blocks, tables of four inputs, or many words."""
+    """Not for weights that can be written, nor for multiplier blocks, nor where there are many words."""
     onnx.save(dense(), tmp_path / "model.onnx")
     folding = {"fc": {"pe": 5, "simd": 6}, "fc1": {"pe": 1, "simd": 2}}
     other: list[dict[str, object]] = [
         {"loadable": True},
         {"prefer": "dsp"},
-        {"weights": "bram"},
         {"target": "hls"},
-        {"device": "ecp5-85k"},
     ]
     for options in other:
         build = hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(folding=folding, **options))  # type: ignore[arg-type]
