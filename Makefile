@@ -51,6 +51,7 @@ SEED    ?= $(shell date +%s)
 fuzz: setup-test
 	$(BIN)/python tests/fuzz/fuzz_graphs.py --seconds $$(($(MINUTES) * 40)) --seed $(SEED)
 	$(BIN)/python tests/fuzz/fuzz_attention.py --seconds $$(($(MINUTES) * 20)) --seed $(SEED)
+	$(BIN)/python tests/fuzz/fuzz_integers.py --seconds $$(($(MINUTES) * 10)) --seed $(SEED)
 
 # Random stalls and resets on random designs in Verilator; what differs is kept in findings/ with the command that repeats it.
 soak: setup-test

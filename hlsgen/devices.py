@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -19,6 +20,8 @@ CLOCK_MHZ = 200.0
 class Family:
     """What devices of a family have in common.
 
+    plain_mhz: a clock that designs reach which are not pipelined for one, 0: that of the device. bram_mhz: one from which a
+    register right behind a block memory is too far away.
     lut, bram, dsp: names of tables, block memories and multiplier blocks. lut_inputs, bram_bits: their sizes; dsp_bits: of
     the wider factor of a block that gains from a product with room for two, else 1.
     counted_as: the family whose kinds are estimated; lut_per_counted: tables for one of these; counted_bits: bits of its
@@ -31,6 +34,7 @@ class Family:
     lut_inputs: int
     bram: str
     bram_bits: int
+    bram_mhz: float
     dsp: str
     dsp_bits: int
     counted_as: str
@@ -39,6 +43,7 @@ class Family:
     synthesis: str
     place: str
     pack: str
+    plain_mhz: float
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,11 @@ class Device:
     pack: tuple[str, ...]
     pins: tuple[str, ...]
 
+    @property
+    def plain_mhz(self) -> float:
+        """A clock that designs reach here which are not pipelined for one."""
+        return self.family.plain_mhz or self.clock_mhz
+
     def as_dict(self) -> dict[str, Any]:
         """What `hlsgen devices --json` prints."""
         family = self.family
@@ -85,9 +95,9 @@ def devices() -> dict[str, Device]:
     families = {
         name: Family(
             name, of["vendor"], of["lut"]["kind"], of["lut"]["inputs"], of["bram"]["kind"], of["bram"]["bits"],
-            of["dsp"]["kind"], of["dsp"].get("bits", 1), of["estimate"]["as"], of["estimate"].get("lut", 1.0),
+            float(of["bram"].get("mhz", math.inf)), of["dsp"]["kind"], of["dsp"].get("bits", 1), of["estimate"]["as"], of["estimate"].get("lut", 1.0),
             data["families"][of["estimate"]["as"]]["bram"]["bits"],
-            of["synthesis"], of.get("place", ""), of.get("pack", ""),
+            of["synthesis"], of.get("place", ""), of.get("pack", ""), float(of.get("plain_mhz", 0)),
         )
         for name, of in data["families"].items()
     }  # fmt: skip

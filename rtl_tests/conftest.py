@@ -98,13 +98,20 @@ def simulate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Simulate:
 
 @pytest.fixture
 def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Builds a module and runs one of the *_cocotb.py on it."""
-    for name in ("PATH", "OBJCACHE"):
+    """Builds a module and runs one of the *_cocotb.py on it: that of its name, or the one that is named."""
+    for name in ("PATH", "OBJCACHE", "MAKEFLAGS"):
         if name in (env := tool_environment()):
             monkeypatch.setenv(name, env[name])
     monkeypatch.syspath_prepend(str(HERE))
 
-    def run(simulator: str, module: str, parameters: Mapping[str, object], job: Mapping[str, Any], tests: int) -> None:
+    def run(
+        simulator: str,
+        module: str,
+        parameters: Mapping[str, object],
+        job: Mapping[str, Any],
+        tests: int,
+        bench: str | None = None,
+    ) -> None:
         (tmp_path / "job.json").write_text(json.dumps(job))
         runner = get_runner(simulator)
         options = ["-Wno-fatal", "-CFLAGS", "-O0"] if simulator == "verilator" else ["-g2005"]
@@ -122,7 +129,7 @@ def cocotb_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
             log = tmp_path / "test.log"
             results = runner.test(
                 hdl_toplevel=module,
-                test_module=f"{module.removeprefix('hg_').removesuffix('_axi')}_cocotb",
+                test_module=bench or f"{module.removeprefix('hg_').removesuffix('_axi')}_cocotb",
                 build_dir=tmp_path / "build",
                 test_dir=tmp_path,
                 extra_env={"AXI_JOB": str(tmp_path / "job.json")},

@@ -114,9 +114,9 @@ def verilog(parameters: object) -> dict[str, object]:
 
 
 def dot_latency(terms: int, w_bits: int, each: int) -> int:
-    """Latency of the forms of a dot product: a register or two, a tree that ends in one, and the digits."""
+    """Latency of the forms of a dot product: four terms, one or two a cycle, a tree that ends in a register, and the digits."""
     tree, merge = (-(-terms // 4) - 1).bit_length(), ((w_bits + 1) // 2 - 1).bit_length()
-    return (1 if terms <= 2 else 2) - (-tree // max(each, 1)) - (-merge // max(each, 1))
+    return -(-min(terms, 4) // (1 if each <= 1 else 2)) - (-tree // max(each, 1)) - (-merge // max(each, 1))
 
 
 def mac_latency(terms: int, w_bits: int, mode: int, each: int) -> int:

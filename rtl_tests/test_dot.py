@@ -18,6 +18,8 @@ TREES = [(5, 4, 1, 2), (7, 3, 0, 1), (1, 6, 1, 2), (2, 1, 0, 1), (16, 8, 1, 3), 
 DOTS = [(5, 4, 0, 3, 2), (6, 5, 1, 1, 1), (1, 1, 0, 1, 2), (1, 8, 1, 8, 1), (8, 1, 0, 2, 0), (17, 8, 0, 6, 2), (3, 32, 1, 16, 2)]  # fmt: skip
 #: The forms of a dot product, and the last only for few bits.
 FORMS = ("hg_dot_booth", "hg_dot_plain", "hg_dot_table")
+#: What they are made of.
+PARTS = ("hg_adder_tree", "hg_delay", "hg_digits")
 
 
 def fits(form: str, x_bits: int, w_bits: int) -> bool:
@@ -75,7 +77,7 @@ LONG = [
 
 def compiled(form: str, shape: tuple[int, int, int, int], each: int) -> Callable[..., npt.NDArray[np.uint64]]:
     terms, x_bits, x_signed, w_bits = shape
-    files = [RTL / f"{form}.v", RTL / "hg_adder_tree.v", RTL / "hg_digits.v"]
+    files = [RTL / f"{form}.v", *(RTL / f"{name}.v" for name in PARTS)]
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each}
     ports, out = {"x": terms * x_bits, "w": terms * w_bits}, width(terms, x_bits, w_bits)
     return compile_function(files, form, parameters, ports, ("sum", out), dot_latency(terms, w_bits, each))
@@ -146,7 +148,7 @@ def packed(
     text = ", ".join(f".{name}({value})" for name, value in names.items())
     late = folder / "late.v"
     late.write_text(_LATE.format(x=ports["x"] - 1, w=ports["w"] - 1, out=out - 1, parameters=text))
-    files = [late, *(RTL / f"{name}.v" for name in ("hg_dot_packed", "hg_adder_tree", "hg_digits"))]
+    files = [late, *(RTL / f"{name}.v" for name in ("hg_dot_packed", *PARTS))]
     return compile_function(files, "late", {}, ports, ("sums", out), 1 + dot_latency(columns, w_bits, each))
 
 

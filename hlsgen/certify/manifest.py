@@ -170,9 +170,18 @@ def _maybe_count(value: Any) -> bool:
     return value is None or (type(value) is int and value >= 0)
 
 
+def _clock(value: Any, cells: Iterable[Cell]) -> bool:
+    """Whether units are pipelined alike, deeper than others only for a clock that is wanted."""
+    depths = {cell.parameters["EVERY"] for cell in cells if "EVERY" in cell.parameters}
+    if value is None:
+        return depths <= {2}
+    return type(value) in (int, float) and value > 0 and (depths <= {1} or depths <= {2})
+
+
 def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     """Those that say what is to be built are taken as asked for; the hardware was held against them. Others are wishes."""
     styles = {cell.parameters["STYLE"] for cell in cells if "STYLE" in cell.parameters and "W_W" in cell.parameters}
+    tables = {3} if options.get("clock_mhz") is not None and options.get("weights") == "auto" else set[int]()
     style = _STYLES.index(options["weights"]) if options.get("weights") in _STYLES else None
     switch = NotProven("options", lambda value: type(value) is bool)
     text = NotProven("options", lambda value: isinstance(value, str))
@@ -186,7 +195,8 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
-        "weights": NotProven("wishes", lambda value: style is not None and styles <= {style}),
+        "weights": NotProven("wishes", lambda value: style is not None and styles <= {style, *tables}),
+        "clock_mhz": NotProven("wishes", lambda value: _clock(value, cells)),
         "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
         "device": name, "max_lut": count, "max_dsp": count, "max_bram": count,
     }  # fmt: skip

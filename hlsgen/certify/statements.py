@@ -56,7 +56,7 @@ _ASSUMED = (
               ("options.input", "options.add", "options.reset_active_low", "options.loadable", "options.top", "options.name")),
     Statement("wishes", "These options only ask for something; what became of it is in other entries.",
               ("options.target", "options.lanes", "options.target_cycles", "options.folding", "options.prefer", "options.realize",
-               "options.weights", "options.max_lut", "options.max_dsp", "options.max_bram")),
+               "options.weights", "options.clock_mhz", "options.max_lut", "options.max_dsp", "options.max_bram")),
     Statement("estimates", "What the compiler says of sizes, of kinds of units and of other realizations, and the number of steps where they are not listed, is information.",
               ("estimate", "layers[].estimate", "layers[].tried", "layers[].realization", "units[].unit", "units[].layer", "units[].lanes",
                "units[].lut", "units[].ff", "units[].bram18", "units[].dsp")),

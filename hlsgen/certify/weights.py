@@ -90,7 +90,7 @@ def convolution(
         shape, windows = unrolled_windows.convolution(cell, stream, layer)
         return spread(cell, layer, unrolled_windows.abreast(numbers, layer, windows)[:, None], shape)
     deep = cell.module == "hg_dwconv"
-    only(cell, _DEPTHWISE if deep else _CONV, _FREE)
+    only(cell, *((_DEPTHWISE, f"{_FREE} EVERY") if deep else (_CONV, _FREE)))
     groups, repeat, pe = (cell.number(x, 1) for x in ("GROUPS", "REPEAT", "PE"))
     folds = 1 if deep else cell.number("FOLDS", 1)
     fits(cell, stream, pe if deep else cell.number("SIMD", 1), cell.number("X_W", 1))
@@ -137,7 +137,7 @@ def check(
     source, name = layer.source.type, layer.name
     mode, width = cell.number("MODE"), cell.number("W_W", 1)
     readable(cell.name, stream, source, cell.number("X_W", 1), cell.number("X_SIGNED"))
-    for parameter, most in (("STYLE", 2), ("EVERY", 64), ("DSP", 64)):
+    for parameter, most in (("STYLE", 3), ("EVERY", 64), ("DSP", 64)):
         if parameter in cell.parameters and cell.number(parameter) > most:
             raise broken(name, f"{parameter} of {cell.name} is {cell.parameters[parameter]}, at most {most}.")
     if mode > 2 or (mode == 2) != layer.binary or (mode and width != 1) or (mode == 2 and source.bits != 1):

@@ -34,16 +34,10 @@ def _positive(value: float) -> Iterator[tuple[str, str]]:
 
 @dataclass(frozen=True)
 class Rate:
-    """A clock and a rate at it. A build does not know them: it is told the cycles a frame."""
+    """A rate at the clock. A build does not know it: it is told the cycles a frame."""
 
     fps: float | None = option(
         None, "--fps", "Frames a second at --clock-mhz, instead of --target-cycles.", check=_positive
-    )
-    clock_mhz: float | None = option(
-        None,
-        "--clock-mhz",
-        "Clock for --fps and for rates that are printed. Default: what designs reach on --device; without one, 200.",
-        check=_positive,
     )
 
 
@@ -79,7 +73,7 @@ class BuildFlags:
                 if one.declaration.flag is not None:
                     written = self.values[one.name]
                     found[one.name] = written if spelling is None else spelling.read(written)
-        rate = Rate(self.values["fps"], self.values["clock_mhz"])
+        rate = Rate(self.values["fps"])
         check_values(rate, problems)
         if rate.fps is not None and found["target_cycles"] is not None:
             problems.error("HG040", "--fps", "given together with --target-cycles.", "Use one of them.")

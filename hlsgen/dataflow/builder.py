@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hlsgen.dataflow.folding import Targets, pixels_moved
+from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
 from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, SumTables, Unit, WidthConverter
 from hlsgen.dataflow.workload import Folding, divisors, work_of
@@ -76,6 +77,7 @@ class NetworkBuilder:
     ) -> NamedStream:
         """The stream of a new node; `position`: the layer whose result it is, -1 if none."""
         inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
+        unit = pipelined(unit, self.targets.pipelining)
         self.nodes.append(Node(name, unit, inputs, streams, (name,), result, layer, position))
         return NamedStream(name, result)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from hlsgen.dataflow.folding_search import FoldingPrice, cheapest
+from hlsgen.dataflow.pipelining import PLAIN, Pipelining
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import Folding, Workload, several_windows, work_of, works_of
 from hlsgen.diagnostics import Collector
@@ -36,7 +37,8 @@ class Targets:
     quantizers to a realization. `loadable`: weights can be written at run time.
     `control`: there is a port for control and status. `bus`: bits of tdata of both ports,
     0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are.
-    `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two."""
+    `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two.
+    `pipelining`: for the clock that is asked for."""
 
     cycles: int | None = None
     lanes: int | None = None
@@ -50,6 +52,7 @@ class Targets:
     bus: int | None = None
     family: str = "xc7"
     block: int = 25
+    pipelining: Pipelining = PLAIN
 
     @property
     def wires_weights(self) -> bool:

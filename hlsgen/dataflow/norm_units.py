@@ -58,11 +58,14 @@ class RootConstants:
 
 @dataclass(frozen=True)
 class NormMoments:
-    """Moment and sum of every row of `beats` beats, one beat a row: the moment in the high bits."""
+    """Moment and sum of every row of `beats` beats, one beat a row: the moment in the high bits.
+
+    `every`: see Pipelining."""
 
     rows: RowCodes
     beats: int
     moment_bits: int
+    every: int = 2
 
 
 @dataclass(frozen=True)

@@ -324,6 +324,7 @@ class DynamicMatVec:
 
     The first stream brings SIMD codes a beat for all sums, the second PE * SIMD: those of a sum side by side
     (`rows_first`), or those of the same column. An operand is code * factor + offset, within `operands`.
+    `every`: see Pipelining.
     """
 
     pe: int
@@ -333,6 +334,7 @@ class DynamicMatVec:
     offsets: tuple[int, int]
     operands: tuple[IntType, IntType]
     rows_first: bool
+    every: int = 2
 
     @property
     def word(self) -> IntType:

@@ -54,7 +54,7 @@ class MatVec:
     weight int64 (rows, taps, columns) as the layer has it; order int64 (columns,): the column that comes k-th.
     PE rows and SIMD elements are worked on at once. A vector comes in `col_folds` beats, each with SIMD / taps
     columns of every tap in turn, and is used `row_folds` times. Or `windows` vectors come in a beat: then
-    the same columns of all of them, tap by tap. `tables`: of sums, instead of products; None: there are none.
+    the same columns of all of them, tap by tap. `every`, `tables`: see Pipelining. `sums`: tables of sums instead of products.
     """
 
     weight: Array
@@ -64,7 +64,9 @@ class MatVec:
     simd: int
     vectors: int
     windows: int = 1
-    tables: SumTables | None = None
+    every: int = 2
+    tables: bool = False
+    sums: SumTables | None = None
 
     @property
     def taps(self) -> int:
@@ -91,10 +93,13 @@ class MatVec:
 
 @dataclass(frozen=True, eq=False)
 class AdderMatVec:
-    """The same products as those of a matrix that works on whole vectors, one a beat, with weights that never change."""
+    """The same products as those of a matrix that works on whole vectors, one a beat, with weights that never change.
+
+    `every`: see Pipelining."""
 
     matrix: MatVec
     graph: AdderGraph
+    every: int = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +111,7 @@ class ConvUnit:
     a window is read `repeat` times, for PE outputs each time: (kernel row, kernel column, fold), one word a
     cycle. If `depthwise`, every element is a group: then SIMD = PE, `groups` counts words, and each lane has a
     sum of its own. `pad`: the code outside of the image. `depth`: words in the buffer.
+    `every`, `tables`: see Pipelining.
     """
 
     weight: Array
@@ -122,6 +128,8 @@ class ConvUnit:
     depthwise: bool
     pad: int
     depth: int
+    every: int = 2
+    tables: bool = False
 
     @property
     def period(self) -> int:
@@ -139,13 +147,15 @@ class GroupedMatVec:
     """Sums over groups of elements with all their taps at once: PE / rows groups, or those of several windows.
 
     weight int64 (outputs, taps, columns) as the layer has it, `rows` outputs and `columns` elements a tap belong
-    to a group. Depthwise: groups of one element.
+    to a group. Depthwise: groups of one element. `every`, `tables`: see Pipelining.
     """
 
     weight: Array
     product: Product
     pe: int
     rows: int = 1
+    every: int = 2
+    tables: bool = False
 
     @property
     def taps(self) -> int:
@@ -179,6 +189,11 @@ def weight_bits(unit: WeightedUnit) -> int:
     if unit.product is not Product.INTEGER:
         return 1
     return IntType(min(-1, int(unit.weight.min())), max(0, int(unit.weight.max()))).bits
+
+
+def weight_style(unit: WeightedUnit, style: int) -> int:
+    """How its weights are held: as asked for (STYLE of hg_weights), else as its clock wants it."""
+    return 3 if style == 0 and unit.tables else style
 
 
 def weight_words(unit: WeightedUnit) -> int:

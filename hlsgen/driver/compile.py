@@ -14,6 +14,7 @@ from hlsgen.cycle_model.units import busy
 from hlsgen.dataflow.backend import Emitted, Request
 from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.network import Network, Timing
+from hlsgen.dataflow.pipelining import PLAIN
 from hlsgen.dataflow.resources import Cost
 from hlsgen.diagnostics import Collector, Diagnostic, HlsgenError, fail
 from hlsgen.driver.backends import backends_of
@@ -174,6 +175,7 @@ def targets_of(options: Options) -> Targets:
         bus=None if options.bus_width is None else 0 if options.bus_width == "auto" else int(options.bus_width),
         family="xc7" if options.chosen_device is None else options.chosen_device.family.counted_as,
         block=block_bits(options),
+        pipelining=options.pipelining if "verilog" in backends_of(options.target) else PLAIN,
     )
 
 

@@ -98,13 +98,13 @@ def check_values(values: Any, problems: Collector) -> None:
 
 
 def conforms(value: object, wanted: Any) -> bool:
-    """Whether a value is exactly of a type: a plain one, a union of types, or dict of types."""
+    """Whether a value is of a type: a plain one, a union of types, or dict of types. A whole number is a number as well."""
     parts = get_args(wanted)
     if get_origin(wanted) in (Union, UnionType):
         return any(conforms(value, part) for part in parts)
     if get_origin(wanted) is dict:
         return type(value) is dict and all(conforms(k, parts[0]) and conforms(v, parts[1]) for k, v in value.items())
-    return type(value) is wanted
+    return type(value) is wanted or (wanted is float and type(value) is int)
 
 
 def in_words(wanted: Any) -> str:

@@ -12,9 +12,10 @@ import yaml
 
 from hlsgen.dataflow.bus import WIDTHS
 from hlsgen.dataflow.folding import DEFAULT_PARALLELISM, check_folding
+from hlsgen.dataflow.pipelining import PLAIN, Pipelining
 from hlsgen.dataflow.resources import Budget
 from hlsgen.dataflow.workload import works_of
-from hlsgen.devices import Device, devices
+from hlsgen.devices import CLOCK_MHZ, Device, devices
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import BACKENDS, backends_of
 from hlsgen.driver.declaration import Spelling, at_least, check_types, check_values, conforms, declared, one_of, option
@@ -71,6 +72,11 @@ def _bus_width(text: str) -> Iterator[tuple[str, str]]:
 def _device(name: str) -> Iterator[tuple[str, str]]:
     if name not in devices():
         yield f"{name!r} is not known.", f"Supported: {', '.join(devices())}."
+
+
+def _clock(mhz: float) -> Iterator[tuple[str, str]]:
+    if not 0 < mhz <= 1e5:
+        yield f"{mhz:g}.", "Supported: a number greater than 0, in MHz."
 
 
 def _module_name(name: str) -> Iterator[tuple[str, str]]:
@@ -260,6 +266,13 @@ class Options:
         "whatever does not fit is refused. Estimates and rates are those of the device.",
         check=_device,
     )
+    clock_mhz: float | None = option(
+        None,
+        "--clock-mhz",
+        "Clock that is wanted, for --fps and for rates that are printed. Where designs with a register after every two adders "
+        "do not reach it on --device (200 without one), units have one after every adder. Default: what designs reach there.",
+        check=_clock,
+    )
     max_lut: int | None = option(
         None, "--max-lut", "The fastest network of at most about so many LUT.", check=at_least(0)
     )
@@ -281,6 +294,15 @@ class Options:
     def chosen_device(self) -> Device | None:
         """The device that was named."""
         return None if self.device is None else devices()[self.device]
+
+    @property
+    def pipelining(self) -> Pipelining:
+        """How deep units are pipelined for the clock that is wanted."""
+        device = self.chosen_device
+        if self.clock_mhz is None or self.clock_mhz <= (device.plain_mhz if device else CLOCK_MHZ):
+            return PLAIN
+        slow = device is not None and self.clock_mhz > device.family.bram_mhz
+        return Pipelining(every=1, tables=slow and not self.loadable)
 
     @property
     def asked_budget(self) -> Budget:

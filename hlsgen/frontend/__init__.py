@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hlsgen.diagnostics import Collector
 from hlsgen.frontend.graph_inputs import parse_datatype
@@ -19,7 +20,7 @@ def import_model(
     path: Path,
     problems: Collector,
     fixed_point: bool = False,
-    typed: Collection[str] = (),
+    typed: Mapping[str, bool] = MappingProxyType({}),
     *,
     once: bool = False,
     pairs: bool = True,
@@ -27,7 +28,7 @@ def import_model(
     """Reads a file and walks its graph; None if an error went to `problems`.
 
     `fixed_point`: a QLinearAdd becomes a QuantizedAdd, with multipliers and a shift. `typed`: inputs that go to hardware as
-    numbers, not as codes of their first quantizers; "" for all that are not named. `once`: bodies of loops stay one.
+    numbers, not as codes of their first quantizers, and whether as integers; "" for all that are not named. `once`: bodies of loops stay one.
     `pairs`: two inputs that one operation joins come side by side, in one tensor.
     """
     before = len(problems.errors)

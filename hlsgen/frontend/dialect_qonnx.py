@@ -5,16 +5,36 @@ Raise HG013, HG014, HG020 to HG027.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.node_context import Imported, NodeContext, elementwise
 from hlsgen.frontend.quantizer_parameters import QuantizerParameters
-from hlsgen.ir.ops import Bipolar, IntQuant, MultiThreshold, SignedBit, Trunc
+from hlsgen.ir.ops import Bipolar, Cast, IntQuant, MultiThreshold, SignedBit, Trunc
 from hlsgen.numerics.fixed import int_type
 
 #: Most thresholds of a MultiThreshold.
 MAX_STEPS = (1 << 16) - 1
+
+
+def of_numbers(convert: Callable[[NodeContext], Imported]) -> Callable[[NodeContext], Imported]:
+    """The importing function of a quantizer, also of integers that float32 has: as numpy divides them by float32 numbers."""
+
+    def converted(node: NodeContext) -> Imported:
+        kind = np.dtype(node.dtype)
+        if kind.kind == "f":
+            return convert(node)
+        if kind.kind not in "iu" or kind.itemsize > 2:
+            text = f"{node.op_type} of {kind} data."
+            raise fail(
+                "HG026", node.name, text, "Supported: floats, integers of at most 16 bits. Cast it to float32 first."
+            )
+        (steps,) = convert(node).outputs
+        return Imported(([(Cast("float32"), node.shape), *steps],))
+
+    return converted
 
 
 def bipolar_quant(node: NodeContext) -> Imported:

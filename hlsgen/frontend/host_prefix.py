@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import onnx
 
 from hlsgen.frontend.operator_rule import Role
-from hlsgen.frontend.rules import known_rule
+from hlsgen.frontend.rules import is_hardware, known_rule
 
 #: Operators without the host's rule whose results are computed element by element, or only renamed.
 _NOT_THE_HOSTS = ("Concat", "Pack")
@@ -32,6 +32,17 @@ def before_quantizers(
     for one in inputs:
         if one not in typed and "" not in typed:
             found |= _until_quantizers(one, users, known) or set()
+    return found
+
+
+def integers_until_hardware(
+    nodes: Iterable[onnx.NodeProto], inputs: Iterable[str], typed: Mapping[str, bool]
+) -> set[str]:  # fmt: skip
+    """Tensors from the inputs that go to hardware as integers to quantizers and layers."""
+    found = {name for name in inputs if typed.get(name, typed.get("", False))}
+    for node in nodes:
+        if not found.isdisjoint(node.input) and not is_hardware(node):
+            found.update(node.output)
     return found
 
 

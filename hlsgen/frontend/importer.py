@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -12,21 +12,13 @@ import onnx
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.frontend import several_ends, two_inputs
 from hlsgen.frontend.cast_like import as_casts
-from hlsgen.frontend.constant_folding import (
-    Const,
-    Dynamic,
-    Tensor,
-    attributes,
-    check_schema,
-    check_size,
-    label,
-)
+from hlsgen.frontend.constant_folding import Const, Dynamic, Tensor, attributes, check_schema, check_size, label
 from hlsgen.frontend.control_flow import expanded, is_expanded
 from hlsgen.frontend.dialect_float8 import check_taken
 from hlsgen.frontend.domains import ONNX
 from hlsgen.frontend.expansion import Part
 from hlsgen.frontend.graph_inputs import declared_type, input_dtype, input_shape
-from hlsgen.frontend.host_prefix import before_quantizers
+from hlsgen.frontend.host_prefix import before_quantizers, integers_until_hardware
 from hlsgen.frontend.im2col import with_convolutions
 from hlsgen.frontend.initializers import UNKNOWN, read_initializers
 from hlsgen.frontend.integer_weights import integer_weights
@@ -57,7 +49,7 @@ class Importer:
     """One pass over the nodes in order, with what is known of every tensor.
 
     tensors  by name: every one that was met so far
-    branching  names of tensors that several nodes take, where what the host does is straight
+    branching  names of tensors that several nodes take, where what the host does is straight, or that hardware has
     steps    those of the Model so far
     origins  of steps by index: what they were made from
     roles    (node, role, operator) of every node of computed inputs, in order
@@ -67,7 +59,7 @@ class Importer:
     """
 
     def __init__(
-        self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool = False, typed: Collection[str] = ()
+        self, proto: onnx.ModelProto, name: str, problems: Collector, fixed_point: bool, typed: Mapping[str, bool]
     ) -> None:  # fmt: skip
         self.graph, self.name, self.problems, self.fixed_point = proto.graph, name, problems, fixed_point
         self.typed = typed
@@ -104,8 +96,10 @@ class Importer:
             return None
         inputs = self._add_inputs(sources)
         needed = self._needed(outputs)
-        nodes, ends = (node for i, node in enumerate(self.graph.node) if i in needed), [one.name for one in sources]
+        nodes, ends = [node for i, node in enumerate(self.graph.node) if i in needed], [one.name for one in sources]
         self.branching -= before_quantizers(nodes, ends, self.tensors.keys() - set(ends), self.typed)
+        integers = integers_until_hardware(nodes, ends, self.typed)  # hardware has them from the start
+        self.branching, self.followed = self.branching | integers, self.followed | integers
         if joined:
             self._add_step(joined.name, joined.op, inputs[0].shape, (0,))
             known = self.tensors[inputs[0].name]
@@ -393,6 +387,9 @@ class Importer:
         for output, ops in zip(names, imported.outputs, strict=True):
             if output:
                 self._add_output(node, output, data, ops, imported.dtype)
+        if imported.then:
+            again = replace(node, inputs=(self.tensors[names[0]],))
+            self._add(again, replace(imported.then[0](again), then=imported.then[1:]))
 
     def _join(self, node: NodeContext, imported: Imported) -> Dynamic:
         """Adds the steps up to the operation that takes all computed inputs; its result."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,6 +116,7 @@ class Imported:
     origins   of operations of outputs[0], by number
     dtype     of the result, where it is not that of the last operation
     constant  the result, where it does not depend on the values of the data
+    then      what is done to the only output, one after the other, by nodes of which that is the data
     """
 
     outputs: tuple[ShapedOps, ...] = ()
@@ -125,6 +126,7 @@ class Imported:
     origins: Mapping[int, Origin] = field(default_factory=dict)
     dtype: str | None = None
     constant: Const | None = None
+    then: tuple[Callable[[NodeContext], Imported], ...] = ()
 
 
 def elementwise(node: NodeContext, *ops: Elementwise, origins: Mapping[int, Origin] | None = None) -> Imported:

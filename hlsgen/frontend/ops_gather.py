@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from hlsgen.diagnostics import fail
@@ -21,10 +23,20 @@ def gather(node: NodeContext) -> Imported:
     size = shape[axis]
     if ((indices < -size) | (indices >= size)).any():
         raise fail("HG013", node.name, f"indices from {indices.min()} to {indices.max()} into {size} elements.")
-    found = [_part(shape, axis, part) for part in runs(np.where(indices < 0, indices + size, indices).ravel())]
+    return gathered(node, axis, np.where(indices < 0, indices + size, indices))
+
+
+def taken(axis: int, indices: Array) -> Callable[[NodeContext], Imported]:
+    """What takes these elements of an axis, none counted from the end, of the data. Raises HG004."""
+    return lambda node: gathered(node, axis, indices)
+
+
+def gathered(node: NodeContext, axis: int, indices: Array) -> Imported:
+    shape = node.shape
+    found = [_part(shape, axis, part) for part in runs(indices.ravel())]
     if len(found) > MAX_PARTS:
         raise fail(
-            "HG004", node.name, f"the indices of Gather make {len(found)} separate parts; at most {MAX_PARTS}.",
+            "HG004", node.name, f"the indices of {node.op_type} make {len(found)} separate parts; at most {MAX_PARTS}.",
             "Indices that rise by equal steps are one part: gather in another order.",
         )  # fmt: skip
     result = (*shape[:axis], *indices.shape, *shape[axis + 1 :])

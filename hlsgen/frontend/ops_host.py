@@ -16,10 +16,10 @@ from hlsgen.numerics.fixed import Array
 
 
 def on_host(node: NodeContext) -> Imported:
-    """The node as a model of its own, its constants inside; its result's shape by trying it. Raises HG004, HG013."""
+    """The node as a model of its own, its constants inside; its result's shape and type by trying it. Raises HG004, HG013."""
     if node.proto.domain == norm_patterns.DOMAIN or node.op_type == "SimplifiedLayerNormalization":
         return _normalization(node)
-    data: Array = np.zeros(node.shape, np.float32)
+    data: Array = np.zeros(node.shape, node.dtype)
     arrays, constants = [], []
     for text, const in zip(node.proto.input, node.constants, strict=True):
         if text:
@@ -34,7 +34,8 @@ def on_host(node: NodeContext) -> Imported:
     model.graph.initializer.extend(constants)
     check_size(node.name, _expected_shape(model))
     result = evaluate(node.proto, arrays, node.opset)[0]
-    return Imported(([(HostOp(node.op_type, model.SerializeToString(deterministic=True)), result.shape)],))
+    op = HostOp(node.op_type, model.SerializeToString(deterministic=True))
+    return Imported(([(op, result.shape)],), dtype=result.dtype.name)
 
 
 def _normalization(node: NodeContext) -> Imported:

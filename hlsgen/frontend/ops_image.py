@@ -10,8 +10,12 @@ import numpy as np
 from hlsgen.diagnostics import fail
 from hlsgen.frontend.channels_last import ImageAxes
 from hlsgen.frontend.node_context import Imported, NodeContext, ShapedOps
+from hlsgen.frontend.ops_gather import taken
 from hlsgen.ir import Pad, Reshape, Shape, Slice, Transpose
 from hlsgen.numerics.fixed import Array
+
+#: Modes of Pad whose border has elements of the data, as numpy calls them.
+_MODES = ("reflect", "edge", "wrap")
 
 
 def depth_to_space(node: NodeContext) -> Imported:
@@ -78,7 +82,7 @@ def _taken(shape: Shape, ranges: list[tuple[int, int, int]]) -> ShapedOps:
 
 
 def slice_(node: NodeContext) -> Imported:
-    """Slice with steps of 1 and more. Raises HG013, HG014, HG026."""
+    """Slice; elements that steps below 0 turn around are turned around behind. Raises HG004, HG013, HG014, HG026."""
     name, shape, attrs = node.name, node.shape, node.attrs
     starts, ends = _numbers(node, 1, "starts", attrs), _numbers(node, 2, "ends", attrs)
     if starts is None or ends is None:
@@ -88,12 +92,17 @@ def slice_(node: NodeContext) -> Imported:
     steps = _numbers(node, 4, "steps", {}) or [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
         raise fail("HG013", name, f"starts {starts}, ends {ends}, axes {axes}, steps {steps} differ in length.")
-    if min(steps, default=1) < 1:
-        raise fail("HG013", name, f"steps {steps}.", "Supported: steps of 1 and more.")
-    ranges = [(0, size, 1) for size in shape]
+    if 0 in steps:
+        raise fail("HG013", name, f"steps {steps}.", "A step is not 0.")
+    ranges, turned = [(0, size, 1) for size in shape], []
     for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        ranges[axis] = slice(start, end, step).indices(shape[axis])
-    return Imported((_taken(shape, ranges),))
+        found = range(*slice(start, end, step).indices(shape[axis]))
+        if step < 0 and len(found) > 1:
+            turned.append(taken(axis, np.arange(len(found))[::-1]))
+        ranges[axis] = (
+            (found.start, found.stop, step) if step > 0 else (found[-1], found[0] + 1, -step) if found else (0, 0, 1)
+        )
+    return Imported((_taken(shape, ranges),), then=tuple(turned))
 
 
 def split(node: NodeContext) -> Imported:
@@ -122,17 +131,17 @@ def split(node: NodeContext) -> Imported:
 
 
 def pad(node: NodeContext) -> Imported:
-    """Pad with one constant; what is negative is cut off first.
+    """Pad with one constant, or with elements of the data; what is negative is cut off first.
 
-    Raises HG010, HG013, HG014, HG023, HG026, HG027.
+    Raises HG004, HG010, HG013, HG014, HG023, HG026, HG027.
     """
     name, shape, attrs = node.name, node.shape, node.attrs
     mode = attrs.get("mode", "constant")
     pads = _numbers(node, 1, "pads", attrs)
     if pads is None:
         raise fail("HG014", name, "pads are needed.")
-    if mode != "constant" and any(pads):
-        raise fail("HG010", name, f"Pad with mode {mode!r}.", "Supported: mode 'constant'.")
+    if mode not in ("constant", *_MODES):
+        raise fail("HG010", name, f"Pad with mode {mode!r}.", f"Supported: mode 'constant', {', '.join(_MODES)}.")
     given = _numbers(node, 3, "axes", {})
     axes = _axes(name, shape, list(range(len(shape))) if given is None else given)
     if len(pads) != 2 * len(axes):
@@ -146,7 +155,11 @@ def pad(node: NodeContext) -> Imported:
         raise fail("HG013", name, f"pads {pads} leave nothing of data of shape {list(shape)}.")
     steps = _taken(shape, ranges)
     shape = steps[-1][1] if steps else shape
-    border = _border(name, shape, [(max(a, 0), max(b, 0)) for a, b in around], value)
+    around = [(max(a, 0), max(b, 0)) for a, b in around]
+    if mode != "constant":
+        wider = [(axis, np.pad(np.arange(shape[axis]), extra, mode)) for axis, extra in enumerate(around) if any(extra)]
+        return Imported((steps,), then=tuple(taken(axis, indices) for axis, indices in wider))
+    border = _border(name, shape, around, value)
     return Imported(([*steps, *border],))
 
 

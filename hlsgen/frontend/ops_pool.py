@@ -228,11 +228,14 @@ def reduction(node: NodeContext) -> Imported:
         return Imported(([],))
     axes = axes or list(range(len(shape)))
     largest = node.op_type in ("ReduceMax", "ReduceMin")
-    if not largest:
+    whole = node.op_type == "ReduceSum" and np.dtype(node.dtype).kind in "iu"
+    if not largest and not whole:
         _check_float32(node)
-    wraps = node.op_type == "ReduceMin" and not node.dtype.startswith("float")
-    hosted = not shape or wraps or (node.last and (node.op_type == "ReduceMin" or not is_spatial(shape, axes)))
-    if hosted and node.op_type != "IntegerMean":
+    floats = node.dtype.startswith("float")
+    smallest = node.op_type == "ReduceMin" and node.dtype not in ("int8", "uint8")
+    if (
+        not shape or (node.last and (smallest or (floats and not is_spatial(shape, axes))))
+    ) and node.op_type != "IntegerMean":
         return on_host(node)
     kept = [a for a in range(len(shape)) if a not in axes]
     front = 0 in kept
@@ -254,8 +257,9 @@ def reduction(node: NodeContext) -> Imported:
         points_left = (image[0], 1, 1, image[3])
         steps.append((Pool(kind, place), points_left))
         if node.op_type == "ReduceMin":
-            minus = Mul(np.full((1,) * 4, -1, node.dtype))
-            steps[-1:] = [(minus, image), steps[-1], (minus, points_left)]
+            minus = np.full((1,) * 4, -1).astype(node.dtype)
+            turned: list[Mul | Add] = [Mul(minus)] if floats else [Mul(minus), Add(minus)]  # -x; of integers -1 - x
+            steps = [*steps[:-1], *((op, image) for op in turned), steps[-1], *((op, points_left) for op in turned)]
     if node.attrs.get("keepdims", 1):
         result = tuple(1 if a in axes else s for a, s in enumerate(shape))
     else:

@@ -62,7 +62,8 @@ ANY = Dtypes.ANY
 
 def qonnx_quantizer(convert: Convert) -> Rule:
     """A quantizer of QONNX: constants too are quantized by it."""
-    return Rule(convert, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
+    convert_all = dialect_qonnx.of_numbers(convert)
+    return Rule(convert_all, ANY, Operands.PARAMETERS, fold=quantized_by(convert), role=Role.QUANTIZER)
 
 
 def quantized(node: NodeContext) -> Imported:
@@ -215,8 +216,8 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
     (ONNX, "BitwiseOr"): of_bytes(ops_bytes.bitwise(np.bitwise_or)),
     (ONNX, "BitwiseXor"): of_bytes(ops_bytes.bitwise(np.bitwise_xor)),
     (ONNX, "BitCast"): Rule(ops_standard.bit_cast, ANY, alike=False),
-    (ONNX, "Max"): Rule(ops_standard.maximum, ANY, join=joined(BinaryKind.MAX), fold=evaluated),
-    (ONNX, "Min"): Rule(ops_standard.minimum, ANY, join=joined(BinaryKind.MIN), fold=evaluated),
+    (ONNX, "Max"): Rule(ops_standard.maximum, ANY, Operands.EITHER, join=joined(BinaryKind.MAX), fold=evaluated),
+    (ONNX, "Min"): Rule(ops_standard.minimum, ANY, Operands.EITHER, join=joined(BinaryKind.MIN), fold=evaluated),
     (ONNX, "Sum"): Rule(on_host, ANY, join=joined(BinaryKind.ADD), fold=evaluated),
     (ONNX, "Clip"): Rule(ops_standard.clip, ANY, fold=evaluated),
     (ONNX, "Neg"): Rule(ops_standard.neg, ANY, fold=evaluated),
@@ -329,7 +330,11 @@ RULES: dict[tuple[frozenset[str], str], Rule] = {
 _BY_NODE = {(domain, op_type): rule for (domains, op_type), rule in RULES.items() for domain in domains}
 #: Operators that become layers without a row.
 _EXPANDED = (QUANT_LSTM, ATTENTION, MULTI_HEAD)
-_FUSED = "Give the model before Deeploy fuses its RequantShift."
+_FUSED_NAMES = (
+    "RequantizedAdd", "RequantizedConv", "RequantizedDWConv", "RequantizedGemm", "RequantizedMatMul", "RequantizediGELU",
+    "RequantizediHardswish", "RQIntegerDiv", "MHSA", "LinearAttention", "CLCA",
+)  # fmt: skip
+_FUSED = "Give the model before Deeploy fuses its nodes with their RequantShift."
 _FLOAT_CELL = (
     "Its gates and states are floats without quantizers: no integers are defined for them. Export the cell with "
     "quantizers, its steps unrolled or in a Scan (docs/recurrent.md)."
@@ -343,11 +348,7 @@ _HINTS = {
     "DynamicQuantizeLSTM": "Its scales depend on the data of each frame; quantize the model statically.",
     **dict.fromkeys(("GRU", "LSTM", "RNN"), _FLOAT_CELL),
     "DynamicQuantizeLinear": "Its scale depends on the data of each frame; quantize the model statically.",
-    "RequantizediGELU": _FUSED,
-    "RequantizediHardswish": _FUSED,
-    "RequantizedConv": _FUSED,
-    "RequantizedGemm": _FUSED,
-    "RQIntegerDiv": _FUSED,
+    **dict.fromkeys(_FUSED_NAMES, _FUSED),
 }
 
 
@@ -388,6 +389,8 @@ def _unknown(domain: str, op_type: str, name: str) -> HlsgenError:
         hint = _HINTS.get(op_type, "docs/operators.md lists what is.")
         return fail("HG010", name, f"operator {op_type} is not supported.", hint)
     text = f"operator {op_type} of domain {domain!r}"
+    if op_type in _FUSED_NAMES:
+        return fail("HG010", name, f"{text} is not supported.", _FUSED)
     if domain in QONNX:
         known = ", ".join(sorted(op for domains, op in RULES if domains == QONNX_OR_NONE))
         return fail("HG010", name, f"{text} is not supported.", f"Of the QONNX operators, these are: {known}.")

@@ -12,12 +12,14 @@ from hlsgen.interpreter import graph as reference
 from hlsgen.interpreter.model import resumed
 from hlsgen.interpreter.tensor import Tensor, of_codes, plain
 from hlsgen.ir import (
+    Affine,
     BinaryMap,
     Convolution,
     Encoding,
     FloatKey,
     Graph,
     GraphInput,
+    IntegerEncoding,
     Layer,
     Linear,
     Map,
@@ -27,10 +29,11 @@ from hlsgen.ir import (
     Shape,
     Step,
     Transpose,
+    Value,
     View,
 )
 from hlsgen.ir.evaluate import decode, decoding
-from hlsgen.ir.ops import FLOATS, QUANTIZERS
+from hlsgen.ir.ops import FLOATS, QUANTIZERS, QuantizeLinear, Quantizer
 from hlsgen.ir.window import Reduction
 from hlsgen.numerics.fixed import Array
 
@@ -152,12 +155,19 @@ def model_inputs(model: Model, graph: Graph, codes: Array) -> Array:
             part = nearest_part(graph, number)
             own = codes[:, part.offset : part.offset + part.value.size].reshape(-1, *part.value.shape)
             own = np.clip(own, part.value.type.lo, part.value.type.hi)
-            parts.append(_numbers(one.shape, one.dtype, part.value.encoding, own))
+            parts.append(_numbers(one.shape, one.dtype, before_codes(part.encode, part.value), own))
         if not model.inputs:
             return parts[0]
         parts = [part.reshape(len(codes), -1) for part in parts]
         return np.concatenate([part.astype(np.float64) for part in parts], axis=1)
-    return _numbers(model.input_shape, model.input_dtype, graph.input.encoding, codes)
+    return _numbers(model.input_shape, model.input_dtype, before_codes(graph.encode, graph.input), codes)
+
+
+def before_codes(encode: Quantizer | None, port: Value) -> Encoding:
+    """What the codes of a port stand for in front of the host's quantizer, which may give integers."""
+    if isinstance(encode, QuantizeLinear) and isinstance(port.encoding, IntegerEncoding):
+        return Affine(encode.scale.astype(np.float32), encode.zero_point.astype(np.float32))
+    return port.encoding
 
 
 def nearest_part(graph: Graph, source: int) -> GraphInput:

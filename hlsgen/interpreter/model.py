@@ -156,6 +156,9 @@ def _step(model: Model, number: int, step: Step, given: list[Tensor]) -> Tensor:
         case BatchMatMulInteger(zeros):
             left_codes, right_codes = (int64(t.value) - zero for t, zero in zip(given, zeros, strict=True))
             return _int32(matrix_product(left_codes, right_codes), number)
+        case Pool(Reduction.SUM, window) if first.value.dtype.kind in "iu":
+            total = windows(int64(first.value), window, 0).sum(axis=(-1, -2))
+            return replace(plain(total.astype(first.value.dtype)), origin=number)
         case Pool(Reduction.SUM, window):
             exact = _whole(model, step.inputs[0], first)
             return _rounded(windows(exact.whole, window, 0).sum(axis=(-1, -2)), exact, np.ones(1), number)

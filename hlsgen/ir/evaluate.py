@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import TypeVar
 
@@ -179,11 +180,7 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 y = np.round(x / op.scale + op.zero_point) / op.divisor
                 return _to_codes(y, op.type, op)
             case MultiThreshold():
-                shape = np.broadcast_shapes(x.shape, op.thresholds.shape[1:])
-                count = np.zeros(shape, np.int64)
-                for threshold in op.thresholds:
-                    count += x >= threshold
-                return count
+                return _reached(op.thresholds, x)
             case QuantizeLinear():
                 y = round_float(_at_least_single(x) / _at_least_single(op.scale), op.mode)
                 whole = np.clip(np.where(np.isnan(y), -np.inf, y), -(2.0**62), 2.0**62).astype(np.int64)
@@ -203,6 +200,21 @@ def quantize(op: Quantizer, x: Array) -> Array:
                 return _integer_ratio(op, _whole(x))
             case _:
                 assert_never(op)
+
+
+def _reached(thresholds: Array, x: Array) -> Array:
+    """How many thresholds (number, ...) each x reaches: counted, or where these are more than their sets searched."""
+    own, shape = thresholds.shape[1:], np.broadcast_shapes(x.shape, thresholds.shape[1:])
+    count, x, sets = np.zeros(shape, np.int64), np.broadcast_to(x, shape), math.prod(own)
+    if sets >= len(thresholds):
+        for threshold in thresholds:
+            count += x >= threshold
+        return count
+    column = np.broadcast_to(np.arange(sets).reshape(own), shape)
+    for n, steps in enumerate(np.sort(thresholds.reshape(-1, sets), 0).T):
+        count[column == n] = np.searchsorted(steps, x[column == n], side="right")
+    count[np.isnan(x)] = 0
+    return count
 
 
 def _at_least_single(x: Array) -> Array:
@@ -425,11 +437,14 @@ def with_constants(item: T, new: dict[str, Array]) -> T:
     return replace(item, **new) if new else item  # type: ignore[arg-type]
 
 
-def lead_axes(item: Elementwise | Encoding) -> int:
-    """Axes of the constants that come before the tensor's own."""
+def lead_axes(item: Elementwise | Encoding, name: str) -> int:
+    """Axes of the constant of that name that come before the tensor's own."""
+    while isinstance(item, BinaryOf | Where):
+        way, place, name = name.split(".", 2)
+        item = item.ways[int(way)][int(place)]
     return 1 if isinstance(item, MultiThreshold | Lookup) else 0
 
 
 def own_shapes(item: Elementwise | Encoding) -> list[tuple[int, ...]]:
     """The shapes of the constants, without the axes that come before the tensor's own."""
-    return [value.shape[lead_axes(item) :] for value in constants(item).values()]
+    return [value.shape[lead_axes(item, name) :] for name, value in constants(item).items()]

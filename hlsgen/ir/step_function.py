@@ -90,9 +90,9 @@ def distinct(
     wide: list[tuple[int, str, Array]] = []
     for number, item in enumerate(items):
         for name, value in constants(item).items():
-            wide.append((number, name, _spread(value, shape, lead_axes(item))))
+            wide.append((number, name, _spread(value, shape, lead_axes(item, name))))
     own = [(end, 0) for end in ends]
-    own += [(value, lead_axes(item)) for item in items for value in constants(item).values()]
+    own += [(value, lead_axes(item, name)) for item in items for name, value in constants(item).items()]
     index, chosen = _distinct([_with_axes(value, shape, lead) for value, lead in own], shape, order)
 
     def taken(value: Array) -> Array:

@@ -301,8 +301,8 @@ def _input_order(graph: Graph, value: int, shape: Shape) -> Array:
         for layer in maps
         if len(layer.source.shape) == len(shape)
         for op in (*layer.ops, layer.quantizer)
-        for value in constants(op).values()
-        for axis, length in enumerate(value.shape[lead_axes(op) :])
+        for name, value in constants(op).items()
+        for axis, length in enumerate(value.shape[lead_axes(op, name) :])
         if length > 1
     }
     if len(axes) == 1:

@@ -63,9 +63,9 @@ class _Part:
 
     def done(self, item: Elementwise) -> Elementwise:
         """The operation on this part: with its share of the constants."""
-        lead, axis, made = lead_axes(item), self.axis - len(self.shape), {}
+        axis, made = self.axis - len(self.shape), {}
         for key, value in constants(item).items():
-            own = value.ndim - lead >= -axis and value.shape[axis] > 1
+            own = value.ndim - lead_axes(item, key) >= -axis and value.shape[axis] > 1
             made[key] = value.take(range(self.start, self.stop), axis) if own else value
         return with_constants(item, made)
 

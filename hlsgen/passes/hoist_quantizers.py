@@ -79,15 +79,13 @@ def _same(op: Quantizer, other: Op) -> bool:
                 return False
         elif one != two:
             return False
-    arrays = constants(op).values()
-    return all(size == 1 for array in arrays for size in array.shape[lead_axes(op) :])
+    return all(size == 1 for key, array in constants(op).items() for size in array.shape[lead_axes(op, key) :])
 
 
 def _of_rank(op: Quantizer, shape: Shape) -> Quantizer:
     """The quantizer for tensors of that shape."""
-    lead = lead_axes(op)
     return with_constants(
-        op, {key: a.reshape(a.shape[:lead] + (1,) * len(shape)) for key, a in constants(op).items()}
+        op, {key: a.reshape(a.shape[: lead_axes(op, key)] + (1,) * len(shape)) for key, a in constants(op).items()}
     )  # fmt: skip
 
 

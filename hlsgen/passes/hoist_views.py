@@ -25,8 +25,7 @@ def relabel(item: T, op: Reshape | Transpose, before: Shape, after: Shape) -> T:
 
     Constants that are the same for all elements stay small.
     """
-    lead = lead_axes(item)
-    new = {name: _array(value, op, before, after, lead) for name, value in constants(item).items()}
+    new = {name: _array(value, op, before, after, lead_axes(item, name)) for name, value in constants(item).items()}
     return with_constants(item, new)
 
 

@@ -19,9 +19,9 @@ class InputMode:
     fraction: int = 0
 
 
-def typed(modes: Mapping[str, InputMode]) -> frozenset[str]:
-    """Inputs that go to hardware as numbers, by what is asked for; "" for all that are not named."""
-    return frozenset(name for name, mode in modes.items() if mode.kind != "codes")
+def typed(modes: Mapping[str, InputMode]) -> dict[str, bool]:
+    """Inputs that go to hardware as numbers, by what is asked for, and whether as integers; "" for all that are not named."""
+    return {n: mode.kind == "fixed" and not mode.fraction for n, mode in modes.items() if mode.kind != "codes"}
 
 
 #: With which a model goes on whose input is not known (`ask_for_type`), to find what else is wrong.

@@ -104,6 +104,13 @@ def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: E
     steps, head = model.steps, entry.head
     host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
     cut = host[-1] + 1 if host else 0
+    if cut and np.dtype(source.dtype).kind in "iu":
+        step = steps[head[cut - 1]]
+        what = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
+        hint = "Put a quantizer or a layer in front, or cast to float32 first (operator Cast)."
+        raise fail(
+            "HG042", step.name, f"{what} of {source.dtype} data, which only hosts have, is in front of hardware.", hint
+        )
     shape = steps[head[cut - 1]].shape if cut else source.shape
     meaning: Encoding
     if mode.kind == "fixed":

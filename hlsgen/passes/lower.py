@@ -150,25 +150,38 @@ def _check_content(model: Model, wishes: Mapping[str, InputMode | None]) -> None
     typed = any(mode is not None and mode.kind == "fixed" for mode in wishes.values())
     integers = typed or all(source.type is not None for source in model.sources)
     if not integers or not any(isinstance(s.op, (*HARDWARE, Dequantize, Cast)) for s in model.steps):
-        raise fail(
-            "HG036", model.name, "the model has no quantizer and no linear layer.",
-            "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX).",
-        )  # fmt: skip
+        hint = "There is nothing to build: is this a float model? Quantize it first (Brevitas, QKeras + QONNX)."
+        if integers:
+            hint = "It only gives elements other places, or computes what is the host's: there is nothing to build."
+        raise fail("HG036", model.name, "the model has no quantizer and no linear layer.", hint)
 
 
 def with_layer(model: Model) -> Model:
-    """With a quantizer that changes nothing behind arithmetic of one declared integer, which would be the host's else."""
-    if any(isinstance(s.op, (*HARDWARE, *LINEAR)) for s in model.steps) or model.outputs or model.inputs:
+    """With quantizers that change nothing behind arithmetic of declared integers, which would be the host's else."""
+    if any(isinstance(s.op, HARDWARE) for s in model.steps) or None in (s.type for s in model.sources):
         return model
-    last, dtype = model.steps[-1], np.dtype(model.output_dtype)
-    computes = any(isinstance(s.op, FLOATS) and not isinstance(s.op, Cast | Dequantize) for s in model.steps)
-    if dtype.kind not in "iub" or dtype.itemsize > 4 or model.sources[0].type is None or not computes:
-        return model
-    codes = whole_quantizer(len(last.shape), dtype)
-    made = [Step(f"{last.name} (codes)", codes, last.shape, (len(model.steps),))]
-    if dtype.kind == "b":
-        made.append(Step(f"{last.name} (boolean)", Cast("bool"), last.shape, (len(model.steps) + 1,)))
-    return replace(model, steps=(*model.steps, *made))
+    last, several = model.steps[-1], isinstance(model.steps[-1].op, OutputParts)
+    dtypes = [end.dtype for end in model.outputs] if several else [model.output_dtype]
+    steps, ends = list(model.steps[:-1] if several else model.steps), list[int]()
+    for value, dtype in zip(last.inputs if several else [len(steps)], map(np.dtype, dtypes), strict=True):
+        ends.append(value)
+        if dtype.kind in "iub" and dtype.itemsize <= 4 and _computes(model.steps, value):
+            end = model.steps[value - 1]
+            steps.append(Step(f"{end.name} (codes)", whole_quantizer(len(end.shape), dtype), end.shape, (value,)))
+            if dtype.kind == "b":
+                steps.append(Step(f"{end.name} (boolean)", Cast("bool"), end.shape, (len(steps),)))
+            ends[-1] = len(steps)
+    return replace(model, steps=(*steps, *([replace(last, inputs=tuple(ends))] if several else [])))
+
+
+def _computes(steps: tuple[Step, ...], value: int) -> bool:
+    """Whether a value, which steps of one operand each have made, is another number than that of an input."""
+    while value and not isinstance(steps[value - 1].op, InputPart):
+        op = steps[value - 1].op
+        if isinstance(op, FLOATS) and not isinstance(op, Cast | Dequantize):
+            return True
+        value = steps[value - 1].inputs[0]
+    return False
 
 
 def _check_names(model: Model, wishes: Mapping[str, InputMode | None], problems: Collector) -> None:

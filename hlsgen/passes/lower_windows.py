@@ -43,7 +43,8 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.passes.graph_builder import GraphBuilder
 from hlsgen.passes.lower_linear import Sums, real_sums, whole_sums
 from hlsgen.passes.pending_value import NamedOps, PendingValue
-from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, whole_zero, zero_shift
+from hlsgen.passes.quantization import column_meaning, grid, grid_of_channels, too_wide, whole_zero, zero_shift
+from hlsgen.passes.whole_numbers import MOST_BITS
 
 T = TypeVar("T", bound=Elementwise | Encoding)
 
@@ -149,11 +150,20 @@ def pooling(builder: GraphBuilder, name: str, op: Pool, tensor: PendingValue, sh
         return _maximum(builder, name, op, ranked, shape)
     tensor, pad = _with_zero(builder, name, builder.to_codes(name, tensor), op.window.pads)
     value, inputs = tensor.value, (tensor.index,)
+    type_ = IntType(op.window.taps * value.type.lo, op.window.taps * value.type.hi)
+    if (
+        isinstance(value.encoding, IntegerEncoding) and np.dtype(value.encoding.dtype).kind in "iu"
+    ):  # the exact sum, which wraps where it is read
+        if type_.bits > MOST_BITS:
+            raise too_wide(name, type_.bits)
+        whole = replace(value.encoding, offset=op.window.taps * value.encoding.offset)
+        result = Value(shape, type_, _spatial(name, whole))
+        return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
     scale, zero = column_meaning(name, value)
     shift, count = zero_shift(name, zero), op.window.taps
     offset = -count * np.round(zero * 2.0**shift).astype(np.int64)
     meaning = Accumulator(1 << shift, _channels(offset), _channels(scale * 2.0**-shift))
-    result = Value(shape, IntType(count * value.type.lo, count * value.type.hi), meaning)
+    result = Value(shape, type_, meaning)
     return builder.add(Pooling(name, op.kind, op.window, pad, value, result, inputs))
 
 
@@ -254,9 +264,9 @@ def _rearranged(
 
 
 def _sliced(item: T, op: Slice) -> T:
-    lead = lead_axes(item)
     new = {}
     for key, value in constants(item).items():
+        lead = lead_axes(item, key)
         rank = value.ndim - lead
         cuts = [
             slice(*r) if value.shape[lead + n] > 1 else slice(None)
@@ -322,7 +332,7 @@ def _one(items: list[T], values: list[Value], axis: int) -> T | None:
             return None
     for key, value in constants(first).items():
         arrays = [np.asarray(constants(i)[key]) for i in items]
-        lead = lead_axes(first)
+        lead = lead_axes(first, key)
         if len({a.dtype for a in arrays}) > 1 or len({a.shape[:lead] for a in arrays}) > 1:
             return None
         same = all(a.size == prod(a.shape[:lead]) and np.array_equal(a.ravel(), value.ravel()) for a in arrays)

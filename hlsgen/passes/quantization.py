@@ -117,7 +117,7 @@ def zero_shift(name: str, zero: Array) -> int:
 
 def _uniform(item: Elementwise | Encoding) -> bool:
     """Whether constants are the same for all elements."""
-    tables = [c.reshape(*c.shape[: lead_axes(item)], -1) for c in constants(item).values()]
+    tables = [c.reshape(*c.shape[: lead_axes(item, name)], -1) for name, c in constants(item).items()]
     return all(bool((table == table[..., :1]).all()) for table in tables)
 
 

@@ -20,7 +20,7 @@ from hlsgen.passes.pending_value import Branches, PendingValue
 from hlsgen.passes.quantization import too_wide
 
 #: Most bits of a number that no layer rescales any more, as of an accumulator.
-_MOST_BITS = 48
+MOST_BITS = 48
 #: Most bits of two integers of which hardware gives the larger one.
 _MOST_COMPARED = 18
 
@@ -47,7 +47,7 @@ def exact_whole(both: Branches, add: Add, held: IntType | None = None) -> Pendin
         case _:
             return None
     type_ = held or IntType(min(found), max(found))
-    if type_.bits > _MOST_BITS:
+    if type_.bits > MOST_BITS:
         raise too_wide(both.name, type_.bits)
     shape = both.left.value.shape
     zero = np.zeros((1,) * len(shape), np.int64)

@@ -190,9 +190,13 @@ def _evaluate_sets(f: StepFunction, column: Array, x: Array) -> Array:
     """f of set column[i] at input x[i], for all i; int64 (n,)."""
     if f.sets == 1:
         return f.evaluate(x[:, None])[:, 0]
-    lead = max([1, *(v.shape[0] for op in (*f.ops, f.quantizer) if lead_axes(op) for v in constants(op).values())])
-    size = max(1, _CHUNK // lead)
-    parts = [slice(i, i + size) for i in range(0, len(x), size)]
+    if any(lead_axes(op, name) for op in (*f.ops, f.quantizer) for name in constants(op)):  # tables: one set at a time
+        found = np.zeros(len(x), np.int64)
+        for s in np.unique(column):
+            own = column == s
+            found[own] = f.take(np.array([s]), f.lo[[s]], f.hi[[s]]).evaluate(x[own, None])[:, 0]
+        return found
+    parts = [slice(i, i + _CHUNK) for i in range(0, len(x), _CHUNK)]
     results = [f.take(column[part], x[part], x[part]).evaluate(x[part]) for part in parts]
     return np.concatenate(results) if results else np.zeros(0, np.int64)
 

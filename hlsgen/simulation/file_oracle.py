@@ -19,7 +19,7 @@ from hlsgen.diagnostics import Diagnostic, HlsgenError, fail
 from hlsgen.frontend.load import read_model
 from hlsgen.frontend.onnx_graph import all_nodes, name_all
 from hlsgen.interpreter import graph as reference
-from hlsgen.interpreter.equivalence import model_inputs, nearest_part
+from hlsgen.interpreter.equivalence import before_codes, model_inputs, nearest_part
 from hlsgen.interpreter.model import interpret, resumed
 from hlsgen.interpreter.tensor import Tensor, of_codes
 from hlsgen.ir import FloatKey, Graph, HostOp, Model, Op, Repeat, Reshape, Transpose, Value
@@ -173,7 +173,7 @@ def _between(x: Array, encode: Quantizer | None, head: bool, port: Value, seed: 
     if encode is None or isinstance(port.encoding, FloatKey) or x.dtype.kind != "f" or head:
         return x
     shape, lowest = port.shape, port.type.lo
-    low, next_ = (decode(port.encoding, np.full((1, *shape), code)) for code in (lowest, lowest + 1))
+    low, next_ = (decode(before_codes(encode, port), np.full((1, *shape), code)) for code in (lowest, lowest + 1))
     step = np.broadcast_to(np.abs(next_ - low), (1, *shape)).reshape(-1)
     if step.size != x[0].size:
         return x

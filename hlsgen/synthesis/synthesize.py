@@ -17,7 +17,7 @@ from hlsgen.driver.compile import Build
 from hlsgen.driver.summary import device_estimate
 from hlsgen.simulation.child_process import failed, work_folder
 from hlsgen.simulation.core_copy import write_core
-from hlsgen.synthesis import harness, nextpnr, quartus, vitis_hls, vivado
+from hlsgen.synthesis import harness, nextpnr, output_registers, quartus, vitis_hls, vivado
 from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.programs import available, run, run_yosys, tool_version
 from hlsgen.synthesis.result import PathPart, Synthesis, over
@@ -80,6 +80,8 @@ def synthesize(
         run_yosys(passes(device, names, top, dsp=build.options.prefer == "dsp"), folder, order.seconds)
         netlist = _netlist(folder)
         module = netlist["modules"][top]
+        if family.name == "ecp5" and output_registers.absorb(module):
+            (folder / NETLIST).write_text(json.dumps(netlist), encoding="utf-8")
         found = size(netlist["modules"], top, family.name)
         luts, registers = harness.own_cells(module) if pins else (0, 0)
         found = Size(found.lut - luts, found.ff - registers, found.bram, found.dsp)
@@ -91,7 +93,9 @@ def synthesize(
         elif place:
             versions[family.place] = tool_version(family.place)
             progress(f"{family.place}: {found.lut} {family.lut}")
-            arguments = nextpnr.arguments(device, device.clock_mhz, order.seed, bitstream=order.bitstream, pins=pins)
+            arguments = nextpnr.arguments(
+                device, build.options.clock_mhz or device.clock_mhz, order.seed, bitstream=order.bitstream, pins=pins
+            )
             done = run(family.place, arguments, folder, order.seconds)
             if done.code:
                 raise failed(family.place, "placement and routing failed", done.log)

@@ -55,7 +55,7 @@ def _tables_of(node: Node) -> SumTables | None:
     if not isinstance(unit, MatVec) or not (first := first_codes(unit.folds, x, unit.product)):
         return None
     tables = SumTables(first, x.bits)
-    sizes = unit_sizes(replace(unit, tables=tables))
+    sizes = unit_sizes(replace(unit, sums=tables))
     pay = tables_pay(unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds, sizes)
     return tables if pay else None
 

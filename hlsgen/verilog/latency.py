@@ -45,10 +45,6 @@ from hlsgen.ir import BinaryKind
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
 
-#: Adder levels between pipeline registers: parameter EVERY of the library.
-TREE_LEVELS = 2
-#: Adders one after the other between registers of an adder graph.
-ADDER_LEVELS = 2
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 
 
@@ -79,9 +75,9 @@ def latency(unit: Unit) -> int:
         case MatVec():
             return 2 + _stages(unit, unit.simd) + 1
         case DynamicMatVec():
-            return _products(unit.simd, unit.word.bits) + 1
+            return _products(unit.simd, unit.word.bits, unit.every) + 1
         case AdderMatVec():
-            return schedule(unit.graph, ADDER_LEVELS).latency
+            return schedule(unit.graph, unit.every).latency
         case ConvUnit():
             return 2 + _stages(unit, 1 if unit.depthwise else unit.simd) + 1
         case GroupedMatVec():
@@ -93,7 +89,7 @@ def latency(unit: Unit) -> int:
         case RowsUnit():
             return _rows(unit)
         case NormMoments(rows, beats):
-            return 5 + _levels(rows.length // beats) // TREE_LEVELS
+            return 5 + _levels(rows.length // beats) // unit.every
         case NormRoot():
             return unit.cycles
         case NormScale():
@@ -125,19 +121,20 @@ def _rows(unit: RowsUnit) -> int:
 
 def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
     """Registers of hg_mac in front of its accumulators: STAGES there."""
-    if isinstance(unit, MatVec) and unit.tables is not None:
-        first, tree, merge = unit.tables.first, -(-simd // (4 * unit.tables.first - 3)), unit.tables.x_bits
-        return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // TREE_LEVELS) for terms in (tree, merge))
+    if isinstance(unit, MatVec) and unit.sums is not None:
+        first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
+        return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
     if unit.product is Product.AGREEMENTS:
-        return 2 + _levels(-(-simd // 6)) // TREE_LEVELS
-    return _products(simd, weight_bits(unit))
+        return 2 + _levels(-(-simd // 6)) // unit.every
+    return _products(simd, weight_bits(unit), unit.every)
 
 
-def _products(simd: int, bits: int) -> int:
-    """The same, of products with weights of `bits`."""
+def _products(simd: int, bits: int, every: int) -> int:
+    """The same, of products with weights of `bits`; `every`: see Pipelining."""
     digits = (bits + 1) // 2
     tree, merge = _levels(-(-simd // 4)), _levels(digits)
-    return (2 if simd <= 2 else 3) + -(-tree // TREE_LEVELS) + -(-merge // TREE_LEVELS)
+    group = -(-min(simd, 4) // (1 if every == 1 else 2))
+    return 1 + group + -(-tree // every) + -(-merge // every)
 
 
 def _levels(terms: int) -> int:

@@ -61,7 +61,7 @@ def memory(words: int, width: int, style: int = 0, family: str = "xc7") -> Cost:
     blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
     # A block of which a few bits are taken weighs little.
     full = max(1.0, min(-(-words // depth) * width / bits for depth, bits in shapes))
-    if style == 1 or (style == 0 and words * width <= full * BLOCK_BITS):
+    if style in (1, 3) or (style == 0 and words * width <= full * BLOCK_BITS):
         return Cost(lut=tables)
     return Cost(bram=blocks)
 

@@ -73,15 +73,15 @@ def _cached(weights: bytes, shape: tuple[int, ...], first: int) -> SumSizes:
 
 def unit_sizes(unit: MatVec) -> SumSizes:
     """The sizes for a unit with tables."""
-    assert unit.tables is not None
+    assert unit.sums is not None
     weights = np.ascontiguousarray(weights_of(unit))
-    return _cached(weights.tobytes(), weights.shape, unit.tables.first)
+    return _cached(weights.tobytes(), weights.shape, unit.sums.first)
 
 
 def table_files(unit: MatVec, stem: str) -> dict[str, str]:
     """Files of hg_dot_words, one for each row of a cycle."""
-    assert unit.tables is not None
-    first, weights = unit.tables.first, weights_of(unit)
+    assert unit.sums is not None
+    first, weights = unit.sums.first, weights_of(unit)
     bits, address = unit_sizes(unit).entry, (len(weights) - 1).bit_length()
     digits = (1 << (first + address)) // 4
     files = {}

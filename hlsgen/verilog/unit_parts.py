@@ -51,7 +51,7 @@ from hlsgen.dataflow.units import (
     bus_streams,
     regrouped,
 )
-from hlsgen.dataflow.weighted_units import weight_bits, weight_words
+from hlsgen.dataflow.weighted_units import weight_bits, weight_style, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
@@ -172,7 +172,7 @@ def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
         case MatVec():
             return replace(
                 numbers, windows=unit.windows, together=unit.pe, row_folds=unit.row_folds, col_folds=unit.col_folds,
-                tables=None if unit.tables is None else unit_sizes(unit),
+                tables=None if unit.sums is None else unit_sizes(unit),
             )  # fmt: skip
         case ConvUnit():
             return replace(numbers, together=unit.pe, depth=unit.depth)
@@ -186,7 +186,7 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
-            return matrix_parts(_matrix(node, unit), dsp=dsp, style=style, family=family)
+            return matrix_parts(_matrix(node, unit), dsp=dsp, style=weight_style(unit, style), family=family)
         case DynamicMatVec():
             return _products(node, unit, dsp, family)
         case AdderMatVec():

@@ -65,7 +65,7 @@ module hg_compare #(
             hg_index #(.N(FOLDS)) turn (
                 .clk(clk), .rst(rst), .step(s_valid && en), .index(unused_fold), .next(fold_next)
             );
-            always @(posedge clk) word_reg <= rom[fold_next];
+            always @(posedge clk) if ((s_valid && en) || rst) word_reg <= rom[fold_next];
             assign table_word = word_reg;
         end
     endgenerate

@@ -6,13 +6,14 @@
 //             X_SIGNED  1: x is two's complement, 0: unsigned
 //             W_W       bits of a weight w; two's complement, but W_W = 1 means bit 0 = -1, bit 1 = +1
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
-// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of
-//             hg_digits, each rounded up; all advancing on en
+// Latency     1 for SIMD up to 2, else 2, or with EVERY = 1 one for each of up to four terms; and
+//             ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits, each rounded up; all
+//             advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
 //             A signed digit of two bits, -2 to 2 (Booth), takes x or 2x, inverted if it is negative: a
 //             function of five bits, which fits into the table of the adder that sums it.
 //             2a - ~(2b + neg) = 2 (a + b + neg) + !neg makes tools put the logic of b there, and adds the
-//             one that inverting leaves out. Four terms are summed in two cycles.
+//             one that inverting leaves out. Four terms are summed in two cycles, or in four.
 `default_nettype none
 module hg_dot_booth #(
     parameter integer SIMD     = 4,
@@ -32,27 +33,20 @@ module hg_dot_booth #(
     localparam integer S_W    = X_W + 4 + $clog2(GROUPS);
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+    // Terms of a group that are added in a cycle, and cycles of a group.
+    localparam integer PER    = (STEP == 1) ? 1 : 2;
+    localparam integer CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
 
     wire [DIGITS*S_W-1:0] totals;
     genvar d, g, i;
     generate
-        // Of four elements the last two are needed one cycle later.
+        // Elements of a group wait for those in front of them.
         for (i = 0; i < SIMD; i = i + 1) begin : element
             wire [X_W-1:0] x_now;
             wire [W_W-1:0] w_now;
-            if (i % 4 < 2) begin : early
-                assign x_now = x[i*X_W +: X_W];
-                assign w_now = w[i*W_W +: W_W];
-            end else begin : late
-                reg [X_W-1:0] x_reg;
-                reg [W_W-1:0] w_reg;
-                always @(posedge clk) if (en) begin
-                    x_reg <= x[i*X_W +: X_W];
-                    w_reg <= w[i*W_W +: W_W];
-                end
-                assign x_now = x_reg;
-                assign w_now = w_reg;
-            end
+            hg_delay #(.WIDTH(X_W + W_W), .CYCLES((i % 4) / PER)) turn (
+                .clk(clk), .en(en), .d({x[i*X_W +: X_W], w[i*W_W +: W_W]}), .q({x_now, w_now})
+            );
         end
         for (d = 0; d < DIGITS; d = d + 1) begin : digit
             // A last digit that only one bit is left for is -1 to 1.
@@ -62,7 +56,6 @@ module hg_dot_booth #(
             wire [GROUPS*P_W-1:0] parts;
             for (g = 0; g < GROUPS; g = g + 1) begin : group
                 localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
-                reg [T_W:0] two_reg;
                 for (i = 0; i < COUNT; i = i + 1) begin : row
                     // Bits of the sum up to here.
                     localparam integer W = (i == 0) ? T_W : (i == 1) ? T_W + 1 : P_W;
@@ -79,29 +72,28 @@ module hg_dot_booth #(
                     wire [P_W-1:0] so_far;
                     if (i == 0) begin : first
                         assign so_far = {P_W{1'b0}};
-                    end else if (i == 2) begin : second_cycle
-                        assign so_far = {two_reg[T_W], two_reg};
                     end else begin : next
-                        assign so_far = row[i-1].result;
+                        assign so_far = row[i-1].sent;
                     end
                     (* keep *) wire [W:0] added;
                     assign added = {so_far[W-1:0], 1'b0} - ~{wide[W-1:0], neg};
                     wire [2*P_W-1:0] extended = {{2*P_W-W{added[W]}}, added[W:1]};
-                    wire [P_W-1:0]   result   = extended[P_W-1:0];
-                    wire unused_rest = &{1'b0, rest, some, wide, so_far, added[0], extended, result};
-                end
-                always @(posedge clk) if (en) two_reg <= row[(COUNT > 1) ? 1 : 0].result[T_W:0];
-                if (SIMD <= 2) begin : short
-                    assign parts[g*P_W +: P_W] = {two_reg[T_W], two_reg};
-                end else begin : long
-                    reg [P_W-1:0] four_reg;
-                    if (COUNT > 2) begin : more
-                        always @(posedge clk) if (en) four_reg <= row[COUNT-1].result;
-                    end else begin : no_more
-                        always @(posedge clk) if (en) four_reg <= {two_reg[T_W], two_reg};
+                    wire [P_W-1:0]   sent;
+                    if (i % PER == PER - 1 || i == COUNT - 1) begin : pipe
+                        reg  [W-1:0]     sum_reg;
+                        wire [2*P_W-1:0] sum_wide = {{2*P_W-W{sum_reg[W-1]}}, sum_reg};
+                        always @(posedge clk) if (en) sum_reg <= extended[W-1:0];
+                        assign sent = sum_wide[P_W-1:0];
+                        wire unused_sum = &{1'b0, sum_wide};
+                    end else begin : wired
+                        assign sent = extended[P_W-1:0];
                     end
-                    assign parts[g*P_W +: P_W] = four_reg;
+                    wire unused_rest = &{1'b0, rest, some, wide, so_far, added[0], extended};
                 end
+                // A group of fewer terms waits for the others.
+                hg_delay #(.WIDTH(P_W), .CYCLES(CYCLES - (COUNT + PER - 1) / PER)) others (
+                    .clk(clk), .en(en), .d(row[COUNT-1].sent), .q(parts[g*P_W +: P_W])
+                );
             end
             wire [D_W-1:0] total;
             hg_adder_tree #(

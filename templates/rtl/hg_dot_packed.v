@@ -40,6 +40,7 @@ module hg_dot_packed #(
     localparam integer S_W    = T_W + $clog2(GROUPS);
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+    localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
 
     // The weights of a column in one number.
     function signed [K_W-1:0] packed_weights;
@@ -122,13 +123,9 @@ module hg_dot_packed #(
                     for (k = 0; k < 4 / SUB; k = k + 1)
                         part = part + {{T_W-F+1{fields[k*P_W + r*F + F - 1]}}, fields[k*P_W + r*F +: F - 1]};
                 end
-                if (SIMD <= 2) begin : short
-                    assign parts[(r*GROUPS + g)*T_W +: T_W] = part;
-                end else begin : long
-                    reg [T_W-1:0] late_reg;
-                    always @(posedge clk) if (en) late_reg <= part;
-                    assign parts[(r*GROUPS + g)*T_W +: T_W] = late_reg;
-                end
+                hg_delay #(.WIDTH(T_W), .CYCLES(CYCLES - 1)) others (
+                    .clk(clk), .en(en), .d(part), .q(parts[(r*GROUPS + g)*T_W +: T_W])
+                );
             end
         end
         for (r = 0; r < ROWS; r = r + 1) begin : row

@@ -9,8 +9,7 @@
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
 //             DSP       1: products in multiplier blocks, 0: in tables: said by attributes of Vivado,
 //                       Quartus and Synplify; Yosys has an option, -nodsp
-// Latency     1 for SIMD up to 2, else 2; and ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of
-//             hg_digits, each rounded up; as the other forms have, all advancing on en
+// Latency     that of hg_dot_booth, all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
 `default_nettype none
 module hg_dot_plain #(
@@ -33,6 +32,9 @@ module hg_dot_plain #(
     localparam integer S_W    = P_W + $clog2(GROUPS);
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+    // Products of constants are summed two by two where there are cycles for it.
+    localparam integer CYCLES = (STEP > 1) ? ((SIMD <= 2) ? 1 : 2) : (SIMD > 4) ? 4 : SIMD;
+    localparam integer PAIRS  = (STEP == 1 && SIMD > 2 && DSP == 0) ? 1 : 0;
 
     // The sum of four products; where there are fewer, x is zero.
     function signed [P_W-1:0] products;
@@ -58,28 +60,33 @@ module hg_dot_plain #(
             localparam integer COUNT = (SIMD - 4*g < 4) ? SIMD - 4*g : 4;
             wire [4*X_W:0] xs = {{4*X_W-COUNT*X_W+1{1'b0}}, x[4*g*X_W +: COUNT*X_W]};
             wire [4*W_W:0] ws = {{4*W_W-COUNT*W_W+1{1'b0}}, w[4*g*W_W +: COUNT*W_W]};
-            wire signed [P_W-1:0] part;
             reg  signed [P_W-1:0] part_reg;
             if (DSP != 0) begin : blocks
                 (* use_dsp = "yes", multstyle = "dsp", syn_multstyle = "block_mult" *)
                 wire signed [P_W-1:0] now;
                 assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
-                assign part = now;
+                always @(posedge clk) if (en) part_reg <= now;
+            end else if (PAIRS != 0) begin : pairs
+                (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
+                wire signed [P_W-1:0] low, high;
+                assign low  = products({{2*X_W{1'b0}}, xs[2*X_W-1:0]}, ws[4*W_W-1:0]);
+                assign high = products({xs[2*X_W +: 2*X_W], {2*X_W{1'b0}}}, ws[4*W_W-1:0]);
+                reg  signed [P_W-1:0] low_reg, high_reg;
+                always @(posedge clk) if (en) begin
+                    low_reg  <= low;
+                    high_reg <= high;
+                    part_reg <= low_reg + high_reg;
+                end
             end else begin : tables
                 (* use_dsp = "no", multstyle = "logic", syn_multstyle = "logic" *)
                 wire signed [P_W-1:0] now;
                 assign now = products(xs[4*X_W-1:0], ws[4*W_W-1:0]);
-                assign part = now;
+                always @(posedge clk) if (en) part_reg <= now;
             end
-            always @(posedge clk) if (en) part_reg <= part;
             wire unused_group = &{1'b0, xs, ws};
-            if (SIMD <= 2) begin : short
-                assign parts[g*P_W +: P_W] = part_reg;
-            end else begin : long
-                reg [P_W-1:0] late_reg;
-                always @(posedge clk) if (en) late_reg <= part_reg;
-                assign parts[g*P_W +: P_W] = late_reg;
-            end
+            hg_delay #(.WIDTH(P_W), .CYCLES(CYCLES - 1 - PAIRS)) others (
+                .clk(clk), .en(en), .d(part_reg), .q(parts[g*P_W +: P_W])
+            );
         end
     endgenerate
 

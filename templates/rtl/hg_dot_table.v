@@ -8,7 +8,8 @@
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
 // Latency     that of hg_dot_booth, all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
-//             A product is a table of all x and w. Four of them are summed in two cycles.
+//             A product is a table of all x and w. Four of them are summed in two cycles, or with EVERY = 1,
+//             in which products have a register, in four.
 `default_nettype none
 module hg_dot_table #(
     parameter integer SIMD     = 4,
@@ -30,6 +31,8 @@ module hg_dot_table #(
     localparam integer S_W    = P_W + $clog2(GROUPS);
     localparam integer OUT_W  = X_W + W_W + 1 + $clog2(SIMD);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
+    localparam integer ALONE  = (STEP == 1 && SIMD > 1) ? 1 : 0;   // products have a register
+    localparam integer SPARE  = (STEP == 1 && SIMD > 3) ? 1 : 0;   // cycles without work
 
     // The product without an adder: each bit of it is a function of all bits of a and b, and becomes a table.
     function [T_W-1:0] product(input [X_W-1:0] a, input [W_W-1:0] b);
@@ -52,15 +55,17 @@ module hg_dot_table #(
         end
     endfunction
 
-    wire [4*GROUPS*T_W-1:0] terms;
-    wire [GROUPS*P_W-1:0]   parts;
+    wire [4*GROUPS*T_W-1:0] products, terms;
+    wire [GROUPS*P_W-1:0]   sums, parts;
+    hg_delay #(.WIDTH(4*GROUPS*T_W), .CYCLES(ALONE)) first (.clk(clk), .en(en), .d(products), .q(terms));
+    hg_delay #(.WIDTH(GROUPS*P_W), .CYCLES(SPARE)) last (.clk(clk), .en(en), .d(sums), .q(parts));
     genvar g, i;
     generate
         for (i = 0; i < 4 * GROUPS; i = i + 1) begin : element
             if (i < SIMD) begin : used
-                assign terms[i*T_W +: T_W] = product(x[i*X_W +: X_W], w[i*W_W +: W_W]);
+                assign products[i*T_W +: T_W] = product(x[i*X_W +: X_W], w[i*W_W +: W_W]);
             end else begin : none
-                assign terms[i*T_W +: T_W] = {T_W{1'b0}};
+                assign products[i*T_W +: T_W] = {T_W{1'b0}};
             end
         end
         for (g = 0; g < GROUPS; g = g + 1) begin : group
@@ -74,12 +79,12 @@ module hg_dot_table #(
                 high_reg <= {c[T_W-1], c} + {d[T_W-1], d};
             end
             if (SIMD <= 2) begin : short
-                assign parts[g*P_W +: P_W] = {low_reg[T_W], low_reg};
+                assign sums[g*P_W +: P_W] = {low_reg[T_W], low_reg};
                 wire unused_high = &{1'b0, high_reg};
             end else begin : long
                 reg [P_W-1:0] part_reg;
                 always @(posedge clk) if (en) part_reg <= {low_reg[T_W], low_reg} + {high_reg[T_W], high_reg};
-                assign parts[g*P_W +: P_W] = part_reg;
+                assign sums[g*P_W +: P_W] = part_reg;
             end
         end
     endgenerate

@@ -6,7 +6,7 @@
 //             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, REPEAT, DEPTH,
 //             PAD            see hg_window; a word is PE codes of X_W bits, a pixel GROUPS words
 //             X_W, X_SIGNED  codes, see hg_dot_booth
-//             W_W, MODE, ACC_W  see hg_mac; the caller proves that every final sum fits
+//             W_W, MODE, ACC_W, EVERY  see hg_mac; the caller proves that every final sum fits
 //             FILE           $readmemh file of GROUPS * REPEAT * KH * KW words, in the order of use;
 //                            lane p at bit p * W_W
 //             STYLE          kind of memory, see hg_weights
@@ -43,6 +43,7 @@ module hg_dwconv #(
     parameter         FILE     = "",
     parameter integer STYLE    = 0,
     parameter integer DSP      = 0,
+    parameter integer EVERY    = 2,
     parameter integer LOADABLE = 0,
     parameter integer UNIT     = 0
 ) (
@@ -69,7 +70,8 @@ module hg_dwconv #(
     hg_window #(
         .UNIT(X_W), .LANES(PE), .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW),
         .DH(DH), .DW(DW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W), .GROUPS(GROUPS),
-        .FOLDS(1), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD)
+        .FOLDS(1), .REPEAT(REPEAT), .DEPTH(DEPTH), .PAD(PAD),
+        .SELECT((EVERY == 1) ? 1 : 0)
     ) window (
         .clk(clk), .rst(rst), .en(near), .s_data(s_data), .s_valid(s_valid), .s_ready(s_ready),
         .next_valid(next_valid), .x(x), .x_valid(x_valid), .x_last(x_last)
@@ -96,7 +98,7 @@ module hg_dwconv #(
 
     hg_mac #(
         .SIMD(1), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
+        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid), .x_last(x_last), .w(w),

@@ -2,7 +2,8 @@
 //
 // Purpose     counts 0, 1, ... N - 1 and begins anew, as the address of a table.
 // Parameters  N  beats of a round
-// Latency     1 cycle: `index` moves on at each edge with `step`; `next` is what it is after the coming edge
+// Latency     1 cycle: `index` moves on at each edge with `step`; `next` is what it is after an edge
+//             with `step` or `rst`, and does not depend on `step`, which comes late
 // Contract    `index` is a plain register behind a counter that runs one ahead. Where a counter itself
 //             is the address of a table, Yosys finds its bits again in the carry chain of the counter
 //             and maps both as one function of more inputs than a LUT has.
@@ -22,11 +23,16 @@ module hg_index #(
 
     reg [W-1:0] index_reg, ahead_reg;
     assign index = index_reg;
-    assign next  = rst ? {W{1'b0}} : step ? ahead_reg : index_reg;
+    assign next  = ahead_reg & {W{!rst}};
     always @(posedge clk) begin
-        index_reg <= next;
-        if (step) ahead_reg <= (ahead_reg == LAST) ? {W{1'b0}} : ahead_reg + 1'b1;
-        if (rst) ahead_reg <= SECOND[W-1:0];
+        if (step) begin
+            index_reg <= ahead_reg;
+            ahead_reg <= (ahead_reg == LAST) ? {W{1'b0}} : ahead_reg + 1'b1;
+        end
+        if (rst) begin
+            index_reg <= {W{1'b0}};
+            ahead_reg <= SECOND[W-1:0];
+        end
     end
 endmodule
 `default_nettype wire

@@ -12,8 +12,7 @@
 //                           products of rows that fit beside each other share one, see hg_dot_packed
 //             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
 //                           number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
-// Latency     1 + that of hg_dot_booth, hg_dot_words or hg_popcount + 1 enabled cycles, from the last word of
-//             a reduction
+// Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
 //             and nobody takes. m_free is !m_valid, from a register of its own, for the enable of what is
 //             in front: it need not wait for one that goes far. Lane p, column s of w at bit
@@ -57,11 +56,12 @@ module hg_mac #(
     localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
     localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
     localparam integer MERGE  = ($clog2(DIGITS) + STEP - 1) / STEP;
+    localparam integer PER    = (STEP == 1) ? 1 : 2;
+    localparam integer CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
     localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
     localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
-    localparam integer DOT    = ((SIMD <= 2) ? 2 : 3) + TREE + MERGE;
-    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : DOT;
+    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : 1 + CYCLES + TREE + MERGE;
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
     // Products of six bits pay as tables where Booth has two digits.
     localparam integer TABLE  = (V_W > 1 && X_W + V_W <= ((V_W > 2) ? 6 : 5)) ? 1 : 0;

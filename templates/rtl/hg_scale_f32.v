@@ -83,7 +83,7 @@ module hg_scale_f32 #(
     initial if (FILE != "") $readmemh(FILE, rom);
     reg [LANES*W_W-1:0] word_reg;
     always @(posedge clk) begin
-        word_reg <= rom[fold_next];
+        if ((s_valid && en) || rst) word_reg <= rom[fold_next];
         if (en) valid_reg <= {valid_reg[DEPTH-2:0], s_valid};
         if (rst) valid_reg <= {DEPTH{1'b0}};
     end

@@ -60,7 +60,7 @@ module hg_shift #(
     initial if (FILE != "") $readmemh(FILE, rom);
     reg [LANES*B_W-1:0] offset_reg;
     always @(posedge clk) begin
-        offset_reg <= rom[fold_next];
+        if ((s_valid && en) || rst) offset_reg <= rom[fold_next];
         if (en) valid_reg <= {valid_reg[1:0], s_valid};
         if (rst) valid_reg <= 3'b000;
     end

@@ -82,7 +82,7 @@ module hg_table #(
             (* rom_style = "auto" *) reg [LANES*C_W-1:0] centers [0:FOLDS-1];
             initial if (FILE != "") $readmemh({FILE, ".mem"}, centers);
             reg [LANES*C_W-1:0] center_reg;
-            always @(posedge clk) center_reg <= centers[fold_next];
+            always @(posedge clk) if ((s_valid && en) || rst) center_reg <= centers[fold_next];
             assign center = center_reg;
         end
         for (g = 0; g < LANES; g = g + 1) begin : lane

@@ -4,7 +4,8 @@
 // Parameters  FILE      $readmemh file of WORDS words
 //             WORDS     words
 //             WIDTH     bits of a word
-//             STYLE     0: the tools choose, 1: tables (LUTRAM if LOADABLE), 2: block memory
+//             STYLE     0: the tools choose, 1: tables (LUTRAM if LOADABLE), 2: block memory,
+//                       3: tables in modules of their own, see hg_weights_table; as 1 if LOADABLE
 //             LOADABLE  1: the write port works, 0: it is ignored
 // Latency     1 cycle: `data` is the word whose turn it was at the last edge with `en`, first word 0;
 //             `step` gives the turn to the word after it
@@ -26,15 +27,25 @@ module hg_weights #(
     input  wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] waddr,
     input  wire [WIDTH-1:0]                              wdata
 );
+    // Columns of a table.
+    localparam integer SHARE = 256;
     wire [((WORDS <= 1) ? 1 : $clog2(WORDS))-1:0] addr, unused_next;
     hg_index #(.N(WORDS)) turn (.clk(clk), .rst(rst), .step(step), .index(addr), .next(unused_next));
 
     wire            write = (LOADABLE != 0) && we;
-    reg [WIDTH-1:0] data_reg;
-    assign data = data_reg;
-
+    genvar g;
     generate
-        if (STYLE == 1 && LOADABLE != 0) begin : distributed
+        if (STYLE == 3 && LOADABLE == 0) begin : apart
+            for (g = 0; g < WIDTH; g = g + SHARE) begin : columns
+                localparam integer COUNT = (WIDTH - g < SHARE) ? WIDTH - g : SHARE;
+                hg_weights_table #(.FILE(FILE), .WORDS(WORDS), .WIDTH(WIDTH), .FROM(g), .COUNT(COUNT)) share (
+                    .clk(clk), .rst(rst), .en(en), .step(step), .data(data[g +: COUNT])
+                );
+            end
+            wire unused_addr = &{1'b0, addr};
+        end else if ((STYLE == 1 || STYLE == 3) && LOADABLE != 0) begin : distributed
+            reg [WIDTH-1:0] data_reg;
+            assign data = data_reg;
             (* ram_style = "distributed" *) reg [WIDTH-1:0] mem [0:WORDS-1];
             initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) begin
@@ -42,10 +53,14 @@ module hg_weights #(
                 if (en)    data_reg   <= mem[addr];
             end
         end else if (STYLE == 1) begin : tables
+            reg [WIDTH-1:0] data_reg;
+            assign data = data_reg;
             (* ROM_STYLE = "distributed", syn_romstyle = "logic" *) reg [WIDTH-1:0] mem [0:WORDS-1];
             initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) if (en) data_reg <= mem[addr];
         end else if (STYLE == 2) begin : block
+            reg [WIDTH-1:0] data_reg;
+            assign data = data_reg;
             (* rom_style = "block", ram_style = "block" *) reg [WIDTH-1:0] mem [0:WORDS-1];
             initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) begin
@@ -53,6 +68,8 @@ module hg_weights #(
                 if (en)    data_reg   <= mem[addr];
             end
         end else begin : any
+            reg [WIDTH-1:0] data_reg;
+            assign data = data_reg;
             reg [WIDTH-1:0] mem [0:WORDS-1];
             initial if (FILE != "") $readmemh(FILE, mem);
             always @(posedge clk) begin

@@ -10,6 +10,7 @@
 //             GROUPS, FOLDS, REPEAT  see above
 //             DEPTH          words of the buffer
 //             PAD            code of the elements outside
+//             SELECT         see hg_window_flow
 // Latency     A window has P = GROUPS * REPEAT * KH * KW * FOLDS words; one word is issued in each
 //             enabled cycle (en) unless it is the first one of its window, which waits until
 //             hg_window_flow says that the window is complete. So the first word of window v is
@@ -39,7 +40,8 @@ module hg_window #(
     parameter integer FOLDS  = 2,
     parameter integer REPEAT = 2,
     parameter integer DEPTH  = 26,
-    parameter [UNIT-1:0] PAD = 0
+    parameter [UNIT-1:0] PAD = 0,
+    parameter integer SELECT = 0
 ) (
     input  wire                  clk,
     input  wire                  rst,
@@ -82,7 +84,8 @@ module hg_window #(
     hg_window_flow #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .SPAN_Y((KH - 1) * DH), .SPAN_X((KW - 1) * DW),
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
-        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW)
+        .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW),
+        .SELECT((SELECT != 0 && GROUPS * REPEAT * KH * KW * FOLDS > 1) ? 2 : SELECT)
     ) flow (
         .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),

@@ -12,6 +12,8 @@
 //             SPAN_Y, SPAN_X   places from the first to the last tap
 //             PIXEL            words of a pixel
 //             ROW_W, COLUMN_W  bits of a signed row and column
+//             SELECT           0: one sum of each count; 1: counts with and without `advance`, which only
+//                              chooses; 2: and steps in registers, for windows of two words or more
 // Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
 //             complete: the newest word was taken before this cycle. `advance` goes to the next
 //             window at this edge; row, column: the last tap of the current one.
@@ -31,7 +33,8 @@ module hg_window_flow #(
     parameter integer PIXEL    = 2,
     parameter integer DEPTH    = 26,
     parameter integer ROW_W    = 4,
-    parameter integer COLUMN_W = 4
+    parameter integer COLUMN_W = 4,
+    parameter integer SELECT   = 0
 ) (
     input  wire                       clk,
     input  wire                       rst,
@@ -76,30 +79,69 @@ module hg_window_flow #(
     wire [CW-1:0] need_x, need_y, free_x, free_y;
     wire          keep, unused_nx, unused_ny, unused_fx;
 
+    // The last tap of the current window, and whether that is the last one of a row and of an image.
+    wire signed [COLUMN_W-1:0] x;
+    wire signed [ROW_W-1:0]    y;
+    wire                       x_end, y_end;
+    generate
+        if (SELECT == 2) begin : steady
+            reg signed [COLUMN_W-1:0] x_reg, x_next_reg;
+            reg signed [ROW_W-1:0]    y_reg, y_next_reg;
+            assign x     = x_reg;
+            assign y     = y_reg;
+            assign x_end = x_reg == $signed(X_L[COLUMN_W-1:0]);
+            assign y_end = x_end && y_reg == $signed(Y_L[ROW_W-1:0]);
+            always @(posedge clk) begin
+                x_next_reg <= x_end ? X_0[COLUMN_W-1:0] : x_reg + SW[COLUMN_W-1:0];
+                y_next_reg <= y_end ? Y_0[ROW_W-1:0] : y_reg + (x_end ? SH[ROW_W-1:0] : {ROW_W{1'b0}});
+                if (advance) begin
+                    x_reg <= x_next_reg;
+                    y_reg <= y_next_reg;
+                end
+                if (rst) begin
+                    x_reg <= X_0[COLUMN_W-1:0];
+                    y_reg <= Y_0[ROW_W-1:0];
+                end
+            end
+            wire unused_place = &{1'b0, row, column, row_end, image_end};
+        end else begin : walked
+            assign {x, y, x_end, y_end} = {column, row, row_end, image_end};
+        end
+    endgenerate
+
     hg_window_step #(
         .FIRST(X_0), .STRIDE(SW), .COUNT(OUT_W), .LIMIT(WIDTH - 1), .UNIT(-PIXEL),
         .POS_W(COLUMN_W), .STEP_W(CW)
-    ) newest_x (.p(column), .step(need_x), .moves(unused_nx));
+    ) newest_x (.p(x), .step(need_x), .moves(unused_nx));
     hg_window_step #(
         .FIRST(Y_0), .STRIDE(SH), .COUNT(OUT_H), .LIMIT(HEIGHT - 1), .UNIT(-LINE),
         .OFFSET((NX_L - NX_0) * PIXEL), .REST((NX_L - NX_0) * PIXEL), .POS_W(ROW_W), .STEP_W(CW)
-    ) newest_y (.p(row), .step(need_y), .moves(unused_ny));
+    ) newest_y (.p(y), .step(need_y), .moves(unused_ny));
     // Positions of the first tap, kept as those of the last one.
     hg_window_step #(
         .FIRST(-PL), .STRIDE(SW), .COUNT(OUT_W), .LIMIT(WIDTH), .UNIT(-PIXEL), .SHIFT(SPAN_X),
         .POS_W(COLUMN_W), .STEP_W(CW)
-    ) oldest_x (.p(column), .step(free_x), .moves(unused_fx));
+    ) oldest_x (.p(x), .step(free_x), .moves(unused_fx));
     hg_window_step #(
         .FIRST(-PT), .STRIDE(SH), .COUNT(OUT_H), .LIMIT(HEIGHT), .UNIT(-LINE), .SHIFT(SPAN_Y),
         .OFFSET(OX_L * PIXEL), .POS_W(ROW_W), .STEP_W(CW)
-    ) oldest_y (.p(row), .step(free_y), .moves(keep));
+    ) oldest_y (.p(y), .step(free_y), .moves(keep));
 
-    wire          keep_x = keep || (KEEP_L && row == $signed(Y_L[ROW_W-1:0]));
-    wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
-    wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
+    wire          keep_x = keep || (KEEP_L && y == $signed(Y_L[ROW_W-1:0]));
+    wire [CW-1:0] need_now = y_end ? MINUS_NEED_I[CW-1:0] : x_end ? need_y : need_x;
+    wire [CW-1:0] free_now = y_end ? MINUS_FREE_I[CW-1:0] : x_end ? free_y : free_x & {CW{keep_x}};
+    wire [CW-1:0] need, free;
+    hg_delay #(.WIDTH(2*CW), .CYCLES((SELECT == 2) ? 1 : 0)) steps (
+        .clk(clk), .en(1'b1), .d({need_now, free_now}), .q({need, free})
+    );
     // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
-    wire [CW:0]   have = {have_reg, 1'b1} + {need & {CW{advance}}, take};
-    wire [CW:0]   over = {over_reg, 1'b1} + {free & {CW{advance}}, take};
+    wire          moves = (SELECT != 0) || advance;
+    wire [CW:0]   have_moved = {have_reg, 1'b1} + {need & {CW{moves}}, take};
+    wire [CW:0]   over_moved = {over_reg, 1'b1} + {free & {CW{moves}}, take};
+    wire [CW:0]   have_stays = {have_reg, 1'b1} + {{CW{1'b0}}, take};
+    wire [CW:0]   over_stays = {over_reg, 1'b1} + {{CW{1'b0}}, take};
+    wire [CW:0]   have = (SELECT == 0 || advance) ? have_moved : have_stays;
+    wire [CW:0]   over = (SELECT == 0 || advance) ? over_moved : over_stays;
     always @(posedge clk) begin
         have_reg <= have[CW:1];
         over_reg <= over[CW:1];

@@ -32,7 +32,7 @@ NOT_PROVEN = re.compile(
     r"files\.(report\.(md|html)|folding\.yaml|(tb|host)/.*)|host\.left\.(head|tail).*|cycles\.(latency|interval)|layers\[\d+\]\.(cycles|tried.*)|fifos\[\d+\]\.critical|(layers\[\d+\]\.)?estimate\.\w+"
     r"|units\[\d+\]\.(unit|layer|lanes|beats|cycles|lut|ff|dsp|bram18)"
     r"|options\.(target|prefer|folding.*|realize.*|lanes|target_cycles|max_\w+|add|input|name|top|loadable|reset_active_low"
-    r"|bus_width|tkeep|control|clock_name|reset_name)"
+    r"|bus_width|tkeep|control|clock_name|reset_name|clock_mhz)"
 )
 
 
@@ -180,7 +180,7 @@ def test_every_option_and_realization_is_known() -> None:
     """A new one has to be held, or named as not proven."""
     known = {"input", "add", "reset_active_low", "loadable", "top", "name", "weights", "target", "prefer", "folding"}
     known |= {"bus_width", "ports", "tkeep", "control", "clock_name", "reset_name", "recurrence"}
-    known |= {"realize", "lanes", "target_cycles", "device", "max_lut", "max_dsp", "max_bram"}
+    known |= {"realize", "lanes", "target_cycles", "device", "clock_mhz", "max_lut", "max_dsp", "max_bram"}
     assert {field.name for field in fields(hlsgen.Options)} == known
     assert set(REALIZATIONS) == set(KINDS)
 

@@ -42,6 +42,7 @@ WRITTEN: dict[str, tuple[list[str], Any]] = {
     "add": (["--add", "fixed-point"], "fixed-point"),
     "weights": (["--weights", "bram"], "bram"),
     "device": (["--device", "ecp5-25k"], "ecp5-25k"),
+    "clock_mhz": (["--clock-mhz", "150"], 150.0),
     "max_lut": (["--max-lut", "1000"], 1000),
     "max_dsp": (["--max-dsp", "0"], 0),
     "max_bram": (["--max-bram", "7"], 7),
@@ -65,6 +66,7 @@ ILLEGAL: dict[str, Any] = {
     "add": "float",
     "weights": "uram",
     "device": "ecp6",
+    "clock_mhz": 0.0,
     "max_lut": -1,
     "max_dsp": -1,
     "max_bram": -1,
@@ -136,6 +138,7 @@ def test_another_type_is_refused_in_every_field() -> None:
     for name, default in asdict(Options()).items():
         legal = {type(default), type(WRITTEN[name][1] if name in WRITTEN else "title")}
         legal |= {dict} if name == "input" else set()  # one for each input
+        legal |= {int} if float in legal else set()
         for value in samples:
             right = type(value) in legal and not (isinstance(value, dict) and value)
             assert (from_manifest({name: value}) is not None) == right, (name, value)
@@ -222,7 +225,7 @@ def test_budget_and_rate(arguments: list[str], tmp_path: Path) -> None:
 
 def test_frames_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = told(["--fps", "3e6", "--clock-mhz", "100"], "check", tmp_path, monkeypatch)
-    assert found == Options(target_cycles=33)
+    assert found == Options(target_cycles=33, clock_mhz=100.0)
 
 
 @pytest.mark.parametrize("command", ["check", "build"])

@@ -32,7 +32,7 @@ def windows() -> onnx.ModelProto:
 
 
 def tables(build: hlsgen.Build) -> list[Node]:
-    return [node for node in build.network.nodes if isinstance(node.unit, MatVec) and node.unit.tables is not None]
+    return [node for node in build.network.nodes if isinstance(node.unit, MatVec) and node.unit.sums is not None]
 
 
 #: PE and SIMD of the layers, and the words of weights that follow.

@@ -159,3 +159,11 @@ def test_refused(op: str, constants: list[Array], attributes: dict[str, int], co
     with pytest.raises(hlsgen.HlsgenError) as error:
         hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="int8"))
     assert code in [d.code for d in error.value.diagnostics]
+
+
+@pytest.mark.parametrize("op", ["RequantizedGemm", "RequantizedMatMul", "MHSA"])
+def test_what_deeploy_has_fused(op: str, tmp_path: Path) -> None:
+    """In any domain: the reason, and what to do."""
+    onnx.save(model(op, [1, 3], [1, 3], "Deeploy", "int", [WEIGHT]), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match=r"HG010 .*before Deeploy fuses"):
+        hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="int8"))

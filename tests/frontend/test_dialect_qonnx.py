@@ -10,6 +10,7 @@ import onnx
 import pytest
 from models import Net, newer
 from oracles import Qonnx
+from qonnx.custom_op.general.quant import quant
 
 import hlsgen
 from hlsgen.interpreter import graph as reference
@@ -57,3 +58,33 @@ def test_one_code(make: Any, zero: float, tmp_path: Path) -> None:
     got = np.asarray(reference.decode_output(build.graph, codes))
     assert np.array_equal(got.reshape(20, -1), Qonnx(model)(x[:, 0]))
     assert hlsgen.certify(tmp_path / "m").ok
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16"])
+def test_of_integers(kind: str, tmp_path: Path) -> None:
+    """Sums that wrap in the file's type: float32 has them all."""
+    text = (
+        f'<ir_version: 9, opset_import: ["" : 18, "qonnx.custom_op.general" : 1]> net ({kind}[1, 6] a, {kind}[1, 6] b) '
+        "=> (float[1, 6] y) <float s = {0.75}, float z = {0.0}, float n = {7.0}> "
+        '{ x = Add(a, b) y = qonnx.custom_op.general.Quant<signed = 1, narrow = 0, rounding_mode = "ROUND">(x, s, z, n) }'
+    )
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    info, rng = np.iinfo(kind), np.random.default_rng(0)
+    x = {name: rng.integers(info.min, info.max, (50, 6), endpoint=True).astype(kind) for name in "ab"}
+    x["a"][:25] >>= np.iinfo(kind).bits - 8
+    x["b"][:25] = 3
+    graph = hlsgen.check(tmp_path / "m.onnx").graph
+    codes = reference.run_output(graph, reference.encode_input(graph, reference.packed(graph, x)))
+    wanted = quant(x["a"] + x["b"], np.float32(0.75), np.float32(0), np.float32(7), 1, 0, "ROUND")
+    assert (reference.decode_output(graph, codes) == wanted).all()
+    assert len(np.unique(wanted)) > 20
+
+
+def test_of_wide_integers(tmp_path: Path) -> None:
+    text = (
+        '<ir_version: 9, opset_import: ["" : 18, "qonnx.custom_op.general" : 1]> net (int32[1, 6] a) => (float[1, 6] y) '
+        "<float s = {0.75}, float z = {0.0}, float n = {7.0}> { y = qonnx.custom_op.general.Quant(a, s, z, n) }"
+    )
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.onnx")
+    with pytest.raises(hlsgen.HlsgenError, match="HG026 Quant -> y: Quant of int32 data"):
+        hlsgen.check(tmp_path / "m.onnx")

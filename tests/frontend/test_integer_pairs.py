@@ -83,12 +83,14 @@ def test_two_tensors(name: str, tmp_path: Path) -> None:
 
 ONES = {
     "Clip": ("int16", "y = Clip(a, low, high)", "int16 low = {-300}, int16 high = {5}"),
+    "Min": ("int16", "y = Min(low, a)", "int16 low = {-300}"),
     "Neg": ("int8", "n = Abs(a) y = Neg(n)", ""),
     "BitwiseNot": ("uint8", "y = BitwiseNot(a)", ""),
     "BitwiseAnd": ("int8", "y = BitwiseAnd(c, a)", "int8[6] c = {-127, 1, 2, -4, 85, 127}"),
     "Mod": ("int8", "y = Mod(a, c)", "int8[6] c = {-3, 1, 2, -128, 5, 127}"),
     "fmod": ("int8", "y = Mod<fmod=1>(a, c)", "int8[6] c = {-3, 1, 2, -128, 5, 127}"),
     "BitShift": ("uint8", 'y = BitShift<direction="LEFT">(a, c)', "uint8[6] c = {0, 1, 3, 7, 2, 4}"),
+    "table": ("int8", "m = Mod(a, c) y = Add(m, a)", "int8[6] c = {-3, 1, 2, -128, 5, 127}"),
     "And": ("int8", "g = Greater(a, low) l = Less(a, high) y = And(g, l)", "int8 low = {-30}, int8 high = {5}"),
 }
 
@@ -105,6 +107,61 @@ def test_one_tensor_is_hardware(name: str, tmp_path: Path) -> None:
     assert (got == wanted(model, given)).all()
     assert len(build.graph.layers) == 1
     assert {type(step.op).__name__ for step in build.graph.tail} <= {"Cast"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "op"),
+    [
+        ("int8", "ReduceMin"),
+        ("uint8", "ReduceMin"),
+        ("int32", "ReduceMax"),
+        ("int32", "ReduceSum"),
+        ("uint8", "ReduceSum"),
+    ],
+)
+def test_extreme_of_a_row(kind: str, op: str, tmp_path: Path) -> None:
+    """In hardware, and of the data's type."""
+    model = network(kind, f"y = {op}(a, axes)", "a", "int64[1] axes = {1}")
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    onnx.save(model, tmp_path / "m.onnx")
+    graph, given = hlsgen.check(tmp_path / "m.onnx").graph, frames(model, kind)
+    got = reference.evaluate(graph, np.concatenate([one["a"] for one in given]))
+    assert got.dtype == kind
+    assert (got == wanted(model, given)).all()
+    assert not graph.head
+
+
+def test_extreme_that_the_host_finds(tmp_path: Path) -> None:
+    """The smallest of sums of 32 bits: an integer, in a column of which float32 has not all."""
+    model = network("int32", "s = Add(a, b) y = ReduceMin(s, axes)", given="int64[1] axes = {1}")
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    onnx.save(model, tmp_path / "m.onnx")
+    given = frames(model, "int32")
+    x = {k: np.concatenate([one[k] for one in given]) for k in "ab"}
+    got = through(hlsgen.check(tmp_path / "m.onnx").graph, x)
+    assert got.dtype == np.int32
+    assert (got == wanted(model, given)).all()
+
+
+def test_functions_with_an_output_each(tmp_path: Path) -> None:
+    """Hardware, as a single one is."""
+    model = parse_model(
+        '<ir_version: 9, opset_import: ["" : 18]> net (int16[1, 6] a, int8[1, 6] b) => (int16[1, 6] r, bool[1, 6] g, int8[1, 6] b2) '
+        "<int8 low = {-5}> { r = Relu(a) g = Greater(b, low) b2 = Identity(b) }"
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    graph = hlsgen.check(tmp_path / "m.onnx").graph
+    given = [
+        {k: v.astype(t) for (k, v), t in zip(one.items(), ("int16", "int8"), strict=True)}
+        for one in frames(model, "int8")
+    ]
+    x = {k: np.concatenate([one[k] for one in given]) for k in "ab"}
+    codes = reference.run_output(graph, reference.encode_input(graph, reference.packed(graph, x)))
+    for n, got in enumerate(reference.named_outputs(graph, codes).values()):
+        expected = np.concatenate([ReferenceEvaluator(model).run(None, one)[n] for one in given])
+        assert got.dtype == expected.dtype
+        assert (got == expected).all()
+    assert {type(step.op).__name__ for end in graph.outputs for step in end.steps} <= {"Cast"}
 
 
 @pytest.mark.parametrize(("kind", "low"), [("int16", True), ("uint8", False), ("int8", True)])
@@ -198,3 +255,31 @@ def test_the_larger_of_a_sum_that_wraps(tmp_path: Path) -> None:
     feeds = {"a": np.array([[32767, -5]], np.int16), "b": np.array([[32767, 3]], np.int16)}
     (wanted,) = ReferenceEvaluator(model).run(None, feeds)
     assert np.array_equal(hlsgen.run(tmp_path / "out", feeds), wanted)
+
+
+def test_extreme_of_an_input_that_only_hosts_have(tmp_path: Path) -> None:
+    """Beside hardware its number of 32 bits would go through the core's port as a float."""
+    model = parse_model(
+        '<ir_version: 9, opset_import: ["" : 18]> net (int32[1, 6] a, int32[1, 6] b) => (int32[1, 1] m, bool[1, 6] g) '
+        "<int64[1] axes = {1}> { m = ReduceMin(a, axes) c = Add(b, b) g = Greater(c, b) }"
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    with pytest.raises(HlsgenError, match=r"HG042 .*ReduceMin of int32 data, which only hosts have"):
+        hlsgen.check(tmp_path / "m.onnx")
+
+
+@pytest.mark.sim
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("target", ["verilog", "hls"])
+def test_a_sum_of_sums_that_wrap(target: str, tmp_path: Path) -> None:
+    """In hardware 36 bits, in the file 32; certified."""
+    model = network("int32", "s = Add(a, b) y = ReduceSum(s, axes)", given="int64[1] axes = {1}")
+    model.graph.output[0].type.tensor_type.shape.dim[1].dim_value = 1
+    onnx.save(model, tmp_path / "m.onnx")
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "build", hlsgen.Options(target=target))
+    assert hlsgen.certify(tmp_path / "build").ok
+    given = frames(model, "int32", 8)
+    x = {k: np.concatenate([one[k] for one in given]) for k in "ab"}
+    assert (hlsgen.run(tmp_path / "build", x, "cpp" if target == "hls" else "icarus") == wanted(model, given)).all()
+    if target == "verilog":
+        assert hlsgen.verify(tmp_path / "build", ["icarus"], 3).ok

@@ -297,7 +297,7 @@ INDEX = np.asarray([1], i64)
         ("GlobalMaxPool", X[0, 0], [], {}, "HG023"),
         ("ReduceMean", X, [INDEX * 4], {}, "HG013"),
         ("ReduceMean", X, [None], {"axes": [2, 2]}, "HG013"),
-        ("ReduceSum", X.astype(np.int8), [INDEX], {}, "HG026"),
+        ("ReduceMean", X.astype(np.int8), [INDEX], {}, "HG026"),
         ("QuantAvgPool2d", X, [], {"kernel": 2, "stride": 1, "ibits": 4}, "HG013"),
         ("QuantAvgPool2d", X.astype(np.int8), [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 3}, "HG026"),
         ("QuantAvgPool2d", X, [], {"kernel": 2, "stride": 1, "ibits": 4, "obits": 33}, "HG021"),

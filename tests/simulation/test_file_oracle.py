@@ -24,7 +24,8 @@ from hlsgen.cli import app
 from hlsgen.diagnostics import Collector, HlsgenError
 from hlsgen.driver.options import parse_input
 from hlsgen.frontend import import_model
-from hlsgen.interpreter.equivalence import compare
+from hlsgen.interpreter import graph as reference
+from hlsgen.interpreter.equivalence import compare, model_inputs
 from hlsgen.ir.evaluate import float_to_key
 from hlsgen.ir.ops import IntQuant
 from hlsgen.numerics.fixed import Rounding
@@ -269,6 +270,22 @@ def test_stimuli_lie_between_codes(tmp_path: Path) -> None:
     moved = between_codes(x, graph, 1)
     assert not moved[::2].any()
     assert set(np.abs(moved[1::2]).ravel()) == {0.0625, 0.125}
+
+
+def test_codes_of_integers_come_back(tmp_path: Path) -> None:
+    """Numbers for a file whose first quantizer gives integers: those that it makes the codes of, not the codes."""
+    made = onnx.parser.parse_model(
+        '<ir_version: 9, opset_import: ["" : 19]> net (float[1, 9] x) => (float[1, 9] y) <float s = {0.02}, int8 z = {-3}, float t = {0.5}> '
+        "{ q = QuantizeLinear(x, s, z) d = DequantizeLinear(q, s, z) r = Relu(d) p = QuantizeLinear(r, t, z) y = DequantizeLinear(p, t, z) }"
+    )
+    onnx.save(made, tmp_path / "m.onnx")
+    build = hlsgen.check(tmp_path / "m.onnx", hlsgen.Options(input="codes"))
+    codes = np.arange(-128, 124).reshape(28, *build.graph.input.shape)
+    x = model_inputs(build.model, build.graph, codes)
+    assert (reference.encode_input(build.graph, x) == codes).all()
+    moved = between_codes(x, build.graph, 1)
+    assert (moved[::2] == x[::2]).all()
+    assert set(np.round(np.abs(moved - x)[1::2].ravel() / 0.02, 2)) == {0.25, 0.5}
 
 
 def test_host_functions_are_taken_from_the_contract(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def verify_op(place: Place, op: Elementwise, shape: Shape, dtype: str | None) ->
     if isinstance(op, BinaryOf | Where):
         return _verify_ways(place, op, shape, dtype)
     for name, value in constants(op).items():
-        _verify_constant(place, f"{type(op).__name__}.{name}", value, lead_axes(op), shape)
+        _verify_constant(place, f"{type(op).__name__}.{name}", value, lead_axes(op, name), shape)
     if len(place.violations) == before:
         _verify_fields(place, op, dtype)
     return None if len(place.violations) > before else _result_dtype(op, dtype)
@@ -188,8 +188,10 @@ def _result_dtype(op: Elementwise, dtype: str | None) -> str | None:
         case _ if dtype is None:
             return None
         case _:
-            lead = lead_axes(op)
-            first = {name: value.reshape(*value.shape[:lead], -1)[..., :1] for name, value in constants(op).items()}
+            first = {
+                name: value.reshape(*value.shape[: lead_axes(op, name)], -1)[..., :1]
+                for name, value in constants(op).items()
+            }
             return str(apply(with_constants(op, first), np.zeros(1, dtype)).dtype)
 
 

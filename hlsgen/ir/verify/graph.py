@@ -288,8 +288,14 @@ def _verify_pooling(place: Place, layer: Pooling) -> None:
             _verify_kept(place, source, result)
         case Reduction.SUM:
             verify_type(place, result.type, IntType(taps * source.type.lo, taps * source.type.hi))
+            whole = dtype_of(source.encoding)[:3] in ("int", "uin")
+            legal = (
+                dtype_of(result.encoding) == dtype_of(source.encoding)
+                if whole
+                else isinstance(result.encoding, Accumulator)
+            )
             place.require(
-                isinstance(result.encoding, Accumulator), "result.encoding", result.encoding, "an Accumulator"
+                legal, "result.encoding", result.encoding, "the integers of its source" if whole else "an Accumulator"
             )
             if any(layer.window.pads):
                 _verify_border(place, source, layer.pad, zero=True)

@@ -166,7 +166,8 @@ def _result(place: Place, step: Step, given: list[Tensor]) -> tuple[Shape | None
             found = windowed(place, window, shape, shape[-1])
             if found is not None:
                 verify_pool(place, window, shape)
-            return found, dtype if kind is Reduction.MAX else "float32"
+            whole = dtype is None or np.dtype(dtype).kind in "iu"
+            return found, dtype if kind is Reduction.MAX or whole else "float32"
         case Concat(axis):
             return concatenated(place, axis, [s for s, _ in given]), _one_dtype(place, given)
         case Binary():

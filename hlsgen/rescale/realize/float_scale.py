@@ -40,6 +40,8 @@ class FloatScale:
     high: int
     #: Multiplier blocks instead of rows of adders.
     dsp: bool = False
+    #: Rows of adders between registers.
+    every: int = 2
 
     @property
     def mantissa_bits(self) -> int:
@@ -47,8 +49,8 @@ class FloatScale:
 
     @property
     def stages(self) -> int:
-        """Pipeline registers of the product: one for two rows of adders; with DSP blocks one, or two for several."""
-        return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // 4)
+        """Pipeline registers of the product; with DSP blocks one, or two for several."""
+        return (1 if self.bits < 18 else 2) if self.dsp else -(-(self.mantissa_bits + 1) // (2 * self.every))
 
     @property
     def latency(self) -> int:

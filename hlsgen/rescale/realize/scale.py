@@ -43,6 +43,8 @@ class Scale:
     below: Array | None = None
     #: Multiplier blocks instead of rows of adders.
     dsp: bool = False
+    #: Rows of adders between registers.
+    every: int = 2
 
     @property
     def multiplier_bits(self) -> int:
@@ -50,8 +52,8 @@ class Scale:
 
     @property
     def stages(self) -> int:
-        """Pipeline registers of the product: one for every two rows of adders."""
-        return 1 if self.dsp else -(-self.multiplier_bits // 4)
+        """Pipeline registers of the product."""
+        return 1 if self.dsp else -(-self.multiplier_bits // (2 * self.every))
 
     @property
     def latency(self) -> int:

@@ -6,14 +6,13 @@ from hlsgen.dataflow.norm_units import NormMoments, NormRoot, NormScale, RowCode
 from hlsgen.dataflow.units import Stream
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter
-from hlsgen.verilog.latency import TREE_LEVELS
 
 
 def bind_moments(unit: NormMoments, source: Stream) -> Binding:
     parameters = _integers(unit.rows, unit.beats, source)
     parameters |= {"CENTERED": int(unit.rows.centered), "S_W": unit.rows.sum_bits, "M_W": unit.moment_bits}
     about = "variance" if unit.rows.centered else "mean square"
-    return Binding("hg_norm_moments", parameters | {"EVERY": TREE_LEVELS}, f"{about} of {unit.rows.length} elements")
+    return Binding("hg_norm_moments", parameters | {"EVERY": unit.every}, f"{about} of {unit.rows.length} elements")
 
 
 def bind_root(unit: NormRoot) -> Binding:

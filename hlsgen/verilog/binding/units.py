@@ -42,7 +42,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.dataflow.weight_words import packed
-from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.dataflow.weighted_units import weight_bits, weight_style
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
@@ -52,7 +52,6 @@ from hlsgen.verilog.binding import bind, rows
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.verilog.binding.softmax import bind_softmax
-from hlsgen.verilog.latency import ADDER_LEVELS, TREE_LEVELS
 from hlsgen.verilog.sum_tables import table_files, unit_sizes
 from hlsgen.verilog.weight_packing import MODES
 
@@ -211,7 +210,7 @@ def _weights(node: Node, unit: WeightedUnit, style: int) -> dict[str, Parameter]
         "MODE": MODES[unit.product],
         "ACC_W": node.result.type.bits,
         "FILE": f"{node.name}.mem",
-        "STYLE": style,
+        "STYLE": weight_style(unit, style),
     }
 
 
@@ -227,9 +226,9 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
         "ROW_FOLDS": unit.row_folds,
     }
     several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
-    parameters = folds | _weights(node, unit, style) | {"EVERY": TREE_LEVELS} | several
+    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.every} | several
     about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
-    if unit.tables is not None:
+    if unit.sums is not None:
         sizes = unit_sizes(unit)
         parameters |= {"FILE": node.name, "STYLE": 0, "FIRST": sizes.first, "T_W": sizes.entry, "S_W": sizes.sum}
         return Binding("hg_mvu", parameters, f"{about}, tables of sums", table_files(unit, node.name))
@@ -244,14 +243,14 @@ def _product(node: Node, unit: DynamicMatVec) -> Binding:
         "A_W": a.bits, "A_SIGNED": int(a.signed), "A_SHIFT": shift_a, "A_OFFSET": unit.offsets[0],
         "X_W": x.bits, "X_SIGNED": int(x.signed),
         "B_W": b.bits, "B_SIGNED": int(b.signed), "B_SHIFT": shift_b, "B_OFFSET": unit.offsets[1],
-        "W_W": unit.word.bits, "ACC_W": node.result.type.bits, "EVERY": TREE_LEVELS,
+        "W_W": unit.word.bits, "ACC_W": node.result.type.bits, "EVERY": unit.every,
     }, f"{unit.pe} sums of {unit.folds * unit.simd} products of two streams")  # fmt: skip
 
 
 def _adders(node: Node, unit: AdderMatVec) -> Binding:
     rows, columns = len(unit.graph.outputs), len(unit.graph.inputs)
     about = f"{rows} x {columns}, {len(unit.graph.adders)} adders"
-    pipeline = schedule(unit.graph, ADDER_LEVELS)
+    pipeline = schedule(unit.graph, unit.every)
     bits = node.source.type.bits, node.result.type.bits
     return Binding("", {}, about, text=lambda name: module_text(name, pipeline, *bits))
 
@@ -263,17 +262,18 @@ def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
     rest: dict[str, Parameter] = {"DEPTH": unit.depth, "X_W": bits, "PAD": _code(unit.pad, bits)}
     rest |= _weights(node, unit, style)
     if unit.depthwise:
+        rest |= {} if unit.every == 2 else {"EVERY": unit.every}
         parameters = {"PE": unit.pe, **place, "GROUPS": unit.groups, "REPEAT": unit.repeat, **rest}
         return Binding("hg_dwconv", parameters, f"depthwise, {about}", _memory(node, unit))
     folds: dict[str, Parameter] = {"GROUPS": unit.groups, "FOLDS": unit.folds, "REPEAT": unit.repeat}
-    parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": TREE_LEVELS}
+    parameters = {"SIMD": unit.simd, "PE": unit.pe, **place, **folds, **rest, "EVERY": unit.every}
     return Binding("hg_conv", parameters, about, _memory(node, unit))
 
 
 def _groups(node: Node, unit: GroupedMatVec, style: int) -> Binding:
     folds: dict[str, Parameter] = {"PE": unit.pe, "TAPS": unit.taps, "FOLDS": unit.folds}
     several = _several(ROWS=unit.rows, COLUMNS=unit.columns)
-    parameters = folds | _weights(node, unit, style) | {"EVERY": TREE_LEVELS} | several
+    parameters = folds | _weights(node, unit, style) | {"EVERY": unit.every} | several
     what = "depthwise" if unit.rows == unit.columns == 1 else f"groups of {unit.rows} x {unit.columns}"
     return Binding("hg_dwmvu", parameters, f"{what}, {unit.taps} taps, {_kind(unit)}", _memory(node, unit))
 

@@ -1,0 +1,53 @@
+"""How deep units are pipelined: registers between adders, and memories that are too slow for the clock as tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from hlsgen.dataflow.units import (
+    AdderMatVec,
+    ConvUnit,
+    DynamicMatVec,
+    GroupedMatVec,
+    MatVec,
+    NormMoments,
+    RescaleUnit,
+    Unit,
+)
+from hlsgen.dataflow.weighted_units import weight_bits, weight_words
+from hlsgen.rescale import FloatScale, Scale
+
+#: Bits of weights that are tables where block memories are too slow, at 16 bits a LUT4 or less; more of no more than so many
+#: words, of which a bit is one function without logic in front.
+TABLE_BITS, SHALLOW_WORDS, SHALLOW_BITS = 8192, 128, 32768
+
+
+@dataclass(frozen=True)
+class Pipelining:
+    """`every`: adders one behind the other between registers. `tables`: memories of weights that are not too large become
+    tables, if no kind of memory was asked for."""
+
+    every: int = 2
+    tables: bool = False
+
+
+#: What units have if no clock is asked for.
+PLAIN = Pipelining()
+
+
+def pipelined(unit: Unit, depth: Pipelining) -> Unit:
+    """The unit with these registers; it computes the same."""
+    if depth == PLAIN:
+        return unit
+    match unit:
+        case MatVec() | ConvUnit() | GroupedMatVec():
+            words = weight_words(unit)
+            most = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
+            small = words * unit.lanes * weight_bits(unit) <= most
+            return replace(unit, every=depth.every, tables=depth.tables and small)
+        case AdderMatVec() | DynamicMatVec() | NormMoments():
+            return replace(unit, every=depth.every)
+        case RescaleUnit(found=Scale() | FloatScale() as found):
+            return replace(unit, found=replace(found, every=depth.every))
+        case _:
+            return unit

@@ -1,0 +1,127 @@
+"""A clock that is asked for: which registers units get for it, and that values, cycles and proofs are as exact as without."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from certified import changed, messages
+from image_nets import network
+from models import Net, save
+from paths import needs_icarus
+
+import hlsgen
+from hlsgen.cycle_model.simulate import measure
+from hlsgen.dataflow.pipelining import PLAIN, Pipelining
+from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedMatVec, MatVec, RescaleUnit
+from hlsgen.driver.compile import targets_of
+from hlsgen.rescale import Scale
+from hlsgen.verilog.latency import latency
+
+FAST: dict[str, Any] = {"device": "ecp5-85k", "clock_mhz": 150.0}
+#: On ECP5, and on a device whose block memories are fast.
+TABLES, DEEP = Pipelining(1, tables=True), Pipelining(1)
+Units = AdderMatVec | ConvUnit | DynamicMatVec | GroupedMatVec | MatVec
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, PLAIN),
+        ({"clock_mhz": 200.0}, PLAIN),
+        ({"clock_mhz": 201}, DEEP),
+        ({"device": "ecp5-25k"}, PLAIN),
+        ({"device": "ecp5-25k", "clock_mhz": 110.0}, PLAIN),
+        ({"device": "ecp5-25k", "clock_mhz": 120.0}, DEEP),
+        ({"device": "ecp5-25k", "clock_mhz": 150.0}, TABLES),
+        ({"device": "ecp5-25k", "clock_mhz": 150.0, "loadable": True}, DEEP),
+        ({"device": "xc7z020", "clock_mhz": 100.0}, PLAIN),
+        ({"device": "xc7z020", "clock_mhz": 150.0}, DEEP),
+        ({"device": "ecp5-25k", "clock_mhz": 150.0, "target": "verilog,hls"}, TABLES),
+        ({"device": "ecp5-25k", "clock_mhz": 150.0, "target": "hls"}, PLAIN),
+    ],
+)
+def test_what_a_clock_means(options: dict[str, Any], expected: Pipelining) -> None:
+    assert targets_of(hlsgen.Options(**options)).pipelining == expected
+
+
+def layers(*, cycles: int, tmp_path: Path, **options: Any) -> hlsgen.Build:
+    """Two layers with a multiplier between them."""
+    rng, net = np.random.default_rng(4), Net((1, 20)).quant(bits=4.0, signed=1)
+    for n, (columns, rows) in enumerate(((20, 17), (17, 6))):
+        net.linear(
+            rows, columns, rng.integers(-7, 8, (columns, rows)).astype(np.float32), f"fc{n}", scale=1.0, bits=4.0
+        )
+        if n == 0:
+            net.quant(scale=float(np.float32(1.37)), bits=8.0, signed=1)
+    folder = tmp_path / f"{cycles}-{len(options)}"
+    folder.mkdir()
+    given = hlsgen.Options(target_cycles=cycles, realize={"": "scale"}, top="top", **options)
+    return hlsgen.build(save(net.model(), folder / "m.onnx"), folder / "out", given)
+
+
+def depths(build: hlsgen.Build) -> set[int]:
+    return {node.unit.every for node in build.network.nodes if isinstance(node.unit, Units)}
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize("cycles", [1, 34])
+def test_layers_are_exact_to_the_cycle(cycles: int, tmp_path: Path) -> None:
+    """Wired in as adders, and with weights in memory; more latency, and no longer interval."""
+    plain, build = (layers(cycles=cycles, tmp_path=tmp_path, **options) for options in ({}, FAST))
+    assert (depths(plain), depths(build)) == ({2}, {1})
+    found = [node.unit.found for node in build.network.nodes if isinstance(node.unit, RescaleUnit)]
+    assert [one.every for one in found if isinstance(one, Scale)] == [1]
+    assert build.timing.interval == plain.timing.interval
+    assert build.timing.latency > plain.timing.latency
+    out = tmp_path / f"{cycles}-2" / "out"
+    verdict = hlsgen.verify(out, ["icarus", "verilator"])
+    assert verdict.ok, verdict
+    certified = hlsgen.certify(out)
+    assert certified.ok, certified.problems
+
+
+@pytest.mark.cases(2)
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize(
+    "kind, seed, cycles", [("plain", 1, 60), ("grouped", 2, 400), ("bipolar", 0, 2000), ("residual", 2, 200)]
+)
+def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    onnx.save(network(kind, seed), path)
+    build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(target_cycles=cycles, **FAST))
+    assert depths(build) == {1}
+    assert measure(build.network.nodes, latency) == (build.timing.latency, build.timing.interval)
+    verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
+    assert verdict.ok, verdict
+    certified = hlsgen.certify(tmp_path / "out")
+    assert certified.ok, certified.problems
+
+
+def test_a_manifest_that_says_otherwise_is_refused(tmp_path: Path) -> None:
+    layers(cycles=34, tmp_path=tmp_path, **FAST)
+    out = tmp_path / "34-2" / "out"
+    assert messages(out) == []
+    with changed(out, "mv0", "EVERY", 2):
+        assert any("options.clock_mhz" in text for text in messages(out, listed=False))
+    manifest = json.loads((out / "manifest.json").read_text())
+    for value, kind in ((None, "lutram"), (None, "auto"), (0, "auto"), ("150", "auto")):
+        manifest["options"] |= {"clock_mhz": value, "weights": kind}
+        (out / "manifest.json").write_text(json.dumps(manifest))
+        assert any("options.clock_mhz" in text for text in messages(out, listed=False))
+
+
+def test_weights_that_were_asked_for_stay(tmp_path: Path) -> None:
+    """Tables of their own are only for weights of which nothing else was said."""
+    for weights, style in (("auto", 3), ("lutram", 1), ("bram", 2)):
+        folder = tmp_path / weights
+        folder.mkdir()
+        build = layers(cycles=34, tmp_path=folder, weights=weights, **FAST)
+        styles = {x.parameters["STYLE"] for x in build.design.instances if x.module == "hg_mvu"}
+        assert styles == {style}

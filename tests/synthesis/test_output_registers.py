@@ -1,0 +1,125 @@
+"""Which registers become those of a block memory of the ECP5: a netlist of one block, and what must not be changed."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hlsgen.synthesis.output_registers import absorb
+
+CLOCK, ENABLE, OTHER, ADDRESS = 2, 3, 4, 5
+#: Outputs of the block, and of the registers behind them.
+WORD, TAKEN = (10, 11, 12), (20, 21, 22)
+
+
+def register(source: int, output: int) -> dict[str, Any]:
+    return {
+        "type": "TRELLIS_FF",
+        "parameters": {"CLKMUX": "CLK", "CEMUX": "CE", "LSRMUX": "LSR", "REGSET": "RESET", "GSR": "DISABLED"},
+        "port_directions": {"CLK": "input", "CE": "input", "LSR": "input", "DI": "input", "Q": "output"},
+        "connections": {"CLK": [CLOCK], "CE": [ENABLE], "LSR": ["0"], "DI": [source], "Q": [output]},
+    }
+
+
+def module(width: int) -> dict[str, Any]:
+    """A block that is read in words of 36 bits, in both halves, or of 18 at its second port; registers; a table behind them."""
+    names = ("DOA0", "DOB0", "DOB17") if width == 36 else ("DOB0", "DOB1", "DOB17")
+    nets: dict[str, list[Any]] = {name: [bit] for name, bit in zip(names, WORD, strict=True)}
+    nets |= {"DOB9": [], "DOA9": [19], "CLKA": ["0"], "CLKB": [CLOCK], "CEB": [OTHER], "ADB5": [ADDRESS]}
+    nets |= {"OCEA": ["0"], "OCEB": ["1"], "RSTA": ["0"], "RSTB": ["0"]}
+    block = {
+        "type": "DP16KD",
+        "parameters": {
+            "DATA_WIDTH_A": f"{width:032b}", "DATA_WIDTH_B": f"{width:032b}", "REGMODE_A": "NOREG", "REGMODE_B": "NOREG",
+            "CLKAMUX": "CLKA", "CLKBMUX": "CLKB",
+        },
+        "port_directions": {name: "output" if name.startswith("DO") else "input" for name in nets},
+        "connections": nets,
+    }  # fmt: skip
+    table = {
+        "type": "LUT4", "parameters": {}, "port_directions": {"A": "input", "Z": "output"},
+        "connections": {"A": [20], "Z": [30]},
+    }  # fmt: skip
+    cells = {"memory": block, **{f"r{n}": register(*bits) for n, bits in enumerate(zip(WORD, TAKEN, strict=True))}}
+    ports = {"out": {"direction": "output", "bits": [21, 22, 30]}}
+    return {"cells": {**cells, "table": table}, "ports": ports}
+
+
+@pytest.mark.parametrize("width", [18, 36])
+def test_registers_move(width: int) -> None:
+    """Of 36 bits both halves have registers and the enable, of 18 only the port that is read."""
+    netlist = module(width)
+    assert absorb(netlist) == 3
+    assert set(netlist["cells"]) == {"memory", "table"}
+    block = netlist["cells"]["memory"]
+    halves = "AB" if width == 36 else "B"
+    for half in "AB":
+        moved = half in halves
+        assert block["parameters"][f"REGMODE_{half}"] == ("OUTREG" if moved else "NOREG")
+        assert block["connections"][f"OCE{half}"] == ([ENABLE] if moved else ["0"])
+    names = ("DOA0", "DOB0", "DOB17") if width == 36 else ("DOB0", "DOB1", "DOB17")
+    assert [block["connections"][name] for name in names] == [[bit] for bit in TAKEN]
+    assert absorb(netlist) == 0
+
+
+def test_without_enable() -> None:
+    netlist = module(18)
+    for n in range(3):
+        netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "1"
+    assert absorb(netlist) == 3
+    assert netlist["cells"]["memory"]["connections"]["OCEB"] == ["1"]
+
+
+def reader(netlist: dict[str, Any]) -> None:
+    netlist["cells"]["table"]["connections"]["A"] = [WORD[1]]
+
+
+def port(netlist: dict[str, Any]) -> None:
+    netlist["ports"]["out"]["bits"].append(WORD[1])
+
+
+def inverted(netlist: dict[str, Any]) -> None:
+    for n in range(3):
+        netlist["cells"][f"r{n}"]["parameters"]["CEMUX"] = "INV"
+
+
+def nets(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda netlist: netlist["cells"][cell]["connections"].update(given)
+
+
+def parameters(cell: str, **given: Any) -> Callable[[dict[str, Any]], None]:
+    return lambda netlist: netlist["cells"][cell]["parameters"].update(given)
+
+
+@pytest.mark.parametrize("width", [18, 36])
+@pytest.mark.parametrize(
+    "change",
+    [
+        reader,
+        port,
+        inverted,
+        nets("r1", LSR=[OTHER]),
+        nets("r1", CE=[OTHER]),
+        nets("r1", CLK=[OTHER]),
+        nets("r1", DI=[OTHER], M=[WORD[1]]),
+        nets("memory", RSTB=[OTHER]),
+        parameters("r1", CEMUX="INV"),
+        parameters("r1", CEMUX="1"),
+        parameters("r1", CLKMUX="INV"),
+        parameters("r1", REGSET="SET"),
+        parameters("r1", GSR="ENABLED"),
+        parameters("memory", CLKBMUX="INV"),
+        parameters("memory", REGMODE_B="OUTREG"),
+    ],
+)  # fmt: skip
+def test_others_stay(change: Callable[[dict[str, Any]], None], width: int) -> None:
+    netlist = module(width)
+    change(netlist)
+    if "M" in netlist["cells"]["r1"]["connections"]:
+        netlist["cells"]["r1"]["port_directions"]["M"] = "input"
+    before = copy.deepcopy(netlist)
+    assert absorb(netlist) == 0
+    assert netlist == before
