@@ -124,3 +124,41 @@ def mac_latency(terms: int, w_bits: int, mode: int, each: int) -> int:
     if mode == 2:
         return 3 + ((-(-terms // 6) - 1).bit_length() // each if each else 0)
     return 2 + dot_latency(terms, max(w_bits, 2) if mode == 0 else w_bits, each)
+
+
+def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[dict[str, str], dict[str, int]]:
+    """Files of hg_dot_words for weights (words, rows, columns), and its parameters FIRST, T_W and S_W."""
+    words, rows, columns = weights.shape
+    starts, at = [], 0
+    while at < columns:
+        starts.append((at, first if len(starts) % 4 == 0 else first - 1))
+        at += starts[-1][1]
+    address = (words - 1).bit_length()
+    sums: dict[tuple[int, int, int], int] = {}
+    for row in range(rows):
+        for t, (start, size) in enumerate(starts):
+            for word in range(words):
+                for bits in range(1 << size):
+                    own = weights[word, row, start : start + size]
+                    entry = word << size | bits
+                    sums[row, t, entry] = int(sum(w for k, w in enumerate(own) if bits >> k & 1))
+    least, most = np.minimum(weights, 0).sum(axis=2).min(), np.maximum(weights, 0).sum(axis=2).max()
+    entry_bits, sum_bits = (
+        max(int(high).bit_length(), int(~low).bit_length()) + 1
+        for low, high in ((min(sums.values()), max(sums.values())), (least, most))
+    )
+    files = {}
+    for row in range(rows):
+        lines = []
+        for t in range(len(starts)):
+            for n in range(entry_bits):
+                column = sum((sums.get((row, t, e), 0) >> n & 1) << e for e in range(1 << (first + address)))
+                lines.append(column)
+        files[f"{stem}_{row:04d}.mem"] = memory(lines)
+    return files, {"FIRST": first, "T_W": entry_bits, "S_W": max(entry_bits, sum_bits)}
+
+
+def words_latency(terms: int, x_bits: int, first: int, each: int) -> int:
+    """Latency of hg_dot_words: a register or two, a tree over sums of four tables, and the places of the codes."""
+    tree, merge = (-(-terms // (4 * first - 3)) - 1).bit_length(), (x_bits - 1).bit_length()
+    return (1 if terms < 2 * first else 2) - (-tree // max(each, 1)) - (-merge // max(each, 1))

@@ -42,7 +42,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
     "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),
-    "hg_digits": ({"N": 1, "SIGNED": 1}, {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1}),
+    "hg_digits": (
+        {"N": 1, "SIGNED": 1},
+        {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1},
+        {"N": 5, "PLACE": 1, "MINUS": 1, "SIGNED": 1},
+    ),
     "hg_dot_booth": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
     "hg_dot_packed": (
         {"SIMD": 1, "ROWS": 3, "X_SIGNED": 1, "W_W": 2, "GUARD": 1, "EVERY": 0},
@@ -50,6 +54,10 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     ),
     "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "DSP": 1}),
     "hg_dot_table": ({"SIMD": 1, "X_W": 1, "W_W": 2, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_dot_words": (
+        {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "OUT_W": 1, "EVERY": 0, "ROW": 12},
+        {"SIMD": 19, "X_W": 3, "X_SIGNED": 1, "T_W": 4, "S_W": 6, "EVERY": 1},
+    ),
     "hg_f32_add": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
@@ -93,6 +101,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"SIMD": 3, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": 2, "W_W": 1, "MODE": 1, "EVERY": 1}
         | {"LOADABLE": 1, "UNIT": 2},
         {"SIMD": 6, "PE": 2, "COL_FOLDS": 1, "ROW_FOLDS": 1, "WINDOWS": 2, "TAPS": 3},
+        {"SIMD": 9, "COL_FOLDS": 2, "ROW_FOLDS": 2, "FIRST": 4, "T_W": 5, "S_W": 7},
     ),
     "hg_pad": (
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},

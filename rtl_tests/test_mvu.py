@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from streams import Stream, integers, mac_latency, memory, pack, sweep
+from streams import Stream, integers, mac_latency, memory, pack, sum_tables, sweep, words_latency
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,7 @@ class Matrix:
     windows: int = 1
     taps: int = 1
     dsp: int = 0
+    first: int = 0
 
 
 CASES = [
@@ -46,6 +47,11 @@ CASES = [
     Matrix(5, 5, 2, 2, 4, 1, 4, 0, 16, 2, dsp=25),
     Matrix(3, 3, 1, 2, 8, 0, 8, 0, 20, 1, dsp=25),
     Matrix(2, 2, 1, 1, 4, 0, 4, 0, 14, 2, windows=2, dsp=18),
+    Matrix(6, 3, 2, 2, 4, 1, 4, 0, 14, 2, first=4),
+    Matrix(16, 2, 1, 2, 3, 0, 4, 0, 12, 1, first=5),
+    Matrix(5, 2, 2, 3, 4, 1, 1, 1, 8, 2, first=3),
+    Matrix(17, 1, 5, 1, 2, 1, 3, 0, 14, 3, first=3),
+    Matrix(3, 12, 3, 1, 1, 0, 1, 0, 6, 0, first=4),
 ]
 
 
@@ -67,17 +73,24 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
     # A word holds PE rows by SIMD columns, and the words of a group of rows come together.
     tiles = w.reshape(shape.row_folds, shape.pe, shape.col_folds, shape.simd).transpose(0, 2, 1, 3)
     words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
+    files, sizes = {"w.mem": memory(words)}, {"FILE": '"w.mem"'}
+    latency = mac_latency(shape.simd, shape.w_w, shape.mode, shape.every)
+    if shape.first:
+        weights = (2 * tiles - 1 if shape.mode else tiles).reshape(-1, shape.pe, shape.simd)
+        files, numbers = sum_tables(weights, shape.first, "w")
+        sizes = {"FILE": '"w"', **numbers}
+        latency = 2 + words_latency(shape.simd, shape.x_w, shape.first, shape.every)
     # Pieces of WINDOWS vectors lie side by side.
     beats = x.reshape(-1, shape.windows, shape.taps, shape.simd // shape.taps).swapaxes(1, 2)
     last = [(v + 1) * shape.col_folds - 1 for v in range(vectors // shape.windows) for _ in range(shape.row_folds)]
     job = Stream(
         {"s_data": pack(beats.reshape(-1, shape.windows * shape.simd), shape.x_w)},
         {"m_data": pack(acc.reshape(-1, shape.windows * shape.pe), shape.acc_w)},
-        latency=2 + mac_latency(shape.simd, shape.w_w, shape.mode, shape.every),
+        latency=2 + latency,
         completes=last,
         continuous="output",
         gap=shape.col_folds,
         short=60,
     )
     parameters = {name.upper(): value for name, value in vars(shape).items()}
-    simulate(simulator, "hg_mvu", {**parameters, "FILE": '"w.mem"'}, job, {"w.mem": memory(words)})
+    simulate(simulator, "hg_mvu", {**parameters, **sizes}, job, files)

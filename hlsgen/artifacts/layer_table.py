@@ -162,7 +162,7 @@ def _memories(nodes: list[Node]) -> dict[str, int]:
     found = {"weight_bits": 0, "buffer_bits": 0, "fifo_depth": 0}
     for node in nodes:
         unit = node.unit
-        if isinstance(unit, WeightedUnit):
+        if isinstance(unit, WeightedUnit) and not (isinstance(unit, MatVec) and unit.sums):
             found["weight_bits"] += weight_words(unit) * unit.lanes * weight_bits(unit)
         if isinstance(unit, Fifo):
             found["fifo_depth"] = max(found["fifo_depth"], unit.depth)

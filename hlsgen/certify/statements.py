@@ -22,7 +22,7 @@ _VERILOG = (
     Statement("top-level", "The top level has ports, wires and instances in the form in which they are emitted, and nothing else."),
     Statement("wiring", "Every stream has one sender and one taker, and all lead from s_axis to m_axis."),
     Statement("elements", "Every unit gets the elements of its layer, and m_axis sends those of the output, in the order that the manifest says."),
-    Statement("weights", "Memories and modules of adders hold the model's integer weights, and every weight meets its element."),
+    Statement("weights", "Memories, tables of sums and modules of adders hold the model's integer weights, and every weight meets its element."),
     Statement("reach", "No accumulator overflows, and no function gets an input that it is not proven for."),
     Statement("functions", "Every function of every quantizer gives the model's code on every reachable input."),
     Statement("certificate", "Every entry of certificate.json is what the model and the files give."),

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hlsgen.certify import adder_modules
+from hlsgen.certify import adder_modules, sum_tables
 from hlsgen.certify.adder_modules import ADDERS
 from hlsgen.certify.models import unrolled_windows
 from hlsgen.certify.models.line_buffer import GEOMETRY, has_border, window
@@ -30,6 +30,7 @@ _CONV = f"SIMD PE {GEOMETRY} GROUPS FOLDS REPEAT DEPTH X_W PAD X_SIGNED W_W MODE
 _FREE = "STYLE LOADABLE UNIT DSP"
 #: Vectors at once.
 _SEVERAL = "WINDOWS TAPS"
+_OF_MVU = f"{_FREE} {_SEVERAL} {sum_tables.PARAMETERS}"
 #: Groups of more than one element or sum.
 _GROUPS = "ROWS COLUMNS"
 _TAPS = "PE TAPS FOLDS X_W X_SIGNED W_W MODE ACC_W FILE EVERY"
@@ -62,7 +63,7 @@ def matrix(
 ) -> StreamContents:
     """The stream of sums that hg_mvu sends. `check` proves their values. Raises HG055."""
     if cell.module != ADDERS:
-        only(cell, _MVU, f"{_FREE} {_SEVERAL}")
+        only(cell, _MVU, _OF_MVU)
     rows, columns = layer.weight.shape
     simd, pe, folds, row_folds = (cell.number(x, 1) for x in ("SIMD", "PE", "COL_FOLDS", "ROW_FOLDS"))
     windows = count(cell, "WINDOWS")
@@ -85,7 +86,7 @@ def convolution(
     numbers = elements.numbers[value].reshape(-1, outputs)
     if cell.module in _AT_ONCE:
         if cell.module != ADDERS:
-            only(cell, *((_MVU, f"{_FREE} {_SEVERAL}") if cell.module == "hg_mvu" else (_TAPS, f"{_FREE} {_GROUPS}")))
+            only(cell, *((_MVU, _OF_MVU) if cell.module == "hg_mvu" else (_TAPS, f"{_FREE} {_GROUPS}")))
         shape, windows = unrolled_windows.convolution(cell, stream, layer)
         return spread(cell, layer, unrolled_windows.abreast(numbers, layer, windows)[:, None], shape)
     deep = cell.module == "hg_dwconv"
@@ -185,6 +186,8 @@ def _read(
     simd = 1 if deep else cell.number("SIMD", 1)
     if cell.module == ADDERS:
         words = adder_modules.read(memories.folder, cell)
+    elif sum_tables.has_tables(cell):
+        words = sum_tables.read(memories, cell, repeat * folds, pe, simd)
     else:
         words = memories.fields(cell.file, groups * repeat * taps * folds, pe * simd, width)
         words = words if mode == 2 else 2 * words - 1 if mode == 1 else two_complement(words, width)

@@ -1,7 +1,8 @@
-"""Matrices that work on a whole vector in every beat: as products, or as a graph of adders where that is cheaper."""
+"""Matrices with weights that never change: as products, or where that is cheaper as a graph of adders, or tables of sums."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -16,10 +17,11 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
     """The stream of a matrix, the node of layer i."""
     adders = _adders(b, unit, flow.stream, i)
     layer = b.graph.layers[i].name
-    if adders is not None and b.adders_pay is not None:
-        both = [Node(name, x, (flow.wire,), (flow.stream,), (name,), result, layer, i) for x in (unit, adders)]
-        if b.adders_pay(both[0], both[1]):
-            return b.append(name, adders, [flow], result, layer, i)
+    products = Node(name, unit, (flow.wire,), (flow.stream,), (name,), result, layer, i)
+    if adders is not None and b.adders_pay is not None and b.adders_pay(products, replace(products, unit=adders)):
+        return b.append(name, adders, [flow], result, layer, i)
+    if b.tables_of is not None and b.targets.wires_weights:
+        unit = replace(unit, sums=b.tables_of(products))
     return b.append(name, unit, [flow], result, layer, i)
 
 

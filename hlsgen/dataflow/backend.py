@@ -10,7 +10,7 @@ from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
-from hlsgen.dataflow.units import Node, WeightedUnit
+from hlsgen.dataflow.units import Node, SumTables, WeightedUnit
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.numerics.fixed import Array
 from hlsgen.rescale import Choice, Prices
@@ -71,6 +71,7 @@ class Backend:
     `without`: options of a build that it does not have, by the names of their fields, and why.
     `reserved`: whether a name that is legal otherwise is none for its top level.
     `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
+    `tables_of`: tables of sums that a MatVec costs less with; None: there are none.
     """
 
     memories: tuple[str, ...]
@@ -82,5 +83,6 @@ class Backend:
     emit: Callable[[Network, Timing, Request], Emitted]
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
+    tables_of: Callable[[Node], SumTables | None] | None = None
     without: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

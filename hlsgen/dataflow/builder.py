@@ -11,7 +11,7 @@ import numpy as np
 from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
-from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, Unit, WidthConverter
+from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, SumTables, Unit, WidthConverter
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
@@ -46,9 +46,10 @@ class NetworkBuilder:
         targets: Targets,
         prices: Prices,
         adders_pay: Callable[[Node, Node], bool] | None = None,
+        tables_of: Callable[[Node], SumTables | None] | None = None,
     ) -> None:
         self.graph, self.layout, self.folding = graph, layout, folding
-        self.targets, self.prices, self.adders_pay = targets, prices, adders_pay
+        self.targets, self.prices, self.adders_pay, self.tables_of = targets, prices, adders_pay, tables_of
         works = [(work_of(x), x.name) for x in graph.layers if isinstance(x, Linear | MatrixProduct | Convolution)]
         least = targets.cycles or pixels_moved(graph)
         self.target = max([least, *(w.cycles(*folding[n]) for w, n in works)])

@@ -68,7 +68,7 @@ def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Foldi
     """(PE, SIMD) of each layer that multiplies: what the user says, which is legal, or the cheapest for the target."""
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
     if not targets.wires_weights:
-        price = replace(price, adders=None)
+        price = replace(price, constants=None)
 
     def options(work: Workload) -> list[tuple[int, int]]:
         given = targets.folding.get(work.layer.name)

@@ -26,16 +26,16 @@ _Way = tuple[float, int, tuple[Pair, ...]]
 @dataclass(frozen=True)
 class FoldingPrice:
     """What foldings cost, in any unit. `layer`: a layer with a PE and a SIMD. `regrouping`: what makes the beats of the
-    second stream of those of the first. `adders`: a layer whose weights are wired in, a window a cycle; None: none is."""
+    second stream of those of the first. `constants`: a layer whose weights are part of the circuit; None: none is."""
 
     layer: Callable[[Workload, int, int], float]
     regrouping: Callable[[Stream, Stream], float] = lambda source, result: 0.0
-    adders: Callable[[Workload], float] | None = None
+    constants: Callable[[Workload, int, int], float] | None = None
 
     def of(self, work: Workload, pe: int, simd: int) -> float:
         """The cheaper one."""
         own = self.layer(work, pe, simd)
-        return own if self.adders is None or not work.single(pe, simd) else min(own, self.adders(work))
+        return own if self.constants is None else min(own, self.constants(work, pe, simd))
 
 
 def cheapest(

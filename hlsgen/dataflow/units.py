@@ -18,6 +18,7 @@ from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
 from hlsgen.dataflow.weighted_units import Product as Product
+from hlsgen.dataflow.weighted_units import SumTables as SumTables
 from hlsgen.dataflow.weighted_units import WeightedUnit as WeightedUnit
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.row_functions import RowFunction

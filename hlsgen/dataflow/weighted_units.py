@@ -36,6 +36,17 @@ def worth_a_block(x: IntType, bits: int, product: Product) -> bool:
     return product is Product.INTEGER and bits > 2 and x.bits > 2
 
 
+@dataclass(frozen=True)
+class SumTables:
+    """Weights that never change as tables of their sums: there are no products, and no memory of weights.
+
+    `first`: codes of the first table of each four, of which the others have one less. `x_bits`: of a code.
+    """
+
+    first: int
+    x_bits: int
+
+
 @dataclass(frozen=True, eq=False)
 class MatVec:
     """Products of a matrix with `vectors` vectors a frame.
@@ -43,7 +54,7 @@ class MatVec:
     weight int64 (rows, taps, columns) as the layer has it; order int64 (columns,): the column that comes k-th.
     PE rows and SIMD elements are worked on at once. A vector comes in `col_folds` beats, each with SIMD / taps
     columns of every tap in turn, and is used `row_folds` times. Or `windows` vectors come in a beat: then
-    the same columns of all of them, tap by tap. `every`, `tables`: see Pipelining.
+    the same columns of all of them, tap by tap. `every`, `tables`: see Pipelining. `sums`: tables of sums instead of products.
     """
 
     weight: Array
@@ -55,6 +66,7 @@ class MatVec:
     windows: int = 1
     every: int = 2
     tables: bool = False
+    sums: SumTables | None = None
 
     @property
     def taps(self) -> int:

@@ -104,7 +104,7 @@ def _fastest(graph: Graph, works: dict[str, Workload], targets: Targets, backend
 def _laid(
     graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, backend: Backend, progress: Progress | None
 ) -> NetworkBuilder:
-    builder = NetworkBuilder(graph, layout, folding, targets, backend.prices, backend.adders_pay)
+    builder = NetworkBuilder(graph, layout, folding, targets, backend.prices, backend.adders_pay, backend.tables_of)
     start(builder)
     for i, layer in enumerate(graph.layers):
         if progress:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.dataflow.backend import Backend, Emitted, Request
@@ -11,18 +12,20 @@ from hlsgen.dataflow.folding import Targets
 from hlsgen.dataflow.folding_search import FoldingPrice
 from hlsgen.dataflow.network import Network, Timing
 from hlsgen.dataflow.resources import Cost
-from hlsgen.dataflow.units import Node
+from hlsgen.dataflow.units import MatVec, Node, SumTables
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.library import library_text
 from hlsgen.rescale import LIBRARY, Choice
 from hlsgen.verilog import certificate, emit
 from hlsgen.verilog.bench_config import testbench_config
-from hlsgen.verilog.folding_prices import adder_price, folded_cost, folding_price, regrouping_price
+from hlsgen.verilog.folding_prices import constant_price, folded_cost, folding_price, regrouping_price
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
 from hlsgen.verilog.ready_chains import cut_ready_chains
 from hlsgen.verilog.resource_model import STYLES, lite_cost, network_cost, node_cost
+from hlsgen.verilog.sum_tables import first_codes, tables_pay, unit_sizes
 from hlsgen.verilog.weight_packing import load_pieces
 
 
@@ -33,7 +36,7 @@ def _block(targets: Targets) -> int:
 
 def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
     dsp, style = _block(targets), STYLES[targets.weights]
-    return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family, adders=targets.wires_weights)
+    return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family, constants=targets.wires_weights)
 
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
@@ -45,6 +48,16 @@ def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets:
 
 def _adders_pay(products: Node, adders: Node) -> bool:
     return node_cost(adders, dsp=0, style=0).lut < node_cost(products, dsp=0, style=0).lut
+
+
+def _tables_of(node: Node) -> SumTables | None:
+    unit, x = node.unit, node.source.type
+    if not isinstance(unit, MatVec) or not (first := first_codes(unit.folds, x, unit.product)):
+        return None
+    tables = SumTables(first, x.bits)
+    sizes = unit_sizes(replace(unit, sums=tables))
+    pay = tables_pay(unit.simd, x.bits, weight_bits(unit), unit.product, unit.folds, sizes)
+    return tables if pay else None
 
 
 def _size_buffers(nodes: Sequence[Node]) -> tuple[tuple[Node, ...], Timing]:
@@ -68,11 +81,12 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
 VERILOG = Backend(
     memories=tuple(STYLES),
     prices=LIBRARY,
-    folding_price=FoldingPrice(folding_price, regrouping_price, adder_price),
+    folding_price=FoldingPrice(folding_price, regrouping_price, constant_price),
     folded_cost=_folded_cost,
     network_cost=_network_cost,
     size_buffers=_size_buffers,
     emit=_emit,
     load_pieces=load_pieces,
     adders_pay=_adders_pay,
+    tables_of=_tables_of,
 )

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
+import numpy as np
+
 from hlsgen.adder_graph import MOST_DIGITS, count_digits
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Product, Stream
@@ -18,6 +20,7 @@ from hlsgen.verilog.dot_sizes import dot_tables
 from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.resource_model import cost_of
+from hlsgen.verilog.sum_tables import SumSizes, first_codes, sizes_of, tables_pay, word_tables
 from hlsgen.verilog.unit_parts import regrouping
 
 #: Tables of a family for one of Xilinx 7 series, roughly, before anything is planned.
@@ -33,9 +36,15 @@ QUANTIZER, PORT = 3.0, 1.0
 
 
 def folded_cost(
-    works: Mapping[str, Workload], folding: Folding, *, dsp: int, style: int, family: str = "xc7", adders: bool = False
+    works: Mapping[str, Workload],
+    folding: Folding,
+    *,
+    dsp: int,
+    style: int,
+    family: str = "xc7",
+    constants: bool = False,
 ) -> Cost:
-    """What the multiplying layers of a folding cost, roughly, before anything is planned. `adders`: weights may be wired in.
+    """What the multiplying layers of a folding cost, roughly, before anything is planned. `constants`: weights may be part of the circuit.
 
     Behind every result lane a quantizer of its code's bits is counted.
     """
@@ -54,8 +63,11 @@ def folded_cost(
         together = 1 if work.depthwise else pe // work.windows(pe)
         products = multipliers(layer.source.type, bits, product, pe, simd, dsp, family, together)
         products += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
-        if adders and work.single(pe, simd) and _adder_bits(work) < products.lut:
+        if constants and work.single(pe, simd) and _adder_bits(work) < products.lut:
             products = Cost(lut=_adder_bits(work), ff=_adder_bits(work))
+        if constants and (sizes := _tables_of(work, _matrix(work, pe, simd))) is not None:
+            tables = pe * word_tables(simd, layer.source.type.bits, sizes)
+            products = Cost(lut=tables, ff=tables)
         total += products
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
         total += Cost(lut=_window(work, pe, simd))
@@ -74,8 +86,44 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     return _tables(cost) + _around(work, pe, simd)
 
 
-def adder_price(work: Workload) -> float:
-    """What folding_price is of a layer that is a graph of adders, all sums of a window in every beat; infinite if it can be none.
+def constant_price(work: Workload, pe: int, simd: int) -> float:
+    """What folding_price is of a layer with weights that are part of the circuit; infinite if they cannot be."""
+    return _adder_price(work) if work.single(pe, simd) else _table_price(work, pe, simd)
+
+
+def _table_price(work: Workload, pe: int, simd: int) -> float:
+    """Of tables of sums, as wide as they are if columns come as the layer has them."""
+    if isinstance(work.layer, MatrixProduct):
+        return math.inf
+    matrix = _matrix(work, pe, simd)
+    sizes = _tables_of(work, matrix)
+    if sizes is None:
+        return math.inf
+    parts = matrix_parts(replace(matrix, tables=sizes), dsp=0, style=0, family="xc7")
+    return _tables(cost_of(parts)) + _around(work, pe, simd)
+
+
+def _tables_of(work: Workload, matrix: Matrix) -> SumSizes | None:
+    """Sizes of the tables that a unit has; None if it has none."""
+    layer = work.layer
+    assert isinstance(layer, Linear | Convolution)
+    first = first_codes(matrix.words, matrix.x, matrix.product)
+    if not first or matrix.kind != "MatVec":
+        return None
+    sizes = _sizes(layer, matrix.simd, first)
+    pay = tables_pay(matrix.simd, matrix.x.bits, matrix.w_bits, matrix.product, matrix.words, sizes)
+    return sizes if pay else None
+
+
+@lru_cache(maxsize=1 << 10)
+def _sizes(layer: Linear | Convolution, simd: int, first: int) -> SumSizes:
+    rows = layer.weight.reshape(len(layer.weight), -1)
+    padded = np.pad(rows, ((0, 0), (0, -rows.shape[1] % simd)))
+    return sizes_of(padded.reshape(-1, simd), first)
+
+
+def _adder_price(work: Workload) -> float:
+    """Of a graph of adders, all sums of a window in every beat.
 
     The graph is not made for it: rows share so evenly that its bits follow from the digits of the weights (within 15 %
     for random matrices of 128 to 4096 weights of 2 to 8 bits).

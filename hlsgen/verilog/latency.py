@@ -121,6 +121,9 @@ def _rows(unit: RowsUnit) -> int:
 
 def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
     """Registers of hg_mac in front of its accumulators: STAGES there."""
+    if isinstance(unit, MatVec) and unit.sums is not None:
+        first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
+        return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
     if unit.product is Product.AGREEMENTS:
         return 2 + _levels(-(-simd // 6)) // unit.every
     return _products(simd, weight_bits(unit), unit.every)

@@ -13,6 +13,7 @@ from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, sum_tables
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import shared_rows
+from hlsgen.verilog.sum_tables import SumSizes, word_tables
 
 #: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
 FACTOR_BITS = {"ecp5": 18, "gowin": 18, "ice40": 16}
@@ -28,7 +29,8 @@ class Matrix:
 
     `words` of weights of `w_bits`, `pe` rows by `simd` columns a cycle, for each of the `windows`; `together`: rows that
     take the same codes.
-    `source_bits`: of a beat that comes in; `result_bits`: of a sum. `depth`: words of a line buffer.
+    `source_bits`: of a beat that comes in; `result_bits`: of a sum. `depth`: words of a line buffer. `tables` of sums in
+    the place of products and weights.
     """
 
     kind: str
@@ -45,11 +47,15 @@ class Matrix:
     row_folds: int = 1
     col_folds: int = 1
     depth: int = 0
+    tables: SumSizes | None = None
 
 
 def matrix_parts(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     """Parts of a unit with weights."""
-    parts = _multiplying(matrix, dsp=dsp, style=style, family=family)
+    if matrix.tables is None:
+        parts = _multiplying(matrix, dsp=dsp, style=style, family=family)
+    else:
+        parts = _summing(matrix, matrix.tables)
     if matrix.kind == "ConvUnit":
         parts.lut["control"] = parts.ff["control"] = walking(matrix.depth)
         parts.hold("buffer", buffer(matrix.depth, matrix.source_bits, family, apart=True))
@@ -116,4 +122,13 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
         "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
     }  # fmt: skip
     parts.hold("weights", memory(matrix.words, weights, style, family))
+    return parts
+
+
+def _summing(matrix: Matrix, sizes: SumSizes) -> Parts:
+    """Tables of sums of the weights with what adds them. All rows take the same codes, half of them a cycle later."""
+    tables = matrix.pe * word_tables(matrix.simd, matrix.x.bits, sizes)
+    parts, sums = Parts(matrix.kind), float(matrix.pe * matrix.result_bits)
+    parts.lut = {"words": tables, "sums": sums, "control": CONTROL}
+    parts.ff = {"words": tables, "sums": sums, "control": 20.0, "codes": 1.5 * matrix.source_bits}
     return parts

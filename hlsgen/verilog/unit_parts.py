@@ -61,6 +61,7 @@ from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
 from hlsgen.verilog.shared_blocks import shared_rows
+from hlsgen.verilog.sum_tables import unit_sizes
 
 
 def regrouping(source: Stream, result: Stream) -> Parts:
@@ -170,8 +171,9 @@ def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
     match unit:
         case MatVec():
             return replace(
-                numbers, windows=unit.windows, together=unit.pe, row_folds=unit.row_folds, col_folds=unit.col_folds
-            )
+                numbers, windows=unit.windows, together=unit.pe, row_folds=unit.row_folds, col_folds=unit.col_folds,
+                tables=None if unit.sums is None else unit_sizes(unit),
+            )  # fmt: skip
         case ConvUnit():
             return replace(numbers, together=unit.pe, depth=unit.depth)
         case _:

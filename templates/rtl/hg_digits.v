@@ -1,16 +1,20 @@
-// hg_digits: a number of its digits with radix 4.
+// hg_digits: a number of its digits with radix 4 or 2.
 //
-// Purpose     the end of a dot product that sums each digit of the weights by itself.
+// Purpose     the end of a dot product that sums digits of the weights, or bits of the codes, by themselves.
 // Parameters  N       digits; one may be of any size
+//             PLACE   bits from one digit to the next, 1 or 2
+//             MINUS   1: the last one is taken away; N is 2 at least then
 //             IN_W    bits of a digit
 //             SIGNED  1: digits are two's complement, 0: unsigned
 //             OUT_W   bits of the sum
 //             EVERY   a register after so many adder levels, at least 1, and one at the end
 // Latency     ceil(log2(N)) / EVERY, rounded up, all advancing on en
-// Contract    the sum of digit k times 4^k, modulo 2^OUT_W.
+// Contract    the sum of digit k times 2^(k * PLACE), modulo 2^OUT_W.
 `default_nettype none
 module hg_digits #(
     parameter integer N      = 2,
+    parameter integer PLACE  = 2,
+    parameter integer MINUS  = 0,
     parameter integer IN_W   = 4,
     parameter integer SIGNED = 0,
     parameter integer OUT_W  = 9,
@@ -23,27 +27,34 @@ module hg_digits #(
 );
     localparam integer LEVELS = $clog2(N);
 
-    // Level l holds numbers of 2^l digits. 1 + 4 is less than 2^3, 1 + 4 + 16 + 64 than 2^7.
+    // Level l holds numbers of 2^l digits. 1 + 4 is less than 2^3, 1 + 4 + 16 + 64 than 2^7, 1 + 2 than 2^2.
     genvar l, i;
     generate
         for (l = 0; l <= LEVELS; l = l + 1) begin : level
             localparam integer COUNT = (N + (1 << l) - 1) >> l;
-            localparam integer W     = IN_W + ((l == 0) ? 0 : (2 << l) - 1);
+            localparam integer W     = IN_W + ((l == 0) ? 0 : (PLACE << l) - PLACE + 1);
             wire [COUNT*W-1:0] value;
             if (l == 0) begin : leaves
                 assign value = digits;
             end else begin : sums
                 localparam integer FROM  = (N + (1 << (l - 1)) - 1) >> (l - 1);
-                localparam integer V     = IN_W + ((l == 1) ? 0 : (1 << l) - 1);
-                localparam integer SHIFT = 1 << l;
+                localparam integer V     = IN_W + ((l == 1) ? 0 : (PLACE << (l - 1)) - PLACE + 1);
+                localparam integer SHIFT = PLACE << (l - 1);
                 wire [COUNT*W-1:0] next;
                 for (i = 0; i < COUNT; i = i + 1) begin : add
                     wire [V-1:0] low      = level[l-1].value[2*i*V +: V];
                     wire [W-1:0] low_wide = {{W-V{(SIGNED != 0) && low[V-1]}}, low};
                     if (2*i + 1 < FROM) begin : both
+                        // The last digit is by itself until something is added in front of it.
+                        localparam integer AWAY = (MINUS != 0 && ((2*i + 1) << (l - 1)) == N - 1) ? 1 : 0;
                         wire [V-1:0] high      = level[l-1].value[(2*i+1)*V +: V];
                         wire [W-1:0] high_wide = {{W-V{(SIGNED != 0) && high[V-1]}}, high};
-                        wire [W-SHIFT-1:0] upper = low_wide[W-1:SHIFT] + high_wide[W-SHIFT-1:0];
+                        wire [W-SHIFT-1:0] upper;
+                        if (AWAY != 0) begin : away
+                            assign upper = low_wide[W-1:SHIFT] - high_wide[W-SHIFT-1:0];
+                        end else begin : plus
+                            assign upper = low_wide[W-1:SHIFT] + high_wide[W-SHIFT-1:0];
+                        end
                         assign next[i*W +: W] = {upper, low_wide[SHIFT-1:0]};
                         wire unused_high = &{1'b0, high_wide};
                     end else begin : single
@@ -61,7 +72,7 @@ module hg_digits #(
         end
     endgenerate
 
-    localparam integer W_ALL = IN_W + ((LEVELS == 0) ? 0 : (2 << LEVELS) - 1);
+    localparam integer W_ALL = IN_W + ((LEVELS == 0) ? 0 : (PLACE << LEVELS) - PLACE + 1);
     wire [W_ALL-1:0]       all  = level[LEVELS].value[W_ALL-1:0];
     wire [OUT_W+W_ALL-1:0] wide = {{OUT_W{(SIGNED != 0) && all[W_ALL-1]}}, all};
     assign sum = wide[OUT_W-1:0];

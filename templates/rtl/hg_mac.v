@@ -5,14 +5,14 @@
 //             SHARED        1: all rows take the same SIMD codes; 0: each row has its own
 //             X_W, X_SIGNED codes, see hg_dot_booth
 //             W_W           bits of a weight
-//             MODE          0: two's complement weights; 1: bipolar weights, one bit each;
-//                           2: bipolar weights and binary codes, acc = agreements (popcount)
-//             ACC_W         bits of an accumulator (two's complement; unsigned in MODE 2)
+//             MODE, ACC_W   see hg_mvu
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
 //             CONSTANT      1: w never changes
 //             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor:
 //                           products of rows that fit beside each other share one, see hg_dot_packed
-// Latency     1 + that of hg_dot_booth or hg_popcount + 1 enabled cycles, from the last word of a reduction
+//             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
+//                           number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
+// Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
 // Contract    exact modulo 2^ACC_W. Everything moves on `en`; the user stops it while m_valid
 //             and nobody takes. m_free is !m_valid, from a register of its own, for the enable of what is
 //             in front: it need not wait for one that goes far. Lane p, column s of w at bit
@@ -29,7 +29,12 @@ module hg_mac #(
     parameter integer ACC_W    = 12,
     parameter integer EVERY    = 2,
     parameter integer CONSTANT = 0,
-    parameter integer DSP      = 0
+    parameter integer DSP      = 0,
+    parameter integer FIRST    = 0,
+    parameter integer T_W      = 1,
+    parameter integer S_W      = 1,
+    parameter         FILE     = "",
+    parameter integer WORD_W   = 1
 ) (
     input  wire                                        clk,
     input  wire                                        rst,
@@ -37,7 +42,7 @@ module hg_mac #(
     input  wire [((SHARED != 0) ? 1 : PE)*SIMD*X_W-1:0] x,
     input  wire                                        x_valid,
     input  wire                                        x_last,
-    input  wire [PE*SIMD*W_W-1:0]                      w,
+    input  wire [((FIRST != 0) ? WORD_W : PE*SIMD*W_W)-1:0] w,
     output wire [PE*ACC_W-1:0]                         m_data,
     output wire                                        m_valid,
     output wire                                        m_free
@@ -53,7 +58,10 @@ module hg_mac #(
     localparam integer MERGE  = ($clog2(DIGITS) + STEP - 1) / STEP;
     localparam integer PER    = (STEP == 1) ? 1 : 2;
     localparam integer CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
-    localparam integer STAGES = (MODE == 2) ? COUNT : 1 + CYCLES + TREE + MERGE;
+    localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
+    localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
+    localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
+    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : 1 + CYCLES + TREE + MERGE;
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
     // Products of six bits pay as tables where Booth has two digits.
     localparam integer TABLE  = (V_W > 1 && X_W + V_W <= ((V_W > 2) ? 6 : 5)) ? 1 : 0;
@@ -93,19 +101,19 @@ module hg_mac #(
     localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
     localparam integer REST  = PE % ROWS;
     localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer PLAIN = (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer PLAIN = (FIRST != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
-    // As whole vectors: simulators look at all of a vector for each part that is assigned by itself.
-    reg  [X_ALL*X_W-1:0]   x_reg;
-    wire [PE*SIMD*V_W-1:0] v, w_now;
+    localparam integer V_ALL = (FIRST != 0) ? WORD_W : PE * SIMD * V_W;
+    reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part that is assigned
+    wire [V_ALL-1:0]       v, w_now;
     wire [PE*SUM_W-1:0]    sums;
     always @(posedge clk) if (en) x_reg <= x;
     wire unused_w = &{1'b0, w_now};  // rows that share blocks have their own
     genvar i, p;
     generate
-        if (V_W == W_W) begin : same
+        if (V_W == W_W || FIRST != 0) begin : same
             assign v = w;
         end else begin : signed_bit
             for (i = 0; i < PE * SIMD; i = i + 1) begin : weight
@@ -115,7 +123,7 @@ module hg_mac #(
         if (CONSTANT != 0) begin : fixed
             assign w_now = v;
         end else begin : read
-            reg [PE*SIMD*V_W-1:0] v_reg;
+            reg [V_ALL-1:0] v_reg;
             always @(posedge clk) if (en) v_reg <= v;
             assign w_now = v_reg;
         end
@@ -127,6 +135,15 @@ module hg_mac #(
             ) dot (
                 .clk(clk), .en(en), .x(x_reg[SIMD*X_W-1:0]), .w(v[p*ROWS*SIMD*V_W +: OWN*SIMD*V_W]),
                 .sums(sums[p*ROWS*SUM_W +: OWN*SUM_W])
+            );
+        end
+        for (p = 0; p < ((FIRST != 0) ? PE : 0); p = p + 1) begin : words
+            hg_dot_words #(
+                .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .ADDR_W(WORD_W), .FIRST(FIRST), .T_W(T_W),
+                .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .FILE(FILE), .ROW(p)
+            ) dot (
+                .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]), .word(w_now),
+                .sum(sums[p*SUM_W +: SUM_W])
             );
         end
         for (p = PLAIN; p < PE; p = p + 1) begin : pe

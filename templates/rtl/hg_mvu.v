@@ -12,6 +12,8 @@
 //                           caller proves that every final sum fits
 //             FILE          $readmemh file of ROW_FOLDS * COL_FOLDS words, in the order of use;
 //                           lane p, column s at bit (p * SIMD + s) * W_W
+//             FIRST, T_W, S_W  FIRST > 0: tables of sums instead of words and products, see hg_dot_words;
+//                           LOADABLE and DSP are 0 then, and WINDOWS is 1
 //             STYLE         kind of memory, see hg_weights
 //             DSP           see hg_mac
 //             LOADABLE      1: words can be written over `load`, see hg_load; 0: it is ignored
@@ -41,7 +43,10 @@ module hg_mvu #(
     parameter integer LOADABLE  = 0,
     parameter integer UNIT      = 0,
     parameter integer WINDOWS   = 1,
-    parameter integer TAPS      = 1
+    parameter integer TAPS      = 1,
+    parameter integer FIRST     = 0,
+    parameter integer T_W       = 1,
+    parameter integer S_W       = 1
 ) (
     input  wire                        clk,
     input  wire                        rst,
@@ -62,7 +67,7 @@ module hg_mvu #(
     wire                        near = m_ready || free[0];  // en, for what lies in front of the products
     wire [WINDOWS*SIMD*X_W-1:0] x;
     wire                        x_valid, x_last, x_next;
-    wire [PE*SIMD*W_W-1:0]      w;
+    wire [((FIRST != 0) ? AW : PE*SIMD*W_W)-1:0] w;
 
     hg_replay #(
         .WIDTH(WINDOWS*SIMD*X_W), .LENGTH(COL_FOLDS), .REPEAT(ROW_FOLDS)
@@ -72,24 +77,37 @@ module hg_mvu #(
         .m_data(x), .m_last(x_last), .m_valid(x_valid), .m_ready(near), .next(x_next)
     );
 
-    // Words that replace those of the file.
-    wire                   we;
-    wire [AW-1:0]          waddr;
-    wire [PE*SIMD*W_W-1:0] wdata;
+    // The weights of a beat, or the number of their word, are read at the edge at which it becomes x.
+    wire read = near || !x_valid;
+    generate
+        if (FIRST != 0) begin : words
+            wire [AW-1:0] index, unused_next;
+            reg  [AW-1:0] word_reg;
+            hg_index #(.N(WORDS)) turn (
+                .clk(clk), .rst(rst), .step(x_next), .index(index), .next(unused_next)
+            );
+            always @(posedge clk) if (read) word_reg <= index;
+            assign w = word_reg;
+            wire unused_words = &{1'b0, unused_next, load};
+        end else begin : memory
+            // Words that replace those of the file.
+            wire                   we;
+            wire [AW-1:0]          waddr;
+            wire [PE*SIMD*W_W-1:0] wdata;
 
-    hg_load #(
-        .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
-    ) loader (
-        .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
-    );
-
-    // The weights of a beat are read at the edge at which it becomes x.
-    hg_weights #(
-        .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
-    ) weights (
-        .clk(clk), .rst(rst), .en(near || !x_valid), .step(x_next), .data(w),
-        .we(we), .waddr(waddr), .wdata(wdata)
-    );
+            hg_load #(
+                .UNIT(UNIT), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .LOADABLE(LOADABLE)
+            ) loader (
+                .clk(clk), .rst(rst), .load(load), .we(we), .waddr(waddr), .wdata(wdata)
+            );
+            hg_weights #(
+                .FILE(FILE), .WORDS(WORDS), .WIDTH(PE*SIMD*W_W), .STYLE(STYLE), .LOADABLE(LOADABLE)
+            ) weights (
+                .clk(clk), .rst(rst), .en(read), .step(x_next), .data(w),
+                .we(we), .waddr(waddr), .wdata(wdata)
+            );
+        end
+    endgenerate
 
     assign m_valid = valid[0];
     wire unused = &{1'b0, valid, free};
@@ -103,7 +121,8 @@ module hg_mvu #(
             hg_mac #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
                 .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
-                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
+                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP),
+                .FIRST(FIRST), .T_W(T_W), .S_W(S_W), .FILE(FILE), .WORD_W(AW)
             ) mac (
                 .clk(clk), .rst(rst), .en(en),
                 .x(own), .x_valid(x_valid), .x_last(x_last), .w(w),

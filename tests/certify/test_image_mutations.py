@@ -153,8 +153,8 @@ def test_weights(core: Path) -> None:
     """A bit of a weight, and two words in each other's place."""
     c = Core(core)
     for x in c.instances:
-        if x["module"] not in ("hg_conv", "hg_dwconv", "hg_mvu"):
-            continue
+        if x["module"] not in ("hg_conv", "hg_dwconv", "hg_mvu") or "FIRST" in x["parameters"]:
+            continue  # tables of sums are in test_sum_tables.py
         (name,) = x["memories"]
         words = (core / "rtl" / name).read_text().split()
         flipped = f"{int(words[0], 16) ^ 1:0{len(words[0])}x}"

@@ -68,7 +68,7 @@ def test_a_chain_has_the_cheapest_of_all_combinations(
     price = FoldingPrice(
         lambda work, pe, simd: float(own[work.layer.name][pe, simd]),
         lambda source, result: float(change[source.lanes, result.lanes]),
-        lambda work: float(change[work.rows, work.columns]),
+        lambda work, pe, simd: float(change[work.rows, pe]),
     )
     target = 1  # every change of width is one converter
 
@@ -126,19 +126,24 @@ def test_what_enters_is_dense() -> None:
 
 
 @pytest.mark.parametrize(
-    "options, folding", [({}, (8, 16)), ({"loadable": True}, (4, 16)), ({"target": "hls"}, (4, 16))]
+    "options, folding",
+    [
+        ({}, (4, 16)),
+        ({"loadable": True}, (4, 16)),
+        ({"target": "hls"}, (4, 16)),
+    ],
 )
 def test_weights_that_are_wired_in_win_at_few_words(
     options: dict[str, object], folding: tuple[int, int], tmp_path: Path
 ) -> None:
-    """A graph of adders for all sums costs less than half of them in multipliers: faster than asked, and smaller."""
+    """Tables of half of the sums cost less than a graph of adders for all of them, and that less than half in multipliers."""
     path = save(chain(16, 8), tmp_path / "m.onnx")
     build = hlsgen.check(path, hlsgen.Options(target_cycles=2, **options))  # type: ignore[arg-type]
     (chosen,) = build.network.folding["layers"].values()
     assert (chosen["pe"], chosen["simd"]) == folding
-    given = {name: {"pe": 4, "simd": 16} for name in build.network.folding["layers"]}
+    given = {name: {"pe": 12 - folding[0], "simd": 16} for name in build.network.folding["layers"]}
     other = hlsgen.check(path, hlsgen.Options(target_cycles=2, folding=given, **options))  # type: ignore[arg-type]
-    assert (estimate(build)["lut"] < estimate(other)["lut"]) == (not options)
+    assert estimate(build)["lut"] < estimate(other)["lut"]
 
 
 def test_what_does_not_divide_is_taken_where_it_is_cheaper(tmp_path: Path) -> None:

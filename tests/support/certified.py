@@ -60,6 +60,7 @@ CASES = {
     "network": Case("floor_ceil", hlsgen.Options(target_cycles=20)),
     "folded": Case("floor_ceil", forced("thresholds", target_cycles=12), ("hg_width", "hg_threshold")),
     "adders": Case("floor_ceil", hlsgen.Options(target_cycles=1)),
+    "tables of sums": Case("floor_ceil", hlsgen.Options(target_cycles=4)),
     "binary": Case("bin_tern", hlsgen.Options(reset_active_low=True, top="core")),
     "argmax": Case(lambda: winner(), hlsgen.Options(target_cycles=9), ("hg_argmax",)),
     "float": Case("floor_ceil", forced("float-units"), ("hg_f32_decode", "hg_f32_encode")),

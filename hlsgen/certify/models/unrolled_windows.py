@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hlsgen.certify import adder_modules
+from hlsgen.certify import adder_modules, sum_tables
 from hlsgen.certify.adder_modules import ADDERS
 from hlsgen.certify.models.line_buffer import depth, results, sizes
 from hlsgen.certify.models.routing import count, fits, only, whole
@@ -187,6 +187,8 @@ def compare(cell: Cell, stream: StreamContents, layer: Convolution, elements: El
     repeat, folds, simd = (cell.number(x, 1) for x in ("ROW_FOLDS", "COL_FOLDS", "SIMD"))
     if cell.module == ADDERS:
         words = adder_modules.read(memories.folder, cell)
+    elif sum_tables.has_tables(cell):
+        words = sum_tables.read(memories, cell, repeat * folds, pe, simd)
     else:
         words = _weights(memories.fields(cell.file, repeat * folds, pe * simd, width), mode, width)
     table = words.reshape(repeat, folds, pe, simd).transpose(0, 2, 1, 3).reshape(repeat * pe, folds * simd)

@@ -52,6 +52,7 @@ from hlsgen.verilog.binding import bind, rows
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.verilog.binding.softmax import bind_softmax
+from hlsgen.verilog.sum_tables import table_files, unit_sizes
 from hlsgen.verilog.weight_packing import MODES
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
@@ -227,6 +228,10 @@ def _matrix(node: Node, unit: MatVec, style: int) -> Binding:
     several = _several(WINDOWS=unit.windows, TAPS=unit.taps) if unit.windows > 1 else {}
     parameters = folds | _weights(node, unit, style) | {"EVERY": unit.every} | several
     about = f"{unit.row_folds * unit.pe} x {unit.col_folds * unit.simd}, {_kind(unit)}"
+    if unit.sums is not None:
+        sizes = unit_sizes(unit)
+        parameters |= {"FILE": node.name, "STYLE": 0, "FIRST": sizes.first, "T_W": sizes.entry, "S_W": sizes.sum}
+        return Binding("hg_mvu", parameters, f"{about}, tables of sums", table_files(unit, node.name))
     return Binding("hg_mvu", parameters, about, _memory(node, unit))
 
 

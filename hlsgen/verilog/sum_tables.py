@@ -1,0 +1,124 @@
+"""Tables of sums of weights that never change, for hg_dot_words: what they hold, how wide that is, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from hlsgen.dataflow.units import MatVec, Product
+from hlsgen.dataflow.weight_words import packed
+from hlsgen.numerics.fixed import Array, IntType
+from hlsgen.verilog.dot_sizes import dot_tables, few_words
+
+#: Inputs of a table, one LUT or four of them, and bits of the number of a word at most.
+INPUTS, MOST_ADDRESS = 6, 3
+
+
+@dataclass(frozen=True)
+class SumSizes:
+    """The numbers of hg_dot_words: FIRST, T_W and S_W."""
+
+    first: int
+    entry: int
+    sum: int
+
+    @property
+    def span(self) -> int:
+        """Codes of four tables."""
+        return 4 * self.first - 3
+
+
+def first_codes(words: int, x: IntType, product: Product) -> int:
+    """Codes of the first table of each four, of so many words of weights; 0 if none are to be tables of sums."""
+    address = (words - 1).bit_length()
+    fits = 1 <= address <= MOST_ADDRESS and x.bits > x.signed and product is not Product.AGREEMENTS
+    return INPUTS - address if fits else 0
+
+
+def pieces(simd: int, first: int) -> list[tuple[int, int]]:
+    """(first code, codes) of each table."""
+    found: list[tuple[int, int]] = []
+    at = 0
+    while at < simd:
+        size = min(first - (len(found) % 4 > 0), simd - at)
+        found.append((at, size))
+        at += size
+    return found
+
+
+def weights_of(unit: MatVec) -> Array:
+    """int64 (words, rows, columns) in the order of use, as numbers."""
+    table = packed(unit).reshape(-1, unit.pe, unit.simd)
+    return table if unit.product is Product.INTEGER else 2 * table - 1
+
+
+def sizes_of(weights: Array, first: int) -> SumSizes:
+    """The sizes for weights (..., columns), those of a row together in a cycle."""
+    starts = [start for start, _ in pieces(weights.shape[-1], first)]
+    ends = [part for sign in (np.minimum, np.maximum) for part in (sign(weights, 0),)]
+    entries = [np.add.reduceat(part, starts, axis=-1) for part in ends]
+    entry, total = (
+        IntType(min(-1, int(low.min())), max(0, int(high.max()))).bits
+        for low, high in (entries, [part.sum(axis=-1) for part in ends])
+    )
+    return SumSizes(first, entry, max(entry, total))
+
+
+@lru_cache(maxsize=256)
+def _cached(weights: bytes, shape: tuple[int, ...], first: int) -> SumSizes:
+    return sizes_of(np.frombuffer(weights, np.int64).reshape(shape), first)
+
+
+def unit_sizes(unit: MatVec) -> SumSizes:
+    """The sizes for a unit with tables."""
+    assert unit.sums is not None
+    weights = np.ascontiguousarray(weights_of(unit))
+    return _cached(weights.tobytes(), weights.shape, unit.sums.first)
+
+
+def table_files(unit: MatVec, stem: str) -> dict[str, str]:
+    """Files of hg_dot_words, one for each row of a cycle."""
+    assert unit.sums is not None
+    first, weights = unit.sums.first, weights_of(unit)
+    bits, address = unit_sizes(unit).entry, (len(weights) - 1).bit_length()
+    digits = (1 << (first + address)) // 4
+    files = {}
+    for row in range(unit.pe):
+        lines = []
+        for n, (start, size) in enumerate(pieces(unit.simd, first)):
+            # Entries of words and codes that do not exist are 0.
+            sums = np.zeros((1 << address, 1 << (first - (n % 4 > 0))), np.int64)
+            taken = np.arange(1 << size)[:, None] >> np.arange(size) & 1
+            sums[: len(weights), : 1 << size] = weights[:, row, start : start + size] @ taken.T
+            planes = (sums.ravel() >> np.arange(bits)[:, None] & 1).astype(np.uint8)
+            numbers = (int.from_bytes(np.packbits(plane, bitorder="little").tobytes(), "little") for plane in planes)
+            lines += [f"{number:0{digits}x}\n" for number in numbers]
+        files[f"{stem}_{row:04d}.mem"] = "".join(lines)
+    return files
+
+
+def word_tables(simd: int, x_bits: int, sizes: SumSizes) -> float:
+    """LUTs of a row of hg_dot_words: a table has a LUT for each of its bits, or for each of those of its sum."""
+    left, most = pieces(simd, sizes.first), sizes.sum
+    wide = [min(sizes.entry + more, most) for more in (0, 1, 2, 2)]
+    total = sum(wide[n % 4] for n in range(len(left)))
+    groups, bits = -(-len(left) // 4), wide[3]
+    while groups > 1:
+        bits = min(bits + 1, most)
+        total += groups // 2 * bits
+        groups = -(-groups // 2)
+    # Sums of places, of which the lowest bits of one go past the other.
+    total *= x_bits
+    count, level = x_bits, 0
+    while count > 1:
+        total += count // 2 * (most + (1 << level))
+        count, level = -(-count // 2), level + 1
+    return float(total)
+
+
+def tables_pay(simd: int, x_bits: int, w_bits: int, product: Product, words: int, sizes: SumSizes) -> bool:
+    """Whether tables cost less than products with so many words, of any form: weights of few words are simple functions."""
+    products = few_words(words, "table") * dot_tables(simd, x_bits, w_bits, product)
+    return word_tables(simd, x_bits, sizes) < products

@@ -1,0 +1,82 @@
+"""Layers of two to eight words of weights become tables of sums: the same integers in hardware, certified, in the predicted cycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from builds import assert_verified
+from image_models import Builder
+from models import Net
+from paths import needs_icarus
+
+import hlsgen
+from hlsgen.dataflow.units import MatVec, Node
+
+
+def dense(signed: int = 1) -> onnx.ModelProto:
+    rng = np.random.default_rng(5)
+    net = Net((1, 12)).quant(signed=signed)
+    net.linear(weight=rng.integers(-7, 8, (12, 10)).astype(np.float32), scale=1.0, bits=4.0)
+    net.quant(scale=8.0, bits=3.0, signed=0)
+    return net.linear(weight=rng.integers(-7, 8, (10, 4)).astype(np.float32), scale=1.0, name="fc1").model()
+
+
+def windows() -> onnx.ModelProto:
+    b = Builder(7)
+    x = b.quant(b.input(1, 3, 6, 6, symbolic=False), 4)
+    x = b.conv(x, 5, kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+    return b.model(b.quant(x, 4))
+
+
+def tables(build: hlsgen.Build) -> list[Node]:
+    return [node for node in build.network.nodes if isinstance(node.unit, MatVec) and node.unit.sums is not None]
+
+
+#: PE and SIMD of the layers, and the words of weights that follow.
+FOLDINGS = {2: ((5, 12), (2, 10)), 3: ((4, 12), (4, 4)), 5: ((2, 12), (4, 2)), 8: ((5, 3), (1, 5))}
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.cases(2)
+@pytest.mark.parametrize(
+    "words, simulator, signed", [(2, "icarus", 1), (3, "verilator", 0), (5, "icarus", 0), (8, "icarus", 1)]
+)
+def test_dense_layers(words: int, simulator: str, signed: int, tmp_path: Path) -> None:
+    onnx.save(dense(signed), tmp_path / "model.onnx")
+    names = ("fc", "fc1")
+    folding = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in zip(names, FOLDINGS[words], strict=True)}
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(folding=folding))
+    found = [node.unit for node in tables(build)]
+    assert [isinstance(unit, MatVec) and unit.folds for unit in found] == [words, words]
+    assert_verified(tmp_path / "out", simulator, 40)
+    assert hlsgen.certify(tmp_path / "out").problems == []
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_windows(tmp_path: Path) -> None:
+    onnx.save(windows(), tmp_path / "model.onnx")
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=180))
+    assert len(tables(build)) == 1
+    assert_verified(tmp_path / "out", "icarus", 8)
+    assert hlsgen.certify(tmp_path / "out").problems == []
+
+
+def test_when_there_are_tables(tmp_path: Path) -> None:
+    """Not for weights that can be written, nor for multiplier blocks, nor where there are many words."""
+    onnx.save(dense(), tmp_path / "model.onnx")
+    folding = {"fc": {"pe": 5, "simd": 6}, "fc1": {"pe": 1, "simd": 2}}
+    other: list[dict[str, object]] = [
+        {"loadable": True},
+        {"prefer": "dsp"},
+        {"target": "hls"},
+    ]
+    for options in other:
+        build = hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(folding=folding, **options))  # type: ignore[arg-type]
+        assert tables(build) == [], options
+    found = tables(hlsgen.check(tmp_path / "model.onnx", hlsgen.Options(folding=folding)))
+    assert [node.layer for node in found] == ["fc"]
