@@ -191,11 +191,6 @@ def weight_bits(unit: WeightedUnit) -> int:
     return IntType(min(-1, int(unit.weight.min())), max(0, int(unit.weight.max()))).bits
 
 
-def weight_style(unit: WeightedUnit, style: int) -> int:
-    """How its weights are held: as asked for (STYLE of hg_weights), else as its clock wants it."""
-    return 3 if style == 0 and unit.tables else style
-
-
 def weight_words(unit: WeightedUnit) -> int:
     """Sets of `lanes` weights that a frame uses one after the other, again and again."""
     return unit.period if isinstance(unit, ConvUnit) else unit.folds

@@ -104,7 +104,8 @@ def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: E
     steps, head = model.steps, entry.head
     host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
     cut = host[-1] + 1 if host else 0
-    if cut and np.dtype(source.dtype).kind in "iu":
+    kind = np.dtype(source.dtype)
+    if cut and kind.kind in "iu" and kind.itemsize > 2:  # float32, which the port carries, has not all of them
         step = steps[head[cut - 1]]
         what = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
         hint = "Put a quantizer or a layer in front, or cast to float32 first (operator Cast)."

@@ -31,9 +31,10 @@ class _Port:
 def absorb(module: Module) -> int:
     """Moves such registers into their blocks; how many of them. A register moves where all bits of a word that are read go
     to registers with one enable, and to nothing else."""
-    cells, readers = module["cells"], _readers(module)
-    moved = 0
-    for block in [cell for cell in cells.values() if cell["type"] == "DP16KD"]:
+    cells, moved = module["cells"], 0
+    blocks = [cell for cell in cells.values() if cell["type"] == "DP16KD"]
+    readers = _readers(module) if blocks else {}
+    for block in blocks:
         for port in _ports(block):
             found = _registers(block, port, cells, readers)
             if not found:

@@ -51,7 +51,7 @@ from hlsgen.dataflow.units import (
     bus_streams,
     regrouped,
 )
-from hlsgen.dataflow.weighted_units import weight_bits, weight_style, weight_words
+from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
@@ -62,6 +62,7 @@ from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
 from hlsgen.verilog.shared_blocks import shared_rows
 from hlsgen.verilog.sum_tables import unit_sizes
+from hlsgen.verilog.weight_packing import weight_style
 
 
 def regrouping(source: Stream, result: Stream) -> Parts:

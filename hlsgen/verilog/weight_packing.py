@@ -15,6 +15,11 @@ from hlsgen.verilog.binding.memory_files import words
 MODES = {Product.INTEGER: 0, Product.BIPOLAR: 1, Product.AGREEMENTS: 2}
 
 
+def weight_style(unit: WeightedUnit, style: int) -> int:
+    """How its weights are held: as asked for (STYLE of hg_weights), else as its clock wants it."""
+    return 3 if style == 0 and unit.tables else style
+
+
 def load_pieces(unit: WeightedUnit, weight: Array) -> Iterator[int]:
     """Other weights in the layer's order, as the unit's memory takes them: words in pieces of 32 bits, low ones first."""
     table = packed(replace(unit, weight=weight.reshape(unit.weight.shape)))

@@ -120,7 +120,7 @@ def test_reset_polarity_top_and_verify(tmp_path: Path) -> None:
 @pytest.mark.sim
 @needs_icarus
 def test_verify_fails_with_exit_code_1(tmp_path: Path) -> None:
-    call("build", MODEL, "-o", tmp_path / "out", "--target-cycles", 30)
+    call("build", MODEL, "-o", tmp_path / "out", "--target-cycles", 60)
     memory = tmp_path / "out" / "rtl" / f"{MODEL.stem}_mv0.mem"
     memory.write_text(memory.read_text()[::-1].strip() + "\n")
     command = ["verify", tmp_path / "out", "--sim", "icarus", "--frames", 8, "--allow-changed"]

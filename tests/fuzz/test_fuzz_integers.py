@@ -35,6 +35,7 @@ def test_a_difference_is_seen() -> None:
     assert compared(model, [right[0].astype(np.int16), *right[1:]], right).kind == "differs"
 
 
+@pytest.mark.sim
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["fuzz_integers.py", "--seconds", "1", "--keep", str(tmp_path / "kept")])
     assert main() == 0

@@ -42,7 +42,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.dataflow.weight_words import packed
-from hlsgen.dataflow.weighted_units import weight_bits, weight_style
+from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.ir.ops import BinaryKind
 from hlsgen.ir.window import Reduction, Window
 from hlsgen.numerics.fixed import Array
@@ -53,7 +53,7 @@ from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed
 from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.verilog.binding.softmax import bind_softmax
 from hlsgen.verilog.sum_tables import table_files, unit_sizes
-from hlsgen.verilog.weight_packing import MODES
+from hlsgen.verilog.weight_packing import MODES, weight_style
 
 _FLOAT_OPS = {"ADD": 0, "MUL": 1, "DIV": 2, "MAX": 3, "MIN": 4}
 
