@@ -105,7 +105,7 @@ def _port_of_numbers(model: Model, source: ModelInput, mode: InputMode, entry: E
     host = [n for n, i in enumerate(head) if isinstance(steps[i].op, (HostOp, ArgMax))]
     cut = host[-1] + 1 if host else 0
     kind = np.dtype(source.dtype)
-    if cut and kind.kind in "iu" and kind.itemsize > 1:  # products of these are not exact in float32, which the port carries
+    if cut and kind.kind in "iu" and kind.itemsize > 1:  # their products are not exact in float32
         step = steps[head[cut - 1]]
         what = step.op.op_type if isinstance(step.op, HostOp) else "ArgMax"
         hint = "Put a quantizer or a layer in front, or cast to float32 first (operator Cast)."
