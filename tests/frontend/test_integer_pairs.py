@@ -268,6 +268,33 @@ def test_extreme_of_an_input_that_only_hosts_have(tmp_path: Path) -> None:
         hlsgen.check(tmp_path / "m.onnx")
 
 
+BEHIND_A_HOST_STEP = [
+    "c = Mul(m, k) y = Sub(c, b)", "c = Mul(m, b) y = Max(c, b)", "c = Add(b, m) e = Mul(c, k) y = Add(e, m)",
+    "c = Mul(m, k) e = Relu(c) y = Mul(e, b)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint16", "int16"])
+@pytest.mark.parametrize("body", BEHIND_A_HOST_STEP)
+def test_numbers_behind_a_step_of_the_host(kind: str, body: str, tmp_path: Path) -> None:
+    """They enter as float32, which has the exact products of bytes, and none of those of 16 bits."""
+    model = parse_model(
+        f'<ir_version: 9, opset_import: ["" : 20]> net ({kind}[1, 6] a, {kind}[1, 6] b) => ({kind}[1, 6] y) '
+        f"<int64[1] axes = {{1}}, {kind}[1] k = {{100}}> {{ m = ReduceMin(a, axes) {body} }}"
+    )
+    onnx.save(model, tmp_path / "m.onnx")
+    if "16" in kind:
+        with pytest.raises(HlsgenError, match=f"HG042 .*ReduceMin of {kind} data, which only hosts have"):
+            hlsgen.check(tmp_path / "m.onnx")
+        return
+    given = frames(model, kind, 24)
+    for frame in given[::2]:
+        frame["a"] = np.clip(frame["a"], 90, None)  # products that wrap
+    hlsgen.build(tmp_path / "m.onnx", tmp_path / "build")
+    got = hlsgen.run(tmp_path / "build", {name: np.concatenate([one[name] for one in given]) for name in "ab"})
+    assert (got == wanted(model, given)).all()
+
+
 @pytest.mark.sim
 @pytest.mark.cases(1)
 @pytest.mark.parametrize("target", ["verilog", "hls"])
