@@ -114,16 +114,23 @@ def verilog(parameters: object) -> dict[str, object]:
 
 
 def dot_latency(terms: int, w_bits: int, each: int) -> int:
-    """Latency of the forms of a dot product: four terms, one or two a cycle, a tree that ends in a register, and the digits."""
+    """Latency of products with blocks or constants: four terms, one or two a cycle, a tree that ends in a register, and digits."""
     tree, merge = (-(-terms // 4) - 1).bit_length(), ((w_bits + 1) // 2 - 1).bit_length()
     return -(-min(terms, 4) // (1 if each <= 1 else 2)) - (-tree // max(each, 1)) - (-merge // max(each, 1))
+
+
+def pairs_latency(terms: int, w_bits: int, each: int) -> int:
+    """Latency of hg_dot_pairs: sums of two codes, bits of weights for one or two pairs, one or two a cycle, and a tree."""
+    steps, tree = w_bits * (2 if terms > 2 else 1), (-(-terms // 4) - 1).bit_length()
+    return 1 - (-steps // (1 if each <= 1 else 2)) - (-tree // max(each, 1))
 
 
 def mac_latency(terms: int, w_bits: int, mode: int, each: int) -> int:
     """Latency of hg_mac."""
     if mode == 2:
         return 3 + ((-(-terms // 6) - 1).bit_length() // each if each else 0)
-    return 2 + dot_latency(terms, max(w_bits, 2) if mode == 0 else w_bits, each)
+    bits = max(w_bits, 2) if mode == 0 else w_bits
+    return 2 + max(dot_latency(terms, bits, each), pairs_latency(terms, bits, each))
 
 
 def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[dict[str, str], dict[str, int]]:

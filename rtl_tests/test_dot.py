@@ -10,20 +10,16 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from lanes import compile_function
-from streams import RTL, Pipeline, dot_latency, integers, pack, sweep
+from streams import RTL, Pipeline, dot_latency, integers, pack, pairs_latency, sweep
 
 # terms, bits, signed, a register every so many levels
 TREES = [(5, 4, 1, 2), (7, 3, 0, 1), (1, 6, 1, 2), (2, 1, 0, 1), (16, 8, 1, 3), (33, 5, 1, 0), (9, 32, 1, 4)]
 # terms, bits and sign of x, bits of w (1: -1 and 1), a register every so many levels
 DOTS = [(5, 4, 0, 3, 2), (6, 5, 1, 1, 1), (1, 1, 0, 1, 2), (1, 8, 1, 8, 1), (8, 1, 0, 2, 0), (17, 8, 0, 6, 2), (3, 32, 1, 16, 2)]  # fmt: skip
-#: The forms of a dot product, and the last only for few bits.
-FORMS = ("hg_dot_booth", "hg_dot_plain", "hg_dot_table")
+#: The forms of a dot product, with their latencies and the port of their sum.
+FORMS = {"hg_dot_pairs": (pairs_latency, "sums"), "hg_dot_plain": (dot_latency, "sum")}
 #: What they are made of.
-PARTS = ("hg_adder_tree", "hg_delay", "hg_digits")
-
-
-def fits(form: str, x_bits: int, w_bits: int) -> bool:
-    return form != "hg_dot_table" or (w_bits > 1 and x_bits + w_bits <= 6)
+PARTS = ("hg_adder_tree", "hg_delay", "hg_digits", "hg_pair_row")
 
 
 def levels(terms: int) -> int:
@@ -44,7 +40,7 @@ def product(x: npt.NDArray[np.int64], w: npt.NDArray[np.int64], w_bits: int) -> 
 
 
 @pytest.mark.cases(2)
-@pytest.mark.parametrize("form", ["hg_dot_booth", "hg_dot_plain"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("simulator, shape", sweep(DOTS, 1))
 def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, int, int, int, int], form: str) -> None:
     terms, x_bits, x_signed, w_bits, each = shape
@@ -54,7 +50,8 @@ def test_dot(simulate: Callable[..., None], simulator: str, shape: tuple[int, in
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each}
     parameters |= {"DSP": terms % 2} if form == "hg_dot_plain" else {}
     total = pack(product(x, w, w_bits)[:, None], width(terms, x_bits, w_bits))
-    job = Pipeline({"x": pack(x, x_bits), "w": pack(w, w_bits)}, {"sum": total}, dot_latency(terms, w_bits, each))
+    latency, out = FORMS[form]
+    job = Pipeline({"x": pack(x, x_bits), "w": pack(w, w_bits)}, {out: total}, latency(terms, w_bits, each))
     simulate(simulator, form, parameters, job)
 
 
@@ -80,19 +77,22 @@ def compiled(form: str, shape: tuple[int, int, int, int], each: int) -> Callable
     files = [RTL / f"{form}.v", *(RTL / f"{name}.v" for name in PARTS)]
     parameters = {"SIMD": terms, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each}
     ports, out = {"x": terms * x_bits, "w": terms * w_bits}, width(terms, x_bits, w_bits)
-    return compile_function(files, form, parameters, ports, ("sum", out), dot_latency(terms, w_bits, each))
+    latency, name = FORMS[form]
+    return compile_function(files, form, parameters, ports, (name, out), latency(terms, w_bits, each))
 
 
 @pytest.mark.cases(4)
-@pytest.mark.parametrize("form, shape", [(f, s) for f in FORMS for s in EXHAUSTIVE if fits(f, s[1], s[3])])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", EXHAUSTIVE)
 def test_every_dot(form: str, shape: tuple[int, int, int, int]) -> None:
     terms, x_bits, x_signed, w_bits = shape
-    dot = compiled(form, shape, 1)
     x, w = (grid.ravel() for grid in np.meshgrid(*(np.arange(1 << terms * bits) for bits in (x_bits, w_bits))))
     xs, ws = unpacked(x, terms, x_bits, bool(x_signed)), unpacked(w, terms, w_bits, w_bits > 1)
     total = product(xs, ws, w_bits) & ((1 << width(terms, x_bits, w_bits)) - 1)
-    for stalls in (False, True):
-        assert (dot(x=x, w=w, stalls=stalls) == total.astype(np.uint64)).all()
+    for each in (1, 2):
+        dot = compiled(form, shape, each)
+        for stalls in (False, True):
+            assert (dot(x=x, w=w, stalls=stalls) == total.astype(np.uint64)).all()
 
 
 def unpacked(words: npt.NDArray[Any], terms: int, bits: int, signed: bool) -> npt.NDArray[np.int64]:
@@ -102,7 +102,8 @@ def unpacked(words: npt.NDArray[Any], terms: int, bits: int, signed: bool) -> np
 
 @pytest.mark.cases(3)
 @pytest.mark.parametrize("each", [1, 2, 3])
-@pytest.mark.parametrize("form, shape", [(f, s) for f in FORMS for s in LONG if fits(f, s[1], s[3])])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("shape", LONG)
 def test_many_terms(form: str, shape: tuple[int, int, int, int], each: int) -> None:
     """Random and extreme operands: each sum is of functions of one element, and those are tried with every one."""
     terms, x_bits, x_signed, w_bits = shape
@@ -163,6 +164,23 @@ def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: 
     wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
     for stalls in (False, True):
         assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+
+
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("x_signed", [0, 1])
+def test_rows_that_share_pairs(x_signed: int, each: int) -> None:
+    """Each row takes its own weights, and all of them the same sums of two codes."""
+    terms, rows, x_bits, w_bits = 5, 3, 4, 3
+    rng = np.random.default_rng(each)
+    x = integers(rng, x_bits, bool(x_signed), (4000, terms))
+    w = integers(rng, w_bits, True, (4000, rows, terms))
+    parameters = {"SIMD": terms, "ROWS": rows, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "EVERY": each}
+    ports, out = {"x": terms * x_bits, "w": rows * terms * w_bits}, rows * width(terms, x_bits, w_bits)
+    files = [RTL / "hg_dot_pairs.v", *(RTL / f"{name}.v" for name in PARTS)]
+    dot = compile_function(files, "hg_dot_pairs", parameters, ports, ("sums", out), pairs_latency(terms, w_bits, each))
+    sums = np.array(pack((x[:, None] * w).sum(axis=-1), width(terms, x_bits, w_bits)), dtype=np.uint64)
+    xs, ws = np.array(pack(x, x_bits), np.uint64), np.array(pack(w.reshape(4000, -1), w_bits), np.uint64)
+    assert (dot(x=xs, w=ws, stalls=True) == sums).all()
 
 
 @pytest.mark.cases(2)

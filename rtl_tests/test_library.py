@@ -47,13 +47,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1},
         {"N": 5, "PLACE": 1, "MINUS": 1, "SIGNED": 1},
     ),
-    "hg_dot_booth": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
+    "hg_dot_pairs": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "ROWS": 2, "X_SIGNED": 1, "EVERY": 1}),
     "hg_dot_packed": (
         {"SIMD": 1, "ROWS": 3, "X_SIGNED": 1, "W_W": 2, "GUARD": 1, "EVERY": 0},
         {"SIMD": 9, "X_W": 8, "W_W": 8, "GUARD": 0, "EVERY": 1},
     ),
     "hg_dot_plain": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "DSP": 1}),
-    "hg_dot_table": ({"SIMD": 1, "X_W": 1, "W_W": 2, "EVERY": 0}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1}),
     "hg_dot_words": (
         {"SIMD": 1, "X_W": 1, "ADDR_W": 1, "FIRST": 2, "T_W": 1, "S_W": 1, "OUT_W": 1, "EVERY": 0, "ROW": 12},
         {"SIMD": 19, "X_W": 3, "X_SIGNED": 1, "T_W": 4, "S_W": 6, "EVERY": 1},

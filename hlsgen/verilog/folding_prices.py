@@ -80,7 +80,7 @@ def folding_price(work: Workload, pe: int, simd: int) -> float:
     if isinstance(layer, MatrixProduct):
         left, bits = layer.operand(0).bits, _factor_bits(layer)
         beat = simd * left + pe * simd * layer.sources[1].type.bits
-        tables = pe * dot_tables(simd, left, bits, Product.INTEGER) + pe * layer.result.type.bits * 3
+        tables = pe * dot_tables(simd, left, bits, Product.INTEGER, pe) + pe * layer.result.type.bits * 3
         return tables + beat / 4 + max(0, beat - WIDE_BEAT) * 2
     cost = cost_of(matrix_parts(_matrix(work, pe, simd), dsp=0, style=0, family="xc7"))
     return _tables(cost) + _around(work, pe, simd)

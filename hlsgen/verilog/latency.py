@@ -130,11 +130,11 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
 
 
 def _products(simd: int, bits: int, every: int) -> int:
-    """The same, of products with weights of `bits`; `every`: see Pipelining."""
-    digits = (bits + 1) // 2
-    tree, merge = _levels(-(-simd // 4)), _levels(digits)
-    group = -(-min(simd, 4) // (1 if every == 1 else 2))
-    return 1 + group + -(-tree // every) + -(-merge // every)
+    """The same, of products with weights of `bits`; `every`: see Pipelining. The longer one of two forms."""
+    per = 1 if every == 1 else 2
+    blocks = 1 + -(-min(simd, 4) // per) + -(-_levels((bits + 1) // 2) // every)
+    pairs = 2 + -(-bits * (2 if simd > 2 else 1) // per)
+    return max(blocks, pairs) + -(-_levels(-(-simd // 4)) // every)
 
 
 def _levels(terms: int) -> int:

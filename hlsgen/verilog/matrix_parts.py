@@ -9,7 +9,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Product
 from hlsgen.dataflow.weighted_units import worth_a_block
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, sum_tables
+from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, pair_registers, sum_tables
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import shared_rows
@@ -96,7 +96,7 @@ def multipliers(
         # Two products of at most 9 x 9 bits share a block of Gowin.
         both = family == "gowin" and max(x_bits, bits) <= 9
         return Cost(lut=sums, dsp=-(-rows * simd // (1 + both)))
-    return Cost(lut=rows * dot_tables(simd, x.bits, bits, product))
+    return Cost(lut=rows * dot_tables(simd, x.bits, bits, product, together))
 
 
 def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
@@ -113,7 +113,7 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
         if products.dsp
         else "plain"
         if plain
-        else dot_form(x.bits, bits, matrix.product)
+        else dot_form(matrix.product)
     )
     parts, tables = Parts(matrix.kind, dsp=products.dsp), products.lut * few_words(matrix.words, form)
     parts.lut = {form: tables, "sums": float(rows * matrix.result_bits), "control": CONTROL}
@@ -121,6 +121,8 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
         form: tables, "sums": float(rows * matrix.result_bits), "control": 20.0,
         "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
     }  # fmt: skip
+    if form == "pairs":
+        parts.ff["shared"] = rows / together * pair_registers(simd, x.bits, bits, matrix.product)
     parts.hold("weights", memory(matrix.words, weights, style, family))
     return parts
 

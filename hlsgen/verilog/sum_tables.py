@@ -120,5 +120,5 @@ def word_tables(simd: int, x_bits: int, sizes: SumSizes) -> float:
 
 def tables_pay(simd: int, x_bits: int, w_bits: int, product: Product, words: int, sizes: SumSizes) -> bool:
     """Whether tables cost less than products with so many words, of any form: weights of few words are simple functions."""
-    products = few_words(words, "table") * dot_tables(simd, x_bits, w_bits, product)
+    products = few_words(words, "pairs") * dot_tables(simd, x_bits, w_bits, product)
     return word_tables(simd, x_bits, sizes) < products

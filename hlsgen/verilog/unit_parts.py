@@ -55,7 +55,7 @@ from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
-from hlsgen.verilog.dot_sizes import dot_form
+from hlsgen.verilog.dot_sizes import dot_form, pair_registers
 from hlsgen.verilog.matrix_parts import CONTROL, FACTOR_BITS, Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
@@ -108,7 +108,7 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
         if products.dsp and shares
         else "blocks"
         if products.dsp
-        else dot_form(x.bits, word.bits, Product.INTEGER)
+        else dot_form(Product.INTEGER)
     )
     sums = float(unit.pe * node.result.type.bits)
     zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
@@ -116,6 +116,8 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     parts.lut = {form: products.lut, "sums": sums, "control": CONTROL, "zeros": float(sum(zeros))}
     codes = float(x.bits * left.lanes + word.bits * right.lanes)
     parts.ff = {form: products.lut, "sums": sums, "control": 20.0, "codes": codes}
+    if form == "pairs":
+        parts.ff["shared"] = pair_registers(unit.simd, x.bits, word.bits, Product.INTEGER)
     return parts
 
 

@@ -5,7 +5,7 @@
 // Parameters  SIMD, PE       input elements and outputs worked on in a cycle
 //             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, FOLDS, REPEAT,
 //             DEPTH, PAD     see hg_window; a word is SIMD codes of X_W bits
-//             X_W, X_SIGNED  codes, see hg_dot_booth
+//             X_W, X_SIGNED  codes, see hg_dot_pairs
 //             W_W, MODE, ACC_W, EVERY  see hg_mac; the caller proves that every final sum fits
 //             FILE           $readmemh file of GROUPS * REPEAT * KH * KW * FOLDS words, in the order
 //                            of use; lane p, column s at bit (p * SIMD + s) * W_W

@@ -5,7 +5,7 @@
 // Parameters  PE             elements of a word, worked on in a cycle
 //             HEIGHT, WIDTH, KH, KW, SH, SW, DH, DW, PT, PL, OUT_H, OUT_W, GROUPS, REPEAT, DEPTH,
 //             PAD            see hg_window; a word is PE codes of X_W bits, a pixel GROUPS words
-//             X_W, X_SIGNED  codes, see hg_dot_booth
+//             X_W, X_SIGNED  codes, see hg_dot_pairs
 //             W_W, MODE, ACC_W, EVERY  see hg_mac; the caller proves that every final sum fits
 //             FILE           $readmemh file of GROUPS * REPEAT * KH * KW words, in the order of use;
 //                            lane p at bit p * W_W

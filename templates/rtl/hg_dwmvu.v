@@ -5,7 +5,7 @@
 // Parameters  PE             sums of a beat, a multiple of ROWS
 //             TAPS           taps of a window
 //             FOLDS          words of weights
-//             X_W, X_SIGNED  codes, see hg_dot_booth
+//             X_W, X_SIGNED  codes, see hg_dot_pairs
 //             W_W, MODE      see hg_mac
 //             ACC_W          bits of a sum; the caller proves that every sum fits
 //             FILE           $readmemh file of FOLDS words; of sum p the weight of tap t, column c at bit

@@ -3,7 +3,7 @@
 // Purpose     the arithmetic of hg_mvu, hg_conv and hg_dwconv.
 // Parameters  SIMD, PE      columns and rows worked on in a cycle
 //             SHARED        1: all rows take the same SIMD codes; 0: each row has its own
-//             X_W, X_SIGNED codes, see hg_dot_booth
+//             X_W, X_SIGNED codes, see hg_dot_pairs
 //             W_W           bits of a weight
 //             MODE, ACC_W   see hg_mvu
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
@@ -49,22 +49,25 @@ module hg_mac #(
 );
     // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
-    // A sum of so many numbers, then one of so many digits.
     localparam integer TERMS  = (MODE == 2) ? (SIMD + 5) / 6 : (SIMD + 3) / 4;
-    localparam integer DIGITS = (V_W + 1) / 2;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
     localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
-    localparam integer MERGE  = ($clog2(DIGITS) + STEP - 1) / STEP;
+    localparam integer MERGE  = ($clog2((V_W + 1) / 2) + STEP - 1) / STEP;
     localparam integer PER    = (STEP == 1) ? 1 : 2;
     localparam integer CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
     localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
     localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
-    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : 1 + CYCLES + TREE + MERGE;
+    localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
+    localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE;
+    localparam integer TWOS   = 2 + TURNS + TREE;
+    // How products are made changes no latency: one form waits for the other.
+    localparam integer PAIRED = (MODE != 2 && FIRST == 0 && CONSTANT == 0 && DSP == 0) ? 1 : 0;
+    localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS;
+    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : LONGER;
+    localparam integer WAIT   = (FIRST != 0 || MODE == 2) ? 0 : LONGER - ((PAIRED != 0) ? TWOS : BLOCKS);
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
-    // Products of six bits pay as tables where Booth has two digits.
-    localparam integer TABLE  = (V_W > 1 && X_W + V_W <= ((V_W > 2) ? 6 : 5)) ? 1 : 0;
 
     // What the sum that leaves the pipeline belongs to.
     reg [STAGES-1:0] valid_reg, last_reg;
@@ -101,16 +104,18 @@ module hg_mac #(
     localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
     localparam integer REST  = PE % ROWS;
     localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer PLAIN = (FIRST != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer PLAIN = (FIRST != 0 || PAIRED != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer SETS  = (PAIRED == 0) ? 0 : (SHARED != 0) ? 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
     localparam integer V_ALL = (FIRST != 0) ? WORD_W : PE * SIMD * V_W;
     reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part that is assigned
     wire [V_ALL-1:0]       v, w_now;
-    wire [PE*SUM_W-1:0]    sums;
-    always @(posedge clk) if (en) x_reg <= x;
+    wire [PE*SUM_W-1:0]    made, sums;
     wire unused_w = &{1'b0, w_now};  // rows that share blocks have their own
+    always @(posedge clk) if (en) x_reg <= x;
+    hg_delay #(.WIDTH(PE*SUM_W), .CYCLES(WAIT)) late (.clk(clk), .en(en), .d(made), .q(sums));
     genvar i, p;
     generate
         if (V_W == W_W || FIRST != 0) begin : same
@@ -134,7 +139,7 @@ module hg_mac #(
                 .EVERY(EVERY)
             ) dot (
                 .clk(clk), .en(en), .x(x_reg[SIMD*X_W-1:0]), .w(v[p*ROWS*SIMD*V_W +: OWN*SIMD*V_W]),
-                .sums(sums[p*ROWS*SUM_W +: OWN*SUM_W])
+                .sums(made[p*ROWS*SUM_W +: OWN*SUM_W])
             );
         end
         for (p = 0; p < ((FIRST != 0) ? PE : 0); p = p + 1) begin : words
@@ -143,35 +148,30 @@ module hg_mac #(
                 .S_W(S_W), .OUT_W(SUM_W), .EVERY(EVERY), .FILE(FILE), .ROW(p)
             ) dot (
                 .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]), .word(w_now),
-                .sum(sums[p*SUM_W +: SUM_W])
+                .sum(made[p*SUM_W +: SUM_W])
+            );
+        end
+        for (p = 0; p < SETS; p = p + 1) begin : paired
+            localparam integer OWN = (SHARED != 0) ? PE : 1;
+            hg_dot_pairs #(
+                .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
+            ) dot (
+                .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]),
+                .sums(made[p*SUM_W +: OWN*SUM_W])
             );
         end
         for (p = PLAIN; p < PE; p = p + 1) begin : pe
             wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
             wire [SIMD*V_W-1:0] w_row = w_now[p*SIMD*V_W +: SIMD*V_W];
-            wire [SUM_W-1:0]    sum;
-            assign sums[p*SUM_W +: SUM_W] = sum;
             if (MODE == 2) begin : binary
                 hg_popcount #(.SIMD(SIMD), .EVERY(EVERY)) popcount (
-                    .clk(clk), .en(en), .x(x_row), .w(w_row), .count(sum)
+                    .clk(clk), .en(en), .x(x_row), .w(w_row), .count(made[p*SUM_W +: SUM_W])
                 );
-            end else if (CONSTANT != 0 || DSP != 0) begin : plain
+            end else begin : plain
                 hg_dot_plain #(
                     .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
                 ) dot (
-                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
-                );
-            end else if (TABLE != 0) begin : table_of_products
-                hg_dot_table #(
-                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
-                ) dot (
-                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
-                );
-            end else begin : booth
-                hg_dot_booth #(
-                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
-                ) dot (
-                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(sum)
+                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(made[p*SUM_W +: SUM_W])
                 );
             end
         end

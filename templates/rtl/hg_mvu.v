@@ -4,7 +4,7 @@
 // Parameters  SIMD, PE      columns and rows worked on in a cycle
 //             COL_FOLDS     beats of a vector (columns / SIMD)
 //             ROW_FOLDS     output beats of a vector (rows / PE)
-//             X_W, X_SIGNED codes, see hg_dot_booth
+//             X_W, X_SIGNED codes, see hg_dot_pairs
 //             W_W           bits of a weight
 //             MODE          0: two's complement weights; 1: bipolar weights, one bit each;
 //                           2: bipolar weights and binary codes, acc = agreements (popcount)

@@ -21,7 +21,7 @@ def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> i
     """Products in hg_mac, as Yosys elaborates it."""
     libyosys = pytest.importorskip("pyosys.libyosys")
     design = libyosys.Design()
-    files = ("mac", "dot_packed", "dot_plain", "dot_booth", "dot_table", "adder_tree", "digits", "popcount")
+    files = ("mac", "dot_packed", "dot_plain", "dot_pairs", "pair_row", "adder_tree", "digits", "delay", "popcount")
     parameters = {"PE": rows, "SIMD": columns, "X_W": x_bits, "W_W": w_bits, "DSP": block, "ACC_W": 24}
     chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
     for command in (
