@@ -272,6 +272,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_eltwise_add_axi": ({"LANES": 1, "REGISTERS": 0}, {"LANES": 3}),
     "hg_eltwise_add_fn": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_pair_add": ({"LANES": 1}, {"LANES": 3}),
+    "hg_pair_row": ({"SIMD": 1, "X_W": 1, "W_W": 1, "TURNS": 1}, {"SIMD": 9, "X_SIGNED": 1, "EVERY": 1, "TURNS": 6}),
     "hg_pair_scale": (
         {"LANES": 1, "SIGNED": 0, "PRODUCT": 1, "M_W": 30, "R_W": 3, "SHIFT": 28, "EVEN": 0},
         {"LANES": 3, "PRODUCT": 1, "M_W": 4, "R_W": 40, "SHIFT": 1},

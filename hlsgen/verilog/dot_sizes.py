@@ -29,6 +29,9 @@ def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product, together: 
     if product is Product.AGREEMENTS:
         return AGREEMENT * simd
     pairs, each = -(-simd // 2), 2 if simd > 2 else 1
+    if w_bits == 1:  # a + b or a - b, with a bit for the sign below
+        steps = pairs * (x_bits + 3.5)
+        return steps + sum_tables(-(-pairs // each), x_bits + 1 + each) + 2 * pairs * (x_bits + 1) / together
     # Pairs are added to what is above the bits that are done, from the lowest bit of the weights upwards.
     wide = [x_bits + 1, *[x_bits + 2] * min(2, w_bits * each - 1), *[x_bits + 1 + each] * (w_bits * each - 3)]
     groups = -(-pairs // each)
@@ -42,6 +45,8 @@ def pair_registers(simd: int, x_bits: int, w_bits: int, product: Product) -> flo
     """Registers of the pairs of codes that rows share, for the cycles in which they are added."""
     if product is Product.AGREEMENTS:
         return 0.0
+    if w_bits == 1:
+        return -(-simd // 2) * 2.0 * (x_bits + 1)
     turns = w_bits if simd > 2 else -(-w_bits // 2)
     return -(-simd // 2) * (3.0 * x_bits + 1) * turns
 

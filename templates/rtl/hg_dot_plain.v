@@ -9,7 +9,9 @@
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
 //             DSP       1: products in multiplier blocks, 0: in tables: said by attributes of Vivado,
 //                       Quartus and Synplify; Yosys has an option, -nodsp
-// Latency     that of hg_dot_booth, all advancing on en
+// Latency     1 for SIMD up to 2, else 2, or with EVERY = 1 one for each of up to four terms; and
+//             ceil(log2(ceil(SIMD / 4))) / EVERY of a tree, and that of hg_digits for two bits of a weight
+//             each, each rounded up; all advancing on en
 // Contract    exact two's complement sum of X_W + W_W + 1 + ceil(log2(SIMD)) bits.
 `default_nettype none
 module hg_dot_plain #(

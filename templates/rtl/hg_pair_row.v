@@ -56,9 +56,9 @@ module hg_pair_row #(
                 localparam integer U_W  = (r == 0) ? T_W + BOTH : (r < 3 && BOTH == 0) ? T_W + 1 : S_W;
                 wire [G_W-1:0] so_far;
                 wire [U_W-1:0] upper;
-                if (r == 0) begin : first
+                if (r == 0) begin : lowest
                     assign so_far = {G_W{1'b0}};
-                end else begin : next
+                end else begin : on_top
                     assign so_far = step[r-1].sent;
                 end
                 if (PAIR < COUNT) begin : taken
@@ -102,7 +102,7 @@ module hg_pair_row #(
                 // Above it, what the sign of the sum is, if it can have one.
                 wire sign = (X_SIGNED != 0 || LAST != 0) && upper[U_W-1];
                 wire [2*G_W-1:0] wide_sum;
-                if (BIT == 0) begin : lowest
+                if (BIT == 0) begin : whole
                     assign wide_sum = {{2*G_W-U_W{sign}}, upper};
                 end else begin : above
                     assign wide_sum = {{2*G_W-U_W-BIT{sign}}, upper, so_far[BIT-1:0]};

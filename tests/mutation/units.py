@@ -24,7 +24,7 @@ UNITS = {
         "test_norm.py",
     ),
     "hg_pad": "test_plumbing.py", "hg_pair_add": "test_pair.py",
-    "hg_pair_scale": "test_pair.py", "hg_pick": "test_plumbing.py", "hg_pool": "test_window_conv.py",
+    "hg_pair_row": "test_dot.py", "hg_pair_scale": "test_pair.py", "hg_pick": "test_plumbing.py", "hg_pool": "test_window_conv.py",
     "hg_pool_tree": "test_unfold.py", "hg_popcount": "test_popcount.py", "hg_rank": "test_rank.py",
     "hg_reduce": "test_reduce.py", "hg_reduce_walk": "test_reduce.py", "hg_replay": "test_replay.py",
     "hg_reset": "test_reset.py", "hg_rotate": "test_unfold.py",
