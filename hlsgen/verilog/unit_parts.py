@@ -103,13 +103,7 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     x, word, (left, right) = unit.operands[0], unit.word, node.sources
     products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family, unit.pe)
     shares = dsp and shared_rows(x.bits, word.bits, unit.pe, unit.simd, dsp) is not None
-    form = (
-        "shared"
-        if products.dsp and shares
-        else "blocks"
-        if products.dsp
-        else dot_form(Product.INTEGER)
-    )
+    form = "shared" if products.dsp and shares else "blocks" if products.dsp else dot_form(Product.INTEGER)
     sums = float(unit.pe * node.result.type.bits)
     zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
     parts = Parts("MatVec", dsp=products.dsp)
