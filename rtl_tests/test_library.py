@@ -61,6 +61,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
         {"IN_W": 4, "B_W": 4, "M_W": 4, "FOLDS": 2},
+        {"IN_W": 3, "IN_SIGNED": 0, "B_W": 3, "M_W": 2, "LANES": 1},
     ),
     "hg_f32_div": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_encode": (
@@ -200,6 +201,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_scale": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "M_W": 24, "R_W": 40, "SHIFT": 31, "MODE": 1, "STYLE": 0, "STAGES": 2},
         {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "M_W": 3, "R_W": 5, "SHIFT": 2, "MODE": 3, "SYMMETRIC": 2},
+        {"LANES": 1, "FOLDS": 1, "IN_W": 4, "M_W": 3, "R_W": 12, "R_LSB": 1, "SHIFT": 3, "MODE": 1},
     ),
     "hg_scale_f32": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "U_W": 33, "STYLE": 0, "STAGES": 2},
@@ -301,6 +303,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"X_W": 5, "DSP": 1},
         {"SIMD": 3, "PE": 5, "DSP": 25},
         {"PE": 7, "X_W": 8, "W_W": 8, "ACC_W": 20, "DSP": 25, "CONSTANT": 1},
+        {"SIMD": 1, "PE": 3, "X_W": 8, "W_W": 3, "DSP": 25},
+        {"SIMD": 9, "PE": 1, "X_W": 2, "FIRST": 2, "T_W": 3, "S_W": 5, "WORD_W": 2, "EVERY": 1},
         {"X_W": 6},
     ),
     "hg_pick": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"IN": 3, "OUT": 2, "MAP": "64'h200000000"}),
@@ -428,11 +432,11 @@ print("DONE")
 
 def memories(folder: Path) -> None:
     """Files for the $readmemh of any module, with more words than any of the sets needs."""
-    stems = ["memory", *(f"memory_{g:04d}" for g in range(4)), *(f"memory_{k:02d}" for k in range(6))]
+    stems = ["memory", *(f"memory_{g:04d}" for g in (*range(4), 12)), *(f"memory_{k:02d}" for k in range(6))]
     stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
     stems += [f"memory_{end}" for end in ("power", "numerator", "high", "low", "mask")]
     for name in ("memory", *(f"{stem}.mem" for stem in stems)):
-        (folder / name).write_text("0\n1\n")
+        (folder / name).write_text("96c5a3_5d2e19b4_c3a5965e\n693a5c_a2d1e64b_3c5a69a1\n")
 
 
 def reading(text: str) -> str:
