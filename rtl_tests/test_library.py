@@ -124,7 +124,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "STEPS": 1, "T_W": 33, "OUT_W": 1, "FALLING": 1},
         {"LANES": 3, "FOLDS": 3, "IN_SIGNED": 0, "IN_W": 4, "T_W": 4, "OUT_W": 7, "OFFSET": "7'h55", "FALLING": 1},
     ),
-    "hg_replay": ({"WIDTH": 1, "LENGTH": 1, "REPEAT": 1}, {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4}),
+    "hg_replay": (
+        {"WIDTH": 1, "LENGTH": 1, "REPEAT": 1},
+        {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4},
+        {"WIDTH": 2, "LENGTH": 1, "REPEAT": 3},
+    ),
     "hg_reset": ({}, {"ACTIVE_LOW": 1}),
     "hg_norm_moments": (
         {
