@@ -288,6 +288,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 1, "EVERY": 0},
         {"SIMD": 3, "PE": 3, "DW": 2, "PL": 2, "SH": 2, "OUT_H": 2, "GROUPS": 2, "X_W": 3, "X_SIGNED": 1, "PAD": "3'h5"}
         | {"DEPTH": 64, "STYLE": 1, "LOADABLE": 1},
+        {"KH": 1, "KW": 2, "PT": 0, "PL": 0, "OUT_W": 4, "FOLDS": 1, "REPEAT": 1},
     ),
     "hg_dwconv": (
         {"PE": 1, "HEIGHT": 1, "KH": 1, "PT": 0, "OUT_H": 1, "GROUPS": 1, "REPEAT": 1, "DEPTH": 3, "MODE": 1, "W_W": 1},
