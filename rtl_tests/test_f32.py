@@ -434,6 +434,7 @@ def test_unit(simulator: str, op: int, lanes: int, folds: int, tmp_path: Path) -
 
 DECODE_RUNS = [
     ("icarus", 8, 1, 0, 9, 24, 2, 3),
+    ("icarus", 6, 0, 1, 7, 9, 1, 2),  # the sum has a bit more than both sides
     ("verilator", 16, 0, 5, 30, 40, 3, 4),
     ("verilator", 4, 0, 0, 1, 1, 1, 1),
 ]
@@ -558,6 +559,9 @@ def test_lint(name: str, params: Sequence[str], tmp_path: Path) -> None:
         ("to_code", "OUT_W=34"),
         ("unit", "OP=5"),
         ("decode", "SHIFT=64"),
+        ("decode", "LANES=0"),
+        ("encode", "LANES=0"),
+        ("encode", "FOLDS=0"),
     ],
 )
 def test_senseless_parameters_stop_elaboration(name: str, param: str) -> None:

@@ -61,6 +61,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_f32_decode": (
         {"IN_W": 1, "IN_SIGNED": 0, "SHIFT": 3, "B_W": 20, "M_W": 1, "LANES": 2, "FOLDS": 4},
         {"IN_W": 4, "B_W": 4, "M_W": 4, "FOLDS": 2},
+        {"IN_W": 3, "IN_SIGNED": 0, "B_W": 3, "M_W": 2, "LANES": 1},
     ),
     "hg_f32_div": ({"PIPE": 0}, {"PIPE": 1}),
     "hg_f32_encode": (
@@ -123,7 +124,11 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "STEPS": 1, "T_W": 33, "OUT_W": 1, "FALLING": 1},
         {"LANES": 3, "FOLDS": 3, "IN_SIGNED": 0, "IN_W": 4, "T_W": 4, "OUT_W": 7, "OFFSET": "7'h55", "FALLING": 1},
     ),
-    "hg_replay": ({"WIDTH": 1, "LENGTH": 1, "REPEAT": 1}, {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4}),
+    "hg_replay": (
+        {"WIDTH": 1, "LENGTH": 1, "REPEAT": 1},
+        {"WIDTH": 2, "LENGTH": 3, "REPEAT": 4},
+        {"WIDTH": 2, "LENGTH": 1, "REPEAT": 3},
+    ),
     "hg_reset": ({}, {"ACTIVE_LOW": 1}),
     "hg_norm_moments": (
         {
@@ -200,6 +205,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_scale": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "M_W": 24, "R_W": 40, "SHIFT": 31, "MODE": 1, "STYLE": 0, "STAGES": 2},
         {"LANES": 3, "IN_W": 4, "IN_SIGNED": 0, "M_W": 3, "R_W": 5, "SHIFT": 2, "MODE": 3, "SYMMETRIC": 2},
+        {"LANES": 1, "FOLDS": 1, "IN_W": 4, "M_W": 3, "R_W": 12, "R_LSB": 1, "SHIFT": 3, "MODE": 1},
     ),
     "hg_scale_f32": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "U_W": 33, "STYLE": 0, "STAGES": 2},
@@ -282,6 +288,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         | {"FOLDS": 1, "REPEAT": 1, "DEPTH": 1, "X_W": 1, "W_W": 1, "MODE": 2, "ACC_W": 1, "EVERY": 0},
         {"SIMD": 3, "PE": 3, "DW": 2, "PL": 2, "SH": 2, "OUT_H": 2, "GROUPS": 2, "X_W": 3, "X_SIGNED": 1, "PAD": "3'h5"}
         | {"DEPTH": 64, "STYLE": 1, "LOADABLE": 1},
+        {"KH": 1, "KW": 2, "PT": 0, "PL": 0, "OUT_W": 4, "FOLDS": 1, "REPEAT": 1},
     ),
     "hg_dwconv": (
         {"PE": 1, "HEIGHT": 1, "KH": 1, "PT": 0, "OUT_H": 1, "GROUPS": 1, "REPEAT": 1, "DEPTH": 3, "MODE": 1, "W_W": 1},
@@ -301,6 +308,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"X_W": 5, "DSP": 1},
         {"SIMD": 3, "PE": 5, "DSP": 25},
         {"PE": 7, "X_W": 8, "W_W": 8, "ACC_W": 20, "DSP": 25, "CONSTANT": 1},
+        {"SIMD": 1, "PE": 3, "X_W": 8, "W_W": 3, "DSP": 25},
+        {"SIMD": 9, "PE": 1, "X_W": 2, "FIRST": 2, "T_W": 3, "S_W": 5, "WORD_W": 2, "EVERY": 1},
         {"X_W": 6},
     ),
     "hg_pick": ({"UNIT": 1, "IN": 1, "OUT": 1}, {"IN": 3, "OUT": 2, "MAP": "64'h200000000"}),
@@ -428,11 +437,11 @@ print("DONE")
 
 def memories(folder: Path) -> None:
     """Files for the $readmemh of any module, with more words than any of the sets needs."""
-    stems = ["memory", *(f"memory_{g:04d}" for g in range(4)), *(f"memory_{k:02d}" for k in range(6))]
+    stems = ["memory", *(f"memory_{g:04d}" for g in (*range(4), 12)), *(f"memory_{k:02d}" for k in range(6))]
     stems += [f"memory_{g:04d}_{k:02d}" for g in range(4) for k in range(6)]
     stems += [f"memory_{end}" for end in ("power", "numerator", "high", "low", "mask")]
     for name in ("memory", *(f"{stem}.mem" for stem in stems)):
-        (folder / name).write_text("0\n1\n")
+        (folder / name).write_text("96c5a3_5d2e19b4_c3a5965e\n693a5c_a2d1e64b_3c5a69a1\n")
 
 
 def reading(text: str) -> str:

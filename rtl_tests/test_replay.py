@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from streams import Stream, sweep
 
-CASES = [(8, 4, 2), (5, 3, 1), (1, 1, 1), (9, 1, 4), (3, 2, 1), (6, 2, 3), (16, 5, 7), (40, 13, 3)]
+CASES = [(8, 4, 2), (5, 3, 1), (1, 1, 1), (9, 1, 4), (3, 2, 1), (6, 2, 3), (16, 5, 7), (40, 13, 3), (7, 1, 3)]
 
 
 @pytest.mark.cases(2)

@@ -22,6 +22,7 @@ run = lambda command: ys.run_pass(command, design)
 for side, files in zip(("gold", "gate"), sources):
     run(f"read_verilog -defer {files}")
     run(f"hierarchy -check -top {module} {values}")
+    run("setattr -mod -unset keep_hierarchy")
     run(f"proc; flatten; memory_map; opt -fast; setundef -zero; setundef -init -zero; rename -top {side}")
     run(f"design -stash {side}")
 for side in ("gold", "gate"):

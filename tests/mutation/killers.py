@@ -24,7 +24,7 @@ LIMIT, MEMORY, FIRST = 300, 3 << 30, 10.0
 #: Small parts find most mutants sooner than the whole.
 UNITS_OF_A_PART = 8
 #: Tests that look at the text of modules, at Verilator, or at nothing that a mutant changes.
-_LEFT_OUT = "not verilator and not test_rules and not test_synthesis and not lint"
+_LEFT_OUT = "not verilator and not test_rules and not test_synthesis and not lint and not every_float"
 _SETTINGS = """[pytest]
 pythonpath = {root}/tests {root}/tests/support {rtl_tests}
 addopts = --import-mode=importlib -p no:cacheprovider -p no:hypothesispytest
@@ -57,6 +57,8 @@ def _recorded(words, *rest, **options):
         test, folder = os.environ["PYTEST_CURRENT_TEST"].rsplit(" ", 1)[0], str(options["cwd"])
         kept = Path({kept!r}) / f"{{os.getpid()}}_{{next(_count):04d}}"
         shutil.copytree(folder, kept)
+        for file in kept.glob("*.v"):
+            file.write_text(file.read_text().replace(folder, str(kept)))
         environment = {{name: value.replace(folder, str(kept)) for name, value in options["env"].items()}}
         commands = [[str(word).replace(folder, str(kept)) for word in command] for command in (_builds[-1], words)]
         told = dict(test=test, build=commands[0], words=commands[1], environment=environment)
