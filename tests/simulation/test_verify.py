@@ -145,7 +145,7 @@ def test_wrong_prediction_is_noticed(core: Path) -> None:
 def test_element_of_a_permuted_stream(tmp_path: Path) -> None:
     """The element that differs is named by its row-major index, in whatever order the stream sends it."""
     core = tmp_path / "core"
-    build = hlsgen.build(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core, hlsgen.Options(target_cycles=576))
+    build = hlsgen.build(ROOT / "examples" / "digits_cnn" / "digits_cnn.onnx", core, hlsgen.Options(target_cycles=1152))
     number, layer = next((n, x) for n, x in enumerate(build.graph.layers) if x.name == "conv2_quant")
     assert (build.network.orders[number + 1] != np.arange(64)).any()
     name = next(node.name for node in build.network.nodes if node.position == number)
