@@ -24,9 +24,8 @@ from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.simulation.cpp_headers import DIALECTS, include_folders
 
 FLAGS = "-std=c++14 -O0 -ffp-contract=off -Wall -Wextra -Werror -Wno-unknown-pragmas -Wno-uninitialized -Wno-maybe-uninitialized"
-SANITIZE = "-fsanitize=undefined,address -fno-sanitize-recover=all"
-#: ap_int itself shifts negative numbers to the left, which C++ defines only since C++20.
-EXCEPT = {"ap": ["-fno-sanitize=shift"], "ac": []}
+#: With ac_types; with ap_types, the same calls compile in little more than half the time without.
+SANITIZE = {"ac": ["-fsanitize=undefined,address", "-fno-sanitize-recover=all"], "ap": []}
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +76,9 @@ def compile_cases(folder: Path, cases: Sequence[Case], dialect: str, *, exact: b
     own = ["-I.", "-Icsim"] + (["-Icsim_ac"] if dialect == "ac" else [])
     compiler = ["ccache", "g++"] if shutil.which("ccache") else ["g++"]
     exact_types = ["-DHG_EXACT"] if exact else []
-    flags = [*FLAGS.split(), *exact_types, *SANITIZE.split(), *EXCEPT[dialect], *own, *includes]
+    flags = [*FLAGS.split(), *exact_types, *SANITIZE[dialect], *own, *includes]
     # ccache keeps objects only.
-    for command in ([*compiler, *flags, "-c", "cases.cpp"], ["g++", *SANITIZE.split(), "cases.o", "-o", "cases"]):
+    for command in ([*compiler, *flags, "-c", "cases.cpp"], ["g++", *SANITIZE[dialect], "cases.o", "-o", "cases"]):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-6000:]
 

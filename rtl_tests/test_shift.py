@@ -28,6 +28,8 @@ class Case:
     out_w: int
     low: int
     high: int
+    add: int = 1
+    split: int = 1
 
 
 SIGNED = Case(32, 1, 16, 1, 0, 3, 4, 0, 12, -2000, 2000)
@@ -39,25 +41,28 @@ CASES = [
     Case(1, 4, 8, 1, 5, 3, 0, 3, 16, -(2**15), 2**15 - 1),
     Case(2, 1, 4, 0, 0, 2, 12, 1, 5, -16, 15),
     Case(1, 3, 6, 1, 0, 20, 2, 4, 3, -4, -1),
+    Case(3, 1, 20, 1, 0, 1, 9, 0, 8, 0, 255, add=0, split=0),
+    Case(2, 3, 18, 1, 0, 1, 14, 6, 4, -7, 7, add=0),
+    Case(2, 5, 12, 1, 3, 9, 5, 5, 6, -31, 31, split=0),
 ]
 
 
 def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray) -> None:
     rng = np.random.default_rng(case.in_w)
-    offset = integers(rng, case.b_w, True, (case.folds, case.lanes))
+    offset = integers(rng, case.b_w, True, (case.folds, case.lanes)) * case.add
     fold = np.arange(len(x)) % case.folds
     reference = Shift(case.left, case.shift, Rounding(case.mode), offset[fold], case.low, case.high)
     job = Stream(
         {"s_data": pack(x, case.in_w)},
         {"m_data": pack(reference.apply(x), case.out_w)},
-        latency=3,
-        capacity=3,
+        latency=1 + case.add + case.split,
+        capacity=1 + case.add + case.split,
     )
     parameters: dict[str, object] = {name.upper(): value for name, value in vars(case).items()}
     for bound in ("LOW", "HIGH"):  # two's complement with a bit more than a code
         parameters[bound] = f"{case.out_w + 1}'d{getattr(case, bound.lower()) & ((2 << case.out_w) - 1)}"
-    words = memory(pack(offset, case.b_w))
-    simulate(simulator, "hg_shift", {**parameters, "FILE": '"b.mem"'}, job, {"b.mem": words})
+    files = {"b.mem": memory(pack(offset, case.b_w))} if case.add else {}
+    simulate(simulator, "hg_shift", {**parameters, **({"FILE": '"b.mem"'} if files else {})}, job, files)
 
 
 @pytest.mark.cases(2)
@@ -76,7 +81,8 @@ def test_shift(simulate: Callable[..., None], simulator: str, case: Case) -> Non
 @pytest.mark.parametrize("mode", list(Rounding))
 def test_every_input(simulate: Callable[..., None], mode: Rounding) -> None:
     simulator = "verilator" if mode in (Rounding.ROUND, Rounding.HALF_DOWN) else "icarus"
-    run(simulate, simulator, replace(SIGNED, mode=int(mode)), every(16, True, SIGNED.lanes))
+    once = int(mode) % 2
+    run(simulate, simulator, replace(SIGNED, mode=int(mode), add=once, split=once), every(16, True, SIGNED.lanes))
 
 
 @pytest.mark.cases(1)

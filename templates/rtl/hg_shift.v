@@ -13,7 +13,9 @@
 //             OUT_W      bits of the code
 //             LOW, HIGH  clamp bounds (two's complement of OUT_W + 1 bits)
 //             FILE       $readmemh file of FOLDS words of LANES * B_W bits
-// Latency     3 cycles, one beat a cycle
+//             ADD        0: all B are 0, there is no file
+//             SPLIT      1: a register between rounding and clamping
+// Latency     1 + ADD + SPLIT cycles, one beat a cycle
 // Contract    exact integers.
 `default_nettype none
 module hg_shift #(
@@ -28,7 +30,9 @@ module hg_shift #(
     parameter integer     OUT_W     = 4,
     parameter [OUT_W:0]   LOW       = -8,
     parameter [OUT_W:0]   HIGH      = 7,
-    parameter             FILE      = ""
+    parameter             FILE      = "",
+    parameter integer     ADD       = 1,
+    parameter integer     SPLIT     = 1
 ) (
     input  wire                   clk,
     input  wire                   rst,
@@ -39,31 +43,41 @@ module hg_shift #(
     output wire                   m_valid,
     input  wire                   m_ready
 );
-    localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+    localparam integer STAGES = 1 + ((ADD != 0) ? 1 : 0) + ((SPLIT != 0) ? 1 : 0);
     localparam integer A_W  = IN_W + 1 + LEFT;
-    localparam integer S0_W = ((A_W > B_W) ? A_W : B_W) + 1;
+    localparam integer S0_W = (ADD == 0) ? A_W : ((A_W > B_W) ? A_W : B_W) + 1;
     localparam integer S1_W = (S0_W > SHIFT) ? S0_W : SHIFT + 1;
     localparam integer S_W  = (S1_W > OUT_W) ? S1_W : OUT_W + 1;
     localparam integer Q_W  = S_W - SHIFT + 1;   // room for the carry of rounding up
 
-    reg [2:0]    valid_reg;
-    wire         en = m_ready || !valid_reg[2];
-    wire [FW-1:0] unused_fold, fold_next;
-    hg_index #(.N(FOLDS)) turn (
-        .clk(clk), .rst(rst), .step(s_valid && en), .index(unused_fold), .next(fold_next)
-    );
+    reg  [STAGES-1:0]    valid_reg;
+    wire [STAGES:0]      valid = {valid_reg, s_valid};
+    wire                 en = m_ready || !valid_reg[STAGES-1];
+    wire [LANES*B_W-1:0] offsets;
 
     assign s_ready = en;
-    assign m_valid = valid_reg[2];
-
-    (* rom_style = "auto" *) reg [LANES*B_W-1:0] rom [0:FOLDS-1];
-    initial if (FILE != "") $readmemh(FILE, rom);
-    reg [LANES*B_W-1:0] offset_reg;
+    assign m_valid = valid_reg[STAGES-1];
     always @(posedge clk) begin
-        if ((s_valid && en) || rst) offset_reg <= rom[fold_next];
-        if (en) valid_reg <= {valid_reg[1:0], s_valid};
-        if (rst) valid_reg <= 3'b000;
+        if (en) valid_reg <= valid[STAGES-1:0];
+        if (rst) valid_reg <= {STAGES{1'b0}};
     end
+
+    generate
+        if (ADD == 0) begin : none
+            assign offsets = {LANES*B_W{1'b0}};
+        end else begin : stored
+            localparam integer FW = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
+            wire [FW-1:0] unused_fold, fold_next;
+            (* rom_style = "auto" *) reg [LANES*B_W-1:0] rom [0:FOLDS-1];
+            reg [LANES*B_W-1:0] offset_reg;
+            initial if (FILE != "") $readmemh(FILE, rom);
+            hg_index #(.N(FOLDS)) turn (
+                .clk(clk), .rst(rst), .step(s_valid && en), .index(unused_fold), .next(fold_next)
+            );
+            always @(posedge clk) if ((s_valid && en) || rst) offset_reg <= rom[fold_next];
+            assign offsets = offset_reg;
+        end
+    endgenerate
 
     // Rounding: quotient is the floor, half and rest describe the fraction.
     function up(input neg, input odd, input half, input rest);
@@ -82,36 +96,50 @@ module hg_shift #(
     generate
         for (g = 0; g < LANES; g = g + 1) begin : lane
             wire [IN_W-1:0] x = s_data[g*IN_W +: IN_W];
-            wire [B_W-1:0]  b = offset_reg[g*B_W +: B_W];
+            wire [B_W-1:0]  b = offsets[g*B_W +: B_W];
             wire signed [S_W-1:0] xs = {{S_W-IN_W{(IN_SIGNED != 0) && x[IN_W-1]}}, x};
             wire signed [S_W-1:0] bs = {{S_W-B_W{b[B_W-1]}}, b};
-            reg  signed [S_W-1:0] sum_reg;
-            reg  signed [Q_W-1:0] round_reg;
+            wire signed [S_W-1:0] sum;
+            wire signed [Q_W-1:0] rounded;
             reg  [OUT_W-1:0]      code_reg;
+            if (ADD == 0) begin : plain
+                assign sum = xs <<< LEFT;
+                wire unused_b = &{1'b0, bs};
+            end else begin : offset
+                reg signed [S_W-1:0] sum_reg;
+                always @(posedge clk) if (en) sum_reg <= (xs <<< LEFT) + bs;
+                assign sum = sum_reg;
+            end
 
             wire half, rest;
-            wire signed [Q_W-1:0] floor = {sum_reg[S_W-1], sum_reg[S_W-1:SHIFT]};
+            wire signed [Q_W-1:0] floor = {sum[S_W-1], sum[S_W-1:SHIFT]};
             if (SHIFT == 0) begin : whole
                 assign half = 1'b0;
                 assign rest = 1'b0;
             end else if (SHIFT == 1) begin : one
-                assign half = sum_reg[0];
+                assign half = sum[0];
                 assign rest = 1'b0;
             end else begin : more
-                assign half = sum_reg[SHIFT-1];
-                assign rest = |sum_reg[SHIFT-2:0];
+                assign half = sum[SHIFT-1];
+                assign rest = |sum[SHIFT-2:0];
             end
-            wire inc = up(sum_reg[S_W-1], floor[0], half, rest);
+            wire inc = up(sum[S_W-1], floor[0], half, rest);
+            wire signed [Q_W-1:0] quotient = floor + $signed({{Q_W-1{1'b0}}, inc});
+            if (SPLIT == 0) begin : at_once
+                assign rounded = quotient;
+            end else begin : split
+                reg signed [Q_W-1:0] round_reg;
+                always @(posedge clk) if (en) round_reg <= quotient;
+                assign rounded = round_reg;
+            end
 
             localparam signed [Q_W+OUT_W:0] LOW_S  = {{Q_W{LOW[OUT_W]}}, LOW};
             localparam signed [Q_W+OUT_W:0] HIGH_S = {{Q_W{HIGH[OUT_W]}}, HIGH};
-            wire signed [Q_W+OUT_W:0] wide = {{OUT_W+1{round_reg[Q_W-1]}}, round_reg};
-            always @(posedge clk) if (en) begin
-                sum_reg   <= (xs <<< LEFT) + bs;
-                round_reg <= floor + $signed({{Q_W-1{1'b0}}, inc});
-                code_reg  <= (wide < LOW_S)  ? LOW_S[OUT_W-1:0]
-                           : (wide > HIGH_S) ? HIGH_S[OUT_W-1:0] : wide[OUT_W-1:0];
-            end
+            wire signed [Q_W+OUT_W:0] wide = {{OUT_W+1{rounded[Q_W-1]}}, rounded};
+            always @(posedge clk)
+                if (en)
+                    code_reg <= (wide < LOW_S)  ? LOW_S[OUT_W-1:0]
+                              : (wide > HIGH_S) ? HIGH_S[OUT_W-1:0] : wide[OUT_W-1:0];
             assign m_data[g*OUT_W +: OUT_W] = code_reg;
         end
     endgenerate

@@ -68,7 +68,7 @@ CASES = {
 
 
 @pytest.mark.sim
-@pytest.mark.cases(3)
+@pytest.mark.cases(2)
 @pytest.mark.parametrize("simulator", SIMULATORS)
 @pytest.mark.parametrize("name", CASES)
 def test_verified_and_certified(name: str, simulator: str, tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def saved(form: str, folder: Path) -> tuple[Path, np.ndarray, np.ndarray]:
     return folder / "m.onnx", x[:, 0], np.concatenate([net.computed(frame)[y] for frame in x])
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("form", FORMS)
 def test_integers(form: str, tmp_path: Path) -> None:
     path, x, wanted = saved(form, tmp_path)

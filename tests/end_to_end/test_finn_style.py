@@ -33,7 +33,7 @@ def network(datatype: str, seed: int = 0) -> onnx.ModelProto:
     return model
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @pytest.mark.parametrize(
     "datatype,type_,fraction",

@@ -41,6 +41,7 @@ def two_layers(
     return newer(net.quant(0.0371, bits=8.0, name="last").model())
 
 
+@pytest.mark.cases(3)
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
 @pytest.mark.parametrize("target", ["verilog", "hls"])
 def test_the_file_and_the_hardware_agree(op: str, target: str, tmp_path: Path) -> None:
@@ -79,6 +80,7 @@ def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
     return newer(net.then(behind).quant(0.0371, bits=8.0, name="last").model())
 
 
+@pytest.mark.cases(2)
 @pytest.mark.parametrize(
     "kinds, target",
     [
@@ -86,8 +88,8 @@ def gate(kinds: tuple[str, str], behind: str = "Tanh") -> onnx.ModelProto:
         (("Add", "Mul"), "verilog"),
         (("Mul", "Sub"), "verilog"),
         (("Mul", "Add"), "hls"),
-        pytest.param(("Add", "Mul"), "hls", marks=pytest.mark.slow),
-        pytest.param(("Mul", "Sub"), "hls", marks=pytest.mark.slow),
+        (("Add", "Mul"), "hls"),
+        (("Mul", "Sub"), "hls"),
     ],
 )
 def test_a_joint_of_a_joint(kinds: tuple[str, str], target: str, tmp_path: Path) -> None:

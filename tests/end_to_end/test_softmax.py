@@ -126,6 +126,7 @@ def test_qlinear_against_onnxruntime(dtype: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.cases(1)
 @pytest.mark.parametrize("axis", [1, 2])
 def test_hardware(axis: int, tmp_path: Path) -> None:
     """Both simulators under stalls, cycles as predicted; certified, and not with another word in a table."""

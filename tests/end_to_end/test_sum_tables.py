@@ -62,7 +62,7 @@ def test_windows(tmp_path: Path) -> None:
     onnx.save(windows(), tmp_path / "model.onnx")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", hlsgen.Options(target_cycles=180))
     assert len(tables(build)) == 1
-    assert_verified(tmp_path / "out", "icarus", 8)
+    assert_verified(tmp_path / "out", "verilator", 8)
     assert hlsgen.certify(tmp_path / "out").problems == []
 
 

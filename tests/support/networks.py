@@ -40,7 +40,8 @@ from hlsgen.rescale.realize.shift import Shift
 
 #: All elements; sums wrap.
 BYTE = IntType(0, 255)
-SHIFT = Shift(0, 0, Rounding(0), np.zeros((1, 1), np.int64), 0, 255)
+#: With all registers that there are.
+SHIFT = Shift(0, 0, Rounding(0), np.ones((1, 1), np.int64), 0, 255, every=1)
 
 
 def matrix(rows: int, columns: int, pe: int, simd: int, vectors: int) -> MatVec:

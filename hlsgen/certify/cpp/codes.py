@@ -143,7 +143,13 @@ def _shift(call: Call, tables: Tables) -> Meaning:
 
 def _offsets(call: Call, tables: Tables, offset: Array) -> dict[str, ParameterValue]:
     width = bits_of(offset)
-    return {"FOLDS": len(offset), "B_W": width, "FILE": tables.put(f"{call.name}.offsets", [(offset, width)])}
+    return {
+        "FOLDS": len(offset),
+        "B_W": width,
+        "FILE": tables.put(f"{call.name}.offsets", [(offset, width)]),
+        "ADD": 1,
+        "SPLIT": 0,
+    }
 
 
 _SUM = re.compile(r"ap_fixed<(\d{1,2}),(-?\d{1,3})>")

@@ -183,16 +183,20 @@ class CompareModel(LaneModel):
 class ShiftModel(LaneModel):
     """hg_shift: clamp(round(((x << LEFT) + B) / 2^SHIFT))."""
 
-    names = frozenset("LANES FOLDS IN_W IN_SIGNED LEFT B_W SHIFT MODE OUT_W LOW HIGH FILE".split())
+    names = frozenset("LANES FOLDS IN_W IN_SIGNED LEFT B_W SHIFT MODE OUT_W LOW HIGH FILE ADD SPLIT".split())
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
+        if cell.parameters.get("ADD") == 0:
+            self.names = self.names - {"FILE"}
         super().__init__(cell)
         self.left, self.shift, self.mode = (cell.number(name) for name in ("LEFT", "SHIFT", "MODE"))
         self.low, self.high = self.clamp()
         width = cell.number("B_W", 1)
         if max(self.in_bits + 1 + self.left, width, self.shift, self.out_bits) >= _NARROW:
             raise broken(cell.name, "is larger than its model.")
-        self.offset = two_complement(memories.fields(cell.file, self.folds, self.lanes, width), width)
+        self.offset = np.zeros((self.folds, self.lanes), np.int64)
+        if cell.number("ADD"):
+            self.offset = two_complement(memories.fields(cell.file, self.folds, self.lanes, width), width)
 
     def constants(self, fold: int, lane: int) -> tuple[object, ...]:
         return (int(self.offset[fold, lane]),)

@@ -22,11 +22,16 @@ _MAX_POINTS = 1 << 26
 _CHUNK = 1 << 21
 #: Inputs of each set that refute most wrong candidates before the proof.
 _SAMPLES = 255
+#: Shifts by more bits than these have a register between rounding and clamping.
+_SHORT = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Shift:
-    """Parameters of module hg_shift. `offset` int64 (sets,); codes are clamped to low..high."""
+    """Parameters of module hg_shift. `offset` int64 (sets,); codes are clamped to low..high.
+
+    `every`: adders one behind the other between registers.
+    """
 
     left: int
     shift: int
@@ -34,10 +39,21 @@ class Shift:
     offset: Array
     low: int
     high: int
+    every: int = 2
+
+    @property
+    def adds(self) -> bool:
+        """Whether there is an offset to add, with a register behind."""
+        return bool(self.offset.any())
+
+    @property
+    def splits(self) -> bool:
+        """Whether there is a register between rounding and clamping: the bits that decide on rounding are many."""
+        return self.every == 1 or self.shift > _SHORT
 
     @property
     def latency(self) -> int:
-        return 3
+        return 1 + self.adds + self.splits
 
     def apply(self, codes: Array) -> Array:
         """What the hardware computes: codes (..., sets) -> codes."""
@@ -166,7 +182,7 @@ def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[
     folds, lanes = table.shape
     width = source.bits + found.left + 1
     rounding = 0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + result.bits
-    memory = folds * lanes * width
-    constant = 0.0 if folds == 1 and not found.offset.any() else width
+    memory = folds * lanes * width if found.adds else 0
+    constant = width if found.adds else 0.0
     lut = lanes * (constant + rounding + (width - found.shift) / 2.5 + result.bits)
     return (lut, 0, memory) if memory >= 1 << 14 else (lut + memory / 64, 0, 0)
