@@ -34,7 +34,7 @@ GROWTH = 8
 ROOMY, FIRST_WORK, ALL_WORK = (1.0, 1.25, 1.5, 2.0), 2.0, 6.0
 
 
-#: What simulating a network of HUGE beats may take, in beats, one by one: about half a minute. The first of several
+#: What simulating a network of HUGE beats may take, in beats, one by one: about ten seconds. The first of several
 #: simulations may take a share of it. Beyond that, sizes come from counts of beats, and cycles are estimates.
 BUDGET, FIRST_SHARE = 20_000_000, 0.15
 

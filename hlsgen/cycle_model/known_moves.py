@@ -44,9 +44,9 @@ class Known:
             self._keep(key, begin, moved, [*(w.due for w in ins), *(w.guess for w in outs if w.guess is not None)])
             return moved
         late = begin - before[0]
-        taken, due, starts = before[1]
+        taken, due, starts, _ = before[1]
         if not late:
-            return before[1]
+            return Moved(taken, due, starts)
         return Moved([x.later(late) for x in taken], [x.later(late) for x in due], starts and starts.later(late))
 
     def _keep(self, key: Hashable, begin: int, moved: Moved, given: Sequence[Runs]) -> None:

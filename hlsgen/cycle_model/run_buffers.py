@@ -21,10 +21,11 @@ def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
         reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
         stored, ends, end_of = Cursor(taken), Cursor(starts), Cursor(starts)
         words, k, t, start, stands = ins[0].due.count, 0, -1, -period, outs[0].guess is not None
-        v = ended = window = sent = free = 0
+        v = ended = window = sent = free = steps = 0
         need, need_step, need_left = needs.read(0)
         while True:
             moved = False
+            steps += 1
             # The reading side: windows whose last word is stored.
             while need < k:
                 word, pace, count = stored.read(need)
@@ -59,6 +60,7 @@ def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
                 moved = True
             # The writing side: words whose place is free.
             while k < words:
+                steps += 1
                 if k < depth:
                     t, pace, m = arrival.earliest(k, t + 1, [], 1, depth - k)
                 else:
@@ -95,7 +97,7 @@ def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
                     break
             if not moved:
                 break
-        return Moved([taken], [out], starts)
+        return Moved([taken], [out], starts, steps)
 
     words = (memory.words, memory.depth, memory.period, first, step, lag)
     return Machine(("windows", memory.needs.content(), memory.keeps.content(), *words), run, memory)
@@ -111,8 +113,9 @@ def matrix(length: int, repeat: int, tail: int) -> Machine:
         reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
         stands = outs[0].guess is not None
         places = Cursor(sent)
-        words, k, t, busy = ins[0].due.count, 0, -1, -1
+        words, k, t, busy, steps = ins[0].due.count, 0, -1, -1, 0
         while k < words:
+            steps += 1
             place = k % length
             if not again:
                 first, step, m = arrival.earliest(k, t + 1, [])
@@ -165,6 +168,6 @@ def matrix(length: int, repeat: int, tail: int) -> Machine:
                 busy += (repeat - 1) * length
                 if again:
                     sent.append(busy - length + 1, 1, length)
-        return Moved([taken], [out])
+        return Moved([taken], [out], steps=steps)
 
     return Machine(("matrix", length, repeat, tail), run)

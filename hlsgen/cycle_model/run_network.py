@@ -36,12 +36,14 @@ SHARE, FEW = 0.25, 2000
 PLAIN = 6
 #: A run takes about as long as so many beats, one by one.
 RUN = 3
+#: A step of a unit with a memory about as long as so many beats. Only bounds on large networks count it.
+STEP = 12
 
 
 class RunNetwork:
     """The wires between the units, and the machine of each unit. See `wiring.Moves` for what it answers.
 
-    `cost` counts what was computed so far, in runs.
+    `cost` counts what was computed so far, in runs, and `steps` those of units with a memory.
     """
 
     def __init__(
@@ -68,7 +70,7 @@ class RunNetwork:
         #: guessed too late can be right as well, as nothing depends on earlier times only.
         self.foresees = model.enables and (bounds is None or bounds.latest >= ENDLESS)
         self.groups = self._grouped()
-        self.cost = 0
+        self.cost = self.steps = 0
 
     def _grouped(self) -> list[list[int]]:
         """The units, those together that hold each other up at once: no FIFO or memory of windows is between them."""
@@ -122,7 +124,7 @@ class RunNetwork:
             unit = group[at]
             at += 1
             if dirty[unit]:
-                if self.cost > most:
+                if self.cost > most or (self.bounds is not None and self.work() > self.bounds.work):
                     return False
                 self._compute(unit)
                 if any(dirty[wire.producer] for wire in self.wiring.ins[unit]):
@@ -133,7 +135,8 @@ class RunNetwork:
         ins, outs = self.wiring.ins[unit], self.wiring.outs[unit]
         self.dirty[unit] = False
         self.cost += UNIT
-        every_taken, every_due, starts = self.known.moved(self.kinds[unit], self.machines[unit], ins, outs)
+        every_taken, every_due, starts, steps = self.known.moved(self.kinds[unit], self.machines[unit], ins, outs)
+        self.steps += steps
         if starts is not None:
             self.starts[unit] = starts
         for wire, taken in zip(ins, every_taken, strict=True):
@@ -181,7 +184,8 @@ class RunNetwork:
         return sum(wire.taken.count for wire in self.wiring.wires.values())
 
     def work(self) -> int:
-        return RUN * self.cost
+        counted = self.bounds is not None and (self.bounds.strict or self.bounds.only_runs)
+        return RUN * self.cost + (STEP * self.steps if counted else 0)
 
     def names(self) -> tuple[str, ...]:
         return tuple(self.wiring.wires)

@@ -22,12 +22,14 @@ from hlsgen.cycle_model.runs import Cursor, Pattern, Runs, latest
 class Moved(NamedTuple):
     """What a unit did: the beats that it took of each input wire, and those that it sends on each output wire.
 
-    `starts`: the enabled cycle in which each window began, of units with a memory of windows.
+    `starts`: the enabled cycle in which each window began, of units with a memory of windows. `steps`: how often it looked
+    at what comes next, where that may be much more often than there are runs in the end.
     """
 
     taken: list[Runs]
     due: list[Runs]
     starts: Runs | None = None
+    steps: int = 0
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from hlsgen.cycle_model.deadlock import find_deadlock
 from hlsgen.cycle_model.fifo_shrinking import LEAST_FIFO, with_depths
 from hlsgen.cycle_model.fifo_sizing import size
 from hlsgen.cycle_model.line_buffers import least_depth
-from hlsgen.cycle_model.processes import Wire
-from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, measure, simulate
-from hlsgen.cycle_model.units import least
-from hlsgen.cycle_model.wiring import Ended
+from hlsgen.cycle_model.processes import ENDLESS, Wire
+from hlsgen.cycle_model.run_network import STEP, RunNetwork
+from hlsgen.cycle_model.simulate import INPUT, OUTPUT, Budget, Simulation, measure, simulate
+from hlsgen.cycle_model.units import exact, least
+from hlsgen.cycle_model.wiring import Bounds, Ended
 from hlsgen.dataflow.units import Fifo, Fork, JoinStreams, Node, Reorder, WindowUnit
 from hlsgen.verilog.latency import latency
 
@@ -167,6 +168,21 @@ def test_a_budget_is_spent() -> None:
     assert 0 < budget.left < 10_000
     with pytest.raises(Ended):
         find_deadlock(nodes, Budget(0))
+
+
+def test_windows_that_wait_at_each_beat_take_of_the_budget() -> None:
+    """What they send is few runs in the end, but each beat is looked at."""
+    nodes, work = large(2, 20, 30), {}
+    for ready in ((True,), (True, False)):
+        for bounds in (None, Bounds(ENDLESS, 10**9, strict=True)):
+            network = Simulation(nodes, exact(latency), ready, bounds)
+            network.feed(2)
+            assert isinstance(network.moves, RunNetwork)
+            work[ready, bounds is None] = network.work()
+    assert work[(True, False), False] > work[(True, False), True] + STEP * 2 * 600
+    assert work[(True,), False] < work[(True, False), False] / 2
+    with pytest.raises(Ended):
+        Simulation(nodes, exact(latency), (True, False), Bounds(ENDLESS, STEP * 2 * 600, strict=True)).feed(2)
 
 
 def test_huge_networks_without_forks_need_no_search_for_deadlocks(monkeypatch: pytest.MonkeyPatch) -> None:
