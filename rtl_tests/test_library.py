@@ -216,6 +216,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_shift": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 32, "B_W": 40, "SHIFT": 0, "MODE": 2},
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
+        {"FOLDS": 1, "IN_W": 6, "B_W": 1, "SHIFT": 3, "MODE": 4, "ADD": 0, "SPLIT": 0},
     ),
     "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}),
     "hg_norm_square": ({"Q_W": 1}, {"Q_W": 5}, {"Q_W": 6}, {"Q_W": 9}, {"Q_W": 10}),
