@@ -10,8 +10,8 @@ import numpy as np
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import FloatUnit, Node, RescaleUnit
 from hlsgen.numerics.fixed import IntType
-from hlsgen.rescale import Choice, Correct, FloatScale, Scale, Table, Thresholds
-from hlsgen.rescale.realize import correct
+from hlsgen.rescale import Choice, Correct, FloatScale, Scale, Shift, Table, Thresholds
+from hlsgen.rescale.realize import correct, shift
 from hlsgen.rescale.realize import table as table_
 from hlsgen.verilog.binding import float_scale, scale
 from hlsgen.verilog.parts import Parts
@@ -59,6 +59,14 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         if memory_bits:
             for _ in range(lanes):
                 parts.hold("memory", memory(folds << found.bits, result.type.bits))
+        return parts
+    if isinstance(unit, RescaleUnit) and isinstance(found, Shift):
+        lanes, width = source.lanes, source.type.bits + found.left + 1
+        held = found.adds * width + found.splits * (width - found.shift + 1)
+        logic, _, memory_bits = shift.cost(found, unit.table, source.type, result.type)
+        parts = Parts("shift", {"logic": logic}, {"control": 8.0, "out": float(result.bits + lanes * held)})
+        if not factor:
+            parts.bram = -(-memory_bits // (18 * 1024))
         return parts
     parts = Parts(choice.name.split()[0], {}, ff)
     if factor and isinstance(unit, RescaleUnit) and isinstance(found, Scale | FloatScale):

@@ -178,11 +178,16 @@ def _equal(f: StepFunction, g: Shift, first: Array, last: Array) -> bool:
 
 
 def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[float, int, int]:
-    """(LUT, DSP blocks, bits of block memory): an adder, the rounding, two comparisons."""
+    """(LUT, DSP blocks, bits of block memory): the sum with the offset, the rounding, the clamp.
+
+    A clamp at one end only is the reset of the register of the code; at both ends it is a table for each bit, too.
+    """
     folds, lanes = table.shape
     width = source.bits + found.left + 1
-    rounding = 0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + result.bits
+    rounding = 0.0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + width - found.shift
     memory = folds * lanes * width if found.adds else 0
     constant = width if found.adds else 0.0
-    lut = lanes * (constant + rounding + (width - found.shift) / 2.5 + result.bits)
+    greatest = int(source.hi << found.left) + int(found.offset.max()) >> found.shift
+    clamped = 1 + result.bits * (greatest + (found.mode != Rounding.FLOOR) > found.high)
+    lut = lanes * (constant + rounding + clamped)
     return (lut, 0, memory) if memory >= 1 << 14 else (lut + memory / 64, 0, 0)
