@@ -11,6 +11,7 @@ import pytest
 from paths import ROOT
 from typer.testing import CliRunner
 
+import hlsgen
 from hlsgen.cli import app
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
@@ -31,6 +32,20 @@ def test_links(page: Path) -> None:
             target = page.parent / name if name else page
             assert target.exists(), link
             assert not anchor or anchor in anchors(target), link
+
+
+def test_predicted_cycles_are_those_of_today() -> None:
+    """In listings of `verify` and the like, which take too long to be run as a rule."""
+    mlp, cnn = ROOT / "examples/digits/digits_mlp.onnx", ROOT / "examples/digits_cnn/digits_cnn.onnx"
+    options = hlsgen.Options(target_cycles=576), hlsgen.Options(target_cycles=576, target="hls")
+    builds = [hlsgen.check(mlp), *(hlsgen.check(cnn, each) for each in options)]
+    cycles = {(build.timing.latency, build.timing.interval) for build in builds}
+    form = r"(?:predicted latency|measured: latency) (\d+)(?: cycles)?, interval (\d+)"
+    shown = [
+        (page, tuple(map(int, pair))) for page in PAGES for pair in re.findall(form, page.read_text(encoding="utf-8"))
+    ]
+    assert len(shown) > 6
+    assert [one for one in shown if one[1] not in cycles] == []
 
 
 def test_library_page_has_every_module_and_parameter() -> None:
