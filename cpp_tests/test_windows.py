@@ -175,7 +175,8 @@ def check(folder: Path, cases: list[Made], dialect: str, *, exact: bool = False)
         assert (y == wanted)[real].all(), (n, case.call)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_sliding(dialect: str, tmp_path: Path) -> None:
     cases = [
         sliding((6, 5), SAME, 2, 2),
@@ -202,7 +203,8 @@ def test_sliding(dialect: str, tmp_path: Path) -> None:
     check(tmp_path, cases, dialect)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("dialect", DIALECTS[::-1])
 def test_tap_by_tap(dialect: str, tmp_path: Path) -> None:
     cases = [
         conv((6, 5), SAME, 1, 2, 2, 2, 3, Product.INTEGER),

@@ -86,11 +86,11 @@ def test_layers_are_exact_to_the_cycle(cycles: int, tmp_path: Path) -> None:
     assert certified.ok, certified.problems
 
 
-@pytest.mark.cases(2)
+@pytest.mark.cases(1)
 @pytest.mark.sim
 @needs_icarus
 @pytest.mark.parametrize(
-    "kind, seed, cycles", [("plain", 1, 60), ("grouped", 2, 400), ("bipolar", 0, 2000), ("residual", 2, 200)]
+    "kind, seed, cycles", [("grouped", 2, 400), ("plain", 1, 60), ("bipolar", 0, 2000), ("residual", 2, 200)]
 )
 def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_path: Path) -> None:
     path = tmp_path / "net.onnx"

@@ -44,7 +44,7 @@ REAL = {
 LONG = {
     ("public/zoo_tfc_1w1a", "icarus"), ("public/zoo_tfc_1w2a", "icarus"), ("public/zoo_tfc_1w2a", "verilator"),
     ("public/zoo_tfc_2w2a", "icarus"), ("public/zoo_tfc_2w2a", "verilator"), ("public/mlperf_kws_w3a3", "icarus"), ("public/mlperf_kws_w3a3", "verilator"),
-    ("brevitas/jsc_mlp_w6a6_po2", "icarus"), ("brevitas/jsc_mlp_w4a4", "icarus"), ("brevitas/jsc_mlp_w4a4", "verilator"),
+    ("brevitas/jsc_mlp_w6a6_po2", "icarus"), ("brevitas/jsc_mlp_w6a6_po2", "verilator"), ("brevitas/jsc_mlp_w4a4", "icarus"), ("brevitas/jsc_mlp_w4a4", "verilator"),
 }  # fmt: skip
 
 

@@ -113,7 +113,8 @@ def test_float32_does_not_leave_the_core(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
-@pytest.mark.parametrize("name", ["normalized", "several"])
+@pytest.mark.cases(1)
+@pytest.mark.parametrize("name", ["several", "normalized"])
 def test_in_hardware(name: str, tmp_path: Path) -> None:
     """In simulation, in C++, and with a port for each part."""
     core = built(name, tmp_path, target="verilog,hls")
