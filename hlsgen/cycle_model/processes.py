@@ -266,7 +266,8 @@ def width_beats(source: Stream, result: Stream) -> tuple[list[int], list[int], l
     sides = []
     for stream in (source, result):
         whole = stream.group_beats - 1
-        sides.append([stream.lanes] * whole + [stream.group + more - whole * stream.lanes])
+        last = stream.group + more - whole * stream.lanes
+        sides.append([stream.lanes] * whole + [last] if last != stream.lanes else [last])
     enters, leaves = sides
     if step != take or leaves[-1] == take:
         return enters, leaves, [room]

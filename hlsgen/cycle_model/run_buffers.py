@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hlsgen.cycle_model.repeats import Read, Repeats, Written
 from hlsgen.cycle_model.run_clock import Clock, before
 from hlsgen.cycle_model.run_processes import Machine, Memory, Moved
 from hlsgen.cycle_model.run_wires import Arrivals, Progression, Wire
-from hlsgen.cycle_model.runs import Cursor, Repeated, Runs, latest
+from hlsgen.cycle_model.runs import Cursor, Runs, latest
 
 
 def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
@@ -16,12 +17,14 @@ def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
         period, depth, beats = memory.period, memory.depth, memory.period // step
         arrival, taken, out, starts = Arrivals(ins[0]), Runs(), Runs(), Runs()
-        needs, keeps = Repeated(memory.needs, memory.words), Repeated(memory.keeps, memory.words)
-        kept_at = Repeated(memory.keeps, memory.words)
+        words = ins[0].due.count
+        every_need, every_keep = memory.of_frames(-(-words // memory.words) + 1)
+        needs, keeps, kept_at = Cursor(every_need), Cursor(every_keep), Cursor(every_keep)
         reads, writes = Clock(out, outs[0].guess), Clock(out, outs[0].guess)
         stored, ends, end_of = Cursor(taken), Cursor(starts), Cursor(starts)
-        words, k, t, start, stands = ins[0].due.count, 0, -1, -period, outs[0].guess is not None
+        k, t, start, stands = 0, -1, -period, outs[0].guess is not None
         v = ended = window = sent = free = steps = 0
+        again = Repeats(ins[0].stride)
         need, need_step, need_left = needs.read(0)
         while True:
             moved = False
@@ -61,8 +64,34 @@ def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
             # The writing side: words whose place is free.
             while k < words:
                 steps += 1
+                again.steps += 1
+                if k == again.at and again.due(k):
+                    clocks = *reads.state, *writes.state
+                    free, lost = max(free, t + 1), reads.lost
+                    if ended > window:
+                        window = sent = ended
+                    # From the first window on that may not be over yet, or that the place of the next word waits for.
+                    old = min(ended, max(window - 1, 0)) if depth < words else v
+                    counts = v - ended, v - window, window - sent, need - k
+                    times = free - t, start + lost - t, writes.lost - lost, reads.now - t
+                    room = (kept_at.read(ended)[0] - k, keeps.read(window)[0] - k) if depth < words else ()
+                    waiting = reads.waiting(t), writes.waiting(t), starts.since(old, t - lost)
+                    phase = counts, times, room, waiting, k if k < depth < words else None
+                    state = k, t, arrival.late, start, v, ended, window, sent, free, *clocks
+                    sources = [arrival.read(k, t), reads.read(t), writes.read(t), Read(every_need, v, k, 1)]
+                    sources += [Read(every_keep, old, k, v - old + 1)] if depth < words else []
+                    made = [Written(taken, t), Written(out, t - lost), Written(starts, t - lost)]
+                    found = again.jump(k, phase, state, sources, made)
+                    if found:
+                        k, t, arrival.late, start, v, ended, window, sent, free, *seek = found
+                        reads.seek(*seek[:3])
+                        writes.seek(*seek[3:])
+                        need, need_step, need_left = needs.read(v)
+                        moved = True
+                        continue
+                most = again.at - k
                 if k < depth:
-                    t, pace, m = arrival.earliest(k, t + 1, [], 1, depth - k)
+                    t, pace, m = arrival.earliest(k, t + 1, [], 1, min(depth - k, most))
                 else:
                     offer = arrival.earliest(k, t + 1, [])[0]
                     # All windows that are certainly over by then.
@@ -75,7 +104,7 @@ def windows(memory: Memory, first: int, step: int, lag: int = 0) -> Machine:
                         ended += min(count, over // pace + 1) if pace else count
                     kept = kept_at.read(ended)[0]
                     if kept > k - depth:
-                        t, pace, m = arrival.earliest(k, t + 1, [], 1, kept + depth - k)
+                        t, pace, m = arrival.earliest(k, t + 1, [], 1, min(kept + depth - k, most))
                     else:
                         while window < v:
                             kept, every, count = keeps.read(window)

@@ -42,6 +42,16 @@ class Memory:
     depth: int
     period: int
 
+    def of_frames(self, frames: int) -> tuple[Runs, Runs]:
+        """(needs, keeps) of so many frames, one behind the other."""
+        found = []
+        for runs in (self.needs, self.keeps):
+            every = Runs()
+            every.extend(runs, 0)
+            every.repeat(0, self.words, frames - 1)
+            found.append(every)
+        return found[0], found[1]
+
 
 @dataclass(frozen=True, eq=False)
 class Machine:

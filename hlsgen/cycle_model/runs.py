@@ -225,28 +225,6 @@ class Cursor:
             stop = runs.count
         return first + (k - start) * step, step, stop - k
 
-    def back(self) -> None:
-        """To the first number."""
-        self.at = self._stop = 0
-
-
-class Repeated:
-    """A sequence that repeats with every frame, each time `words` higher."""
-
-    __slots__ = ("cursor", "frame", "runs", "words")
-
-    def __init__(self, runs: Runs, words: int) -> None:
-        self.runs, self.words, self.cursor, self.frame = runs, words, Cursor(runs), 0
-
-    def read(self, k: int) -> tuple[int, int, int]:
-        """As `Cursor.read`."""
-        frame, place = divmod(k, self.runs.count)
-        if frame != self.frame:
-            self.frame = frame
-            self.cursor.back()
-        value, step, left = self.cursor.read(place)
-        return value + frame * self.words, step, left
-
 
 class Pattern:
     """Values that repeat for ever, as runs of equal ones."""

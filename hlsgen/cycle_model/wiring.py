@@ -53,12 +53,13 @@ class Bounds:
 def stride(beats: int, groups: int) -> int:
     """Beats after which units may look for repeats: those of a pixel or, if it has few, of about a row of an image."""
     pixel = beats // groups
-    if pixel >= PIXEL:
+    if groups > 1 and pixel >= PIXEL:
         return pixel
-    row = math.isqrt(groups) or 1
-    while groups % row:
-        row -= 1
-    return beats // row if row > 1 else beats // max(1, math.isqrt(beats))
+    parts = groups if groups > 1 else beats
+    rows = math.isqrt(parts) or 1
+    while parts % rows:
+        rows -= 1
+    return beats // rows if rows > 1 else beats // max(1, math.isqrt(beats))
 
 
 def offers(stream: Stream, pace: int | None, rows: bool) -> list[tuple[int, int, int]]:

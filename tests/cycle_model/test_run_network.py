@@ -9,7 +9,11 @@ from networks import Random, large
 
 from hlsgen.cycle_model import repeats, run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
+from hlsgen.cycle_model.run_buffers import windows
 from hlsgen.cycle_model.run_network import RunNetwork
+from hlsgen.cycle_model.run_processes import Memory
+from hlsgen.cycle_model.run_wires import Wire
+from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.units import exact, least
 from hlsgen.verilog.latency import latency
@@ -114,3 +118,48 @@ def test_what_repeats_is_as_if_it_were_computed(kind: str, monkeypatch: pytest.M
                     assert again.taken(name).tolist() == plain.taken(name).tolist(), (seed, name)
                     assert again.offered(name).tolist() == plain.offered(name).tolist(), (seed, name)
     assert skipped > 100
+
+
+def memory(rng: random.Random, pace: int) -> Memory:
+    """Windows of 3 x 3 words on a random image, or blocks that are sent again, with more or less room than they need."""
+    beats = rng.choice([pace, rng.randint(1, 5)])
+    if rng.random() < 0.4:
+        block = rng.randint(2, 8)
+        return Memory(Runs.of([block - 1]), Runs.of([0]), block, 2 * block, rng.choice([1, beats, pace * block]))
+    height, width = rng.randint(4, 12), rng.randint(3, 9)
+    needs = [min(y + 1, height - 1) * width + min(x + 1, width - 1) for y in range(height) for x in range(width)]
+    keeps = [max(y - 1, 0) * width + max(x - 1, 0) for y in range(height) for x in range(width)]
+    needs = [max(needs[: v + 1]) for v in range(len(needs))]
+    keeps = [min(keeps[v:]) for v in range(len(keeps))]
+    depth = rng.choice([2 * width + 3, 3 * width, 4 * width + 1, 1 << 60])
+    return Memory(Runs.of(needs), Runs.of(keeps), height * width, depth, beats)
+
+
+def test_windows_that_wait_repeat_as_if_they_were_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their beats wait for a consumer that takes them at a pace of its own, known to the cycle or guessed too early."""
+    monkeypatch.setattr(repeats, "LEAST_STEPS", 0)
+    rng, skipped = random.Random(0), 0
+    for _ in range(200):
+        pace = rng.randint(1, 4)
+        kept = memory(rng, pace)
+        machine = windows(kept, rng.randint(0, 3), 1, rng.randint(0, 1))
+        waits = [rng.choice([0, 0, 1, rng.randint(0, 40)]) for _ in range(rng.randint(1, 6))]
+        gap, frozen, guess, often = rng.randint(0, 1), rng.random() < 0.5, None, rng.choice([1, 0.97, 0.05, 0.01])
+        for _ in range(3):
+            moved = []
+            for stride in (0, rng.randint(1, 9)):
+                enters, leaves = Wire("in", frozen), Wire("out", True)
+                for frame in range(20 if kept.words < 9 else 3):
+                    enters.due.append(frame * kept.words * (pace + gap), pace, kept.words)
+                enters.stride, leaves.guess = stride, guess
+                moved.append(machine.run([enters], [leaves]))
+            plain, again = ([runs.array().tolist() for runs in (*m.taken, *m.due, m.starts or Runs())] for m in moved)
+            assert again == plain, kept
+            skipped += moved[1].steps < moved[0].steps // 2
+            guess, last, late = Runs(), -1, 0
+            for k, due in enumerate(plain[1]):
+                last = max(last + 1, due + late)
+                late += waits[k % len(waits)] * (rng.random() < often)
+                last = max(last, due + late)
+                guess.append(last, 1, 1)
+    assert skipped > 50

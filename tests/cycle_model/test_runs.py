@@ -39,8 +39,6 @@ def test_cursor_reads_while_the_sequence_grows() -> None:
             value, step, left = cursor.read(k)
             assert left >= 1
             assert [value + i * step for i in range(left)] == numbers[k : k + left]
-        cursor.back()
-        assert cursor.read(0)[0] == numbers[0]
         reader = Cursor(whole)
         for k, number in enumerate(numbers):
             whole.append(number, 0, 1)
