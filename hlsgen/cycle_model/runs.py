@@ -77,8 +77,8 @@ class Runs:
         ends = [*self.starts[at + 1 : stop], self.count]
         first = self.firsts[at] + (begin - self.starts[at]) * self.steps[at]
         step, count = self.steps[at], ends[0] - begin
-        if stop == at + 1 and more == step * period:
-            self.append(first + more, step, period * times)
+        if stop == at + 1 and (period == 1 or more == step * period):
+            self.append(first + more, more if period == 1 else step, period * times)
             return
         firsts, steps, starts = self.firsts[at + 1 : stop], self.steps[at + 1 : stop], self.starts[at + 1 : stop]
         for time in range(1, times + 1):

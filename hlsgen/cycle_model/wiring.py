@@ -51,7 +51,10 @@ class Bounds:
 
 @lru_cache(maxsize=1024)
 def stride(beats: int, groups: int) -> int:
-    """Beats after which units may look for repeats: those of a pixel or, if it has few, of about a row of an image."""
+    """Beats after which units may look for repeats: those of a pixel or, if it has few, of about a row of an image.
+
+    A stream of one group says nothing of pixels; it is looked at as if each beat was one.
+    """
     pixel = beats // groups
     if groups > 1 and pixel >= PIXEL:
         return pixel

@@ -9,6 +9,7 @@ from networks import Random, large
 
 from hlsgen.cycle_model import repeats, run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
+from hlsgen.cycle_model.processes import width_beats
 from hlsgen.cycle_model.run_buffers import windows
 from hlsgen.cycle_model.run_network import RunNetwork
 from hlsgen.cycle_model.run_processes import Memory
@@ -16,6 +17,9 @@ from hlsgen.cycle_model.run_wires import Wire
 from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.units import exact, least
+from hlsgen.cycle_model.wiring import stride
+from hlsgen.dataflow.units import Stream
+from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.latency import latency
 
 KINDS = {
@@ -120,6 +124,16 @@ def test_what_repeats_is_as_if_it_were_computed(kind: str, monkeypatch: pytest.M
     assert skipped > 100
 
 
+def test_where_rows_may_repeat() -> None:
+    """Within a frame, also where a stream does not say what a pixel is; a converter of equal beats has one phase."""
+    assert stride(8664, 4332) == 8664 // 57
+    assert stride(8664, 1) == 8664 // 76
+    assert stride(4096, 64) == 64
+    assert stride(7, 1) == 3
+    enters, leaves = Stream(IntType(0, 255), 3, 100, 300), Stream(IntType(0, 255), 2, 150, 300)
+    assert width_beats(enters, leaves)[:2] == ([3], [2])
+
+
 def memory(rng: random.Random, pace: int) -> Memory:
     """Windows of 3 x 3 words on a random image, or blocks that are sent again, with more or less room than they need."""
     beats = rng.choice([pace, rng.randint(1, 5)])
@@ -147,11 +161,11 @@ def test_windows_that_wait_repeat_as_if_they_were_computed(monkeypatch: pytest.M
         gap, frozen, guess, often = rng.randint(0, 1), rng.random() < 0.5, None, rng.choice([1, 0.97, 0.05, 0.01])
         for _ in range(3):
             moved = []
-            for stride in (0, rng.randint(1, 9)):
+            for apart in (0, rng.randint(1, 9)):
                 enters, leaves = Wire("in", frozen), Wire("out", True)
                 for frame in range(20 if kept.words < 9 else 3):
                     enters.due.append(frame * kept.words * (pace + gap), pace, kept.words)
-                enters.stride, leaves.guess = stride, guess
+                enters.stride, leaves.guess = apart, guess
                 moved.append(machine.run([enters], [leaves]))
             plain, again = ([runs.array().tolist() for runs in (*m.taken, *m.due, m.starts or Runs())] for m in moved)
             assert again == plain, kept
