@@ -4,7 +4,9 @@
 // Parameters  WIDTH   bits
 //             CYCLES  0: at once
 // Latency     CYCLES, all advancing on en
-// Contract    q is d of CYCLES enabled edges before.
+// Contract    q is d of CYCLES enabled edges before. Tools make shift registers of three and more that follow
+//             each other, which take tables and are slow to read. So some are kept: up to five are all
+//             registers, and of more the last is one.
 `default_nettype none
 module hg_delay #(
     parameter integer WIDTH  = 8,
@@ -15,15 +17,30 @@ module hg_delay #(
     input  wire [WIDTH-1:0] d,
     output wire [WIDTH-1:0] q
 );
+    genvar c;
     generate
+        for (c = 0; c < CYCLES; c = c + 1) begin : cycle
+            wire [WIDTH-1:0] ahead, late;
+            if (c == 0) begin : first
+                assign ahead = d;
+            end else begin : later
+                assign ahead = cycle[c-1].late;
+            end
+            if ((CYCLES < 6) ? (c % 3 == 0) : (c == CYCLES - 1)) begin : own
+                (* shreg_extract = "no" *) reg [WIDTH-1:0] late_reg;
+                (* keep *) always @(posedge clk) if (en) late_reg <= ahead;
+                assign late = late_reg;
+            end else begin : any
+                reg [WIDTH-1:0] late_reg;
+                always @(posedge clk) if (en) late_reg <= ahead;
+                assign late = late_reg;
+            end
+        end
         if (CYCLES == 0) begin : wired
             assign q = d;
             wire unused = &{1'b0, clk, en};
         end else begin : pipe
-            reg  [CYCLES*WIDTH-1:0]     late_reg;
-            wire [(CYCLES+1)*WIDTH-1:0] words = {late_reg, d};
-            always @(posedge clk) if (en) late_reg <= words[CYCLES*WIDTH-1:0];
-            assign q = words[CYCLES*WIDTH +: WIDTH];
+            assign q = cycle[CYCLES-1].late;
         end
     endgenerate
 endmodule

@@ -113,7 +113,11 @@ module hg_pair_row #(
                     reg  [R_W-1:0]   sum_reg;
                     wire             minus = (X_SIGNED != 0 || LAST != 0) && sum_reg[R_W-1];
                     wire [2*G_W-1:0] sum_wide = {{2*G_W-R_W{minus}}, sum_reg};
-                    always @(posedge clk) if (en) sum_reg <= wide_sum[R_W-1:0];
+                    if (BIT % 3 == 2) begin : own
+                        (* keep *) always @(posedge clk) if (en) sum_reg <= wide_sum[R_W-1:0];
+                    end else begin : any
+                        always @(posedge clk) if (en) sum_reg <= wide_sum[R_W-1:0];
+                    end
                     assign sent = sum_wide[G_W-1:0];
                     wire unused_sum = &{1'b0, sum_wide};
                 end else begin : wired
