@@ -12,6 +12,7 @@
 //             advancing on en
 // Contract    exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w at
 //             bit (r * SIMD + s) * W_W. Rows share the sums of two codes next to each other, see hg_pair_row.
+//             Every third register of those that wait is kept, see hg_delay.
 `default_nettype none
 module hg_dot_pairs #(
     parameter integer SIMD     = 4,
@@ -57,8 +58,10 @@ module hg_dot_pairs #(
             reg [ALL_W-1:0] pairs_reg;
             if (t == 0) begin : first
                 always @(posedge clk) if (en) pairs_reg <= next;
-            end else begin : later
+            end else if (t % 3 != 2) begin : later
                 always @(posedge clk) if (en) pairs_reg <= turn[t-1].pairs_reg;
+            end else begin : own
+                (* keep *) always @(posedge clk) if (en) pairs_reg <= turn[t-1].pairs_reg;
             end
             assign pairs[t*ALL_W +: ALL_W] = pairs_reg;
         end

@@ -15,7 +15,7 @@
 //             a + b at bit 3 * (X_W + 1) * k, next above a, then b, each of X_W + 1 bits; if W_W = 1, a - b
 //             for a. Four terms are summed from the lowest bit of their weights upwards: what lies below a
 //             bit is done, and the pairs are added to what is above. 2a - ~2b = 2 (a + b) + 1 makes tools
-//             put the choice among a pair into the table of the adder.
+//             put the choice among a pair into the table of the adder. Bits that wait: see hg_delay.
 `default_nettype none
 module hg_pair_row #(
     parameter integer SIMD     = 4,
