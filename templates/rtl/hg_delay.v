@@ -20,27 +20,27 @@ module hg_delay #(
     genvar c;
     generate
         for (c = 0; c < CYCLES; c = c + 1) begin : cycle
-            wire [WIDTH-1:0] ahead, late;
+            wire [WIDTH-1:0] ahead, held;
             if (c == 0) begin : first
                 assign ahead = d;
             end else begin : later
-                assign ahead = cycle[c-1].late;
+                assign ahead = cycle[c-1].held;
             end
             if ((CYCLES < 6) ? (c % 3 == 0) : (c == CYCLES - 1)) begin : own
-                (* shreg_extract = "no" *) reg [WIDTH-1:0] late_reg;
-                (* keep *) always @(posedge clk) if (en) late_reg <= ahead;
-                assign late = late_reg;
+                (* shreg_extract = "no" *) reg [WIDTH-1:0] held_reg;
+                (* keep *) always @(posedge clk) if (en) held_reg <= ahead;
+                assign held = held_reg;
             end else begin : any
-                reg [WIDTH-1:0] late_reg;
-                always @(posedge clk) if (en) late_reg <= ahead;
-                assign late = late_reg;
+                reg [WIDTH-1:0] held_reg;
+                always @(posedge clk) if (en) held_reg <= ahead;
+                assign held = held_reg;
             end
         end
         if (CYCLES == 0) begin : wired
             assign q = d;
             wire unused = &{1'b0, clk, en};
         end else begin : pipe
-            assign q = cycle[CYCLES-1].late;
+            assign q = cycle[CYCLES-1].held;
         end
     endgenerate
 endmodule
