@@ -128,7 +128,7 @@ def pairs_latency(terms: int, w_bits: int, each: int) -> int:
 def mac_latency(terms: int, w_bits: int, mode: int, each: int) -> int:
     """Latency of hg_mac."""
     if mode == 2:
-        return 3 + ((-(-terms // 6) - 1).bit_length() // each if each else 0)
+        return 3 + ((terms // 4).bit_length() // each if each else 0)
     bits = max(w_bits, 2) if mode == 0 else w_bits
     return 2 + max(dot_latency(terms, bits, each), pairs_latency(terms, bits, each))
 

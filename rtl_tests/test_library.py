@@ -17,6 +17,7 @@ MODULES = sorted(file.stem for file in RTL.glob("*.v"))
 #: Parameters beside the defaults at which a module is linted. The second set is also synthesized.
 SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_adder_tree": ({"N": 1, "SIGNED": 0, "EVERY": 0}, {"N": 9, "IN_W": 1, "EVERY": 1}),
+    "hg_agreements": ({"SIMD": 1, "ROWS": 1, "EVERY": 0}, {"SIMD": 31, "CONSTANT": 1}),
     "hg_argmax": (
         {"LANES": 1, "BEATS": 1, "IN_W": 1, "INDEX_W": 1},
         {"LANES": 4, "BEATS": 2, "IN_W": 3, "IN_SIGNED": 0, "INDEX_W": 5},
@@ -107,7 +108,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"UNIT": 1, "LANES": 1, "HEIGHT": 1, "COLUMNS": 1, "TOP": 0, "LEFT": 0, "RIGHT": 0, "VALUE": "1'h1"},
         {"FOLDS": 1, "TOP": 0, "BOTTOM": 4},
     ),
-    "hg_popcount": ({"SIMD": 1, "EVERY": 0}, {"SIMD": 31, "EVERY": 1}),
+    "hg_popcount": ({"SIMD": 1, "EVERY": 0}, {"SIMD": 31, "EVERY": 1}, {"SIMD": 64}),
     "hg_rank": (
         {"LANES": 1, "IN_W": 1, "OUT_W": 1, "LEVELS": 1, "CHUNKS": "8'h01", "STATES": "8'h01", "TABLE_W": 2},
         {"LANES": 3, "LOW": 1, "LEVELS": 3, "CHUNKS": "24'h010302", "STATES": "24'h030201", "TABLE_W": 32},

@@ -12,30 +12,41 @@ from streams import RTL, Pipeline, sweep
 
 
 def delay(bits: int, each: int) -> int:
-    groups = -(-bits // 6)
-    return 1 + ((groups - 1).bit_length() // each if each else 0)
+    return 1 + ((bits // 4).bit_length() // each if each else 0)
 
 
-@pytest.mark.cases(2)
-@pytest.mark.parametrize("simulator, shape", sweep([(8, 2), (31, 1), (1, 1), (6, 2), (7, 1), (64, 0), (150, 2)]))
+def in_terms(bits: int) -> int:
+    """Positions in terms of three, of which there is one more than adders, each with a position as its carry."""
+    return min(bits, bits // 4 * 3 + 3)
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize(
+    "simulator, shape",
+    sweep([(8, 2), (117, 1), (64, 2), (1, 1), (3, 1), (4, 3), (31, 1), (32, 1), (64, 0), (150, 2), (511, 3), (512, 2)]),
+)
 def test_popcount(simulate: Callable[..., None], simulator: str, shape: tuple[int, int]) -> None:
+    """Of random words with any number of agreements, of none and of all."""
     bits, each = shape
     rng = random.Random(bits)
-    x = [rng.getrandbits(bits) for _ in range(500)]
     full = (1 << bits) - 1
-    w = [rng.choice([rng.getrandbits(bits), word, word ^ full, word ^ 1, 0, full]) for word in x]
-    agree = [(~(a ^ b) & full).bit_count() for a, b in zip(x, w, strict=True)]
-    job = Pipeline({"x": x, "w": w}, {"count": agree}, delay(bits, each))
+    counts = [0, bits, *(rng.randint(0, bits) for _ in range(400))]
+    same = [sum(1 << k for k in rng.sample(range(bits), count)) for count in counts]
+    x = [rng.getrandbits(bits) for _ in same]
+    w = [a ^ full ^ b for a, b in zip(x, same, strict=True)]
+    terms = [a & ((1 << in_terms(bits)) - 1) for a in x]
+    job = Pipeline({"x": x, "x_again": terms, "w": w}, {"count": counts}, delay(bits, each))
     simulate(simulator, "hg_popcount", {"SIMD": bits, "EVERY": each}, job)
 
 
-@pytest.mark.parametrize("bits", [1, 5, 8])
-def test_every_popcount(bits: int) -> None:
-    files = [RTL / "hg_popcount.v", RTL / "hg_adder_tree.v"]
-    parameters, width = {"SIMD": bits, "EVERY": 1}, 3 + (-(-bits // 6) - 1).bit_length()
-    ports = {"x": bits, "w": bits}
-    popcount = compile_function(files, "hg_popcount", parameters, ports, ("count", width), delay(bits, 1))
+@pytest.mark.parametrize("bits, each", [(1, 1), (5, 1), (7, 3), (8, 0), (8, 2), (9, 1)])
+def test_every_popcount(bits: int, each: int) -> None:
+    files = [RTL / "hg_popcount.v", RTL / "hg_delay.v"]
+    ports = {"x": bits, "x_again": in_terms(bits), "w": bits}
+    width, parameters = 2 + (bits // 4).bit_length(), {"SIMD": bits, "EVERY": each}
+    popcount = compile_function(files, "hg_popcount", parameters, ports, ("count", width), delay(bits, each))
     x, w = (grid.ravel() for grid in np.meshgrid(np.arange(1 << bits), np.arange(1 << bits)))
     agree = sum((~(x ^ w) >> k) & 1 for k in range(bits))
     for stalls in (False, True):
-        assert (popcount(x=x, w=w, stalls=stalls) == np.asarray(agree, np.uint64)).all()
+        found = popcount(x=x, x_again=x & ((1 << in_terms(bits)) - 1), w=w, stalls=stalls)
+        assert (found == np.asarray(agree, np.uint64)).all()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from hlsgen.dataflow.units import Product
 
-#: Tables for an agreement of two bits and its share of the count, in hg_popcount.
-AGREEMENT = 1.53
 #: Share of the tables of products that is left of one or two words of weights, and what each further bit of the address adds: a weight of few
 #: words is a function of a bit or two, often that of another weight.
 FEW_WORDS, ADDRESS_BIT = 0.6, 0.16
@@ -26,8 +24,9 @@ def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product, together: 
 
     `together`: rows that take the same codes and share the sums of two of them.
     """
-    if product is Product.AGREEMENTS:
-        return AGREEMENT * simd
+    if product is Product.AGREEMENTS:  # two tables for three, one for each of the others, which adders take as carries
+        threes = _in_terms(simd)
+        return 2 * (threes // 3) + threes % 3 + simd - threes + sum_tables(simd // 4 + 1, 1)
     pairs, each = -(-simd // 2), 2 if simd > 2 else 1
     if w_bits == 1:  # a + b or a - b, with a bit for the sign below
         steps = pairs * (x_bits + 3.5)
@@ -41,14 +40,19 @@ def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product, together: 
     return steps + delays + sum_tables(groups, x_bits + w_bits + each) + pairs * (x_bits + 1) / together
 
 
-def pair_registers(simd: int, x_bits: int, w_bits: int, product: Product) -> float:
-    """Registers of the pairs of codes that rows share, for the cycles in which they are added."""
+def shared_registers(simd: int, x_bits: int, w_bits: int, product: Product) -> float:
+    """Registers that rows share: of pairs of codes, for the cycles in which they are added, or of codes to count once more."""
     if product is Product.AGREEMENTS:
-        return 0.0
+        return float(_in_terms(simd))
     if w_bits == 1:
         return -(-simd // 2) * 2.0 * (x_bits + 1)
     turns = w_bits if simd > 2 else -(-w_bits // 2)
     return -(-simd // 2) * (3.0 * x_bits + 1) * turns
+
+
+def _in_terms(simd: int) -> int:
+    """Agreements that hg_popcount counts three at a time."""
+    return min(simd, 3 * (simd // 4 + 1))
 
 
 def sum_tables(terms: int, bits: int) -> int:

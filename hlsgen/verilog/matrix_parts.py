@@ -9,7 +9,7 @@ from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Product
 from hlsgen.dataflow.weighted_units import worth_a_block
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, pair_registers, sum_tables
+from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, shared_registers, sum_tables
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import shared_rows
@@ -121,8 +121,8 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
         form: tables, "sums": float(rows * matrix.result_bits), "control": 20.0,
         "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
     }  # fmt: skip
-    if form == "pairs":
-        parts.ff["shared"] = rows / together * pair_registers(simd, x.bits, bits, matrix.product)
+    if form == "pairs" or (form == "popcount" and matrix.words > 1):
+        parts.ff["shared"] = rows / together * shared_registers(simd, x.bits, bits, matrix.product)
     parts.hold("weights", memory(matrix.words, weights, style, family))
     return parts
 

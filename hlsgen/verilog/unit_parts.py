@@ -55,7 +55,7 @@ from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
-from hlsgen.verilog.dot_sizes import dot_form, pair_registers
+from hlsgen.verilog.dot_sizes import dot_form, shared_registers
 from hlsgen.verilog.matrix_parts import CONTROL, FACTOR_BITS, Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
@@ -111,7 +111,7 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     codes = float(x.bits * left.lanes + word.bits * right.lanes)
     parts.ff = {form: products.lut, "sums": sums, "control": 20.0, "codes": codes}
     if form == "pairs":
-        parts.ff["shared"] = pair_registers(unit.simd, x.bits, word.bits, Product.INTEGER)
+        parts.ff["shared"] = shared_registers(unit.simd, x.bits, word.bits, Product.INTEGER)
     return parts
 
 

@@ -49,7 +49,7 @@ module hg_mac #(
 );
     // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
-    localparam integer TERMS  = (MODE == 2) ? (SIMD + 5) / 6 : (SIMD + 3) / 4;
+    localparam integer TERMS  = (MODE == 2) ? (SIMD + 4) / 4 : (SIMD + 3) / 4;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
     localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
@@ -67,7 +67,7 @@ module hg_mac #(
     localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS;
     localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : LONGER;
     localparam integer WAIT   = (FIRST != 0 || MODE == 2) ? 0 : LONGER - ((PAIRED != 0) ? TWOS : BLOCKS);
-    localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
+    localparam integer SUM_W  = (MODE == 2) ? 2 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
 
     // What the sum that leaves the pipeline belongs to.
     reg [STAGES-1:0] valid_reg, last_reg;
@@ -104,8 +104,8 @@ module hg_mac #(
     localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
     localparam integer REST  = PE % ROWS;
     localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer PLAIN = (FIRST != 0 || PAIRED != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
-    localparam integer SETS  = (PAIRED == 0) ? 0 : (SHARED != 0) ? 1 : PE;
+    localparam integer PLAIN = (FIRST != 0 || PAIRED != 0 || MODE == 2) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer SETS  = (PAIRED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
@@ -113,7 +113,7 @@ module hg_mac #(
     reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part that is assigned
     wire [V_ALL-1:0]       v, w_now;
     wire [PE*SUM_W-1:0]    made, sums;
-    wire unused_w = &{1'b0, w_now};  // rows that share blocks have their own
+    wire unused_w = &{1'b0, w_now, x_reg};  // rows that share blocks or count have their own
     always @(posedge clk) if (en) x_reg <= x;
     hg_delay #(.WIDTH(PE*SUM_W), .CYCLES(WAIT)) late (.clk(clk), .en(en), .d(made), .q(sums));
     genvar i, p;
@@ -151,29 +151,29 @@ module hg_mac #(
                 .sum(made[p*SUM_W +: SUM_W])
             );
         end
-        for (p = 0; p < SETS; p = p + 1) begin : paired
+        for (p = 0; p < SETS; p = p + 1) begin : set
             localparam integer OWN = (SHARED != 0) ? PE : 1;
-            hg_dot_pairs #(
-                .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
-            ) dot (
-                .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]),
-                .sums(made[p*SUM_W +: OWN*SUM_W])
-            );
-        end
-        for (p = PLAIN; p < PE; p = p + 1) begin : pe
-            wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
-            wire [SIMD*V_W-1:0] w_row = w_now[p*SIMD*V_W +: SIMD*V_W];
             if (MODE == 2) begin : binary
-                hg_popcount #(.SIMD(SIMD), .EVERY(EVERY)) popcount (
-                    .clk(clk), .en(en), .x(x_row), .w(w_row), .count(made[p*SUM_W +: SUM_W])
+                hg_agreements #(.SIMD(SIMD), .ROWS(OWN), .EVERY(EVERY), .CONSTANT(CONSTANT)) dot (
+                    .clk(clk), .en(en), .x(x[p*SIMD +: SIMD]), .w(w_now[p*SIMD +: OWN*SIMD]),
+                    .counts(made[p*SUM_W +: OWN*SUM_W])
                 );
-            end else begin : plain
-                hg_dot_plain #(
-                    .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
+            end else begin : paired
+                hg_dot_pairs #(
+                    .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
                 ) dot (
-                    .clk(clk), .en(en), .x(x_row), .w(w_row), .sum(made[p*SUM_W +: SUM_W])
+                    .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]),
+                    .sums(made[p*SUM_W +: OWN*SUM_W])
                 );
             end
+        end
+        for (p = PLAIN; p < PE; p = p + 1) begin : pe
+            hg_dot_plain #(
+                .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
+            ) dot (
+                .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]),
+                .w(w_now[p*SIMD*V_W +: SIMD*V_W]), .sum(made[p*SUM_W +: SUM_W])
+            );
         end
         for (p = 0; p < PE; p = p + 1) begin : row
             wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];

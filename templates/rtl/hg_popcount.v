@@ -2,48 +2,76 @@
 //
 // Purpose     the multiplying part of one processing element of hg_mvu for binary layers.
 // Parameters  SIMD   bits of x and of w
-//             EVERY  pipeline registers, see hg_adder_tree
-// Latency     1 + ceil(log2(ceil(SIMD / 6))) / EVERY cycles, all advancing on en
-// Contract    exact; counts of six positions (six-input tables) are added by a tree.
+//             EVERY  a register after so many levels of adders (0: none)
+// Latency     1 + ceil(log2(TERMS)) / EVERY cycles, TERMS = (SIMD + 4) / 4, rounded down, all advancing on en
+// Contract    exact. Three positions are a term of two bits, a six-input table each: x_again is x once more, from
+//             registers of its own, or tools share an XNOR between the two and take three tables. The adder of
+//             two terms takes a single position as its carry: all of its sums occur, and no table is lost.
 `default_nettype none
 module hg_popcount #(
     parameter integer SIMD  = 8,
     parameter integer EVERY = 2
 ) (
-    input  wire                                  clk,
-    input  wire                                  en,
-    input  wire [SIMD-1:0]                       x,
-    input  wire [SIMD-1:0]                       w,
-    output wire [3+$clog2((SIMD+5)/6)-1:0]       count
+    input  wire                                                          clk,
+    input  wire                                                          en,
+    input  wire [SIMD-1:0]                                               x,
+    input  wire [((SIMD < (SIMD+4)/4*3) ? SIMD : (SIMD+4)/4*3)-1:0]      x_again,
+    input  wire [SIMD-1:0]                                               w,
+    output wire [2+$clog2((SIMD+4)/4)-1:0]                               count
 );
-    localparam integer GROUPS = (SIMD + 5) / 6;
+    localparam integer TERMS  = (SIMD + 4) / 4;
+    localparam integer THREES = (SIMD < 3 * TERMS) ? SIMD : 3 * TERMS;  // positions in terms
+    localparam integer LEVELS = $clog2(TERMS);
+    localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
-    function [2:0] count6(input [5:0] v);
-        count6 = {2'b00, v[0]} + {2'b00, v[1]} + {2'b00, v[2]}
-               + {2'b00, v[3]} + {2'b00, v[4]} + {2'b00, v[5]};
-    endfunction
+    // What agrees, and nothing behind it: 3 * TERMS positions in terms, TERMS - 1 that are carries, 1 without a use.
+    wire [4*TERMS-1:0] same, same_again;
+    assign same       = {{4*TERMS-SIMD{1'b0}}, ~(x ^ w)};
+    assign same_again = {{4*TERMS-THREES{1'b0}}, ~(x_again ^ w[THREES-1:0])};
+    reg  [TERMS-1:0]   carry_reg;
+    always @(posedge clk) if (en) carry_reg <= same[3*TERMS +: TERMS];
 
-    wire [3*GROUPS-1:0] parts;
-
-    genvar g;
+    // Level l holds ceil(TERMS / 2^l) numbers of 2 + l bits.
+    genvar l, i;
     generate
-        for (g = 0; g < GROUPS; g = g + 1) begin : group
-            localparam integer COUNT = (SIMD - 6*g < 6) ? SIMD - 6*g : 6;
-            reg [2:0] part_reg;
-            wire [5:0] same;
-            assign same[COUNT-1:0] = ~(x[6*g +: COUNT] ^ w[6*g +: COUNT]);
-            if (COUNT < 6) begin : rest
-                assign same[5:COUNT] = {6-COUNT{1'b0}};
+        for (l = 0; l <= LEVELS; l = l + 1) begin : level
+            localparam integer COUNT = (TERMS + (1 << l) - 1) >> l;
+            localparam integer W     = 2 + l;
+            wire [COUNT*W-1:0] next, value;
+            if (l == 0) begin : threes
+                for (i = 0; i < COUNT; i = i + 1) begin : term
+                    wire [2:0] a = same[3*i +: 3], b = same_again[3*i +: 3];
+                    assign next[2*i +: 2] = {(b[0] & b[1]) | (b[0] & b[2]) | (b[1] & b[2]), ^a};
+                end
+            end else begin : sums
+                localparam integer FROM = (TERMS + (1 << (l - 1)) - 1) >> (l - 1);
+                // One carry an adder, those of the levels before come first.
+                wire [FROM-COUNT-1:0] carry;
+                hg_delay #(.WIDTH(FROM - COUNT), .CYCLES((EVERY == 0) ? 0 : (l - 1) / STEP)) late (
+                    .clk(clk), .en(en), .d(carry_reg[TERMS-FROM +: FROM-COUNT]), .q(carry)
+                );
+                for (i = 0; i < COUNT; i = i + 1) begin : add
+                    wire [W-2:0] a = level[l-1].value[2*i*(W-1) +: W-1];
+                    if (2*i + 1 < FROM) begin : pair
+                        (* keep *) wire [W-1:0] sum;
+                        assign sum = {1'b0, a} + {1'b0, level[l-1].value[(2*i+1)*(W-1) +: W-1]} + {{W-1{1'b0}}, carry[i]};
+                        assign next[i*W +: W] = sum;
+                    end else begin : single
+                        assign next[i*W +: W] = {1'b0, a};
+                    end
+                end
             end
-            always @(posedge clk) if (en) part_reg <= count6(same);
-            assign parts[3*g +: 3] = part_reg;
+            if (l == 0 || (EVERY != 0 && l % STEP == 0)) begin : pipe
+                reg [COUNT*W-1:0] value_reg;
+                always @(posedge clk) if (en) value_reg <= next;
+                assign value = value_reg;
+            end else begin : wired
+                assign value = next;
+            end
         end
     endgenerate
 
-    hg_adder_tree #(
-        .N(GROUPS), .IN_W(3), .SIGNED(0), .EVERY(EVERY)
-    ) tree (
-        .clk(clk), .en(en), .terms(parts), .sum(count)
-    );
+    assign count = level[LEVELS].value;
+    wire unused = &{1'b0, carry_reg[TERMS-1], same_again};
 endmodule
 `default_nettype wire

@@ -8,8 +8,8 @@
 //             BEATS  output beats of a group
 // Latency     1 cycle from the last input beat of an output beat
 // Contract    no multiplexers: the first beat waits in a register of its own while an output beat is
-//             offered, and is always taken; the others are taken while none is offered.
-//             s_ready and m_* are registers.
+//             offered, and is always taken; the others are taken while none is offered. They shift what is
+//             there if all output beats have as many, and else have enables of their own. s_ready and m_* are registers.
 `default_nettype none
 module hg_width_widen #(
     parameter integer WIDTH = 4,
@@ -29,7 +29,7 @@ module hg_width_widen #(
     localparam integer CW = $clog2(COUNT);
     localparam integer COUNT_1 = COUNT - 1, TAIL_1 = TAIL - 1;
 
-    reg [WIDTH-1:0] first_reg;
+    reg [WIDTH-1:0] first_reg;    // the input beat before, if all output beats have as many
     reg [CW-1:0]    place_reg;
     reg             begun_reg;    // place_reg is not 0
     reg             valid_reg;
@@ -60,7 +60,6 @@ module hg_width_widen #(
     assign last = place_reg == (short ? TAIL_1[CW-1:0] : COUNT_1[CW-1:0]);
 
     always @(posedge clk) begin
-        if (!begun_reg) first_reg <= s_data;
         if (push) place_reg <= last ? {CW{1'b0}} : place_reg + 1'b1;
         begun_reg <= begun_next;
         valid_reg <= valid_next;
@@ -75,12 +74,27 @@ module hg_width_widen #(
 
     genvar g;
     generate
-        for (g = 0; g < COUNT; g = g + 1) begin : slot
-            localparam integer G = (g == 0) ? 1 : g;
-            reg [WIDTH-1:0] data_reg;
-            always @(posedge clk)
-                if (!valid_reg && place_reg == G[CW-1:0]) data_reg <= (g == 0) ? first_reg : s_data;
-            assign m_data[g*WIDTH +: WIDTH] = data_reg;
+        if (TAIL == COUNT || BEATS == 1) begin : shift
+            reg  [TAIL*WIDTH-1:0]     data_reg;
+            wire [(TAIL+1)*WIDTH-1:0] shifted = {s_data, first_reg, data_reg[(TAIL-1)*WIDTH-1:0]};
+            always @(posedge clk) begin
+                if (push) first_reg <= s_data;
+                if (push && begun_reg) data_reg <= shifted[(TAIL+1)*WIDTH-1:WIDTH];
+            end
+            assign m_data[TAIL*WIDTH-1:0] = data_reg;
+            if (TAIL < COUNT) begin : rest
+                assign m_data[COUNT*WIDTH-1:TAIL*WIDTH] = {(COUNT-TAIL)*WIDTH{1'b0}};
+            end
+            wire unused = &{1'b0, shifted[WIDTH-1:0]};
+        end else begin : own
+            always @(posedge clk) if (!begun_reg) first_reg <= s_data;
+            for (g = 0; g < COUNT; g = g + 1) begin : slot
+                localparam integer G = (g == 0) ? 1 : g;
+                reg [WIDTH-1:0] data_reg;
+                always @(posedge clk)
+                    if (!valid_reg && place_reg == G[CW-1:0]) data_reg <= (g == 0) ? first_reg : s_data;
+                assign m_data[g*WIDTH +: WIDTH] = data_reg;
+            end
         end
     endgenerate
 endmodule
