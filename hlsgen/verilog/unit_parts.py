@@ -73,7 +73,9 @@ def regrouping(source: Stream, result: Stream) -> Parts:
         lut = {"control": 8.0, "data": result.bits * (1 + source.lanes // step / 3)}
         return Parts("narrow", lut, {"control": 4.0, "data": float(source.bits)})
     if step == source.lanes and result.group % result.lanes not in range(1, step + 1):
-        lut = {"control": 8.0, "data": 1.2 * result.lanes / step}
+        alike = result.group % result.lanes == 0 or result.group < result.lanes
+        # Elements shift, or each place has an enable of its own.
+        lut = {"control": 8.0, "data": 1.2 * (math.log2(result.lanes / step) if alike else result.lanes / step)}
         return Parts("widen", lut, {"control": 4.0, "data": float(result.bits)})
     # Each step that is stored goes to any place.
     lut = {"control": 8.0, "data": (source.bits + 2 * result.bits) * (1.5 + math.log2(result.lanes / step) / 2)}
