@@ -6,8 +6,8 @@
 //             EVERY     see hg_popcount
 //             CONSTANT  1: w never changes
 // Latency     1 + that of hg_popcount from x, all advancing on en; w comes a cycle after its x
-// Contract    exact. Row r of w at bit r * SIMD. All rows share the two registers of x, which are kept: tools make
-//             one of two that are alike. One does where w is wired into the tables.
+// Contract    exact. Row r of w at bit r * SIMD. All rows share the two registers of x, which are kept: tools
+//             make one of two that are alike. One does where w is wired into the tables.
 `default_nettype none
 module hg_agreements #(
     parameter integer SIMD     = 8,
@@ -37,7 +37,8 @@ module hg_agreements #(
         end
         for (r = 0; r < ROWS; r = r + 1) begin : row
             hg_popcount #(.SIMD(SIMD), .EVERY(EVERY)) popcount (
-                .clk(clk), .en(en), .x(x_now), .x_again(x_again), .w(w[r*SIMD +: SIMD]), .count(counts[r*W +: W])
+                .clk(clk), .en(en), .x(x_now), .x_again(x_again), .w(w[r*SIMD +: SIMD]),
+                .count(counts[r*W +: W])
             );
         end
     endgenerate

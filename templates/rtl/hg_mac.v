@@ -104,8 +104,8 @@ module hg_mac #(
     localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
     localparam integer REST  = PE % ROWS;
     localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer PLAIN = (FIRST != 0 || PAIRED != 0 || MODE == 2) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
     localparam integer SETS  = (PAIRED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
+    localparam integer PLAIN = (FIRST != 0 || SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
@@ -162,8 +162,8 @@ module hg_mac #(
                 hg_dot_pairs #(
                     .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
                 ) dot (
-                    .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]),
-                    .sums(made[p*SUM_W +: OWN*SUM_W])
+                    .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]),
+                    .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]), .sums(made[p*SUM_W +: OWN*SUM_W])
                 );
             end
         end

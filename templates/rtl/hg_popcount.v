@@ -4,9 +4,9 @@
 // Parameters  SIMD   bits of x and of w
 //             EVERY  a register after so many levels of adders (0: none)
 // Latency     1 + ceil(log2(TERMS)) / EVERY cycles, TERMS = (SIMD + 4) / 4, rounded down, all advancing on en
-// Contract    exact. Three positions are a term of two bits, a six-input table each: x_again is x once more, from
-//             registers of its own, or tools share an XNOR between the two and take three tables. The adder of
-//             two terms takes a single position as its carry: all of its sums occur, and no table is lost.
+// Contract    exact. Three positions are a term of two bits, a six-input table each: x_again is x once more,
+//             from registers of its own, or tools share an XNOR between the two and take three tables. The
+//             adder of two terms takes a single position as its carry: all of its sums occur.
 `default_nettype none
 module hg_popcount #(
     parameter integer SIMD  = 8,
@@ -24,7 +24,7 @@ module hg_popcount #(
     localparam integer LEVELS = $clog2(TERMS);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
-    // What agrees, and nothing behind it: 3 * TERMS positions in terms, TERMS - 1 that are carries, 1 without a use.
+    // What agrees, and nothing behind it: 3 * TERMS positions in terms, TERMS - 1 that are carries, 1 unused.
     wire [4*TERMS-1:0] same, same_again;
     assign same       = {{4*TERMS-SIMD{1'b0}}, ~(x ^ w)};
     assign same_again = {{4*TERMS-THREES{1'b0}}, ~(x_again ^ w[THREES-1:0])};
@@ -53,8 +53,9 @@ module hg_popcount #(
                 for (i = 0; i < COUNT; i = i + 1) begin : add
                     wire [W-2:0] a = level[l-1].value[2*i*(W-1) +: W-1];
                     if (2*i + 1 < FROM) begin : pair
-                        (* keep *) wire [W-1:0] sum;
-                        assign sum = {1'b0, a} + {1'b0, level[l-1].value[(2*i+1)*(W-1) +: W-1]} + {{W-1{1'b0}}, carry[i]};
+                        wire [W-2:0] b = level[l-1].value[(2*i+1)*(W-1) +: W-1];
+                        (* keep *) wire [W-1:0] sum;  // or tools add several numbers at once, in more tables
+                        assign sum = {1'b0, a} + {1'b0, b} + {{W-1{1'b0}}, carry[i]};
                         assign next[i*W +: W] = sum;
                     end else begin : single
                         assign next[i*W +: W] = {1'b0, a};

@@ -9,7 +9,8 @@
 // Latency     1 cycle from the last input beat of an output beat
 // Contract    no multiplexers: the first beat waits in a register of its own while an output beat is
 //             offered, and is always taken; the others are taken while none is offered. They shift what is
-//             there if all output beats have as many, and else have enables of their own. s_ready and m_* are registers.
+//             there if all output beats have as many, and else have enables of their own.
+//             s_ready and m_* are registers.
 `default_nettype none
 module hg_width_widen #(
     parameter integer WIDTH = 4,
