@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct
+from hlsgen.ir import Convolution, Graph, Layer, Linear, Map, MatrixProduct
 from hlsgen.ir.window import Window
 
 #: (PE, SIMD) of each layer that multiplies.
@@ -32,7 +32,7 @@ class Workload:
     over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
 
     Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
-    that come in. `ends`: no other layer takes its sums. A PE of n * `rows` works on n windows (of a row) or vectors,
+    that come in. `ends`: no other layer takes its sums. `bits`: a quantizer makes a bit of each sum. A PE of n * `rows` works on n windows (of a row) or vectors,
     whole ones.
     """
 
@@ -44,6 +44,7 @@ class Workload:
     columns: int
     arrivals: int
     ends: bool = False
+    bits: bool = False
 
     @property
     def macs(self) -> int:
@@ -227,11 +228,19 @@ def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
     return Workload(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
 
 
+def _bits(takers: list[Layer]) -> bool:
+    """Whether all of them are quantizers with two codes."""
+    return bool(takers) and all(isinstance(x, Map) and x.result.type.bits == 1 for x in takers)
+
+
 def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
-    taken = {value for layer in graph.layers for value in layer.inputs}
+    takers: dict[int, list[Layer]] = {}
+    for layer in graph.layers:
+        for value in layer.inputs:
+            takers.setdefault(value, []).append(layer)
     return {
-        x.name: replace(work_of(x), ends=i + 1 not in taken)
+        x.name: replace(work_of(x), ends=i + 1 not in takers, bits=_bits(takers.get(i + 1, [])))
         for i, x in enumerate(graph.layers)
         if isinstance(x, Linear | MatrixProduct | Convolution)
     }
