@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hlsgen.ir import Convolution, Graph, Layer, Linear, Map, MatrixProduct
+from hlsgen.ir import Convolution, Graph, Linear, Map, MatrixProduct, View
 from hlsgen.ir.window import Window
 
 #: (PE, SIMD) of each layer that multiplies.
@@ -228,19 +228,17 @@ def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
     return Workload(layer, places, layer.groups, rows // layer.groups, height * width, columns, pixels * layer.groups)
 
 
-def _bits(takers: list[Layer]) -> bool:
-    """Whether all of them are quantizers with two codes."""
-    return bool(takers) and all(isinstance(x, Map) and x.result.type.bits == 1 for x in takers)
-
-
 def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
-    takers: dict[int, list[Layer]] = {}
-    for layer in graph.layers:
+    taken = {value for layer in graph.layers for value in layer.inputs}
+    quantized: dict[int, bool] = {}  # values that quantizers take, in other shapes too: whether all of those have two codes
+    for i, layer in reversed(list(enumerate(graph.layers))):
+        two = isinstance(layer, Map) and layer.result.type.bits == 1
+        two = two or (isinstance(layer, View) and quantized.get(i + 1, False))
         for value in layer.inputs:
-            takers.setdefault(value, []).append(layer)
+            quantized[value] = quantized.get(value, True) and two
     return {
-        x.name: replace(work_of(x), ends=i + 1 not in takers, bits=_bits(takers.get(i + 1, [])))
+        x.name: replace(work_of(x), ends=i + 1 not in taken, bits=quantized.get(i + 1, False))
         for i, x in enumerate(graph.layers)
         if isinstance(x, Linear | MatrixProduct | Convolution)
     }
