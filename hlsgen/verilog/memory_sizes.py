@@ -45,6 +45,8 @@ _18_KBIT = (
     Shape(16384, 1, 1), Shape(8192, 2, 2), Shape(4096, 4, 4), Shape(2048, 9, 9), Shape(1024, 18, 9), Shape(512, 36, 9)
 )  # fmt: skip
 _4_KBIT = (Shape(2048, 2, 2), Shape(1024, 4, 4), Shape(512, 8, 8), Shape(256, 16, 1))
+#: Of Xilinx 7 series; tables that memories are made of are counted apart.
+_SERIES_7 = Memories(BLOCK, _18_KBIT, tables=True)
 #: Families whose memories are not those of Xilinx 7 series.
 FAMILIES = {
     "ecp5": Memories(128, _18_KBIT, tables=True),
@@ -57,21 +59,18 @@ def memory(words: int, width: int, style: int = 0, family: str = "xc7") -> Cost:
     """Cost of a memory of constants; style as in hg_weights."""
     if family in FAMILIES:
         return _constants(words, width, style, FAMILIES[family])
-    tables = _tables(words, width)
-    # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
-    shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
-    blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
+    weight, blocks = _blocks(words, width, _SERIES_7, written=False)
     # A block of which a few bits are taken weighs little.
-    full = max(1.0, min(-(-words // depth) * width / bits for depth, bits in shapes))
+    full = max(1.0, min(-(-words // shape.words) * width / shape.bits for shape in _SERIES_7.shapes))
     if style in (1, 3) or (style == 0 and words * width <= full * BLOCK_BITS):
-        return Cost(lut=tables)
-    return Cost(bram=blocks)
+        return Cost(lut=_tables(words, width))
+    return Cost(lut=weight - _SERIES_7.weight * blocks, bram=blocks)
 
 
 def weights_style(words: int, width: int, style: int = 0) -> int:
     """STYLE of hg_weights: as asked for, else block memory where that is worth less than tables; 0: the tools choose."""
-    block = style == 0 and _tables(words, width) > BLOCK_TABLES * memory(words, width, 2).bram
-    return 2 if block else style
+    block = memory(words, width, 2)
+    return 2 if style == 0 and _tables(words, width) > block.lut + BLOCK_TABLES * block.bram else style
 
 
 def _tables(words: int, width: int) -> float:
