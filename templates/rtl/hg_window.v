@@ -62,8 +62,6 @@ module hg_window #(
     localparam integer YW = 1 + $clog2(((Y_TOP > PT) ? Y_TOP : PT) + 1);
     localparam integer XW = 1 + $clog2(((X_TOP > PL) ? X_TOP : PL) + 1);
 
-    localparam [0:0] PADDED = PT > 0 || PL > 0 || Y_LAST >= HEIGHT || X_LAST >= WIDTH;
-
     wire signed [YW-1:0] row;
     wire signed [XW-1:0] column;
     wire [AW-1:0]        address;
@@ -119,7 +117,7 @@ module hg_window #(
         end
     end
     assign next_valid = next_valid_reg;
-    assign x          = (PADDED && x_outside_reg) ? {LANES{PAD}} : x_reg;
+    assign x          = x_outside_reg ? {LANES{PAD}} : x_reg;
     assign x_valid    = x_valid_reg;
     assign x_last     = x_last_reg;
 endmodule

@@ -13,7 +13,12 @@ from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.programs import run_yosys
 from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
 
-PASSES = {"xc7": "synth_xilinx -nodsp", "ecp5": "synth_ecp5 -nodsp", "ice40": "synth_ice40", "gowin": "synth_gowin -nodsp"}
+PASSES = {
+    "xc7": "synth_xilinx -nodsp",
+    "ecp5": "synth_ecp5 -nodsp",
+    "ice40": "synth_ice40",
+    "gowin": "synth_gowin -nodsp",
+}
 #: Words and bits: in tables, at the border, in one block, in several of several shapes.
 CONSTANTS = (
     (16, 8), (48, 36), (64, 34), (64, 36), (96, 8), (132, 8), (192, 8), (256, 8), (300, 7), (128, 36), (512, 36), (600, 9),
