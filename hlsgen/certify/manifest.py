@@ -181,7 +181,8 @@ def _clock(value: Any, cells: Iterable[Cell]) -> bool:
 def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     """Those that say what is to be built are taken as asked for; the hardware was held against them. Others are wishes."""
     styles = {cell.parameters["STYLE"] for cell in cells if "STYLE" in cell.parameters and "W_W" in cell.parameters}
-    tables = {3} if options.get("clock_mhz") is not None and options.get("weights") == "auto" else set[int]()
+    auto = options.get("weights") == "auto"
+    chosen = ({2} if auto else set[int]()) | ({3} if auto and options.get("clock_mhz") is not None else set[int]())
     style = _STYLES.index(options["weights"]) if options.get("weights") in _STYLES else None
     switch = NotProven("options", lambda value: type(value) is bool)
     text = NotProven("options", lambda value: isinstance(value, str))
@@ -195,7 +196,7 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
         "ports": NotProven("options", lambda value: value in ("packed", "separate")),
         "reset_active_low": switch, "loadable": switch, "tkeep": switch, "control": switch, "top": text, "name": text,
         "clock_name": text, **dict.fromkeys(("bus_width", "reset_name"), NotProven("options", _maybe_text)),
-        "weights": NotProven("wishes", lambda value: style is not None and styles <= {style, *tables}),
+        "weights": NotProven("wishes", lambda value: style is not None and styles <= {style, *chosen}),
         "clock_mhz": NotProven("wishes", lambda value: _clock(value, cells)),
         "target": wish, "prefer": wish, "folding": table, "realize": table, "lanes": count, "target_cycles": count,
         "device": name, "max_lut": count, "max_dsp": count, "max_bram": count,

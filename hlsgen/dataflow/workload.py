@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hlsgen.ir import Convolution, Graph, Linear, MatrixProduct
+from hlsgen.ir import Convolution, Graph, Linear, Map, MatrixProduct, View
 from hlsgen.ir.window import Window
 
 #: (PE, SIMD) of each layer that multiplies.
@@ -32,7 +32,7 @@ class Workload:
     over `taps` x `columns` elements; PE divides the work on rows, SIMD that on columns.
 
     Depthwise: the channels are the rows, there is one column. `arrivals`: vectors of `columns` elements
-    that come in. `ends`: no other layer takes its sums. A PE of n * `rows` works on n windows (of a row) or vectors,
+    that come in. `ends`: no other layer takes its sums. `bits`: a quantizer makes a bit of each sum. A PE of n * `rows` works on n windows (of a row) or vectors,
     whole ones.
     """
 
@@ -44,6 +44,7 @@ class Workload:
     columns: int
     arrivals: int
     ends: bool = False
+    bits: bool = False
 
     @property
     def macs(self) -> int:
@@ -230,8 +231,16 @@ def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
 def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
     taken = {value for layer in graph.layers for value in layer.inputs}
+    quantized: dict[
+        int, bool
+    ] = {}  # values that quantizers take, in other shapes too: whether all of those have two codes
+    for i, layer in reversed(list(enumerate(graph.layers))):
+        two = isinstance(layer, Map) and layer.result.type.bits == 1
+        two = two or (isinstance(layer, View) and quantized.get(i + 1, False))
+        for value in layer.inputs:
+            quantized[value] = quantized.get(value, True) and two
     return {
-        x.name: replace(work_of(x), ends=i + 1 not in taken)
+        x.name: replace(work_of(x), ends=i + 1 not in taken, bits=quantized.get(i + 1, False))
         for i, x in enumerate(graph.layers)
         if isinstance(x, Linear | MatrixProduct | Convolution)
     }

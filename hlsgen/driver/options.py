@@ -257,7 +257,7 @@ class Options:
     weights: str = option(
         "auto",
         "--weights",
-        "Where weights are held: auto (the synthesis tool chooses), lutram or bram.",
+        "Where weights are held: auto (block RAM where tables cost more, else the synthesis tool chooses), lutram or bram.",
     )
     device: str | None = option(
         None,

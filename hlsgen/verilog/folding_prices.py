@@ -18,21 +18,21 @@ from hlsgen.ir import Convolution, Linear, MatrixProduct
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.dot_sizes import dot_tables
 from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
-from hlsgen.verilog.memory_sizes import buffer, memory
+from hlsgen.verilog.memory_sizes import BLOCK_TABLES, buffer, memory, weights_style
 from hlsgen.verilog.resource_model import cost_of
 from hlsgen.verilog.sum_tables import SumSizes, first_codes, sizes_of, tables_pay, word_tables
-from hlsgen.verilog.unit_parts import regrouping
+from hlsgen.verilog.unit_parts import regrouping, turning
 
 #: Tables of a family for one of Xilinx 7 series, roughly, before anything is planned.
 ROUGHLY = {"ecp5": 1.5, "gowin": 1.6, "ice40": 1.4}
 #: Widest input beat of a layer, in bits, that costs nothing but its registers.
 WIDE_BEAT = 1024
-#: What a register and a block memory cost in tables, about as devices have them: there are more registers than are used.
-REGISTER, BLOCK = 0.05, 200.0
+#: What a register costs in tables, about as devices have them: there are more than are used.
+REGISTER = 0.05
 #: Bits of adders for each digit of the weights that are not 0, and each bit of the inputs and two more.
 ADDER_BITS = 0.54
-#: Tables for each bit of a sum: of the quantizer behind, or of the port.
-QUANTIZER, PORT = 3.0, 1.0
+#: Tables for each bit of a sum: of the quantizer behind, of one with two codes, or of the port.
+QUANTIZER, BINARY, PORT = 3.0, 1.7, 1.0
 
 
 def folded_cost(
@@ -62,7 +62,8 @@ def folded_cost(
         product, bits = _weights(layer)
         together = 1 if work.depthwise else pe // work.windows(pe)
         products = multipliers(layer.source.type, bits, product, pe, simd, dsp, family, together)
-        products += memory(-(-layer.weight.size // (pe * simd)), pe * simd * bits, style, family)
+        words, width = -(-layer.weight.size // (pe * simd)), pe * simd * bits
+        products += memory(words, width, weights_style(words, width, style), family)
         if constants and work.single(pe, simd) and _adder_bits(work) < products.lut:
             products = Cost(lut=_adder_bits(work), ff=_adder_bits(work))
         if constants and (sizes := _tables_of(work, _matrix(work, pe, simd))) is not None:
@@ -155,7 +156,8 @@ def _around(work: Workload, pe: int, simd: int) -> float:
     """What feeds the unit, and what takes its sums."""
     layer = work.layer
     assert not isinstance(layer, MatrixProduct)
-    behind = (PORT if work.ends else QUANTIZER) * pe * layer.result.type.bits
+    each = PORT if work.ends else BINARY if work.bits else QUANTIZER
+    behind = each * pe * layer.result.type.bits
     beat = work.columns_at_once(simd) * layer.source.type.bits
     return behind + max(0, beat - WIDE_BEAT) * 2 + _window(work, pe, simd)
 
@@ -202,8 +204,10 @@ def _window(work: Workload, pe: int, simd: int) -> float:
     copied = kept <= (64 if wide > 2 else 32)
     bits = lanes * layer.source.type.bits
     held = buffer(kept if copied else -(-kept // wide), bits)
-    turned = work.taps * bits * ((rows > 1) + (wide > 1 and not copied))
-    return walking(kept * rows) + turned + work.taps * _tables(held)
+    # One row more than the window has: it comes in while the last ones are in use.
+    slots = rows + (rows > 1)
+    turned = work.taps * bits * (turning(slots) + (wide > 1 and not copied))
+    return walking(kept * slots) + turned + slots * wide * _tables(held)
 
 
 def regrouping_price(source: Stream, result: Stream) -> float:
@@ -213,7 +217,7 @@ def regrouping_price(source: Stream, result: Stream) -> float:
 
 def _tables(cost: Cost) -> float:
     """All that a unit takes, in tables."""
-    return cost.lut + REGISTER * cost.ff + BLOCK * cost.bram
+    return cost.lut + REGISTER * cost.ff + BLOCK_TABLES * cost.bram
 
 
 def _factor_bits(layer: MatrixProduct) -> int:

@@ -10,7 +10,7 @@ from hlsgen.dataflow.units import Product
 from hlsgen.dataflow.weighted_units import worth_a_block
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, shared_registers, sum_tables
-from hlsgen.verilog.memory_sizes import buffer, memory
+from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.shared_blocks import shared_rows
 from hlsgen.verilog.sum_tables import SumSizes, word_tables
@@ -123,7 +123,7 @@ def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     }  # fmt: skip
     if form == "pairs" or (form == "popcount" and matrix.words > 1):
         parts.ff["shared"] = rows / together * shared_registers(simd, x.bits, bits, matrix.product)
-    parts.hold("weights", memory(matrix.words, weights, style, family))
+    parts.hold("weights", memory(matrix.words, weights, weights_style(matrix.words, weights, style), family))
     return parts
 
 

@@ -10,6 +10,9 @@ from hlsgen.dataflow.resources import Cost
 BLOCK_BITS = 8256
 #: What Yosys weighs a memory of four tables of Xilinx 7 series, 64 x 3 bits, and a block memory with.
 PIECE, BLOCK = 8, 129
+#: Tables of Xilinx 7 series that a block memory is worth: more than the 72 that hold 128 words of its width, and fewer than the
+#: 144 of 256; devices have some 190 for each.
+BLOCK_TABLES = 128
 #: What Yosys weighs a read port, and what it builds around a block in which a word may be read while it is written.
 READ, READ_FIRST, WRITE_FIRST = 2, 14, 8
 #: Words and bits of a memory made of tables, the tables of one, and what Yosys weighs it with.
@@ -42,6 +45,8 @@ _18_KBIT = (
     Shape(16384, 1, 1), Shape(8192, 2, 2), Shape(4096, 4, 4), Shape(2048, 9, 9), Shape(1024, 18, 9), Shape(512, 36, 9)
 )  # fmt: skip
 _4_KBIT = (Shape(2048, 2, 2), Shape(1024, 4, 4), Shape(512, 8, 8), Shape(256, 16, 1))
+#: Of Xilinx 7 series; tables that memories are made of are counted apart.
+_SERIES_7 = Memories(BLOCK, _18_KBIT, tables=True)
 #: Families whose memories are not those of Xilinx 7 series.
 FAMILIES = {
     "ecp5": Memories(128, _18_KBIT, tables=True),
@@ -54,16 +59,25 @@ def memory(words: int, width: int, style: int = 0, family: str = "xc7") -> Cost:
     """Cost of a memory of constants; style as in hg_weights."""
     if family in FAMILIES:
         return _constants(words, width, style, FAMILIES[family])
-    # A bit is a function of the address, and of up to four words often that of another bit.
-    tables = 0.0 if words <= 2 else min(width, 14.0) if words <= 4 else width * (1.0 if words <= 64 else words / 28)
-    # 18 Kbit as 512 x 36, 1024 x 18, 2048 x 9, 4096 x 4, 8192 x 2, 16384 x 1.
-    shapes = ((512, 36), (1024, 18), (2048, 9), (4096, 4), (8192, 2), (16384, 1))
-    blocks = min(-(-words // depth) * -(-width // bits) for depth, bits in shapes)
+    weight, blocks = _blocks(words, width, _SERIES_7, written=False)
     # A block of which a few bits are taken weighs little.
-    full = max(1.0, min(-(-words // depth) * width / bits for depth, bits in shapes))
+    full = max(1.0, min(-(-words // shape.words) * width / shape.bits for shape in _SERIES_7.shapes))
     if style in (1, 3) or (style == 0 and words * width <= full * BLOCK_BITS):
-        return Cost(lut=tables)
-    return Cost(bram=blocks)
+        return Cost(lut=_tables(words, width))
+    return Cost(lut=weight - _SERIES_7.weight * blocks, bram=blocks)
+
+
+def weights_style(words: int, width: int, style: int = 0) -> int:
+    """STYLE of hg_weights: as asked for, else block memory where that is worth less than tables; 0: the tools choose."""
+    block = memory(words, width, 2)
+    return 2 if style == 0 and _tables(words, width) > block.lut + BLOCK_TABLES * block.bram else style
+
+
+def _tables(words: int, width: int) -> float:
+    """Tables that hold constants; multiplexers of up to four are there for nothing."""
+    if words <= 4:  # a bit is often that of another bit
+        return 0.0 if words <= 2 else min(width, 14.0)
+    return width * (1.0 if words <= 64 else 2.0 if words <= 128 else 4.0 if words <= 256 else words / 48)
 
 
 def buffer(words: int, width: int, family: str = "xc7", *, new: bool = False, apart: bool = False) -> Cost:

@@ -42,7 +42,7 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         parts.ff = {"compare": float(lanes * levels * bits), "control": float(levels * (1 + folds.bit_length()))}
         for level in range(levels):
             for _ in range(lanes):
-                parts.hold("memory", memory(folds << level, held))
+                parts.hold("steps", memory(folds << level, held))
         return parts
     if isinstance(unit, RescaleUnit) and isinstance(found, Correct):
         folds, lanes = unit.table.shape

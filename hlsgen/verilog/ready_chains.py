@@ -51,6 +51,8 @@ WIDE, LONGEST_WIDE = 65, 5
 #: Bits of codes and weights that a unit moves on one enable, in all and for each bit of a beat of its sums, from which
 #: that enable follows from registers alone: it goes far then, and a slice behind the sums is cheap beside the unit.
 FAR, CHEAP = 96, 6
+#: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
+FEW = 4
 
 
 def hops(unit: Unit) -> int | None:
@@ -87,23 +89,40 @@ def enabled(node: Node) -> int:
 def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
     """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE.
 
-    Behind a unit whose enable goes far it may go through none.
+    Behind a unit whose enable goes far it may go through none, or through a quantizer with a slice behind its few bits:
+    the enable follows from a register more then.
     """
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
+    short = _short(nodes)
+    converted = {wire for node in nodes if isinstance(node.unit, WidthConverter) for wire in node.inputs}
     for node in reversed(nodes):
         own = hops(node.unit)
         back = [wire for wire in node.outputs if wire not in chain and node is not nodes[-1]]
         cut.update(back)  # a loop ends at a slice
         chain |= dict.fromkeys(back, 0)
-        far = enabled(node) >= max(FAR, CHEAP * node.result.bits)
-        if far or own is not None:
+        far = _goes_far(node)
+        if node.inputs and node.inputs[0] in short:
+            cut |= {wire for wire in node.outputs if chain[wire] or wire in converted}
+        elif far or own is not None:
             most = 0 if far else LONGEST_WIDE if node.result.bits >= WIDE else longest
-            cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most}
+            cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most and wire not in short}
         if own is not None:
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
     return _sliced(nodes, cut)
+
+
+def _goes_far(node: Node) -> bool:
+    """Whether a slice behind a unit with weights is cheap beside it."""
+    return enabled(node) >= max(FAR, CHEAP * node.result.bits)
+
+
+def _short(nodes: Sequence[Node]) -> set[str]:
+    """Sums of units with weights from which a quantizer makes beats of few bits: a slice is cheap behind those."""
+    sums = {wire for node in nodes if _goes_far(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs}
+    takers = (node for node in nodes if isinstance(node.unit, RescaleUnit) and node.inputs[0] in sums)
+    return {node.inputs[0] for node in takers if FEW * node.result.bits <= node.source.bits}
 
 
 def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:

@@ -82,6 +82,11 @@ def regrouping(source: Stream, result: Stream) -> Parts:
     return Parts("gearbox", lut, {"control": 8.0, "data": float(source.bits + result.bits)})
 
 
+def turning(slots: int) -> float:
+    """Tables that turn so many rows of a line buffer, for each bit that leaves it."""
+    return (slots > 1) * (1.0 if slots <= 4 else 3.7)
+
+
 def _port(node: Node, bus: BusLayout | None) -> Parts:
     """A register, and a counter of beats; the port that sends holds two. Words of a bus become beats behind it."""
     first = enters(node)
@@ -196,8 +201,8 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             kept = unit.columns * unit.folds
             copied = kept <= (64 if wide > 2 else 32)
             words = kept if copied else -(-unit.columns // wide) * unit.folds
-            walk, turned = walking(unit.depth), result.bits * ((unit.rows > 1) + (wide > 1 and not copied))
-            parts = Parts("SlidingWindow", {"control": walk, "turned": float(turned)}, {**beats, "control": walk})
+            walk, turned = walking(unit.depth), result.bits * (turning(unit.rows) + (wide > 1 and not copied))
+            parts = Parts("SlidingWindow", {"control": walk, "turned": turned}, {**beats, "control": walk})
             for _ in range(unit.rows * wide):
                 parts.hold("buffer", buffer(words, source.bits, family, apart=True))
             return parts

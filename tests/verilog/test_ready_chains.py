@@ -121,6 +121,19 @@ def test_enables_that_go_far(tmp_path: Path) -> None:
     assert (found["mv0_ready"], found["mv2_ready"]) == (0, 1), found
 
 
+def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
+    """The enable that goes far follows from that of the quantizer, and both from a register: sums have no slice."""
+    net = Net((1, 48)).quant(0.5, bits=4.0)
+    net.linear(6, 48, name="far").quant(4.0, bits=2.0).linear(4, 6, name="near").quant(4.0, bits=4.0)
+    folding = {"far": {"pe": 1, "simd": 48}, "near": {"pe": 1, "simd": 2}}
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(folding=folding, top="top"))
+    found = chains(netlist(tmp_path / "b", tmp_path))
+    assert (found["mv0_ready"], found["q1_ready"]) == (1, 0), found
+    assert "mv0_slice_ready" not in found
+    assert "q1_slice_ready" in found
+
+
 def test_a_chain_is_seen() -> None:
     """Two cells behind a register, and one in front of it."""
 
