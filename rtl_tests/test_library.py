@@ -34,12 +34,13 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_control": ({"WORDS": 1}, {"VERSION": 5, "MODEL": 7, "WORDS": 6}),
     "hg_correct": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
-        {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0},
+        {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0, "OPEN": 1},
     ),
     "hg_correct_lane": (
         {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "COARSE": 40},
-        {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0},
+        {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0, "OPEN": 1},
     ),
+    "hg_correct_sum": ({"OUT_W": 1, "SHORT": 1, "OPEN": 1}, {"OUT_W": 5, "SHORT": 1}),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
     "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),
     "hg_digits": (

@@ -110,10 +110,14 @@ class WidthConverter:
 
 @dataclass(frozen=True, eq=False)
 class RescaleUnit:
-    """A realization of step functions; table (folds, lanes) holds the function set of each lane."""
+    """A realization of step functions; table (folds, lanes) holds the function set of each lane.
+
+    `open`: it sends codes before they are in registers, a cycle earlier, to a taker that puts them in some.
+    """
 
     found: Single
     table: Array
+    open: bool = False
 
 
 @dataclass(frozen=True, eq=False)

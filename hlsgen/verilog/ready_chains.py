@@ -1,4 +1,7 @@
-"""Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands."""
+"""Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands.
+
+The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -42,6 +46,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.rescale import Correct
 
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
@@ -103,7 +108,22 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
         if own is not None:
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
-    return _sliced(nodes, cut)
+    return _opened(_sliced(nodes, cut))
+
+
+def _opened(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, where quantizers that can leave out their last register do so in front of slices and output ports."""
+    slices = {
+        node.inputs[0]
+        for node in nodes
+        if isinstance(node.unit, Slice) or (leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
+    }
+    return [
+        replace(node, unit=replace(node.unit, open=True))
+        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Correct) and slices >= {*node.outputs}
+        else node
+        for node in nodes
+    ]
 
 
 def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:

@@ -1,7 +1,6 @@
 // hg_correct_lane: a lane of hg_correct.
 //
-// Purpose     code = bucket's code + cell's count + (y >= cell's threshold), with y = x - start of
-//             the bucket; see hg_correct.
+// Purpose     code = bucket's code + cell's count + (y >= cell's threshold), see hg_correct.
 // Parameters  FOLD_W     bits of the number of a channel set
 //             BUCKET     bits of a bucket's number
 //             CELL       bits of a cell's number
@@ -29,6 +28,7 @@ module hg_correct_lane #(
     parameter [IN_W-1:0]  FIRST     = 0,
     parameter [IN_W-1:0]  LAST      = 0,
     parameter [COUNT-1:0] ABOVE     = 0,
+    parameter integer     OPEN      = 0,
     parameter             FILE      = ""
 ) (
     input  wire                clk,
@@ -131,10 +131,10 @@ module hg_correct_lane #(
     wire [T_W:0]     difference;
     wire [OUT_W-1:0] base, more;
     reg              reached_reg;
-    reg  [OUT_W-1:0] code_reg;
-    wire [OUT_W:0]   total = {more, reached_reg} + {base, 1'b1};
-    always @(posedge clk) if (en) code_reg <= total[OUT_W:1];
-    assign code = code_reg;
+    localparam integer SHORT = (OUT_W <= 4 && REST == 0 && (FOLDS > 1 || BUCKET == 1)) ? 1 : 0;
+    hg_correct_sum #(.OUT_W(OUT_W), .SHORT(SHORT), .OPEN(OPEN)) last (
+        .clk(clk), .en(en), .base(base), .more(more), .reached(reached_reg), .code(code)
+    );
     generate
         if (REST > 0) begin : finer
             reg  [OUT_W-1:0] sum4_reg, sum5_reg;
@@ -185,6 +185,6 @@ module hg_correct_lane #(
             wire unused_direct = &{1'b0, count4};
         end
     endgenerate
-    wire unused = &{1'b0, folds, wide, b3, y1, sum3, difference, total};
+    wire unused = &{1'b0, folds, wide, b3, y1, sum3, difference};
 endmodule
 `default_nettype wire
