@@ -68,6 +68,9 @@ CASES = [
     Case(2, 1, 9, True, 255, -128, 0.8, 0),
     # Codes of so few bits that their sum is no chain.
     Case(4, 1, 16, True, 14, -7, 0.3, 60),
+    # Cells of so few bits that a link of the comparison takes several bits.
+    Case(3, 1, 16, True, 100, -50, 1.2, 0),
+    Case(3, 1, 13, True, 63, -32, 1.4, 0, beyond=False),
     Case(4, 1, 16, True, 14, -7, 0.3, 60, open=True),
     Case(2, 3, 12, True, 7, 0, 0.3, 0),
     Case(3, 1, 32, True, 255, -128, 0.2, 0, open=True),

@@ -246,12 +246,17 @@ class Fifo:
 
 @dataclass(frozen=True)
 class Slice:
-    """Two registers, so that whether a beat is taken does not follow at once from what the taker does."""
+    """Two registers, so that whether a beat is taken does not follow at once from what the taker does.
+
+    `full`: it takes a beat in every cycle; else it is one register, and takes one in every other cycle.
+    """
+
+    full: bool = True
 
     @property
     def depth(self) -> int:
         """Beats that wait in it."""
-        return 2
+        return 1 + self.full
 
 
 @dataclass(frozen=True)

@@ -56,6 +56,8 @@ WIDE, LONGEST_WIDE = 65, 5
 #: Bits of codes and weights that a unit moves on one enable, in all and for each bit of a beat of its sums, from which
 #: that enable follows from registers alone: it goes far then, and a slice behind the sums is cheap beside the unit.
 FAR, CHEAP = 96, 6
+#: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
+FEW = 4
 
 
 def hops(unit: Unit) -> int | None:
@@ -89,6 +91,17 @@ def enabled(node: Node) -> int:
             return 0
 
 
+def _pauses(unit: Unit) -> bool:
+    """Whether there is a cycle without a beat after each one that the unit sends: it reads two words for each, or more."""
+    match unit:
+        case MatVec():
+            return unit.col_folds > 1
+        case ConvUnit():
+            return unit.window.taps * unit.folds > 1
+        case _:
+            return False
+
+
 def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
     """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE.
 
@@ -112,7 +125,7 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
 
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, where quantizers that can leave out their last register do so in front of slices and output ports."""
+    """The nodes, where quantizers to few bits leave out their last register in front of slices and output ports."""
     slices = {
         node.inputs[0]
         for node in nodes
@@ -120,20 +133,24 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
     }
     return [
         replace(node, unit=replace(node.unit, open=True))
-        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Correct) and slices >= {*node.outputs}
+        if isinstance(node.unit, RescaleUnit)
+        and isinstance(node.unit.found, Correct)
+        and node.result.type.bits <= FEW
+        and slices >= {*node.outputs}
         else node
         for node in nodes
     ]
 
 
 def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:
-    """The nodes, with a slice on each of these streams."""
+    """The nodes, with a slice on each of these streams: of one register behind units that do not send in every cycle."""
+    full = {wire: not _pauses(node.unit) for node in nodes for wire in node.outputs}
     result: list[Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             if wire in cut:
                 inputs[n], stream = f"{wire}_slice", node.sources[n]
-                result.append(Node(inputs[n], Slice(), (wire,), (stream,), (inputs[n],), stream))
+                result.append(Node(inputs[n], Slice(full[wire]), (wire,), (stream,), (inputs[n],), stream))
         result.append(replace(node, inputs=tuple(inputs)))
     return result

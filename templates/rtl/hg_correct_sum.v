@@ -1,6 +1,6 @@
 // hg_correct_sum: the last sum of hg_correct_lane.
 //
-// Purpose     code = base + more + reached.
+// Purpose     code = base + more + reached, or `top` if above.
 // Parameters  OUT_W  bits of all of them; sums are modulo 2^OUT_W
 //             SHORT  1: without a carry chain, for few bits that depend on little: the table of a bit
 //                    has room for what the taker of an open code does with it
@@ -18,6 +18,8 @@ module hg_correct_sum #(
     input  wire [OUT_W-1:0] base,
     input  wire [OUT_W-1:0] more,
     input  wire             reached,
+    input  wire             above,
+    input  wire [OUT_W-1:0] top,
     output wire [OUT_W-1:0] code
 );
     function [OUT_W-1:0] rippled(input [OUT_W-1:0] a, input [OUT_W-1:0] b, input first);
@@ -42,11 +44,11 @@ module hg_correct_sum #(
             wire unused = &{1'b0, sum};
         end
         if (OPEN != 0) begin : open
-            assign code = total;
+            assign code = above ? top : total;
             wire unused = &{1'b0, clk, en};
         end else begin : closed
             reg [OUT_W-1:0] code_reg;
-            always @(posedge clk) if (en) code_reg <= total;
+            always @(posedge clk) if (en) code_reg <= above ? top : total;
             assign code = code_reg;
         end
     endgenerate
