@@ -275,9 +275,10 @@ def fifo(width: int, depth: int, ahead: bool = False) -> Case:
     return case.broken("(DEPTH >= 512 ||", "(DEPTH >= 1 ||") if ahead else case
 
 
-def slice_(width: int) -> Case:
-    link = {"beats": 1, "sent": _same(width), "need": [0], "room": [2], "most": 2}
-    return _plain("hg_slice", {"WIDTH": width}, width, link)
+def slice_(width: int, full: bool = True) -> Case:
+    depth = 1 + full
+    link = {"beats": 1, "sent": _same(width), "need": [0], "room": [depth], "most": depth}
+    return _plain("hg_slice", {"WIDTH": width, "FULL": int(full)}, width, link)
 
 
 def replay(width: int, length: int, repeat: int) -> Case:

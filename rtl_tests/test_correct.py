@@ -35,6 +35,8 @@ class Case:
     #: What is expected: finer parts of thresholds, inputs beyond the buckets of the first set.
     rest: bool = False
     beyond: bool = True
+    #: Codes are sent before they are in registers.
+    open: bool = False
 
     @property
     def table(self) -> np.ndarray:
@@ -64,6 +66,16 @@ CASES = [
     Case(1, 5, 12, True, 63, -32, 0.6, 0, inside=True, beyond=False),
     Case(4, 1, 12, False, 63, -32, 0.6, 0, inside=True, beyond=False),
     Case(2, 1, 9, True, 255, -128, 0.8, 0),
+    # Codes of so few bits that their sum is no chain.
+    Case(4, 1, 16, True, 14, -7, 0.3, 60),
+    # Cells of so few bits that a link of the comparison takes several bits.
+    Case(3, 1, 16, True, 100, -50, 1.2, 0),
+    Case(3, 1, 13, True, 63, -32, 1.4, 0, beyond=False),
+    Case(4, 1, 16, True, 14, -7, 0.3, 60, open=True),
+    Case(2, 3, 12, True, 7, 0, 0.3, 0),
+    Case(3, 1, 32, True, 255, -128, 0.2, 0, open=True),
+    Case(2, 3, 14, True, 63, 0, 0.3, 0, open=True),
+    Case(2, 3, 24, True, 255, -128, 0.8, 9, rest=True, open=True),
 ]
 
 
@@ -106,10 +118,10 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     job = Stream(
         {"s_data": pack(x, case.in_w)},
         {"m_data": pack(code, result.bits)},
-        latency=found.latency,
-        capacity=found.latency,
+        latency=found.latency - case.open,
+        capacity=found.latency - case.open,
     )
-    parameters = {name: _text(value) for name, value in bound.parameters.items()}
+    parameters = {name: _text(value) for name, value in bound.parameters.items()} | {"OPEN": int(case.open)}
     simulate(simulator, "hg_correct", parameters, job, bound.memories)
 
 

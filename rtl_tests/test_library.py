@@ -35,12 +35,15 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_control": ({"WORDS": 1}, {"VERSION": 5, "MODEL": 7, "WORDS": 6}),
     "hg_correct": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
-        {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0},
+        {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0, "OPEN": 1},
     ),
     "hg_correct_lane": (
         {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "COARSE": 40},
-        {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0},
+        {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0, "OPEN": 1},
     ),
+    "hg_correct_reach": ({"WIDTH": 1}, {"WIDTH": 7, "PART": 3}, {"WIDTH": 2, "PART": 5}),
+    "hg_correct_side": ({"IN_W": 1, "IN_SIGNED": 0},),
+    "hg_correct_sum": ({"OUT_W": 1, "SHORT": 1, "OPEN": 1}, {"OUT_W": 5, "SHORT": 1}),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
     "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),
     "hg_digits": (
@@ -219,7 +222,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"IN_W": 1, "IN_SIGNED": 0, "LEFT": 3, "B_W": 1, "SHIFT": 9, "MODE": 5},
         {"FOLDS": 1, "IN_W": 6, "B_W": 1, "SHIFT": 3, "MODE": 4, "ADD": 0, "SPLIT": 0},
     ),
-    "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}),
+    "hg_slice": ({"WIDTH": 1}, {"WIDTH": 9}, {"WIDTH": 3, "FULL": 0}),
     "hg_norm_square": ({"Q_W": 1}, {"Q_W": 5}, {"Q_W": 6}, {"Q_W": 9}, {"Q_W": 10}),
     "hg_softmax": (
         {"LANES": 1, "BEATS": 1, "IN_W": 3, "LAST": 7, "W": 32, "FRACTION": 0, "IN_ORDER": 1},

@@ -196,7 +196,7 @@ def _exact(
         case Port() if not first:
             return processes.fifo(wire, result, 2)
         case Slice():
-            return processes.fifo(wire, result, 2)
+            return processes.fifo(wire, result, unit.depth)
         case Fifo():
             return processes.fifo(wire, result, ENDLESS if unlimited else unit.depth)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
@@ -247,7 +247,7 @@ def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unl
         case Port() if not first:
             return run_processes.fifo(2)
         case Slice():
-            return run_processes.fifo(2)
+            return run_processes.fifo(unit.depth)
         case Fifo():
             return run_processes.fifo(ENDLESS if unlimited else unit.depth)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
@@ -334,7 +334,7 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
         case Port() if not first:
             return processes.fifo(wire, result, 2)
         case Slice():
-            return processes.fifo(wire, result, 2)
+            return processes.fifo(wire, result, unit.depth)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():
             return least_processes.single([wire], result, [True])
         case JoinStreams() | ConcatChannels():
@@ -376,7 +376,7 @@ def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> M
         case Port() if not first:
             return run_processes.fifo(2, 0)
         case Slice():
-            return run_processes.fifo(2, 0)
+            return run_processes.fifo(unit.depth, 0)
         case Fifo():
             return run_processes.fifo(unit.depth, 0)
         case Port() | FloatKeyUnit() | RescaleUnit() | FloatUnit() | AdderMatVec() | GroupedMatVec() | ReduceTree():

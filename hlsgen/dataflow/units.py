@@ -110,10 +110,14 @@ class WidthConverter:
 
 @dataclass(frozen=True, eq=False)
 class RescaleUnit:
-    """A realization of step functions; table (folds, lanes) holds the function set of each lane."""
+    """A realization of step functions; table (folds, lanes) holds the function set of each lane.
+
+    `open`: it sends codes before they are in registers, a cycle earlier, to a taker that puts them in some.
+    """
 
     found: Single
     table: Array
+    open: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,12 +246,17 @@ class Fifo:
 
 @dataclass(frozen=True)
 class Slice:
-    """Two registers, so that whether a beat is taken does not follow at once from what the taker does."""
+    """Two registers, so that whether a beat is taken does not follow at once from what the taker does.
+
+    `full`: it takes a beat in every cycle; else it is one register, and takes one in every other cycle.
+    """
+
+    full: bool = True
 
     @property
     def depth(self) -> int:
         """Beats that wait in it."""
-        return 2
+        return 1 + self.full
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,7 @@ def latency(unit: Unit) -> int:
         case Port() | FloatKeyUnit() | WidthConverter() | Fifo() | Slice() | Reorder() | ConcatChannels():
             return 1
         case RescaleUnit():
-            return unit.found.latency
+            return unit.found.latency - unit.open
         case FloatUnit():
             match unit.unit:
                 case Arithmetic(op):

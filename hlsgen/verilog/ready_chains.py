@@ -1,4 +1,7 @@
-"""Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands."""
+"""Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands.
+
+The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -42,6 +46,7 @@ from hlsgen.dataflow.units import (
     WidthConverter,
 )
 from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.rescale import Correct
 
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
@@ -53,6 +58,8 @@ WIDE, LONGEST_WIDE = 65, 5
 FAR, CHEAP = 96, 6
 #: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
 FEW = 4
+#: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
+SHORT_CODE = 4
 
 
 def hops(unit: Unit) -> int | None:
@@ -86,6 +93,17 @@ def enabled(node: Node) -> int:
             return 0
 
 
+def _pauses(unit: Unit) -> bool:
+    """Whether there is a cycle without a beat after each one that the unit sends: it reads two words for each, or more."""
+    match unit:
+        case MatVec():
+            return unit.col_folds > 1
+        case ConvUnit():
+            return unit.window.taps * unit.folds > 1
+        case _:
+            return False
+
+
 def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> list[Node]:
     """The nodes, with slices where a ready signal would go through more than `longest` units, or LONGEST_WIDE.
 
@@ -110,7 +128,25 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
         if own is not None:
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
         chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
-    return _sliced(nodes, cut)
+    return _opened(_sliced(nodes, cut))
+
+
+def _opened(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, where quantizers to few bits leave out their last register in front of slices and output ports."""
+    slices = {
+        node.inputs[0]
+        for node in nodes
+        if isinstance(node.unit, Slice) or (leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
+    }
+    return [
+        replace(node, unit=replace(node.unit, open=True))
+        if isinstance(node.unit, RescaleUnit)
+        and isinstance(node.unit.found, Correct)
+        and node.result.type.bits <= SHORT_CODE
+        and slices >= {*node.outputs}
+        else node
+        for node in nodes
+    ]
 
 
 def _goes_far(node: Node) -> bool:
@@ -126,13 +162,14 @@ def _short(nodes: Sequence[Node]) -> set[str]:
 
 
 def _sliced(nodes: Sequence[Node], cut: set[str]) -> list[Node]:
-    """The nodes, with a slice on each of these streams."""
+    """The nodes, with a slice on each of these streams: of one register behind units that do not send in every cycle."""
+    full = {wire: not _pauses(node.unit) for node in nodes for wire in node.outputs}
     result: list[Node] = []
     for node in nodes:
         inputs = list(node.inputs)
         for n, wire in enumerate(inputs):
             if wire in cut:
                 inputs[n], stream = f"{wire}_slice", node.sources[n]
-                result.append(Node(inputs[n], Slice(), (wire,), (stream,), (inputs[n],), stream))
+                result.append(Node(inputs[n], Slice(full[wire]), (wire,), (stream,), (inputs[n],), stream))
         result.append(replace(node, inputs=tuple(inputs)))
     return result

@@ -225,9 +225,8 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             parts.hold("buffer", buffer(depth, source.bits, family, new=not large))
             return parts
         case Slice():
-            return Parts(
-                "Slice", {"control": 3.0, "data": float(result.bits)}, {"control": 2.0, "data": 2.0 * result.bits}
-            )
+            lut = float(result.bits * unit.full)
+            return Parts("Slice", {"control": 3.0, "data": lut}, {"control": 2.0, "data": lut + result.bits})
         case Reorder(block):
             parts = Parts("Reorder", {"control": 60.0}, {"control": 40.0, "out": float(result.bits)})
             parts.hold("buffer", buffer(2 * block, source.bits, family))

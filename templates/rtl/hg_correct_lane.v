@@ -1,7 +1,6 @@
 // hg_correct_lane: a lane of hg_correct.
 //
-// Purpose     code = bucket's code + cell's count + (y >= cell's threshold), with y = x - start of
-//             the bucket; see hg_correct.
+// Purpose     code = bucket's code + cell's count + (y >= cell's threshold), see hg_correct.
 // Parameters  FOLD_W     bits of the number of a channel set
 //             BUCKET     bits of a bucket's number
 //             CELL       bits of a cell's number
@@ -29,6 +28,7 @@ module hg_correct_lane #(
     parameter [IN_W-1:0]  FIRST     = 0,
     parameter [IN_W-1:0]  LAST      = 0,
     parameter [COUNT-1:0] ABOVE     = 0,
+    parameter integer     OPEN      = 0,
     parameter             FILE      = ""
 ) (
     input  wire                clk,
@@ -40,34 +40,24 @@ module hg_correct_lane #(
     localparam integer X_W = FINE + CELL;           // bits of x that y needs
     localparam integer T_W = FINE + FRACTION;       // bits of this lane's thresholds
     localparam integer Y_W = T_W + CELL;
-    localparam integer A_W = OUT_W + Y_W;
-    localparam integer B_W = 1 + COUNT + T_W;
-    localparam integer W_W = IN_W + COARSE + BUCKET + X_W;
-
-    // a < b: with a constant, a chain of AND and OR from the constant's lowest one up.
-    function less(input [IN_W-1:0] a, input [IN_W-1:0] b);
-        integer i;
-        begin
-            less = 1'b0;
-            for (i = 0; i < IN_W; i = i + 1) less = b[i] ? (!a[i] || less) : (!a[i] && less);
-        end
-    endfunction
+    localparam integer A_W = OUT_W + Y_W, B_W = 1 + COUNT + T_W, W_W = IN_W + COARSE + BUCKET + X_W;
+    // Tables are logic, and all inputs above LAST have one code: a reset, where that sum is a chain.
+    localparam integer TOPPED = (FOLDS == 1 && REST == 0 && OUT_W > 4) ? 1 : 0;
 
     // Inputs beyond FIRST and LAST, and the bucket.
-    localparam [IN_W:0]   FLIP = {(IN_SIGNED != 0), {IN_W{1'b0}}};
-    localparam [IN_W-1:0] SIGN = FLIP[IN_W:1];
     localparam [W_W-1:0]  FIRST_WIDE = {{W_W-IN_W{(IN_SIGNED != 0) && FIRST[IN_W-1]}}, FIRST};
     localparam [W_W-1:0]  LAST_WIDE  = {{W_W-IN_W{(IN_SIGNED != 0) && LAST[IN_W-1]}}, LAST};
     wire [W_W-1:0]    wide     = {{W_W-IN_W{(IN_SIGNED != 0) && x[IN_W-1]}}, x};
-    wire [1:0]        side0    = {less(LAST ^ SIGN, x ^ SIGN), less(x ^ SIGN, FIRST ^ SIGN)};
+    wire [1:0]        side0, side1;
+    hg_correct_side #(.IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .FIRST(FIRST), .LAST(LAST)) ends (
+        .x(x), .side(side0));
     wire [BUCKET-1:0] raw0     = wide[COARSE +: BUCKET];
-    wire [BUCKET-1:0] bucket0  = side0[0] ? FIRST_WIDE[COARSE +: BUCKET]
+    wire [BUCKET-1:0] bucket0  = (TOPPED != 0) ? raw0 : side0[0] ? FIRST_WIDE[COARSE +: BUCKET]
                                : side0[1] ? LAST_WIDE[COARSE +: BUCKET] : raw0;
 
     // y, from the bucket's start.
     wire [Y_W-1:0]    start1;
     wire [X_W-1:0]    x1;
-    wire [1:0]        side1;
     wire [Y_W:0]      y1 = {{FRACTION+1{1'b0}}, x1} << FRACTION;
     reg  [Y_W-1:0]    y2_reg;
     reg  [1:0]        side2_reg;
@@ -75,66 +65,76 @@ module hg_correct_lane #(
 
     // Count and threshold of the cell.
     wire [CELL-1:0]  cell2 = y2_reg[T_W +: CELL];
-    wire [T_W-1:0]   y3;
+    wire [T_W-1:0]   y3, y_low, level;    // y_low of the stage that compares
     wire [1:0]       side3;
     wire [B_W-1:0]   b3;
-    wire [OUT_W-1:0] code3;         // of the bucket; of stage 4 if FOLDS = 1 and REST = 0
-    wire             sure3  = |side3 || b3[B_W-1];
-    wire [COUNT-1:0] count3 = side3[0] ? {COUNT{1'b0}} : side3[1] ? ABOVE : b3[T_W +: COUNT];
+    wire [OUT_W-1:0] code3, top;    // of the bucket, at stage 4 if `direct` without FOLDS; above LAST
+    wire             sure3  = side3[0] || (side3[1] && TOPPED == 0) || b3[B_W-1];
+    wire [COUNT-1:0] count3 = side3[0] ? {COUNT{1'b0}} : (side3[1] && TOPPED == 0) ? ABOVE : b3[T_W +: COUNT];
     wire [OUT_W+COUNT-1:0] sum3 = {{COUNT{1'b0}}, code3} + {{OUT_W{1'b0}}, count3};
 
+    localparam BUCKETS = (FILE == "") ? "" : {FILE, "_00.mem"};
+    localparam CELLS   = (FILE == "") ? "" : {FILE, "_01.mem"};
+    localparam RESTS   = (FILE == "") ? "" : {FILE, "_02.mem"};
     generate
         if (FOLDS > 1) begin : memory
             (* rom_style = "auto" *) reg [A_W-1:0] a_rom [0:(FOLDS<<BUCKET)-1];
             (* rom_style = "auto" *) reg [B_W-1:0] b_rom [0:(FOLDS<<CELL)-1];
-            initial if (FILE != "") $readmemh({FILE, "_00.mem"}, a_rom);
-            initial if (FILE != "") $readmemh({FILE, "_01.mem"}, b_rom);
+            initial if (FILE != "") $readmemh(BUCKETS, a_rom);
+            initial if (FILE != "") $readmemh(CELLS, b_rom);
             reg  [A_W-1:0]   a1_reg;
             reg  [X_W-1:0]   x1_reg;
             reg  [1:0]       side1_reg, side3_reg;
             reg  [OUT_W-1:0] code2_reg, code3_reg;
             reg  [B_W-1:0]   b3_reg;
             reg  [T_W-1:0]   y3_reg;
-            wire [FOLD_W+BUCKET-1:0] a0_at = {folds[0 +: FOLD_W], bucket0};
-            wire [FOLD_W+CELL-1:0]   b2_at = {folds[2*FOLD_W +: FOLD_W], cell2};
             always @(posedge clk) if (en) begin
-                a1_reg    <= a_rom[a0_at];
+                a1_reg    <= a_rom[{folds[0 +: FOLD_W], bucket0}];
                 x1_reg    <= wide[X_W-1:0];
                 side1_reg <= side0;
                 code2_reg <= a1_reg[A_W-1 -: OUT_W];
-                b3_reg    <= b_rom[b2_at];
+                b3_reg    <= b_rom[{folds[2*FOLD_W +: FOLD_W], cell2}];
                 y3_reg    <= y2_reg[T_W-1:0];
                 side3_reg <= side2_reg;
                 code3_reg <= code2_reg;
             end
             assign {start1, x1, side1} = {a1_reg[Y_W-1:0], x1_reg, side1_reg};
-            assign {b3, y3, side3, code3} = {b3_reg, y3_reg, side3_reg, code3_reg};
+            assign {b3, y3, side3, code3, top} = {b3_reg, y3_reg, side3_reg, code3_reg, {OUT_W{1'b0}}};
         end else begin : tables
             // The start of an input beyond FIRST and LAST does not matter.
             reg  [BUCKET-1:0] bucket3_reg, bucket4_reg;
-            wire [A_W-1:0]    a0, a3;
-            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W),
-                .FILE(FILE == "" ? "" : {FILE, "_00.mem"})) start_table (.address(raw0), .word(a0));
-            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W),
-                .FILE(FILE == "" ? "" : {FILE, "_00.mem"})) code_table (
+            wire [A_W-1:0]    a0, a3, a_last;
+            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE(BUCKETS)) start_table (
+                .address(raw0), .word(a0));
+            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE(BUCKETS)) code_table (
                 .address((REST > 0) ? bucket3_reg : bucket4_reg), .word(a3));
-            hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W),
-                .FILE(FILE == "" ? "" : {FILE, "_01.mem"})) cell_table (.address(cell2), .word(b3));
-            always @(posedge clk) if (en) {bucket4_reg, bucket3_reg} <= {bucket3_reg, bucket0};
+            hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE(BUCKETS)) last_table (
+                .address(LAST_WIDE[COARSE +: BUCKET]), .word(a_last));
+            hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE(CELLS)) cell_table (
+                .address(cell2), .word(b3));
+            always @(posedge clk) if (en) begin
+                bucket3_reg <= bucket0;
+                bucket4_reg <= (TOPPED != 0 && side2_reg[0]) ? FIRST_WIDE[COARSE +: BUCKET] : bucket3_reg;
+            end
+            wire [OUT_W+COUNT-1:0] above = {{COUNT{1'b0}}, a_last[A_W-1 -: OUT_W]} + {{OUT_W{1'b0}}, ABOVE};
+            assign top = above[OUT_W-1:0] + 1'b1;
             assign {start1, x1, side1} = {a0[Y_W-1:0], wide[X_W-1:0], side0};
             assign {y3, side3, code3} = {y2_reg[T_W-1:0], side2_reg, a3[A_W-1 -: OUT_W]};
-            wire unused_tables = &{1'b0, a0, a3};
+            wire unused_tables = &{1'b0, a0, a3, a_last, above};
         end
     endgenerate
 
-    // The comparison, as the borrow of a difference, then the sum.
-    wire [T_W:0]     difference;
+    // The comparison, then the sum.
+    localparam integer PART = (FOLDS == 1 && REST == 0 && CELL <= 3) ? 6 - CELL : 1;
+    wire             passed, above4;
+    hg_correct_reach #(.WIDTH(T_W), .PART(PART)) reach (.y(y_low), .level(level), .reached(passed));
     wire [OUT_W-1:0] base, more;
     reg              reached_reg;
-    reg  [OUT_W-1:0] code_reg;
-    wire [OUT_W:0]   total = {more, reached_reg} + {base, 1'b1};
-    always @(posedge clk) if (en) code_reg <= total[OUT_W:1];
-    assign code = code_reg;
+    localparam integer SHORT = (OUT_W <= 4 && REST == 0 && (FOLDS > 1 || BUCKET == 1)) ? 1 : 0;
+    hg_correct_sum #(.OUT_W(OUT_W), .SHORT(SHORT), .OPEN(OPEN)) last (
+        .clk(clk), .en(en), .base(base), .more(more), .reached(reached_reg),
+        .above(above4), .top(top), .code(code)
+    );
     generate
         if (REST > 0) begin : finer
             reg  [OUT_W-1:0] sum4_reg, sum5_reg;
@@ -143,31 +143,29 @@ module hg_correct_lane #(
             wire [REST-1:0]  rest4;
             wire [B_W-1:0]   b4;
             wire [T_W+REST-1:0] fine4 = {{T_W{1'b0}}, rest4} << FRACTION;
-            assign difference = {1'b1, y4_reg[T_W-1:0]} - {1'b0, b4[T_W-1:0] | fine4[T_W-1:0]};
-            assign {base, more} = {sum5_reg, {OUT_W{1'b0}}};
+            assign {y_low, level} = {y4_reg[T_W-1:0], b4[T_W-1:0] | fine4[T_W-1:0]};
+            assign {base, more, above4} = {sum5_reg, {OUT_W{1'b0}}, 1'b0};
             always @(posedge clk) if (en) begin
                 sum4_reg    <= sum3[OUT_W-1:0];
                 sum5_reg    <= sum4_reg;
                 y4_reg      <= {cell2, y3};
                 sure4_reg   <= sure3;
-                reached_reg <= sure4_reg || difference[T_W];
+                reached_reg <= sure4_reg || passed;
             end
             if (FOLDS > 1) begin : memory
                 (* rom_style = "auto" *) reg [REST-1:0] e_rom [0:(FOLDS<<OUT_W)-1];
-                initial if (FILE != "") $readmemh({FILE, "_02.mem"}, e_rom);
+                initial if (FILE != "") $readmemh(RESTS, e_rom);
                 reg  [REST-1:0] rest4_reg;
                 reg  [B_W-1:0]  b4_reg;
-                wire [FOLD_W+OUT_W-1:0] e3_at = {folds[3*FOLD_W +: FOLD_W], sum3[OUT_W-1:0]};
                 always @(posedge clk) if (en) begin
-                    rest4_reg <= e_rom[e3_at];
+                    rest4_reg <= e_rom[{folds[3*FOLD_W +: FOLD_W], sum3[OUT_W-1:0]}];
                     b4_reg    <= b3;
                 end
                 assign {rest4, b4} = {rest4_reg, b4_reg};
             end else begin : tables
-                hg_correct_table #(.ADDR_W(OUT_W), .WIDTH(REST),
-                    .FILE(FILE == "" ? "" : {FILE, "_02.mem"})) rest_table (.address(sum4_reg), .word(rest4));
-                hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W),
-                    .FILE(FILE == "" ? "" : {FILE, "_01.mem"})) cell_table (
+                hg_correct_table #(.ADDR_W(OUT_W), .WIDTH(REST), .FILE(RESTS)) rest_table (
+                    .address(sum4_reg), .word(rest4));
+                hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE(CELLS)) cell_table (
                     .address(y4_reg[T_W +: CELL]), .word(b4));
             end
             wire unused_finer = &{1'b0, b4, fine4, y4_reg};
@@ -175,16 +173,18 @@ module hg_correct_lane #(
             reg [OUT_W-1:0] sum4_reg;
             reg [COUNT-1:0] count4_reg;
             wire [OUT_W+COUNT-1:0] count4 = {{OUT_W{1'b0}}, count4_reg};
-            assign difference = {1'b1, y3} - {1'b0, b3[T_W-1:0]};
+            reg             above4_reg;
+            assign {y_low, level, above4} = {y3, b3[T_W-1:0], above4_reg};
             assign {base, more} = (FOLDS > 1) ? {sum4_reg, {OUT_W{1'b0}}} : {code3, count4[OUT_W-1:0]};
             always @(posedge clk) if (en) begin
                 sum4_reg    <= sum3[OUT_W-1:0];
                 count4_reg  <= count3;
-                reached_reg <= sure3 || difference[T_W];
+                reached_reg <= sure3 || passed;
+                above4_reg  <= side3[1] && TOPPED != 0;
             end
             wire unused_direct = &{1'b0, count4};
         end
     endgenerate
-    wire unused = &{1'b0, folds, wide, b3, y1, sum3, difference, total};
+    wire unused = &{1'b0, folds, wide, b3, y1, sum3};
 endmodule
 `default_nettype wire

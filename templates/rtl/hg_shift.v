@@ -92,6 +92,20 @@ module hg_shift #(
         endcase
     endfunction
 
+    // Whether a + inc > b, two's complement: with a constant, a chain of AND and OR from the lowest bit up.
+    localparam integer C_W = Q_W + OUT_W + 1;
+    localparam [C_W-1:0] LOW_S  = {{Q_W{LOW[OUT_W]}}, LOW};
+    localparam [C_W-1:0] HIGH_S = {{Q_W{HIGH[OUT_W]}}, HIGH};
+    localparam [C_W-1:0] UNDER  = LOW_S - 1'b1;
+    function beyond(input [C_W-1:0] a, input [C_W-1:0] b, input inc);
+        integer i;
+        begin
+            beyond = inc;
+            for (i = 0; i < C_W - 1; i = i + 1) beyond = b[i] ? (a[i] && beyond) : (a[i] || beyond);
+            beyond = b[C_W-1] ? (!a[C_W-1] || beyond) : (!a[C_W-1] && beyond);
+        end
+    endfunction
+
     genvar g;
     generate
         for (g = 0; g < LANES; g = g + 1) begin : lane
@@ -100,7 +114,6 @@ module hg_shift #(
             wire signed [S_W-1:0] xs = {{S_W-IN_W{(IN_SIGNED != 0) && x[IN_W-1]}}, x};
             wire signed [S_W-1:0] bs = {{S_W-B_W{b[B_W-1]}}, b};
             wire signed [S_W-1:0] sum;
-            wire signed [Q_W-1:0] rounded;
             reg  [OUT_W-1:0]      code_reg;
             if (ADD == 0) begin : plain
                 assign sum = xs <<< LEFT;
@@ -124,22 +137,24 @@ module hg_shift #(
                 assign rest = |sum[SHIFT-2:0];
             end
             wire inc = up(sum[S_W-1], floor[0], half, rest);
-            wire signed [Q_W-1:0] quotient = floor + $signed({{Q_W-1{1'b0}}, inc});
+
+            // Rounding and the decisions on clamping do not wait for each other.
+            wire [C_W-1:0]   wide = {{OUT_W+1{floor[Q_W-1]}}, floor};
+            wire [OUT_W:0]   step = {{OUT_W{1'b0}}, inc};
+            wire [OUT_W-1:0] code = wide[OUT_W-1:0] + step[OUT_W-1:0];
+            wire             low = !beyond(wide, UNDER, inc), high = beyond(wide, HIGH_S, inc);
+            wire [OUT_W+1:0] rounded;
             if (SPLIT == 0) begin : at_once
-                assign rounded = quotient;
+                assign rounded = {low, high, code};
             end else begin : split
-                reg signed [Q_W-1:0] round_reg;
-                always @(posedge clk) if (en) round_reg <= quotient;
+                reg [OUT_W+1:0] round_reg;
+                always @(posedge clk) if (en) round_reg <= {low, high, code};
                 assign rounded = round_reg;
             end
-
-            localparam signed [Q_W+OUT_W:0] LOW_S  = {{Q_W{LOW[OUT_W]}}, LOW};
-            localparam signed [Q_W+OUT_W:0] HIGH_S = {{Q_W{HIGH[OUT_W]}}, HIGH};
-            wire signed [Q_W+OUT_W:0] wide = {{OUT_W+1{rounded[Q_W-1]}}, rounded};
             always @(posedge clk)
                 if (en)
-                    code_reg <= (wide < LOW_S)  ? LOW_S[OUT_W-1:0]
-                              : (wide > HIGH_S) ? HIGH_S[OUT_W-1:0] : wide[OUT_W-1:0];
+                    code_reg <= rounded[OUT_W+1] ? LOW_S[OUT_W-1:0]
+                              : rounded[OUT_W]   ? HIGH_S[OUT_W-1:0] : rounded[OUT_W-1:0];
             assign m_data[g*OUT_W +: OUT_W] = code_reg;
         end
     endgenerate

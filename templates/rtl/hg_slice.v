@@ -1,12 +1,15 @@
-// hg_slice: register slice (skid buffer) for a valid/ready stream.
+// hg_slice: register slice for a valid/ready stream.
 //
-// Purpose     cuts the combinational path of data, valid and ready; full throughput.
+// Purpose     cuts the combinational path of data, valid and ready.
 // Parameters  WIDTH  bits of a beat
+//             FULL   1: a beat a cycle (skid buffer); 0: every other cycle, one register and no
+//                    multiplexers
 // Latency     1 cycle
 // Contract    beats leave in order and unchanged; m_data holds still while m_valid && !m_ready.
 `default_nettype none
 module hg_slice #(
-    parameter integer WIDTH = 8
+    parameter integer WIDTH = 8,
+    parameter integer FULL  = 1
 ) (
     input  wire             clk,
     input  wire             rst,
@@ -17,26 +20,39 @@ module hg_slice #(
     output wire             m_valid,
     input  wire             m_ready
 );
-    reg [WIDTH-1:0] data_reg, skid_reg;
-    reg             valid_reg, full_reg;
+    reg [WIDTH-1:0] data_reg;
+    reg             valid_reg;
 
-    assign s_ready = !full_reg;
     assign m_valid = valid_reg;
     assign m_data  = data_reg;
 
-    always @(posedge clk) begin
-        if (m_ready || !valid_reg) begin
-            data_reg  <= full_reg ? skid_reg : s_data;
-            valid_reg <= full_reg || s_valid;
-            full_reg  <= 1'b0;
-        end else if (s_valid && !full_reg) begin
-            full_reg <= 1'b1;
+    generate
+        if (FULL != 0) begin : two
+            reg [WIDTH-1:0] skid_reg;
+            reg             full_reg;
+            assign s_ready = !full_reg;
+            always @(posedge clk) begin
+                if (m_ready || !valid_reg) begin
+                    data_reg  <= full_reg ? skid_reg : s_data;
+                    valid_reg <= full_reg || s_valid;
+                    full_reg  <= 1'b0;
+                end else if (s_valid && !full_reg) begin
+                    full_reg <= 1'b1;
+                end
+                if (!full_reg) skid_reg <= s_data;
+                if (rst) begin
+                    valid_reg <= 1'b0;
+                    full_reg  <= 1'b0;
+                end
+            end
+        end else begin : one
+            assign s_ready = !valid_reg;
+            always @(posedge clk) begin
+                if (!valid_reg) data_reg <= s_data;
+                valid_reg <= valid_reg ? !m_ready : s_valid;
+                if (rst) valid_reg <= 1'b0;
+            end
         end
-        if (!full_reg) skid_reg <= s_data;
-        if (rst) begin
-            valid_reg <= 1'b0;
-            full_reg  <= 1'b0;
-        end
-    end
+    endgenerate
 endmodule
 `default_nettype wire

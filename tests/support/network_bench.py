@@ -48,7 +48,7 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
         case Fifo():
             return "hg_fifo", {"WIDTH": source.bits, "DEPTH": unit.depth}
         case Slice():
-            return "hg_slice", {"WIDTH": source.bits}
+            return "hg_slice", {"WIDTH": source.bits, "FULL": int(unit.full)}
         case WidthConverter():
             return "hg_width", {
                 "UNIT": 8, "IN": source.lanes, "OUT": result.lanes, "IN_GROUP": source.group, "OUT_GROUP": result.group,

@@ -101,8 +101,10 @@ def _fifo(cell: Cell, stream: StreamContents) -> StreamContents:
 
 
 def _slice(cell: Cell, stream: StreamContents) -> StreamContents:
-    only(cell, "WIDTH")
+    only(cell, "WIDTH", "FULL")
     _as_wide(cell, stream)
+    if "FULL" in cell.parameters and cell.number("FULL") > 1:
+        raise broken(cell.name, f"FULL is {cell.number('FULL')}.")
     return stream
 
 

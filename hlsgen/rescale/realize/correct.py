@@ -24,6 +24,9 @@ from hlsgen.rescale.threshold_table import ThresholdTable, portions
 _MEMORY_BUCKETS = (4, 5, 6, 7, 8, 9)
 _MAX_CELL = 9
 _MAX_STEPS = 1023
+#: Bits of a code up to which the last sum has no carry chain (SHORT of hg_correct_lane), and bits of a cell's number up to
+#: which a link of the comparison takes as many bits as have room in a table beside it (PART there).
+_SHORT, _LINK = 4, 3
 #: Memories of fewer words or fewer bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
@@ -328,8 +331,12 @@ def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
     starts = int(np.bitwise_or.reduce(found.start[:, s]))
     even = (starts & -starts).bit_length() - 1 if starts else every
     finer = 0 if found.folded else int(found.rest[:, s].max()).bit_length()
-    luts = (every - even) * _bit(bucket) + (size - finer) * _bit(cell) + finer * _bit(code_bits)
-    luts += found.count_bits * _table(cell) + (code_bits + 1) * _bit(bucket)
+    direct, short = not found.folded and not found.rest_bits, code_bits <= _SHORT
+    compared = (size - finer) * _bit(cell) + finer * _bit(code_bits)
+    if direct and cell <= _LINK:
+        compared = 2 * -(-size // (6 - cell))
+    luts = (every - even) * _bit(bucket) + compared
+    luts += found.count_bits * _table(cell) + (code_bits + (not short)) * _bit(bucket)
     luts += code_bits + 2 if found.rest_bits or found.folded else 0
     luts += code_bits + size if found.rest_bits and found.folded else 0  # shift registers
     sides = 0.0
@@ -337,7 +344,7 @@ def _luts(found: Correct, s: int, bits: int, code_bits: int) -> float:
         if occurs[s]:
             edge = int(bound[s])
             sides += 2 + (bits - (edge & -edge).bit_length() + 1) / 5
-    return luts + sides + (int(found.bucket[s]) if sides else 0)
+    return luts + sides + (int(found.bucket[s]) if sides and (short or not direct) else 0)
 
 
 def _table(address: int) -> int:

@@ -184,10 +184,10 @@ def cost(found: Shift, table: Array, source: IntType, result: IntType) -> tuple[
     """
     folds, lanes = table.shape
     width = source.bits + found.left + 1
-    rounding = 0.0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + width - found.shift
+    rounding = 0.0 if found.mode == Rounding.FLOOR or not found.shift else found.shift / 5 + result.bits
     memory = folds * lanes * width if found.adds else 0
     constant = width if found.adds else 0.0
     greatest = int(source.hi << found.left) + int(found.offset.max()) >> found.shift
-    clamped = 1 + result.bits * (greatest + (found.mode != Rounding.FLOOR) > found.high)
+    clamped = (width - found.shift) / 5 + result.bits * (greatest + (found.mode != Rounding.FLOOR) > found.high)
     lut = lanes * (constant + rounding + clamped)
     return (lut, 0, memory) if memory >= 1 << 14 else (lut + memory / 64, 0, 0)

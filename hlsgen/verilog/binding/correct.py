@@ -28,7 +28,7 @@ def bind(found: Correct, table: Array, source: IntType, result: IntType, name: s
             "OUT_W": result.bits, "FRACTION": found.fraction, "REST": found.rest_bits, "COUNT": found.count_bits,
             "SHAPES": _packed(shapes[sets], 32),
             "FIRST": _packed(first, bits), "LAST": _packed(last, bits),
-            "ABOVE": _packed(found.above[sets], found.count_bits), "FILE": name,
+            "ABOVE": _packed(found.above[sets], found.count_bits), "OPEN": 0, "FILE": name,
         },
         f"{len(found.start)} buckets, {len(found.level)} cells, {found.rest_bits} bits of a threshold by its code",
         dict(_memories(found, table, result, name)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from typing_extensions import assert_never
 
@@ -70,7 +72,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case WidthConverter():
             return _width(node)
         case RescaleUnit():
-            return bind(unit.found, unit.table, source.type, result.type, name)
+            bound = bind(unit.found, unit.table, source.type, result.type, name)
+            return replace(bound, parameters=bound.parameters | {"OPEN": 1}) if unit.open else bound
         case FloatUnit():
             return _float(node, unit)
         case MatVec():
@@ -114,7 +117,8 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case Fifo(depth):
             return Binding("hg_fifo", {"WIDTH": source.bits, "DEPTH": depth}, f"{depth} beats wait here")
         case Slice():
-            return Binding("hg_slice", {"WIDTH": source.bits}, "2 beats in registers, ready is one of them")
+            about = "2 beats in registers, ready is one of them" if unit.full else "a register, ready if it is empty"
+            return Binding("hg_slice", {"WIDTH": source.bits, **({} if unit.full else {"FULL": 0})}, about)
         case JoinStreams():
             return _join(node, unit)
         case ConcatBeats():

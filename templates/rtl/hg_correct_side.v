@@ -1,0 +1,34 @@
+// hg_correct_side: inputs of hg_correct_lane beyond its buckets.
+//
+// Purpose     side[0] = x < FIRST, side[1] = x > LAST.
+// Parameters  IN_W       bits of x
+//             IN_SIGNED  1: x is two's complement, 0: unsigned
+//             FIRST      the bits of the least x in a bucket
+//             LAST       those of the greatest
+// Latency     0
+// Contract    none
+`default_nettype none
+module hg_correct_side #(
+    parameter integer    IN_W      = 10,
+    parameter integer    IN_SIGNED = 1,
+    parameter [IN_W-1:0] FIRST     = 0,
+    parameter [IN_W-1:0] LAST      = 0
+) (
+    input  wire [IN_W-1:0] x,
+    output wire [1:0]      side
+);
+    localparam [IN_W:0]   FLIP = {(IN_SIGNED != 0), {IN_W{1'b0}}};
+    localparam [IN_W-1:0] SIGN = FLIP[IN_W:1];
+
+    // a < b: with a constant, a chain of AND and OR from the constant's lowest one up.
+    function less(input [IN_W-1:0] a, input [IN_W-1:0] b);
+        integer i;
+        begin
+            less = 1'b0;
+            for (i = 0; i < IN_W; i = i + 1) less = b[i] ? (!a[i] || less) : (!a[i] && less);
+        end
+    endfunction
+
+    assign side = {less(LAST ^ SIGN, x ^ SIGN), less(x ^ SIGN, FIRST ^ SIGN)};
+endmodule
+`default_nettype wire
