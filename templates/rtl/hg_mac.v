@@ -9,7 +9,8 @@
 //             EVERY         pipeline registers in the adder trees, see hg_adder_tree
 //             CONSTANT      1: w never changes
 //             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor:
-//                           products of rows that fit beside each other share one, see hg_dot_packed
+//                           products of rows that fit beside each other share one, see hg_dot_packed. Blocks
+//                           with 25 and more pass their sums on, see hg_dot_chain
 //             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
 //                           number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
 // Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
@@ -62,11 +63,28 @@ module hg_mac #(
     localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
     localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE;
     localparam integer TWOS   = 2 + TURNS + TREE;
-    // How products are made changes no latency: one form waits for the other.
+    // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
+    localparam integer FIELD = X_W + V_W;
+    localparam integer FIT   = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
+    localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
+    localparam integer SHARE = (PE + MOST - 1) / MOST;
+    localparam integer ROWS  = (PE + SHARE - 1) / SHARE;
+    localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
+    localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
+    // Chains of blocks are as long as they can be.
+    localparam integer CHAINED = (MODE == 0 && FIRST == 0 && DSP >= 25) ? 1 : 0;
+    localparam integer REACH   = (ROWS == 1) ? 8 : (X_SIGNED != 0) ? (8 << GUARD) - 1 : 4 << GUARD;
+    localparam integer MOST_L  = (REACH > 8) ? 8 : REACH;
+    localparam integer LINES   = (SIMD + MOST_L - 1) / MOST_L;
+    localparam integer LENGTH  = (SIMD + LINES - 1) / LINES;
+    localparam integer HEAP    = ($clog2((SIMD + LENGTH - 1) / LENGTH) + STEP - 1) / STEP;
+    localparam integer ALONG   = ((ROWS == 1) ? 2 : 4) + LENGTH + HEAP;
+    // How else products are made changes no latency: one form waits for the other.
     localparam integer PAIRED = (MODE != 2 && FIRST == 0 && CONSTANT == 0 && DSP == 0) ? 1 : 0;
     localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS;
-    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : LONGER;
-    localparam integer WAIT   = (FIRST != 0 || MODE == 2) ? 0 : LONGER - ((PAIRED != 0) ? TWOS : BLOCKS);
+    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : (CHAINED != 0) ? ALONG : LONGER;
+    localparam integer WAIT   = (FIRST != 0 || MODE == 2 || CHAINED != 0) ? 0
+                              : LONGER - ((PAIRED != 0) ? TWOS : BLOCKS);
     localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
 
     // What the sum that leaves the pipeline belongs to.
@@ -94,18 +112,11 @@ module hg_mac #(
     assign m_free  = m_free_reg;
     wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES]};
 
-    // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
-    localparam integer FIELD = X_W + V_W;
-    localparam integer FIT   = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
-    localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
-    localparam integer SHARE = (PE + MOST - 1) / MOST;
-    localparam integer ROWS  = (PE + SHARE - 1) / SHARE;
-    localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
-    localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
+    // Units that rows have in common, and what else has rows of its own.
     localparam integer REST  = PE % ROWS;
-    localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer PLAIN = (FIRST != 0 || PAIRED != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
-    localparam integer SETS  = (PAIRED == 0) ? 0 : (SHARED != 0) ? 1 : PE;
+    localparam integer PACKS = (ROWS == 1 || CHAINED != 0) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
+    localparam integer PLAIN = (FIRST != 0 || PAIRED + CHAINED != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer SETS  = (PAIRED + CHAINED == 0) ? 0 : (SHARED != 0) ? 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
     localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
@@ -151,14 +162,24 @@ module hg_mac #(
                 .sum(made[p*SUM_W +: SUM_W])
             );
         end
-        for (p = 0; p < SETS; p = p + 1) begin : paired
+        for (p = 0; p < SETS; p = p + 1) begin : set
             localparam integer OWN = (SHARED != 0) ? PE : 1;
-            hg_dot_pairs #(
-                .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
-            ) dot (
-                .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]),
-                .sums(made[p*SUM_W +: OWN*SUM_W])
-            );
+            if (CHAINED != 0) begin : chained
+                hg_dot_chain #(
+                    .SIMD(SIMD), .ROWS(OWN), .EACH(ROWS), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W),
+                    .GUARD(GUARD), .CONSTANT(CONSTANT), .EVERY(EVERY)
+                ) dot (
+                    .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(v[p*SIMD*V_W +: OWN*SIMD*V_W]),
+                    .sums(made[p*SUM_W +: OWN*SUM_W])
+                );
+            end else begin : paired
+                hg_dot_pairs #(
+                    .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
+                ) dot (
+                    .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]), .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]),
+                    .sums(made[p*SUM_W +: OWN*SUM_W])
+                );
+            end
         end
         for (p = PLAIN; p < PE; p = p + 1) begin : pe
             wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
