@@ -161,9 +161,7 @@ def chained(
     return together("hg_dot_chain", {**names, "EACH": own, "EVERY": each}, latency, folder)
 
 
-def together(
-    form: str, names: dict[str, int], latency: int, folder: Path
-) -> Callable[..., npt.NDArray[np.uint64]]:
+def together(form: str, names: dict[str, int], latency: int, folder: Path) -> Callable[..., npt.NDArray[np.uint64]]:
     """A form that takes weights a cycle before codes, with both in the same cycle."""
     columns, rows, x_bits, w_bits = (names[name] for name in ("SIMD", "ROWS", "X_W", "W_W"))
     ports, out = {"x": columns * x_bits, "w": rows * columns * w_bits}, rows * width(columns, x_bits, w_bits)

@@ -57,6 +57,12 @@ module hg_chain #(
         end
     endfunction
 
+    // The sum of a number and a product, modulo 4.
+    function [1:0] with_product;
+        input [1:0] s, a, b;
+        with_product = {s[1] ^ (a[1] && b[0]) ^ (a[0] && b[1]) ^ (s[0] && a[0] && b[0]), s[0] ^ (a[0] && b[0])};
+    endfunction
+
     // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum. `side` has the low
     // two bits of those behind, so what a field has passed on is known modulo 4, and that is enough.
     function [ROWS*C_W-1:0] apart;
@@ -148,7 +154,7 @@ module hg_chain #(
                 for (r = 0; r < HIGHS; r = r + 1) begin : side
                     always @(posedge clk) if (en) begin
                         w_low_reg[2*r +: 2] <= late[(r+1)*W_W +: 2];
-                        side_reg[2*r +: 2]  <= side_before[2*r +: 2] + x_low * w_low_reg[2*r +: 2];
+                        side_reg[2*r +: 2]  <= with_product(side_before[2*r +: 2], x_low, w_low_reg[2*r +: 2]);
                     end
                 end
                 if (k == 0) begin : none
