@@ -1,7 +1,7 @@
 // hg_chain: sums of COUNT products for one row, or for some whose products fit beside each other in a block.
 //
-// Purpose     of hg_dot_chain: a chain of multiplier blocks. Rows share a block where one product has room for
-//             several: x * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
+// Purpose     of hg_dot_chain: a chain of multiplier blocks. Rows share a block where one product has room
+//             for several: x * (w0 + w1 * 2^F) = x * w0 + (x * w1) * 2^F.
 // Parameters  COUNT     products, up to 8
 //             START     cycles until the first one; START + COUNT is up to 8
 //             ROWS      rows
@@ -11,11 +11,10 @@
 //             W_W       bits of a weight w, two's complement, 2 or more
 //             GUARD     F = X_W + W_W + GUARD; a block multiplies x with (ROWS - 1) * F + W_W + 1 bits
 //             CONSTANT  1: w never changes
-// Latency     START + COUNT + 1 from the first x, with SHARED 2 more; all advancing on en. The k-th x comes
-//             START + k - 1 cycles later, if that is more than 0, and w one cycle before the first x
-// Contract    exact two's complement sums of X_W + W_W + 3 bits; of several rows for up to 4 * 2^GUARD products, or
-//             8 * 2^GUARD - 1 with X_SIGNED: they have two bits more than a field. What these are follows from
-//             what the sum behind has gained, of which two bits are summed beside the blocks.
+// Latency     START + COUNT + 1 from x, with SHARED 2 more; all advancing on en. The k-th x comes
+//             START + k - 1 cycles later, if that is more than 0, and w one cycle before x
+// Contract    exact two's complement sums of X_W + W_W + 3 bits; of several rows for up to 4 * 2^GUARD
+//             products, or 8 * 2^GUARD - 1 with X_SIGNED: so they have at most two bits more than a field.
 //             Row r, column k of w at bit (r * COUNT + k) * W_W.
 `default_nettype none
 module hg_chain #(
@@ -35,13 +34,10 @@ module hg_chain #(
     input  wire [ROWS*COUNT*W_W-1:0]   w,
     output wire [ROWS*(X_W+W_W+3)-1:0] sums
 );
-    localparam integer F     = X_W + W_W + GUARD;
-    localparam integer C_W   = X_W + W_W + 3;
-    localparam integer K_W   = (ROWS == 1) ? W_W : (ROWS - 1) * F + W_W + 1;
-    localparam integer M_W   = X_W + K_W;
-    localparam integer P_W   = (ROWS - 1) * F + C_W;
-    localparam integer HIGHS = (ROWS == 1) ? 1 : ROWS - 1;
-    localparam integer H_W   = (ROWS == 1) ? 1 : K_W - F;
+    localparam integer F     = X_W + W_W + GUARD, C_W = X_W + W_W + 3;
+    localparam integer K_W   = (ROWS == 1) ? W_W : (ROWS - 1) * F + W_W + 1, M_W = X_W + K_W;
+    localparam integer P_W   = (ROWS - 1) * F + C_W, ALL_W = ROWS * W_W;
+    localparam integer HIGHS = (ROWS == 1) ? 1 : ROWS - 1, H_W = (ROWS == 1) ? 1 : K_W - F;
 
     // The weights of all rows but the first, in one number.
     function signed [H_W-1:0] high_weights;
@@ -60,11 +56,11 @@ module hg_chain #(
     // The sum of a number and a product, modulo 4.
     function [1:0] with_product;
         input [1:0] s, a, b;
-        with_product = {s[1] ^ (a[1] && b[0]) ^ (a[0] && b[1]) ^ (s[0] && a[0] && b[0]), s[0] ^ (a[0] && b[0])};
+        with_product = s ^ {(a[1] && b[0]) ^ (a[0] && b[1]) ^ (s[0] && a[0] && b[0]), a[0] && b[0]};
     endfunction
 
-    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum. `side` has the low
-    // two bits of those behind, so what a field has passed on is known modulo 4, and that is enough.
+    // The sums of the rows: of each but the last one the low bits are a field of the blocks' sum. `side` has
+    // two bits of those behind: so what a field has passed on is known modulo 4, and that is enough.
     function [ROWS*C_W-1:0] apart;
         input signed [P_W-1:0] all;
         input [2*HIGHS-1:0] side;
@@ -94,7 +90,7 @@ module hg_chain #(
         for (k = 0; k < COUNT; k = k + 1) begin : block
             localparam integer PLACE = START + k;
             // As late as the sum of the block before; the last registers are those of the block.
-            wire [ROWS*W_W-1:0]     given, late;
+            wire [ALL_W-1:0]        given, late;
             wire signed [K_W-1:0]   factor;
             wire signed [X_W:0]     code;
             wire signed [P_W-1:0]   carried;
@@ -110,18 +106,14 @@ module hg_chain #(
                 assign late = given;
             end else begin : changing
                 // In two parts, so that no shift register comes of it: for each row it would take tables.
-                localparam integer FREE = (ROWS == 1) ? 1 : 0;
-                localparam integer HELD = (PLACE > FREE) ? PLACE - FREE : 0;
-                wire [ROWS*W_W-1:0] half, most;
-                hg_delay #(.WIDTH(ROWS*W_W), .CYCLES(HELD / 2)) early (.clk(clk), .en(en), .d(given), .q(half));
-                hg_delay #(.WIDTH(ROWS*W_W), .CYCLES(HELD - HELD / 2)) later (.clk(clk), .en(en), .d(half), .q(most));
-                if (PLACE == HELD) begin : enough
-                    assign late = most;
-                end else begin : own
-                    reg [ROWS*W_W-1:0] w_reg;
-                    always @(posedge clk) if (en) w_reg <= most;
-                    assign late = w_reg;
-                end
+                localparam integer FREE = (ROWS == 1) ? 1 : 0, HELD = (PLACE > FREE) ? PLACE - FREE : 0;
+                wire [ALL_W-1:0] half, most;
+                hg_delay #(.WIDTH(ALL_W), .CYCLES(HELD/2)) one (.clk(clk), .en(en), .d(given), .q(half));
+                hg_delay #(.WIDTH(ALL_W), .CYCLES(HELD-HELD/2)) two (.clk(clk), .en(en), .d(half), .q(most));
+                reg [ALL_W-1:0] w_reg;
+                always @(posedge clk) if (en) w_reg <= most;
+                assign late = (PLACE == HELD) ? most : w_reg;
+                wire unused_w = &{1'b0, w_reg};
             end
             always @(posedge clk) if (en) x_reg <= x[k*X_W +: X_W];
             wire [X_W-1:0] x_now = (PLACE == 0) ? x[k*X_W +: X_W] : x_reg;
@@ -131,48 +123,52 @@ module hg_chain #(
                 assign factor = b_reg;
                 assign code   = {(X_SIGNED != 0) && x_now[X_W-1], x_now};
             end else begin : several
-                reg signed [W_W-1:0] low_reg;
-                reg signed [H_W-1:0] high_reg;
-                reg signed [K_W-1:0] sum_reg;
-                reg        [X_W-1:0] code_reg;
+                reg  signed [W_W-1:0] low_reg;
+                reg  signed [H_W-1:0] high_reg;
+                reg  signed [K_W-1:0] sum_reg;
+                reg         [X_W-1:0] code_reg;
                 wire signed [K_W-1:0] high = {high_reg, {F{1'b0}}};
+                wire signed [K_W-1:0] low  = {{K_W-W_W{low_reg[W_W-1]}}, low_reg};
                 always @(posedge clk) if (en) begin
                     low_reg  <= late[W_W-1:0];
                     high_reg <= high_weights(late[ROWS*W_W-1:W_W]);
-                    sum_reg  <= high + low_reg;
+                    sum_reg  <= high + low;
                     code_reg <= x_now;
                 end
                 assign factor = sum_reg;
                 assign code   = {(X_SIGNED != 0) && code_reg[X_W-1], code_reg};
                 // Low bits of the other rows' sums.
-                wire [X_W+1:0]     x_wide = {{2{(X_SIGNED != 0) && x[k*X_W+X_W-1]}}, x[k*X_W +: X_W]};
+                wire [X_W+1:0]     x_more = {{2{(X_SIGNED != 0) && x[k*X_W+X_W-1]}}, x[k*X_W +: X_W]};
                 reg  [1:0]         x_low_reg;
-                wire [1:0]         x_low = (PLACE == 0) ? x_wide[1:0] : x_low_reg;
+                wire [1:0]         x_low = (PLACE == 0) ? x_more[1:0] : x_low_reg;
                 reg  [2*HIGHS-1:0] w_low_reg, side_reg;
-                wire [2*HIGHS-1:0] side_before;
-                always @(posedge clk) if (en) x_low_reg <= x_wide[1:0];
+                wire [2*HIGHS-1:0] onto;
+                always @(posedge clk) if (en) x_low_reg <= x_more[1:0];
                 for (r = 0; r < HIGHS; r = r + 1) begin : side
                     always @(posedge clk) if (en) begin
                         w_low_reg[2*r +: 2] <= late[(r+1)*W_W +: 2];
-                        side_reg[2*r +: 2]  <= with_product(side_before[2*r +: 2], x_low, w_low_reg[2*r +: 2]);
+                        side_reg[2*r +: 2]  <= with_product(onto[2*r +: 2], x_low, w_low_reg[2*r +: 2]);
                     end
                 end
                 if (k == 0) begin : none
-                    assign side_before = {2*HIGHS{1'b0}};
+                    assign onto = {2*HIGHS{1'b0}};
                 end else begin : some
-                    assign side_before = block[k-1].several.side_reg;
+                    assign onto = block[k-1].several.side_reg;
                 end
-                wire unused_several = &{1'b0, x_wide};
+                wire unused_several = &{1'b0, x_more};
             end
             if (k == 0) begin : zero
                 assign carried = {P_W{1'b0}};
             end else begin : sum
                 assign carried = block[k-1].p_reg;
             end
-            wire signed [M_W:0] product = code * factor;
+            wire signed [M_W:0]   x_wide  = {{K_W{code[X_W]}}, code};
+            wire signed [M_W:0]   f_wide  = {{X_W+1{factor[K_W-1]}}, factor};
+            wire signed [M_W:0]   product = x_wide * f_wide;
+            wire signed [P_W-1:0] m_wide  = {{P_W-M_W{m_reg[M_W-1]}}, m_reg};
             always @(posedge clk) if (en) begin
                 m_reg <= product[M_W-1:0];
-                p_reg <= carried + m_reg;
+                p_reg <= carried + m_wide;
             end
             wire unused_block = &{1'b0, product};
         end

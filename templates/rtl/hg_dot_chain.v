@@ -1,7 +1,7 @@
 // hg_dot_chain: ROWS dot products of the same SIMD codes, in multiplier blocks that pass their sums on.
 //
-// Purpose     rows of hg_mac in blocks with registers and an adder behind the product, as those of Xilinx have: each
-//             adds its product to the sum of the block before, one cycle later, and no sum of a chain takes tables.
+// Purpose     rows of hg_mac in blocks that have registers and an adder behind the product, as those of
+//             Xilinx: each adds its product to the sum of the block before, one cycle later.
 // Parameters  SIMD      columns
 //             ROWS      rows
 //             EACH      rows that share a block, see hg_chain
@@ -12,8 +12,8 @@
 //             CONSTANT  1: w never changes
 //             EVERY     pipeline registers, see hg_adder_tree; 0 is 1 here
 // Latency     from x: 1, or 3 with EACH > 1, and a cycle for each block of a chain, of up to 8; and
-//             ceil(log2(chains)) / EVERY of a tree, rounded up; all advancing on en. w comes one enabled cycle
-//             before the x that it belongs to
+//             ceil(log2(chains)) / EVERY of a tree, rounded up; all advancing on en. w comes one enabled
+//             cycle before the x that it belongs to
 // Contract    exact two's complement sums of X_W + W_W + 1 + ceil(log2(SIMD)) bits. Row r, column s of w at
 //             bit (r * SIMD + s) * W_W. All chains are equally long but the last one, which begins later.
 `default_nettype none
