@@ -125,12 +125,38 @@ def pairs_latency(terms: int, w_bits: int, each: int) -> int:
     return 1 - (-steps // (1 if each <= 1 else 2)) - (-tree // max(each, 1))
 
 
-def mac_latency(terms: int, w_bits: int, mode: int, each: int) -> int:
-    """Latency of hg_mac."""
+def sharing(x_bits: int, w_bits: int, rows: int, block: int) -> tuple[int, int]:
+    """Rows that share a multiplier block, three at most, and bits between their products, two at most."""
+    fit = [n for n in (2, 3) if (n - 1) * (x_bits + w_bits) + w_bits < block]
+    packs = -(-rows // max([1, *fit]))
+    together = -(-rows // packs)
+    return together, min(2, (block - w_bits - 1) // (together - 1) - x_bits - w_bits) if together > 1 else 0
+
+
+def chain_latency(terms: int, together: int, signed: bool, guard: int, each: int) -> int:
+    """Latency of hg_dot_chain: a cycle for each block, for registers, and for taking rows apart, and a tree of chains."""
+    most = 8 if together == 1 else min(8, 4 * 2**guard * (2 if signed else 1) - signed)
+    chains = -(-terms // most)
+    length = -(-terms // chains)
+    tree = (-(-terms // length) - 1).bit_length()
+    return length + (1 if together == 1 else 3) - (-tree // max(each, 1))
+
+
+def mac_latency(
+    terms: int, w_bits: int, mode: int, each: int, dsp: int = 0, rows: int = 1, x: tuple[int, int] = (4, 0)
+) -> int:
+    """Latency of hg_mac; `rows` that take the same codes, and `x`: their bits, and whether they are signed, matter in blocks."""
     if mode == 2:
         return 3 + ((terms // 4).bit_length() // each if each else 0)
     bits = max(w_bits, 2) if mode == 0 else w_bits
+    if dsp >= 25 and mode == 0:
+        return 2 + chain_latency(terms, *_chained(x, bits, rows, dsp), each)
     return 2 + max(dot_latency(terms, bits, each), pairs_latency(terms, bits, each))
+
+
+def _chained(x: tuple[int, int], w_bits: int, rows: int, block: int) -> tuple[int, bool, int]:
+    together, guard = sharing(x[0], w_bits, rows, block)
+    return together, bool(x[1]), guard
 
 
 def sum_tables(weights: npt.NDArray[np.int64], first: int, stem: str) -> tuple[dict[str, str], dict[str, int]]:

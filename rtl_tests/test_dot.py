@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from lanes import compile_function
-from streams import RTL, Pipeline, dot_latency, integers, pack, pairs_latency, sweep
+from streams import RTL, Pipeline, chain_latency, dot_latency, integers, pack, pairs_latency, sweep
 
 # terms, bits, signed, a register every so many levels
 TREES = [(5, 4, 1, 2), (7, 3, 0, 1), (1, 6, 1, 2), (2, 1, 0, 1), (16, 8, 1, 3), (33, 5, 1, 0), (9, 32, 1, 4)]
@@ -123,10 +123,21 @@ def test_many_terms(form: str, shape: tuple[int, int, int, int], each: int) -> N
 EVERY_PACK = [(1, 2, 4, 0, 4, 0), (1, 2, 4, 1, 4, 2), (1, 3, 4, 1, 4, 1), (2, 2, 2, 0, 3, 2), (1, 2, 8, 0, 4, 0), (3, 2, 2, 1, 2, 1)]  # fmt: skip
 LONG_PACKS = [(3, 2, 8, 0, 8, 0), (4, 2, 8, 1, 8, 2), (5, 3, 4, 1, 4, 2), (9, 2, 5, 0, 3, 1), (6, 3, 4, 0, 3, 0)]
 
+# columns, rows, of which so many share a block, bits and sign of x, bits of w, guard: likewise
+EVERY_CHAIN = [
+    (4, 1, 1, 2, 0, 2, 0), (2, 1, 1, 4, 1, 4, 0), (2, 2, 2, 2, 0, 3, 0), (2, 2, 2, 2, 1, 2, 1), (3, 2, 2, 1, 0, 2, 0),
+    (1, 3, 3, 4, 1, 4, 1), (1, 3, 2, 4, 0, 4, 0), (2, 3, 3, 2, 1, 2, 2),
+]  # fmt: skip
+# Of so many bits that a chain sums more than its fields hold, and sums of rows that nearly fill them.
+LONG_CHAINS = [
+    (4, 2, 2, 8, 0, 8, 0), (7, 2, 2, 4, 1, 4, 0), (8, 2, 2, 4, 0, 4, 0), (8, 1, 1, 8, 1, 6, 0), (11, 1, 1, 5, 0, 4, 0),
+    (8, 3, 3, 2, 0, 2, 2), (10, 3, 3, 2, 1, 2, 1), (8, 2, 2, 4, 1, 4, 2), (7, 3, 2, 3, 1, 3, 1), (5, 3, 3, 4, 0, 4, 0),
+]  # fmt: skip
+
 _LATE = """module late(input clk, input en, input [{x}:0] x, input [{w}:0] w, output [{out}:0] sums);
     reg [{x}:0] x_reg;
     always @(posedge clk) if (en) x_reg <= x;
-    hg_dot_packed #({parameters}) dot (.clk(clk), .en(en), .x(x_reg), .w(w), .sums(sums));
+    {form} #({parameters}) dot (.clk(clk), .en(en), .x(x_reg), .w(w), .sums(sums));
 endmodule
 """
 
@@ -136,21 +147,29 @@ def packed(
 ) -> Callable[..., npt.NDArray[np.uint64]]:
     """hg_dot_packed, with codes and weights in the same cycle."""
     columns, rows, x_bits, x_signed, w_bits, guard = shape
-    names = {
-        "SIMD": columns,
-        "ROWS": rows,
-        "X_W": x_bits,
-        "X_SIGNED": x_signed,
-        "W_W": w_bits,
-        "GUARD": guard,
-        "EVERY": each,
-    }
+    names = {"SIMD": columns, "ROWS": rows, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "GUARD": guard}
+    return together("hg_dot_packed", {**names, "EVERY": each}, dot_latency(columns, w_bits, each), folder)
+
+
+def chained(
+    shape: tuple[int, int, int, int, int, int, int], each: int, folder: Path
+) -> Callable[..., npt.NDArray[np.uint64]]:
+    """hg_dot_chain, likewise."""
+    columns, rows, own, x_bits, x_signed, w_bits, guard = shape
+    names = {"SIMD": columns, "ROWS": rows, "X_W": x_bits, "X_SIGNED": x_signed, "W_W": w_bits, "GUARD": guard}
+    latency = chain_latency(columns, own, bool(x_signed), guard, each)
+    return together("hg_dot_chain", {**names, "EACH": own, "EVERY": each}, latency, folder)
+
+
+def together(form: str, names: dict[str, int], latency: int, folder: Path) -> Callable[..., npt.NDArray[np.uint64]]:
+    """A form that takes weights a cycle before codes, with both in the same cycle."""
+    columns, rows, x_bits, w_bits = (names[name] for name in ("SIMD", "ROWS", "X_W", "W_W"))
     ports, out = {"x": columns * x_bits, "w": rows * columns * w_bits}, rows * width(columns, x_bits, w_bits)
     text = ", ".join(f".{name}({value})" for name, value in names.items())
     late = folder / "late.v"
-    late.write_text(_LATE.format(x=ports["x"] - 1, w=ports["w"] - 1, out=out - 1, parameters=text))
-    files = [late, *(RTL / f"{name}.v" for name in ("hg_dot_packed", *PARTS))]
-    return compile_function(files, "late", {}, ports, ("sums", out), 1 + dot_latency(columns, w_bits, each))
+    late.write_text(_LATE.format(x=ports["x"] - 1, w=ports["w"] - 1, out=out - 1, form=form, parameters=text))
+    files = [late, *(RTL / f"{name}.v" for name in (form, "hg_chain", *PARTS))]
+    return compile_function(files, "late", {}, ports, ("sums", out), 1 + latency)
 
 
 @pytest.mark.cases(3)
@@ -164,6 +183,41 @@ def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: 
     wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
     for stalls in (False, True):
         assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+
+
+@pytest.mark.cases(4)
+@pytest.mark.parametrize("shape", EVERY_CHAIN)
+def test_every_chain(shape: tuple[int, int, int, int, int, int, int], tmp_path: Path) -> None:
+    columns, rows, _, x_bits, x_signed, w_bits, _ = shape
+    dot = chained(shape, 1, tmp_path)
+    x, w = (a.ravel() for a in np.meshgrid(*(np.arange(1 << n) for n in (columns * x_bits, rows * columns * w_bits))))
+    xs, ws = unpacked(x, columns, x_bits, bool(x_signed)), unpacked(w, rows * columns, w_bits, True)
+    sums = (xs[:, None, :] * ws.reshape(-1, rows, columns)).sum(axis=-1)
+    wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
+    for stalls in (False, True):
+        assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+
+
+@pytest.mark.cases(4)
+@pytest.mark.parametrize("each", [1, 2])
+@pytest.mark.parametrize("shape", LONG_CHAINS)
+def test_long_chains(shape: tuple[int, int, int, int, int, int, int], each: int, tmp_path: Path) -> None:
+    """All pairs of extremes in all rows, for so many columns from the first one, and random operands."""
+    columns, rows, _, x_bits, x_signed, w_bits, _ = shape
+    rng = np.random.default_rng(each)
+    x = integers(rng, x_bits, bool(x_signed), (6000, columns))
+    w = integers(rng, w_bits, True, (6000, rows, columns))
+    for k in range(columns << rows + 1):
+        extremes = k >> 1
+        x[k, : 1 + extremes % columns] = x.max() if k & 1 else x.min()
+        for row in range(rows):
+            w[k, row, : 1 + extremes % columns] = w.max() if extremes // columns >> row & 1 else w.min()
+    dot = chained(shape, each, tmp_path)
+    ws = w.reshape(-1, rows * columns)
+    wanted = np.array(pack((x[:, None, :] * w).sum(axis=-1), width(columns, x_bits, w_bits)), dtype=np.uint64)
+    words = (np.array(pack(v, bits), dtype=np.uint64) for v, bits in ((x, x_bits), (ws, w_bits)))
+    xs, packed_ws = words
+    assert (dot(x=xs, w=packed_ws, stalls=True) == wanted).all()
 
 
 @pytest.mark.parametrize("each", [1, 2])

@@ -51,6 +51,16 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"N": 5, "IN_W": 3, "OUT_W": 20, "EVERY": 1},
         {"N": 5, "PLACE": 1, "MINUS": 1, "SIGNED": 1},
     ),
+    "hg_dot_chain": (
+        {"SIMD": 1, "ROWS": 1, "EACH": 1, "X_W": 1, "W_W": 2, "GUARD": 0, "EVERY": 0},
+        {"SIMD": 9, "ROWS": 3, "X_SIGNED": 1, "EVERY": 1},
+        {"SIMD": 16, "ROWS": 5, "EACH": 3, "CONSTANT": 1},
+    ),
+    "hg_chain": (
+        {"COUNT": 1, "ROWS": 1, "SHARED": 0, "X_W": 1, "W_W": 2},
+        {"START": 4, "ROWS": 3, "X_W": 4, "W_W": 4, "GUARD": 2},
+        {"COUNT": 8, "ROWS": 1, "X_SIGNED": 1, "CONSTANT": 1},
+    ),
     "hg_dot_pairs": ({"SIMD": 1, "X_W": 1, "W_W": 1, "EVERY": 0}, {"SIMD": 9, "ROWS": 2, "X_SIGNED": 1, "EVERY": 1}),
     "hg_dot_packed": (
         {"SIMD": 1, "ROWS": 3, "X_SIGNED": 1, "W_W": 2, "GUARD": 1, "EVERY": 0},

@@ -48,6 +48,10 @@ CASES = [
     Matrix(3, 3, 1, 2, 8, 0, 8, 0, 20, 1, dsp=25),
     Matrix(2, 2, 1, 1, 4, 0, 4, 0, 14, 2, windows=2, dsp=18),
     Matrix(2, 3, 1, 1, 8, 0, 3, 0, 14, 1, dsp=25),
+    Matrix(17, 3, 2, 1, 8, 1, 8, 0, 22, 2, dsp=25),
+    Matrix(9, 1, 2, 2, 8, 0, 8, 0, 21, 1, dsp=27),
+    Matrix(7, 4, 1, 1, 8, 0, 8, 0, 19, 0, dsp=27),
+    Matrix(2, 2, 1, 1, 4, 0, 4, 0, 14, 2, windows=2, dsp=25),
     Matrix(6, 3, 2, 2, 4, 1, 4, 0, 14, 2, first=4),
     Matrix(16, 2, 1, 2, 3, 0, 4, 0, 12, 1, first=5),
     Matrix(5, 2, 2, 3, 4, 1, 1, 1, 8, 2, first=3),
@@ -75,7 +79,9 @@ def test_mvu(simulate: Callable[..., None], simulator: str, shape: Matrix) -> No
     tiles = w.reshape(shape.row_folds, shape.pe, shape.col_folds, shape.simd).transpose(0, 2, 1, 3)
     words = pack(tiles.reshape(-1, shape.pe * shape.simd), shape.w_w)
     files, sizes = {"w.mem": memory(words)}, {"FILE": '"w.mem"'}
-    latency = mac_latency(shape.simd, shape.w_w, shape.mode, shape.every)
+    latency = mac_latency(
+        shape.simd, shape.w_w, shape.mode, shape.every, shape.dsp, shape.pe, (shape.x_w, shape.x_signed)
+    )
     if shape.first:
         weights = (2 * tiles - 1 if shape.mode else tiles).reshape(-1, shape.pe, shape.simd)
         files, numbers = sum_tables(weights, shape.first, "w")

@@ -20,14 +20,14 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
     products = Node(name, unit, (flow.wire,), (flow.stream,), (name,), result, layer, i)
     if adders is not None and b.adders_pay is not None and b.adders_pay(products, replace(products, unit=adders)):
         return b.append(name, adders, [flow], result, layer, i)
-    if b.tables_of is not None and b.targets.wires_weights:
+    if b.tables_of is not None and b.targets.wires(layer):
         unit = replace(unit, sums=b.tables_of(products))
     return b.append(name, unit, [flow], result, layer, i)
 
 
 def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMatVec | None:
     """The unit as adders; None if its weights change, or are for multiplier blocks, or there are too many."""
-    fixed = b.adders_pay is not None and b.targets.wires_weights
+    fixed = b.adders_pay is not None and b.targets.wires(b.graph.layers[i].name)
     if not fixed or unit.product is Product.AGREEMENTS or unit.folds > 1 or unit.windows > 1:
         return None
     low, high, layer = stream.type.lo, stream.type.hi, b.graph.layers[i]

@@ -72,6 +72,8 @@ class Backend:
     `reserved`: whether a name that is legal otherwise is none for its top level.
     `adders_pay`: whether a node of products costs more than one with AdderMatVec in its place; None: there is none.
     `tables_of`: tables of sums that a MatVec costs less with; None: there are none.
+    `blocks`: the layers of a folding whose products are to be in no more than so many multiplier blocks, so that they
+    save most; None: it has no choice.
     """
 
     memories: tuple[str, ...]
@@ -84,5 +86,6 @@ class Backend:
     load_pieces: Callable[[WeightedUnit, Array], Iterator[int]] | None = None
     adders_pay: Callable[[Node, Node], bool] | None = None
     tables_of: Callable[[Node], SumTables | None] | None = None
+    blocks: Callable[[Mapping[str, Workload], Folding, Targets, int], frozenset[str]] | None = None
     without: Mapping[str, str] = field(default_factory=dict)
     reserved: Callable[[str], bool] = lambda name: False

@@ -11,12 +11,28 @@ import numpy as np
 from hlsgen.dataflow.folding import Targets, pixels_moved
 from hlsgen.dataflow.pipelining import pipelined
 from hlsgen.dataflow.regrouping import regrouped_streams
-from hlsgen.dataflow.units import Fifo, Fork, Node, Reorder, Stream, SumTables, Unit, WidthConverter
+from hlsgen.dataflow.units import (
+    Blocks,
+    ConvUnit,
+    DynamicMatVec,
+    Fifo,
+    Fork,
+    GroupedMatVec,
+    MatVec,
+    Node,
+    Product,
+    Reorder,
+    Stream,
+    SumTables,
+    Unit,
+    WidthConverter,
+)
+from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
 from hlsgen.dataflow.workload import Folding, divisors, work_of
 from hlsgen.diagnostics import fail
 from hlsgen.ir import Convolution, Delay, Graph, Linear, MatrixProduct, View
 from hlsgen.ir.stream_order import StreamOrder, block, nest
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice, Prices
 
 
@@ -78,6 +94,8 @@ class NetworkBuilder:
         """The stream of a new node; `position`: the layer whose result it is, -1 if none."""
         inputs, streams = tuple(f.wire for f in sources), tuple(f.stream for f in sources)
         unit = pipelined(unit, self.targets.pipelining)
+        if layer and self.targets.in_blocks(layer):
+            unit = _in_blocks(unit, streams[0].type, self.targets.block)
         self.nodes.append(Node(name, unit, inputs, streams, (name,), result, layer, position))
         return NamedStream(name, result)
 
@@ -154,6 +172,17 @@ class NetworkBuilder:
     def waiting(self, flow: NamedStream, name: str) -> NamedStream:
         """Behind a FIFO, for a stream that waits for another one; its depth comes later."""
         return self.append(name, Fifo(2), [flow], flow.stream)
+
+
+def _in_blocks(unit: Unit, x: IntType, factor: int) -> Unit:
+    """The unit with its products in multiplier blocks, if it has any that are worth it. `x`: the type of what comes."""
+    match unit:
+        case DynamicMatVec() if worth_a_block(unit.operands[0], unit.word.bits, Product.INTEGER):
+            return replace(unit, blocks=Blocks(factor, unit.operands[0]))
+        case MatVec() | ConvUnit() | GroupedMatVec() if worth_a_block(x, weight_bits(unit), unit.product):
+            return replace(unit, blocks=Blocks(factor, x))
+        case _:
+            return unit
 
 
 def _together(address: Array, lanes: int) -> bool:

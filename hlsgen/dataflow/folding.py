@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 from hlsgen.dataflow.folding_search import FoldingPrice, cheapest
 from hlsgen.dataflow.pipelining import PLAIN, Pipelining
@@ -38,6 +39,7 @@ class Targets:
     `control`: there is a port for control and status. `bus`: bits of tdata of both ports,
     0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are.
     `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two.
+    `blocks`: layers whose products are in blocks, None: all, if blocks are preferred. `plain`: quantizers take none.
     `pipelining`: for the clock that is asked for."""
 
     cycles: int | None = None
@@ -52,16 +54,26 @@ class Targets:
     bus: int | None = None
     family: str = "xc7"
     block: int = 25
+    blocks: frozenset[str] | None = None
+    plain: bool = False
     pipelining: Pipelining = PLAIN
 
     @property
     def wires_weights(self) -> bool:
-        """Whether weights may be part of the circuit."""
+        """Whether weights of all layers may be part of the circuit."""
         return not self.loadable and self.prefer != "dsp"
+
+    def in_blocks(self, layer: str) -> bool:
+        """Whether products of that layer are in multiplier blocks, if they are worth it."""
+        return self.prefer == "dsp" and (self.blocks is None or layer in self.blocks)
+
+    def wires(self, layer: str) -> bool:
+        """Whether weights of that layer may be part of the circuit."""
+        return not self.loadable and not self.in_blocks(layer)
 
     def preference(self, layer: str, prices: Prices) -> Preference:
         """How the quantizer of that name is to be realized; the name "" stands for all."""
-        return Preference(self.prefer, self.realize.get(layer, self.realize.get("")), prices)
+        return Preference("lut" if self.plain else self.prefer, self.realize.get(layer, self.realize.get("")), prices)
 
 
 def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Folding:
@@ -69,12 +81,21 @@ def choose_folding(graph: Graph, targets: Targets, price: FoldingPrice) -> Foldi
     target = max(targets.cycles or default_target(graph), least_cycles(graph, targets))
     if not targets.wires_weights:
         price = replace(price, constants=None)
+    if targets.prefer == "dsp":
+        price = _with_blocks(price, targets.block)
 
     def options(work: Workload) -> list[tuple[int, int]]:
         given = targets.folding.get(work.layer.name)
         return fitting(work, target) if given is None else [(given["pe"], given["simd"])]
 
     return cheapest(graph, works_of(graph), options, target, price)
+
+
+@lru_cache(maxsize=16)
+def _with_blocks(price: FoldingPrice, factor: int) -> FoldingPrice:
+    """Prices of layers whose products are in multiplier blocks."""
+    blocks = price.blocks
+    return price if blocks is None else replace(price, layer=lambda work, pe, simd: blocks(work, pe, simd, factor))
 
 
 def check_folding(graph: Graph, folding: dict[str, dict[str, int]], problems: Collector) -> None:

@@ -26,11 +26,13 @@ _Way = tuple[float, int, tuple[Pair, ...]]
 @dataclass(frozen=True)
 class FoldingPrice:
     """What foldings cost, in any unit. `layer`: a layer with a PE and a SIMD. `regrouping`: what makes the beats of the
-    second stream of those of the first. `constants`: a layer whose weights are part of the circuit; None: none is."""
+    second stream of those of the first. `constants`: a layer whose weights are part of the circuit; None: none is. `blocks`:
+    a layer with products in multiplier blocks with so many bits in the wider factor; None: as `layer`."""
 
     layer: Callable[[Workload, int, int], float]
     regrouping: Callable[[Stream, Stream], float] = lambda source, result: 0.0
     constants: Callable[[Workload, int, int], float] | None = None
+    blocks: Callable[[Workload, int, int, int], float] | None = None
 
     def of(self, work: Workload, pe: int, simd: int) -> float:
         """The cheaper one."""

@@ -14,6 +14,7 @@ from hlsgen.dataflow.norm_units import NormScale as NormScale
 from hlsgen.dataflow.row_sizes import lag
 from hlsgen.dataflow.softmax_unit import SoftmaxUnit as SoftmaxUnit
 from hlsgen.dataflow.weighted_units import AdderMatVec as AdderMatVec
+from hlsgen.dataflow.weighted_units import Blocks as Blocks
 from hlsgen.dataflow.weighted_units import ConvUnit as ConvUnit
 from hlsgen.dataflow.weighted_units import GroupedMatVec as GroupedMatVec
 from hlsgen.dataflow.weighted_units import MatVec as MatVec
@@ -333,7 +334,7 @@ class DynamicMatVec:
 
     The first stream brings SIMD codes a beat for all sums, the second PE * SIMD: those of a sum side by side
     (`rows_first`), or those of the same column. An operand is code * factor + offset, within `operands`.
-    `every`: see Pipelining.
+    `every`: see Pipelining. `blocks`: where products are in blocks.
     """
 
     pe: int
@@ -344,6 +345,7 @@ class DynamicMatVec:
     operands: tuple[IntType, IntType]
     rows_first: bool
     every: int = 2
+    blocks: Blocks | None = None
 
     @property
     def word(self) -> IntType:

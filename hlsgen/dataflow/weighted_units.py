@@ -37,6 +37,14 @@ def worth_a_block(x: IntType, bits: int, product: Product) -> bool:
 
 
 @dataclass(frozen=True)
+class Blocks:
+    """Products in multiplier blocks. `factor`: bits of the wider factor of a block. `x`: the type of a code."""
+
+    factor: int
+    x: IntType
+
+
+@dataclass(frozen=True)
 class SumTables:
     """Weights that never change as tables of their sums: there are no products, and no memory of weights.
 
@@ -55,6 +63,7 @@ class MatVec:
     PE rows and SIMD elements are worked on at once. A vector comes in `col_folds` beats, each with SIMD / taps
     columns of every tap in turn, and is used `row_folds` times. Or `windows` vectors come in a beat: then
     the same columns of all of them, tap by tap. `every`, `tables`: see Pipelining. `sums`: tables of sums instead of products.
+    `blocks`: where products are in blocks.
     """
 
     weight: Array
@@ -67,6 +76,7 @@ class MatVec:
     every: int = 2
     tables: bool = False
     sums: SumTables | None = None
+    blocks: Blocks | None = None
 
     @property
     def taps(self) -> int:
@@ -111,7 +121,7 @@ class ConvUnit:
     a window is read `repeat` times, for PE outputs each time: (kernel row, kernel column, fold), one word a
     cycle. If `depthwise`, every element is a group: then SIMD = PE, `groups` counts words, and each lane has a
     sum of its own. `pad`: the code outside of the image. `depth`: words in the buffer.
-    `every`, `tables`: see Pipelining.
+    `every`, `tables`: see Pipelining. `blocks`: where products are in blocks.
     """
 
     weight: Array
@@ -130,6 +140,7 @@ class ConvUnit:
     depth: int
     every: int = 2
     tables: bool = False
+    blocks: Blocks | None = None
 
     @property
     def period(self) -> int:
@@ -147,7 +158,7 @@ class GroupedMatVec:
     """Sums over groups of elements with all their taps at once: PE / rows groups, or those of several windows.
 
     weight int64 (outputs, taps, columns) as the layer has it, `rows` outputs and `columns` elements a tap belong
-    to a group. Depthwise: groups of one element. `every`, `tables`: see Pipelining.
+    to a group. Depthwise: groups of one element. `every`, `tables`: see Pipelining. `blocks`: where products are in blocks.
     """
 
     weight: Array
@@ -156,6 +167,7 @@ class GroupedMatVec:
     rows: int = 1
     every: int = 2
     tables: bool = False
+    blocks: Blocks | None = None
 
     @property
     def taps(self) -> int:

@@ -13,7 +13,7 @@ from hlsgen.verilog.backend import VERILOG
 
 #: C++ for HLS is planned as Verilog is, but for what quantizers cost. Weights are constants of its text.
 HLS = replace(
-    VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None, tables_of=None,
+    VERILOG, emit=emit_cpp, prices=PRICES, memories=("auto",), load_pieces=None, adders_pay=None, tables_of=None, blocks=None,
     folding_price=replace(VERILOG.folding_price, constants=None), reserved=is_reserved,
     without={
         "loadable": "its weights are constants",

@@ -276,7 +276,9 @@ class Options:
     max_lut: int | None = option(
         None, "--max-lut", "The fastest network of at most about so many LUT.", check=at_least(0)
     )
-    max_dsp: int | None = option(None, "--max-dsp", "... DSP blocks, with --prefer dsp.", check=at_least(0))
+    max_dsp: int | None = option(
+        None, "--max-dsp", "... DSP blocks, with --prefer dsp; or with a rate, those that it has.", check=at_least(0)
+    )
     max_bram: int | None = option(None, "--max-bram", "... block memories of 18 Kbit.", check=at_least(0))
     loadable: bool = option(
         False, "--loadable-weights", "Weights can be written at run time, through an AXI4-Lite port."
@@ -312,12 +314,26 @@ class Options:
     @property
     def searches(self) -> bool:
         """Whether the fastest network is wanted that a budget or a device allows."""
-        return self.asked_budget.given or (self.device is not None and self.target_cycles is None and not self.folding)
+        asked = self.asked_budget.given or (self.device is not None and not self.folding)
+        return asked and self.target_cycles is None
 
     @property
     def budget(self) -> Budget:
-        """What the search for the fastest network may spend, in the kinds of the estimate; nothing given: there is none."""
-        return searched(self.asked_budget, self.chosen_device) if self.searches else Budget()
+        """What the search for the fastest network may spend, in the kinds of the estimate; nothing given: there is none.
+
+        Of a network with a rate, the multiplier blocks that it may have.
+        """
+        if self.searches:
+            return searched(self.asked_budget, self.chosen_device)
+        if self.target_cycles is None:
+            return Budget()
+        counts = [self.max_dsp, None if self.chosen_device is None else self.chosen_device.dsp]
+        return Budget(dsp=min((count for count in counts if count is not None), default=None))
+
+    @property
+    def preferred(self) -> str:
+        """What multiplications take: blocks if those are preferred and there may be any."""
+        return "lut" if self.budget.dsp == 0 else self.prefer
 
 
 def reset_port(options: Options) -> str:
@@ -360,8 +376,8 @@ def check_options(options: Options) -> None:
     if options.separate and options.recurrence == "once":
         text = "cannot be with --recurrence once."
         problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of both out.")
-    if options.asked_budget.given and options.target_cycles is not None:
-        problems.error("HG040", "--max-lut, --max-dsp, --max-bram", "a budget and a target rate.", "Give one of them.")
+    if (options.max_lut, options.max_bram) != (None, None) and options.target_cycles is not None:
+        problems.error("HG040", "--max-lut, --max-bram", "a budget and a target rate.", "Give one of them.")
     problems.finish()
 
 

@@ -70,12 +70,12 @@ def _planned(
     """All nodes of the network: the one asked for, or the fastest within the budget."""
     if not targets.budget.given or targets.cycles is not None:
         folding = choose_folding(graph, targets, backend.folding_price)
-        return _laid(graph, layout, folding, targets, backend, progress), folding
+        return _within_blocks(graph, layout, folding, targets, backend, progress), folding
     works = works_of(graph)
     scale = 1.0
     for _ in range(ATTEMPTS):
         folding = _fastest(graph, works, targets, backend, scale)
-        builder = _laid(graph, layout, folding, replace(targets, cycles=None), backend, progress)
+        builder = _within_blocks(graph, layout, folding, replace(targets, cycles=None), backend, progress)
         excess = targets.budget.excess(backend.network_cost(builder.nodes, builder.choices, targets))
         if excess <= 1:
             break
@@ -83,7 +83,7 @@ def _planned(
     else:
         slowest = max((work.cycles(1, 1) for work in works.values()), default=1)
         folding = choose_folding(graph, replace(targets, cycles=slowest), backend.folding_price)
-        builder = _laid(graph, layout, folding, replace(targets, cycles=None), backend, progress)
+        builder = _within_blocks(graph, layout, folding, replace(targets, cycles=None), backend, progress)
     return builder, folding
 
 
@@ -94,11 +94,48 @@ def _fastest(graph: Graph, works: dict[str, Workload], targets: Targets, backend
     while low < high:
         middle = math.isqrt(low * high) if high > low + 1 else low
         folding = choose_folding(graph, replace(targets, cycles=middle), backend.folding_price)
-        if targets.budget.excess(backend.folded_cost(works, folding, targets)) * scale <= 1:
+        chosen = targets
+        if backend.blocks is not None and (most := _most_blocks(targets)) is not None:
+            chosen = replace(targets, blocks=backend.blocks(works, folding, targets, most))
+        if targets.budget.excess(backend.folded_cost(works, folding, chosen)) * scale <= 1:
             best, high = folding, middle
         else:
             low = middle + 1
     return best
+
+
+def _most_blocks(targets: Targets) -> int | None:
+    """Multiplier blocks of a network whose other products are in tables; None if all that can be are in blocks.
+
+    Where nothing bounds the tables, all are: the fastest network would have any number of tables.
+    """
+    bounded = targets.cycles is not None or targets.budget.lut is not None
+    return targets.budget.dsp if targets.prefer == "dsp" and bounded else None
+
+
+def _within_blocks(
+    graph: Graph, layout: StreamOrder, folding: Folding, targets: Targets, backend: Backend, progress: Progress | None
+) -> NetworkBuilder:
+    """The network of a folding with products of those layers in blocks for which it pays most, and the quantizers.
+
+    Quantizers take them first, or not at all: whichever has fewer tables.
+    """
+    most = _most_blocks(targets)
+    if backend.blocks is None or most is None:
+        return _laid(graph, layout, folding, targets, backend, progress)
+    tried = []
+    for plain in (False, True):
+        left = most
+        while left >= 0:
+            blocks = backend.blocks(works_of(graph), folding, targets, left)
+            own = replace(targets, blocks=blocks, plain=plain)
+            builder = _laid(graph, layout, folding, own, backend, progress)
+            cost = backend.network_cost(builder.nodes, builder.choices, own)
+            tried.append((max(0, cost.dsp - most), cost.lut, plain, builder))
+            if cost.dsp <= most:
+                break
+            left -= cost.dsp - most
+    return min(tried, key=lambda each: each[:3])[-1]
 
 
 def _laid(

@@ -19,7 +19,14 @@ from hlsgen.library import library_text
 from hlsgen.rescale import LIBRARY, Choice
 from hlsgen.verilog import certificate, emit
 from hlsgen.verilog.bench_config import testbench_config
-from hlsgen.verilog.folding_prices import constant_price, folded_cost, folding_price, regrouping_price
+from hlsgen.verilog.folding_prices import (
+    block_price,
+    constant_price,
+    folded_cost,
+    folding_price,
+    most_saving,
+    regrouping_price,
+)
 from hlsgen.verilog.latency import latency
 from hlsgen.verilog.load_map import weight_table
 from hlsgen.verilog.netlist import elaborate
@@ -35,8 +42,20 @@ def _block(targets: Targets) -> int:
 
 
 def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targets) -> Cost:
-    dsp, style = _block(targets), STYLES[targets.weights]
-    return folded_cost(works, folding, dsp=dsp, style=style, family=targets.family, constants=targets.wires_weights)
+    def block(layer: str) -> int:
+        return targets.block if targets.in_blocks(layer) else 0
+
+    style, constants = STYLES[targets.weights], not targets.loadable
+    return folded_cost(works, folding, dsp=block, style=style, family=targets.family, constants=constants)
+
+
+def _blocks(works: Mapping[str, Workload], folding: Folding, targets: Targets, most: int) -> frozenset[str]:
+    none, all_ = replace(targets, blocks=frozenset()), replace(targets, blocks=None)
+    costs = {
+        name: (_folded_cost({name: work}, folding, none), _folded_cost({name: work}, folding, all_))
+        for name, work in works.items()
+    }
+    return most_saving(costs, most)
 
 
 def _network_cost(nodes: Iterable[Node], choices: Mapping[str, Choice], targets: Targets) -> Cost:
@@ -81,7 +100,7 @@ def _emit(network: Network, timing: Timing, request: Request) -> Emitted:
 VERILOG = Backend(
     memories=tuple(STYLES),
     prices=LIBRARY,
-    folding_price=FoldingPrice(folding_price, regrouping_price, constant_price),
+    folding_price=FoldingPrice(folding_price, regrouping_price, constant_price, block_price),
     folded_cost=_folded_cost,
     network_cost=_network_cost,
     size_buffers=_size_buffers,
@@ -89,4 +108,5 @@ VERILOG = Backend(
     load_pieces=load_pieces,
     adders_pay=_adders_pay,
     tables_of=_tables_of,
+    blocks=_blocks,
 )

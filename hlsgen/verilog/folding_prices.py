@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
@@ -16,7 +16,7 @@ from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.ir import Convolution, Linear, MatrixProduct
 from hlsgen.numerics.fixed import IntType
-from hlsgen.verilog.dot_sizes import dot_tables
+from hlsgen.rescale import LIBRARY
 from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import BLOCK_TABLES, buffer, memory, weights_style
 from hlsgen.verilog.resource_model import cost_of
@@ -29,6 +29,8 @@ ROUGHLY = {"ecp5": 1.5, "gowin": 1.6, "ice40": 1.4}
 WIDE_BEAT = 1024
 #: What a register costs in tables, about as devices have them: there are more than are used.
 REGISTER = 0.05
+#: What a multiplier block costs in tables where blocks are preferred.
+PREFERRED = LIBRARY.counts["dsp"][0]
 #: Bits of adders for each digit of the weights that are not 0, and each bit of the inputs and two more.
 ADDER_BITS = 0.54
 #: Tables for each bit of a sum: of the quantizer behind, of one with two codes, or of the port.
@@ -39,34 +41,36 @@ def folded_cost(
     works: Mapping[str, Workload],
     folding: Folding,
     *,
-    dsp: int,
+    dsp: Callable[[str], int],
     style: int,
     family: str = "xc7",
     constants: bool = False,
 ) -> Cost:
-    """What the multiplying layers of a folding cost, roughly, before anything is planned. `constants`: weights may be part of the circuit.
+    """What the multiplying layers of a folding cost, roughly, before anything is planned.
 
-    Behind every result lane a quantizer of its code's bits is counted.
+    `dsp`: bits of the wider factor of multiplier blocks, for each layer, or 0. `constants`: weights that are in none may
+    be part of the circuit. Behind every result lane a quantizer of its code's bits is counted.
     """
     total = Cost()
     for name, work in works.items():
+        block = dsp(name)
         pe, simd = folding[name]
         layer = work.layer
         if isinstance(layer, MatrixProduct):
             x, bits = layer.operand(0), _factor_bits(layer)
             words, width = 2 * -(-layer.sources[1].size // (pe * simd)), pe * simd * layer.sources[1].type.bits
-            total += multipliers(x, bits, Product.INTEGER, pe, simd, dsp, family, pe)
+            total += multipliers(x, bits, Product.INTEGER, pe, simd, block, family, pe)
             total += buffer(words, width, family)
             total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * x.bits)
             continue
         product, bits = _weights(layer)
         together = 1 if work.depthwise else pe // work.windows(pe)
-        products = multipliers(layer.source.type, bits, product, pe, simd, dsp, family, together)
+        products = multipliers(layer.source.type, bits, product, pe, simd, block, family, together)
         words, width = -(-layer.weight.size // (pe * simd)), pe * simd * bits
         products += memory(words, width, weights_style(words, width, style), family)
-        if constants and work.single(pe, simd) and _adder_bits(work) < products.lut:
+        if constants and not block and work.single(pe, simd) and _adder_bits(work) < products.lut:
             products = Cost(lut=_adder_bits(work), ff=_adder_bits(work))
-        if constants and (sizes := _tables_of(work, _matrix(work, pe, simd))) is not None:
+        if constants and not block and (sizes := _tables_of(work, _matrix(work, pe, simd))) is not None:
             tables = pe * word_tables(simd, layer.source.type.bits, sizes)
             products = Cost(lut=tables, ff=tables)
         total += products
@@ -75,16 +79,36 @@ def folded_cost(
     return replace(total, lut=total.lut * ROUGHLY.get(family, 1.0))
 
 
+def most_saving(costs: Mapping[str, tuple[Cost, Cost]], most: int) -> frozenset[str]:
+    """The layers of which the second cost, in multiplier blocks, saves most tables against the first, in at most so many."""
+    best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
+    for name, (tables, blocks) in costs.items():
+        gain = _tables(tables) - _tables(blocks)
+        if not blocks.dsp or gain <= 0:
+            continue
+        for taken, (saved, names) in sorted(best.items(), reverse=True):
+            both = taken + blocks.dsp
+            if both <= most and saved + gain > best.get(both, (0.0, ()))[0]:
+                best[both] = saved + gain, (*names, name)
+    return frozenset(max(best.values())[1])
+
+
 def folding_price(work: Workload, pe: int, simd: int) -> float:
     """Tables of a layer with this folding, roughly, in order to compare it with other foldings of the layer."""
+    return block_price(work, pe, simd, 0)
+
+
+def block_price(work: Workload, pe: int, simd: int, block: int) -> float:
+    """The same, with products in multiplier blocks with so many bits in the wider factor, where they are worth it."""
     layer = work.layer
     if isinstance(layer, MatrixProduct):
         left, bits = layer.operand(0).bits, _factor_bits(layer)
         beat = simd * left + pe * simd * layer.sources[1].type.bits
-        tables = pe * dot_tables(simd, left, bits, Product.INTEGER, pe) + pe * layer.result.type.bits * 3
+        products = multipliers(layer.operand(0), bits, Product.INTEGER, pe, simd, block, together=pe)
+        tables = products.lut + PREFERRED * products.dsp + pe * layer.result.type.bits * 3
         return tables + beat / 4 + max(0, beat - WIDE_BEAT) * 2
-    cost = cost_of(matrix_parts(_matrix(work, pe, simd), dsp=0, style=0, family="xc7"))
-    return _tables(cost) + _around(work, pe, simd)
+    cost = cost_of(matrix_parts(_matrix(work, pe, simd), dsp=block, style=0, family="xc7"))
+    return _tables(cost) + PREFERRED * cost.dsp + _around(work, pe, simd)
 
 
 def constant_price(work: Workload, pe: int, simd: int) -> float:

@@ -40,10 +40,11 @@ from hlsgen.dataflow.units import (
     Unit,
     WidthConverter,
 )
-from hlsgen.dataflow.weighted_units import weight_bits
+from hlsgen.dataflow.weighted_units import Blocks, weight_bits
 from hlsgen.ir import BinaryKind
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share, result_type
 from hlsgen.rescale.realize.float_ops import Arithmetic, FloatCompare, RoundToFloat, ToCode, ToFloat
+from hlsgen.verilog.shared_blocks import chains
 
 FLOAT_LATENCY = {"ADD": 7, "MUL": 6, "DIV": 19, "MAX": 2, "MIN": 2}
 
@@ -73,15 +74,16 @@ def latency(unit: Unit) -> int:
                 case _:
                     assert_never(unit.unit)
         case MatVec():
-            return 2 + _stages(unit, unit.simd) + 1
+            return 2 + _stages(unit, unit.simd, unit.pe) + 1
         case DynamicMatVec():
-            return _products(unit.simd, unit.word.bits, unit.every) + 1
+            return _products(unit.simd, unit.word.bits, unit.every, unit.blocks, unit.pe) + 1
         case AdderMatVec():
             return schedule(unit.graph, unit.every).latency
         case ConvUnit():
-            return 2 + _stages(unit, 1 if unit.depthwise else unit.simd) + 1
+            simd, rows = (1, 1) if unit.depthwise else (unit.simd, unit.pe)
+            return 2 + _stages(unit, simd, rows) + 1
         case GroupedMatVec():
-            return 1 + _stages(unit, unit.simd) + 1
+            return 1 + _stages(unit, unit.simd, 1) + 1
         case ReduceTree():
             return max(1, (unit.taps - 1).bit_length())
         case PoolUnit():
@@ -119,22 +121,24 @@ def _rows(unit: RowsUnit) -> int:
             assert_never(unit.function)
 
 
-def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int) -> int:
-    """Registers of hg_mac in front of its accumulators: STAGES there."""
+def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> int:
+    """Registers of hg_mac in front of its accumulators: STAGES there. `rows`: those that take the same codes."""
     if isinstance(unit, MatVec) and unit.sums is not None:
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
     if unit.product is Product.AGREEMENTS:
         return 2 + _levels(simd // 4 + 1) // unit.every
-    return _products(simd, weight_bits(unit), unit.every)
+    return _products(simd, weight_bits(unit), unit.every, unit.blocks, rows)
 
 
-def _products(simd: int, bits: int, every: int) -> int:
-    """The same, of products with weights of `bits`; `every`: see Pipelining. The longer one of two forms."""
+def _products(simd: int, bits: int, every: int, blocks: Blocks | None, rows: int) -> int:
+    """The same, of products with weights of `bits`; `every`: see Pipelining. In chains of blocks, or the longer one of two forms."""
+    if blocks is not None and (own := chains(simd, blocks.x.bits, blocks.x.signed, bits, rows, blocks.factor)):
+        return 1 + own.latency(every)
     per = 1 if every == 1 else 2
-    blocks = 1 + -(-min(simd, 4) // per) + -(-_levels((bits + 1) // 2) // every)
+    plain = 1 + -(-min(simd, 4) // per) + -(-_levels((bits + 1) // 2) // every)
     pairs = 2 + -(-bits * (2 if simd > 2 else 1) // per)
-    return max(blocks, pairs) + -(-_levels(-(-simd // 4)) // every)
+    return max(plain, pairs) + -(-_levels(-(-simd // 4)) // every)
 
 
 def _levels(terms: int) -> int:

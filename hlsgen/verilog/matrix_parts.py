@@ -12,7 +12,7 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.dot_sizes import dot_form, dot_tables, few_words, shared_registers, sum_tables
 from hlsgen.verilog.memory_sizes import buffer, memory, weights_style
 from hlsgen.verilog.parts import Parts
-from hlsgen.verilog.shared_blocks import shared_rows
+from hlsgen.verilog.shared_blocks import ADDING, chained, shared_rows
 from hlsgen.verilog.sum_tables import SumSizes, word_tables
 
 #: Bits of the factors of multiplier blocks, of families whose kinds are not those of Xilinx 7 series.
@@ -86,6 +86,10 @@ def multipliers(
     `dsp`: bits of the wider factor of a multiplier block, 0 for none. `together`: rows that take the same codes.
     """
     if product is Product.INTEGER and dsp and worth_a_block(x, bits, product):
+        chain = chained(simd, x.bits, x.signed, bits, together, dsp)
+        if chain is not None:
+            times = rows / together
+            return Cost(lut=chain.lut * times, dsp=chain.dsp * rows // together, ff=chain.ff * times)
         shared = shared_rows(x.bits, bits, together, simd, dsp)
         if shared is not None:
             return Cost(lut=shared.lut * rows / together, dsp=shared.dsp * rows // together)
@@ -99,27 +103,26 @@ def multipliers(
     return Cost(lut=rows * dot_tables(simd, x.bits, bits, product, together))
 
 
+def block_form(x: IntType, bits: int, together: int, simd: int, dsp: int) -> str:
+    """The name of the part that products in multiplier blocks are, of `together` rows that take the same codes."""
+    if dsp >= ADDING:
+        return "chains"
+    return "blocks" if shared_rows(x.bits, bits, together, simd, dsp) is None else "shared"
+
+
 def _multiplying(matrix: Matrix, *, dsp: int, style: int, family: str) -> Parts:
     """Products with their sums, and the weights."""
     x, bits, together, simd = matrix.x, matrix.w_bits, matrix.together, matrix.simd
     rows, weights = matrix.windows * matrix.pe, matrix.pe * simd * bits
     products = multipliers(x, bits, matrix.product, rows, simd, dsp, family, together)
-    shares = dsp and shared_rows(x.bits, bits, together, simd, dsp) is not None
     plain = dsp and worth_a_block(x, bits, matrix.product)
-    form = (
-        "shared"
-        if products.dsp and shares
-        else "blocks"
-        if products.dsp
-        else "plain"
-        if plain
-        else dot_form(matrix.product)
-    )
+    form = block_form(x, bits, together, simd, dsp) if products.dsp else "plain" if plain else dot_form(matrix.product)
     parts, tables = Parts(matrix.kind, dsp=products.dsp), products.lut * few_words(matrix.words, form)
     parts.lut = {form: tables, "sums": float(rows * matrix.result_bits), "control": CONTROL}
     parts.ff = {
-        form: tables, "sums": float(rows * matrix.result_bits), "control": 20.0,
-        "codes": float(matrix.source_bits), "weights": float(weights if matrix.words > 1 else 0),
+        form: products.ff or tables, "sums": float(rows * matrix.result_bits), "control": 20.0,
+        "codes": float(matrix.source_bits),
+        "weights": float(weights if matrix.words > 1 and form != "chains" else 0),
     }  # fmt: skip
     if form == "pairs" or (form == "popcount" and matrix.words > 1):
         parts.ff["shared"] = rows / together * shared_registers(simd, x.bits, bits, matrix.product)

@@ -9,8 +9,7 @@ from hlsgen.dataflow.backend import Request
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.network import CorePort, Network
-from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, Product, SoftmaxUnit, Stream, WeightedUnit
-from hlsgen.dataflow.weighted_units import weight_bits, worth_a_block
+from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, SoftmaxUnit, Stream, WeightedUnit
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
@@ -129,7 +128,11 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             ports["load"] = "load" if loadable else "50'h0"
             parameters |= {"LOADABLE": 1, "UNIT": loads} if loadable else {}
             loads += loadable
-        parameters |= {"DSP": dsp} if dsp and _in_blocks(node) else {}
+        blocks = node.unit.blocks if isinstance(node.unit, DynamicMatVec | WeightedUnit) else None
+        if blocks is not None:
+            parameters |= {"DSP": blocks.factor}
+        if dsp and isinstance(node.unit, SoftmaxUnit) and not node.unit.in_order:
+            parameters |= {"DSP": dsp}
         module = bound.module
         if bound.text is not None:
             module = f"{node.name}_adders"
@@ -165,15 +168,6 @@ def _identity(sha256: str, inputs: Sequence[StreamPort]) -> Identity:
     version = sum((part & 0xFF) << shift for part, shift in zip(parts, (16, 8, 0), strict=True))
     words = sum(port.bus.words << (32 * place) for place, port in enumerate(inputs))
     return Identity(Bits(32, version), Bits(32, int(sha256[:8], 16)), Bits(32 * len(inputs), words))
-
-
-def _in_blocks(node: Node) -> bool:
-    unit = node.unit
-    if isinstance(unit, DynamicMatVec):
-        return worth_a_block(unit.operands[0], unit.word.bits, Product.INTEGER)
-    if isinstance(unit, SoftmaxUnit):
-        return not unit.in_order
-    return isinstance(unit, WeightedUnit) and worth_a_block(node.source.type, weight_bits(unit), unit.product)
 
 
 def _forks(node: Node) -> bool:

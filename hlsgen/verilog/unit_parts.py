@@ -56,11 +56,10 @@ from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
 from hlsgen.verilog.dot_sizes import dot_form, shared_registers
-from hlsgen.verilog.matrix_parts import CONTROL, FACTOR_BITS, Matrix, matrix_parts, multipliers, walking
+from hlsgen.verilog.matrix_parts import CONTROL, FACTOR_BITS, Matrix, block_form, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
 from hlsgen.verilog.quantizer_parts import is_quantizer, quantizer_parts
-from hlsgen.verilog.shared_blocks import shared_rows
 from hlsgen.verilog.sum_tables import unit_sizes
 from hlsgen.verilog.weight_packing import weight_style
 
@@ -109,14 +108,13 @@ def _products(node: Node, unit: DynamicMatVec, dsp: int, family: str) -> Parts:
     """Rows of products of two streams with their sums; both operands are held in registers."""
     x, word, (left, right) = unit.operands[0], unit.word, node.sources
     products = multipliers(x, word.bits, Product.INTEGER, unit.pe, unit.simd, dsp, family, unit.pe)
-    shares = dsp and shared_rows(x.bits, word.bits, unit.pe, unit.simd, dsp) is not None
-    form = "shared" if products.dsp and shares else "blocks" if products.dsp else dot_form(Product.INTEGER)
+    form = block_form(x, word.bits, unit.pe, unit.simd, dsp) if products.dsp else dot_form(Product.INTEGER)
     sums = float(unit.pe * node.result.type.bits)
     zeros = [stream.bits for stream, offset in zip((left, right), unit.offsets, strict=True) if offset]
     parts = Parts("MatVec", dsp=products.dsp)
     parts.lut = {form: products.lut, "sums": sums, "control": CONTROL, "zeros": float(sum(zeros))}
     codes = float(x.bits * left.lanes + word.bits * right.lanes)
-    parts.ff = {form: products.lut, "sums": sums, "control": 20.0, "codes": codes}
+    parts.ff = {form: products.ff or products.lut, "sums": sums, "control": 20.0, "codes": codes}
     if form == "pairs":
         parts.ff["shared"] = shared_registers(unit.simd, x.bits, word.bits, Product.INTEGER)
     return parts
@@ -179,7 +177,8 @@ def _matrix(node: Node, unit: WeightedUnit) -> Matrix:
                 tables=None if unit.sums is None else unit_sizes(unit),
             )  # fmt: skip
         case ConvUnit():
-            return replace(numbers, together=unit.pe, depth=unit.depth)
+            alone = unit.depthwise and unit.blocks is not None
+            return replace(numbers, together=1 if alone else unit.pe, depth=unit.depth)
         case _:
             return numbers
 
@@ -190,9 +189,10 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
     beats = {"control": 8.0, "in": float(source.bits), "out": float(result.bits)}
     match unit:
         case MatVec() | ConvUnit() | GroupedMatVec():
-            return matrix_parts(_matrix(node, unit), dsp=dsp, style=weight_style(unit, style), family=family)
+            block = 0 if unit.blocks is None else dsp
+            return matrix_parts(_matrix(node, unit), dsp=block, style=weight_style(unit, style), family=family)
         case DynamicMatVec():
-            return _products(node, unit, dsp, family)
+            return _products(node, unit, 0 if unit.blocks is None else dsp, family)
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
         case SlidingWindow():

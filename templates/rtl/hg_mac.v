@@ -5,11 +5,10 @@
 //             SHARED        1: all rows take the same SIMD codes; 0: each row has its own
 //             X_W, X_SIGNED codes, see hg_dot_pairs
 //             W_W           bits of a weight
-//             MODE, ACC_W   see hg_mvu
-//             EVERY         pipeline registers in the adder trees, see hg_adder_tree
+//             MODE, ACC_W, EVERY  see hg_mvu
 //             CONSTANT      1: w never changes
-//             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor:
-//                           products of rows that fit beside each other share one, see hg_dot_packed
+//             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor,
+//                           of 25 and more in hg_dot_chain; rows whose products fit side by side share one
 //             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
 //                           number of a word, of WORD_W bits; CONSTANT and DSP are 0, MODE is not 2
 // Latency     1 + that of the dot product or hg_popcount + 1 enabled cycles, from a reduction's last word
@@ -54,66 +53,63 @@ module hg_mac #(
     localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
     localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
     localparam integer MERGE  = ($clog2((V_W + 1) / 2) + STEP - 1) / STEP;
-    localparam integer PER    = (STEP == 1) ? 1 : 2;
-    localparam integer CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
+    localparam integer PER    = (STEP == 1) ? 1 : 2, CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
     localparam integer CHAINS = ($clog2((SIMD + SPAN - 1) / SPAN) + STEP - 1) / STEP;
     localparam integer SUMS   = ((SIMD < 2 * FIRST) ? 2 : 3) + CHAINS + ($clog2(X_W) + STEP - 1) / STEP;
     localparam integer TURNS  = (V_W * ((SIMD > 2) ? 2 : 1) + PER - 1) / PER;
-    localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE;
-    localparam integer TWOS   = 2 + TURNS + TREE;
-    // How products are made changes no latency: one form waits for the other.
+    localparam integer BLOCKS = 1 + CYCLES + TREE + MERGE, TWOS = 2 + TURNS + TREE;
+    // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
+    localparam integer FIELD = X_W + V_W, FIT = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
+    localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
+    localparam integer SHARE = (PE + MOST - 1) / MOST, ROWS = (PE + SHARE - 1) / SHARE;
+    localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
+    localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
+    // Chains of blocks, as hg_dot_chain makes them.
+    localparam integer CHAINED = (MODE == 0 && FIRST == 0 && DSP >= 25) ? 1 : 0;
+    localparam integer REACH = (ROWS == 1) ? 8 : (X_SIGNED != 0) ? (8 << GUARD) - 1 : 4 << GUARD;
+    localparam integer LONG  = (REACH > 8) ? 8 : REACH, LINES = (SIMD + LONG - 1) / LONG;
+    localparam integer EACH  = (SIMD + LINES - 1) / LINES, HEAP = $clog2((SIMD + EACH - 1) / EACH);
+    localparam integer ALONG = ((ROWS == 1) ? 2 : 4) + EACH + (HEAP + STEP - 1) / STEP;
+    // How else products are made changes no latency: one form waits for the other.
     localparam integer PAIRED = (MODE != 2 && FIRST == 0 && CONSTANT == 0 && DSP == 0) ? 1 : 0;
-    localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS;
-    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : LONGER;
-    localparam integer WAIT   = (FIRST != 0 || MODE == 2) ? 0 : LONGER - ((PAIRED != 0) ? TWOS : BLOCKS);
+    localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS, FORM = (PAIRED != 0) ? TWOS : BLOCKS;
+    localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : (CHAINED != 0) ? ALONG : LONGER;
+    localparam integer WAIT   = (FIRST + CHAINED != 0 || MODE == 2) ? 0 : LONGER - FORM;
     localparam integer SUM_W  = (MODE == 2) ? 2 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
 
     // What the sum that leaves the pipeline belongs to.
     reg [STAGES-1:0] valid_reg, last_reg;
-    wire [STAGES:0]  valid_in = {valid_reg, x_valid};
-    wire [STAGES:0]  last_in  = {last_reg, x_last};
+    wire [STAGES:0]  valid_in = {valid_reg, x_valid}, last_in = {last_reg, x_last};
     reg              first_reg, m_valid_reg, m_free_reg;
     wire             done = valid_reg[STAGES-1] && last_reg[STAGES-1];
     always @(posedge clk) begin
         if (en) begin
-            valid_reg   <= valid_in[STAGES-1:0];
-            last_reg    <= last_in[STAGES-1:0];
-            m_valid_reg <= done;
-            m_free_reg  <= !done;
+            valid_reg <= valid_in[STAGES-1:0];
+            last_reg  <= last_in[STAGES-1:0];
+            {m_valid_reg, m_free_reg} <= {done, !done};
             if (valid_reg[STAGES-1]) first_reg <= last_reg[STAGES-1];
         end
         if (rst) begin
-            valid_reg   <= {STAGES{1'b0}};
-            m_valid_reg <= 1'b0;
-            m_free_reg  <= 1'b1;
-            first_reg   <= 1'b1;
+            valid_reg <= {STAGES{1'b0}};
+            {m_valid_reg, m_free_reg, first_reg} <= 3'b011;
         end
     end
-    assign m_valid = m_valid_reg;
-    assign m_free  = m_free_reg;
-    wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES]};
+    assign {m_valid, m_free} = {m_valid_reg, m_free_reg};
 
-    // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
-    localparam integer FIELD = X_W + V_W;
-    localparam integer FIT   = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
-    localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
-    localparam integer SHARE = (PE + MOST - 1) / MOST;
-    localparam integer ROWS  = (PE + SHARE - 1) / SHARE;
-    localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
-    localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
     localparam integer REST  = PE % ROWS;
-    localparam integer PACKS = (ROWS == 1) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
-    localparam integer SETS  = (PAIRED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
-    localparam integer PLAIN = (FIRST != 0 || SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
+    localparam integer PACKS = (ROWS == 1 || CHAINED != 0) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
+    localparam integer SETS  = (PAIRED + CHAINED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
+    localparam integer PLAIN = (FIRST + SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
 
     // Codes and weights in registers: what comes from memories and ready chains ends here.
-    localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD;
-    localparam integer V_ALL = (FIRST != 0) ? WORD_W : PE * SIMD * V_W;
+    localparam integer X_ALL = ((SHARED != 0) ? 1 : PE) * SIMD, ROW_V = SIMD * V_W;
+    localparam integer V_ALL = (FIRST != 0) ? WORD_W : PE * ROW_V;
     reg  [X_ALL*X_W-1:0]   x_reg;  // whole: simulators look at all of a vector for each part that is assigned
     wire [V_ALL-1:0]       v, w_now;
     wire [PE*SUM_W-1:0]    made, sums;
-    wire unused_w = &{1'b0, w_now, x_reg};  // rows that share blocks or count have their own
+    // Rows that share blocks or count have codes and weights of their own.
+    wire unused = &{1'b0, valid_in[STAGES], last_in[STAGES], w_now, x_reg};
     always @(posedge clk) if (en) x_reg <= x;
     hg_delay #(.WIDTH(PE*SUM_W), .CYCLES(WAIT)) late (.clk(clk), .en(en), .d(made), .q(sums));
     genvar i, p;
@@ -153,27 +149,30 @@ module hg_mac #(
         end
         for (p = 0; p < SETS; p = p + 1) begin : set
             localparam integer OWN = (SHARED != 0) ? PE : 1;
+            wire [SIMD*X_W-1:0]  x_set = x_reg[p*SIMD*X_W +: SIMD*X_W];
+            wire [OWN*SUM_W-1:0] own;
+            assign made[p*SUM_W +: OWN*SUM_W] = own;
             if (MODE == 2) begin : binary
                 hg_agreements #(.SIMD(SIMD), .ROWS(OWN), .EVERY(EVERY), .CONSTANT(CONSTANT)) dot (
-                    .clk(clk), .en(en), .x(x[p*SIMD +: SIMD]), .w(w_now[p*SIMD +: OWN*SIMD]),
-                    .counts(made[p*SUM_W +: OWN*SUM_W])
+                    .clk(clk), .en(en), .x(x[p*SIMD +: SIMD]), .w(w_now[p*SIMD +: OWN*SIMD]), .counts(own)
                 );
+                wire unused_set = &{1'b0, x_set};
+            end else if (CHAINED != 0) begin : chained
+                hg_dot_chain #(
+                    .SIMD(SIMD), .ROWS(OWN), .EACH(ROWS), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W),
+                    .GUARD(GUARD), .CONSTANT(CONSTANT), .EVERY(EVERY)
+                ) dot (.clk(clk), .en(en), .x(x_set), .w(v[p*ROW_V +: OWN*ROW_V]), .sums(own));
             end else begin : paired
                 hg_dot_pairs #(
                     .SIMD(SIMD), .ROWS(OWN), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY)
-                ) dot (
-                    .clk(clk), .en(en), .x(x_reg[p*SIMD*X_W +: SIMD*X_W]),
-                    .w(w_now[p*SIMD*V_W +: OWN*SIMD*V_W]), .sums(made[p*SUM_W +: OWN*SUM_W])
-                );
+                ) dot (.clk(clk), .en(en), .x(x_set), .w(w_now[p*ROW_V +: OWN*ROW_V]), .sums(own));
             end
         end
         for (p = PLAIN; p < PE; p = p + 1) begin : pe
+            wire [SIMD*X_W-1:0] x_row = x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W];
             hg_dot_plain #(
                 .SIMD(SIMD), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W), .EVERY(EVERY), .DSP(DSP)
-            ) dot (
-                .clk(clk), .en(en), .x(x_reg[((SHARED != 0) ? 0 : p)*SIMD*X_W +: SIMD*X_W]),
-                .w(w_now[p*SIMD*V_W +: SIMD*V_W]), .sum(made[p*SUM_W +: SUM_W])
-            );
+            ) dot (.clk(clk), .en(en), .x(x_row), .w(w_now[p*ROW_V +: ROW_V]), .sum(made[p*SUM_W +: SUM_W]));
         end
         for (p = 0; p < PE; p = p + 1) begin : row
             wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];

@@ -9,7 +9,7 @@ from builds import assert_verified
 from paths import ROOT
 
 import hlsgen
-from hlsgen.verilog.shared_blocks import shared_rows, sharing
+from hlsgen.verilog.shared_blocks import chained, shared_rows, sharing
 
 RTL = ROOT / "templates" / "rtl"
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
@@ -21,7 +21,19 @@ def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> i
     """Products in hg_mac, as Yosys elaborates it."""
     libyosys = pytest.importorskip("pyosys.libyosys")
     design = libyosys.Design()
-    files = ("mac", "dot_packed", "dot_plain", "dot_pairs", "pair_row", "adder_tree", "digits", "delay", "popcount")
+    files = (
+        "mac",
+        "dot_chain",
+        "chain",
+        "dot_packed",
+        "dot_plain",
+        "dot_pairs",
+        "pair_row",
+        "adder_tree",
+        "digits",
+        "delay",
+        "popcount",
+    )
     parameters = {"PE": rows, "SIMD": columns, "X_W": x_bits, "W_W": w_bits, "DSP": block, "ACC_W": 24}
     chosen = " ".join(f"-chparam {name} {value}" for name, value in parameters.items())
     for command in (
@@ -34,8 +46,9 @@ def products(x_bits: int, w_bits: int, rows: int, columns: int, block: int) -> i
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_products_are_as_many_as_counted(shape: tuple[int, int, int, int, int]) -> None:
-    shared = shared_rows(*shape)
-    assert products(*shape) == (shape[2] * shape[3] if shared is None else shared.dsp)
+    x_bits, w_bits, rows, columns, block = shape
+    shared = chained(columns, x_bits, False, w_bits, rows, block) or shared_rows(*shape)
+    assert products(*shape) == (rows * columns if shared is None else shared.dsp)
 
 
 def test_sharing() -> None:
