@@ -15,13 +15,17 @@ NOTHING = -1
 
 
 class Adder(NamedTuple):
-    """(a << i) + (b << j), or minus; a may be NOTHING. One of the shifts is 0."""
+    """(a << i) + (b << j) + extra, or minus; a may be NOTHING. One of the shifts is 0.
+
+    extra: of a sum 0, or a 1 at `carry_place`, of a difference 0 or a -1 there, which saves the carry into it.
+    """
 
     a: int
     i: int
     b: int
     j: int
     minus: bool
+    extra: int = 0
 
 
 class Output(NamedTuple):
@@ -48,7 +52,7 @@ def interval(adder: Adder, a: tuple[int, int], b: tuple[int, int]) -> tuple[int,
     low, high = b[0] << adder.j, b[1] << adder.j
     if adder.minus:
         low, high = -high, -low
-    return (a[0] << adder.i) + low, (a[1] << adder.i) + high
+    return (a[0] << adder.i) + low + adder.extra, (a[1] << adder.i) + high + adder.extra
 
 
 def low_bits(adder: Adder, a: tuple[int, int]) -> int:
@@ -58,16 +62,24 @@ def low_bits(adder: Adder, a: tuple[int, int]) -> int:
     return adder.j if width(*a) > adder.j + (a[0] < 0) else 0
 
 
+def first_bit(adder: Adder, a: tuple[int, int], b: tuple[int, int]) -> int:
+    """The lowest bit that is added; those below go through."""
+    if adder.i:
+        return low_bits(Adder(adder.b, 0, adder.a, adder.i, adder.minus), b) if not adder.minus else 0
+    return low_bits(adder, a)
+
+
+def carry_place(adder: Adder, intervals: Sequence[tuple[int, int]]) -> int:
+    """Where a carry comes into an adder."""
+    return first_bit(adder, ends_of(adder, intervals), intervals[adder.b])
+
+
 def adder_bits(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int, int]) -> int:
     """Tables of a sum within `ends` of operands within a and b: of the highest bit it is the carry, if the sum grows."""
-    if adder.i:
-        through = low_bits(Adder(adder.b, 0, adder.a, adder.i, adder.minus), b) if not adder.minus else 0
-    else:
-        through = low_bits(adder, a)
+    through = first_bit(adder, a, b)
     if a[0] >= 0 and b[0] >= 0:
         return max(adder.i + width(*a), adder.j + width(*b)) - through
-    bits = width(*ends)
-    return bits - grows(adder, a, b, ends) - through
+    return width(*ends) - grows(adder, a, b, ends) - through
 
 
 def grows(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int, int]) -> bool:
@@ -92,17 +104,27 @@ class AdderGraph:
 
     @property
     def bits(self) -> int:
-        """Tables of six inputs that the graph takes, about."""
+        """Tables of six inputs that the graph takes, about: those of sums, and one for each carry into them."""
         first, ends = len(self.inputs), self.intervals
-        return sum(adder_bits(x, ends_of(x, ends), ends[x.b], ends[first + n]) for n, x in enumerate(self.adders))
+        sums = (adder_bits(x, ends_of(x, ends), ends[x.b], ends[first + n]) for n, x in enumerate(self.adders))
+        return sum(sums) + sum(x.minus == (x.extra == 0) for x in self.adders)
+
+    def constants(self, extra: Sequence[int]) -> list[int]:
+        """What every node is if all codes are 0 and the adders add `extra`."""
+        found = [0] * len(self.inputs)
+        for adder, more in zip(self.adders, extra, strict=True):
+            left = found[adder.a] << adder.i if adder.a != NOTHING else 0
+            right = found[adder.b] << adder.j
+            found.append(left + (-right if adder.minus else right) + more)
+        return found
 
     def evaluate(self, x: Array) -> Array:
         """Vectors int64 (count, inputs) -> int64 (count, rows)."""
         nodes = list(x.T)
         zero = np.zeros(len(x), np.int64)
-        for a, i, b, j, minus in self.adders:
+        for a, i, b, j, minus, extra in self.adders:
             right = nodes[b] << j
-            nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right))
+            nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right) + extra)
         return np.stack([nodes[n] << s if n != NOTHING else zero for n, s in self.outputs], axis=1)
 
 
