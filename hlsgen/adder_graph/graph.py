@@ -29,10 +29,11 @@ class Adder(NamedTuple):
 
 
 class Output(NamedTuple):
-    """node << shift; 0 if the node is NOTHING."""
+    """node << shift, or with all bits of the node inverted; 0 if the node is NOTHING."""
 
     node: int
     shift: int
+    inverted: bool = False
 
 
 def width(low: int, high: int) -> int:
@@ -125,14 +126,18 @@ class AdderGraph:
         for a, i, b, j, minus, extra in self.adders:
             right = nodes[b] << j
             nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right) + extra)
-        return np.stack([nodes[n] << s if n != NOTHING else zero for n, s in self.outputs], axis=1)
+        return np.stack([(~nodes[n] if no else nodes[n]) << s if n != NOTHING else zero for n, s, no in self.outputs], axis=1)
 
 
 class Nodes:
-    """A graph that grows: the inputs, and the adders so far."""
+    """A graph that grows: the inputs, and the adders so far.
+
+    lean  what every node is if all codes are 0 and no difference has a carry
+    """
 
     def __init__(self, inputs: Sequence[tuple[int, int]]) -> None:
         self.intervals, self.depths = list(inputs), [0] * len(inputs)
+        self.lean = [0] * len(inputs)
         self.adders: list[Adder] = []
         self._known: dict[Adder, int] = {}
 
@@ -148,8 +153,16 @@ class Nodes:
             low = -1
         if width(low, high) < needed:
             high = 1 << (needed - 2)
+        right = self.lean[adder.b] << adder.j
+        left = self.lean[adder.a] << adder.i if adder.a != NOTHING else 0
+        self.lean.append(left + (-right - (1 << first_bit(adder, a, self.intervals[adder.b])) if adder.minus else right))
         self.intervals.append((low, high))
         self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
         self.adders.append(adder)
         self._known[adder] = len(self.intervals) - 1
         return self._known[adder]
+
+    def graph(self, outputs: Sequence[Output]) -> AdderGraph:
+        """What has grown, with these outputs."""
+        inputs = self.intervals[: len(self.intervals) - len(self.adders)]
+        return AdderGraph(tuple(inputs), tuple(self.adders), tuple(outputs), tuple(self.intervals), tuple(self.depths))

@@ -35,8 +35,7 @@ def find(weight: Array, inputs: Sequence[tuple[int, int]]) -> AdderGraph:
     for columns in _groups(table, len(inputs)):
         state.share(table, columns)
     outputs = [sum_of(terms, nodes) for terms in state.done]
-    graph = AdderGraph(tuple(inputs), tuple(nodes.adders), tuple(outputs), tuple(nodes.intervals), tuple(nodes.depths))
-    return without_carries(graph)
+    return without_carries(nodes.graph(outputs))
 
 
 def _groups(table: list[list[list[tuple[int, int]]]], columns: int) -> list[range]:

@@ -67,10 +67,12 @@ class _Text:
             for n, adder in enumerate(graph.adders, first):
                 if pipeline.made[n] == cycle:
                     yield f"    wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
-        for row, (node, shift) in enumerate(graph.outputs):
+        for row, (node, shift, inverted) in enumerate(graph.outputs):
             value = self._plain(node, pipeline.latency, shift, y_bits, 0)
+            bits = f"~{_together(self._plain(node, pipeline.latency, 0, y_bits - shift, 0))}" if inverted else ""
+            value = [bits, *([f"{shift}'h0"] if shift else [])] if inverted else value
             yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {_together(value)};"
-        cut = [node for node, shift in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
+        cut = [node for node, shift, _ in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
         if cut:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
             yield f"    wire unused_sums = &{{1'b0, {names}}};"
