@@ -29,7 +29,7 @@ class Adder(NamedTuple):
 
 
 class Output(NamedTuple):
-    """node << shift, or with all bits of the node inverted; 0 if the node is NOTHING."""
+    """node << shift, 0 if the node is NOTHING; or with all bits inverted, not shifted."""
 
     node: int
     shift: int
@@ -89,6 +89,10 @@ def grows(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int,
     return ends[0] < 0 and most < width(*ends)
 
 
+def _sent(value: Array, output: Output) -> Array:
+    return ~value if output.inverted else value << output.shift
+
+
 @dataclass(frozen=True, eq=False)
 class AdderGraph:
     """Nodes are the inputs, each within `inputs`, and then the adders, each of nodes before it. A row has an output.
@@ -126,7 +130,7 @@ class AdderGraph:
         for a, i, b, j, minus, extra in self.adders:
             right = nodes[b] << j
             nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right) + extra)
-        return np.stack([(~nodes[n] if no else nodes[n]) << s if n != NOTHING else zero for n, s, no in self.outputs], axis=1)
+        return np.stack([_sent(nodes[x.node], x) if x.node != NOTHING else zero for x in self.outputs], axis=1)
 
 
 class Nodes:

@@ -57,6 +57,8 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
             constant -= sign << min(x.shift, y.shift)
         rest.append(_Term(nodes.add(adder), min(x.shift, y.shift), sign))
     node, shift, sign = rest[0]
+    if sign < 0 and shift:
+        return Output(nodes.add(Adder(NOTHING, 0, node, 0, True)), shift)
     return Output(node, shift, sign < 0)
 
 

@@ -68,10 +68,8 @@ class _Text:
                 if pipeline.made[n] == cycle:
                     yield f"    wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
         for row, (node, shift, inverted) in enumerate(graph.outputs):
-            value = self._plain(node, pipeline.latency, shift, y_bits, 0)
-            bits = f"~{_together(self._plain(node, pipeline.latency, 0, y_bits - shift, 0))}" if inverted else ""
-            value = [bits, *([f"{shift}'h0"] if shift else [])] if inverted else value
-            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {_together(value)};"
+            value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0))
+            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {'~' * inverted}{value};"
         cut = [node for node, shift, _ in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
         if cut:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
@@ -99,7 +97,7 @@ class _Text:
 
     def _sum(self, n: int, adder: Adder, cycle: int) -> str:
         ends, bits = self.pipeline.graph.intervals, self.widths[n]
-        # A carry comes with a difference only, and a + b is a - ~b - 1.
+        # A carry comes with a difference only: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
         sign = "+ ~" if adder.minus and adder.extra else "- ~" if adder.extra else "- " if adder.minus else "+ "
         if not adder.minus and adder.i:
             adder = Adder(adder.b, adder.j, adder.a, adder.i, False, adder.extra)
@@ -113,6 +111,8 @@ class _Text:
         else:
             first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
+        if sign == "+ " and "~" in first[0] and not any("~" in part for part in second):
+            first, second = second, first
         total = f"{_together(first)} {sign}{_together(second)}"
         return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 

@@ -33,9 +33,9 @@ def matrix(seed: int) -> NDArray[Any]:
 def values(graph: AdderGraph, x: NDArray[Any]) -> list[NDArray[Any]]:
     """All nodes, computed here."""
     nodes = list(x.T)
-    for a, i, b, j, minus in graph.adders:
+    for a, i, b, j, minus, extra in graph.adders:
         left = nodes[a] << i if a != NOTHING else 0 * nodes[b]
-        nodes.append(left - (nodes[b] << j) if minus else left + (nodes[b] << j))
+        nodes.append((left - (nodes[b] << j) if minus else left + (nodes[b] << j)) + extra)
     return nodes
 
 
@@ -53,7 +53,7 @@ def test_a_graph_is_its_matrix(seed: int) -> None:
     graph = find(weight, [(low, high)] * weight.shape[1])
     x = codes(weight, low, high, np.random.default_rng(seed))
     nodes = values(graph, x)
-    found = [nodes[n] << shift if n != NOTHING else 0 * x[:, 0] for n, shift in graph.outputs]
+    found = [0 * x[:, 0] if n == NOTHING else ~nodes[n] if no else nodes[n] << s for n, s, no in graph.outputs]
     assert (np.stack(found, axis=1) == x @ weight.T).all()
     assert len(graph.intervals) == len(nodes)
     for node, (least, most) in zip(nodes, graph.intervals, strict=True):
@@ -94,9 +94,9 @@ def test_operands_are_there_when_they_are_needed(seed: int, levels: int) -> None
                     before[n] = max(before[n], 1 + before[node])
         assert before[n] < levels
         assert found.made[n] < found.latency
-    deepest = max([graph.depths[node] for node, _ in graph.outputs if node != NOTHING], default=0)
+    deepest = max([graph.depths[node] for node, _, _ in graph.outputs if node != NOTHING], default=0)
     assert found.latency == max(1, -(-deepest // levels))
-    assert all(found.needed[node] == found.latency for node, _ in graph.outputs if node != NOTHING)
+    assert all(found.needed[node] == found.latency for node, _, _ in graph.outputs if node != NOTHING)
     bits = [width(*ends) * max(0, b - a) for ends, a, b in zip(graph.intervals, found.made, found.needed, strict=True)]
     assert found.registers == sum(bits)
 
