@@ -40,32 +40,49 @@ def _negated(graph: AdderGraph, uses: list[int], rows: Sequence[int]) -> tuple[A
 def _changed(graph: AdderGraph, uses: list[int], exact: set[int]) -> tuple[AdderGraph, list[int]]:
     """The graph without carries but of nodes `exact`; and the rows that are another number so."""
     first, ends = len(graph.inputs), graph.intervals
-    extra = [0] * len(graph.adders)
-    for n, adder in enumerate(graph.adders):
-        if adder.minus and first + n not in exact:
-            extra[n] = -1 << carry_place(adder, ends)
+    places = [carry_place(adder, ends) for adder in graph.adders]
+    extra = [-1 << place if x.minus else 0 for x, place in zip(graph.adders, places, strict=True)]
+    for node in exact:
+        extra[node - first] = 0
     rows = [(_offers(graph, x, uses, exact), row, x) for row, x in enumerate(graph.outputs) if x.node != NOTHING]
-    settled = set(exact)
+    settled, wrong = dict.fromkeys(exact, 0), set[int]()
     for own, row, output in sorted(rows, key=lambda x: sum(len(plus) + len(less) for plus, less in x[0].values())):
-        wanted = -graph.constants(extra)[output.node] - output.inverted
-        chosen = _chosen(wanted, own)
+        below = sorted(_below(graph, [row]))
+        now = settled.get(output.node, 0) + _constants(graph, extra, below, settled).get(output.node, 0)
+        chosen = _chosen(-now - output.inverted, own)
         if chosen is None:
-            chosen = _chosen(wanted, _offers(graph, output, [0] * len(uses), settled)) or []
-        for n in chosen:
-            extra[n] += 1 << carry_place(graph.adders[n], ends)
-        settled |= _below(graph, [row])
+            chosen = _chosen(-now - output.inverted, _offers(graph, output, [0] * len(uses), set(settled)))
+        if chosen is None:
+            wrong.add(row)
+        for n in chosen or ():
+            extra[n] += 1 << places[n]
+        settled |= _constants(graph, extra, below, settled)
     nodes = Nodes(graph.inputs)
     for adder, more in zip(graph.adders, extra, strict=True):
         nodes.add(adder._replace(extra=more))
     found = nodes.graph(graph.outputs)
-    constants = found.constants(extra)
     moved = {
         first + n
-        for n, x in enumerate(graph.adders)
-        if extra[n] and carry_place(x, ends) != carry_place(x, found.intervals)
+        for n, (x, place) in enumerate(zip(found.adders, places, strict=True))
+        if x.extra and carry_place(x, found.intervals) != place
     }
-    wrong = [row for _, row, x in rows if constants[x.node] + x.inverted or (moved and moved & _below(graph, [row]))]
-    return found, wrong
+    wrong |= {row for _, row, _ in rows if moved and moved & _below(graph, [row])}
+    return found, sorted(wrong)
+
+
+def _constants(graph: AdderGraph, extra: list[int], nodes: list[int], known: dict[int, int]) -> dict[int, int]:
+    """What these nodes, in order, are if all codes are 0; those that are not `known` and are no inputs."""
+    first, found = len(graph.inputs), dict[int, int]()
+
+    def constant(node: int) -> int:
+        return known[node] if node in known else found.get(node, 0)
+
+    for node in nodes:
+        if node not in known:
+            a, i, b, j, minus, _ = graph.adders[node - first]
+            right = constant(b) << j
+            found[node] = (constant(a) << i) + (-right if minus else right) + extra[node - first]
+    return found
 
 
 def _uses(graph: AdderGraph) -> list[int]:

@@ -114,15 +114,6 @@ class AdderGraph:
         sums = (adder_bits(x, ends_of(x, ends), ends[x.b], ends[first + n]) for n, x in enumerate(self.adders))
         return sum(sums) + sum(x.minus == (x.extra == 0) for x in self.adders)
 
-    def constants(self, extra: Sequence[int]) -> list[int]:
-        """What every node is if all codes are 0 and the adders add `extra`."""
-        found = [0] * len(self.inputs)
-        for adder, more in zip(self.adders, extra, strict=True):
-            left = found[adder.a] << adder.i if adder.a != NOTHING else 0
-            right = found[adder.b] << adder.j
-            found.append(left + (-right if adder.minus else right) + more)
-        return found
-
     def evaluate(self, x: Array) -> Array:
         """Vectors int64 (count, inputs) -> int64 (count, rows)."""
         nodes = list(x.T)
