@@ -150,7 +150,9 @@ class Nodes:
             high = 1 << (needed - 2)
         right = self.lean[adder.b] << adder.j
         left = self.lean[adder.a] << adder.i if adder.a != NOTHING else 0
-        self.lean.append(left + (-right - (1 << first_bit(adder, a, self.intervals[adder.b])) if adder.minus else right))
+        self.lean.append(
+            left + (-right - (1 << first_bit(adder, a, self.intervals[adder.b])) if adder.minus else right)
+        )
         self.intervals.append((low, high))
         self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
         self.adders.append(adder)

@@ -158,3 +158,35 @@ def test_a_row_of_many_terms() -> None:
     x = np.random.default_rng(6).integers(0, 4, (9, 100))
     assert (graph.evaluate(x) == x @ weight.T).all()
     assert max(graph.depths) == 7
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_adders_add_comes_from_their_carries(seed: int) -> None:
+    """A difference has its carry or lacks 1 at its lowest bit; a sum has none or 1 more: no other constants."""
+    weight = matrix(seed)
+    graph = find(weight, [RANGES[seed % 4]] * weight.shape[1])
+    for a, i, _, j, minus, extra in graph.adders:
+        assert extra in ((0, -1, -1 << j) if minus else (0, 1, 1 << max(i, j)))
+        assert a != NOTHING or extra in (0, -1)
+    assert all(shift == 0 for node, shift, inverted in graph.outputs if inverted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_carries(seed: int) -> None:
+    """Of many differences few have a carry, and no row has an adder more to turn its sign round."""
+    weight = np.random.default_rng(seed).integers(-7, 8, (24, 32))
+    graph = find(weight, [(-8, 7)] * 32)
+    minus = sum(adder.minus for adder in graph.adders)
+    carries = sum(adder.extra > 0 or (adder.minus and adder.extra == 0) for adder in graph.adders)
+    assert minus > len(graph.adders) / 3
+    assert carries < minus / 3
+    assert sum(adder.a == NOTHING for adder in graph.adders) <= 2
+
+
+def test_a_row_that_only_its_carry_can_make() -> None:
+    """One difference, and nothing that could make up for a missing 1; its opposite is inverted instead."""
+    for row, carries in (([1, -1], 1), ([-2, 2], 1)):
+        graph = find(np.array([row]), [(0, 7)] * 2)
+        assert [adder.extra for adder in graph.adders] == [0] * carries
+    graph = find(np.array([[-1, 0], [1, 0]]), [(0, 7)] * 2)
+    assert [(adder.a, adder.minus, adder.extra) for adder in graph.adders] == [(NOTHING, True, 0)]
