@@ -95,12 +95,6 @@ class _Value:
         return _Value(-self.form, (1 << width) - (1 << low) - self.constant, self.time)
 
 
-def _next(low: list[_Bit]) -> _Bit:
-    """The bit of the same wire above these."""
-    last = low[-1]
-    return last if isinstance(last, int) else (last[0], last[1] + 1, False)
-
-
 def stands_for(cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
     """The instance of a module of adders as if it were one of the library.
 
@@ -207,8 +201,6 @@ class _Reader:
         first, second = self._bits(sides[0]), self._bits(sides[3])
         if len(first) != len(second) or len(low) + len(first) != width:
             raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
-        if low and sides[1:3] == ["+", ""] and first[0] != _next(low):
-            first, second = second, first  # bits that go through are of the second number
         zeros: list[_Bit] = [0] * len(low)
         a, b = self._value(low + first), self._value(zeros + second)
         if a.time is not None and b.time is not None and a.time != b.time:

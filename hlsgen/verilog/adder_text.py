@@ -111,9 +111,6 @@ class _Text:
         else:
             first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
-        if sign == "+ " and "~" in "".join(first) and "~" not in "".join(second):
-            # The carry chain takes bits of the first number as they are, beside the tables.
-            first, second = second, first
         total = f"{_together(first)} {sign}{_together(second)}"
         return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 
