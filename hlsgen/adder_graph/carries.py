@@ -15,14 +15,21 @@ _Offers = dict[int, tuple[list[int], list[int]]]
 
 
 def without_carries(graph: AdderGraph) -> AdderGraph:
-    """The graph with as few carries as are found. Rows are its outputs; those that are inverted were to be negative."""
-    uses, exact = _uses(graph), set[int]()
+    """The graph with as few carries as are found. Rows are its outputs; those that are inverted were to be negative.
+
+    Rows for which nothing is found get exact differences where they share them, and then nothing else.
+    """
+    uses, exact, again = _uses(graph), set[int](), set[int]()
     while True:
         found, wrong = _changed(graph, uses, exact)
         if not wrong:
             return found
-        exact |= _below(graph, wrong)
-        graph, uses = _negated(graph, uses, wrong)
+        for row in wrong:
+            own = {} if row in again else _offers(graph, graph.outputs[row], uses, set())
+            alone = {len(graph.inputs) + n for sides in own.values() for nodes in sides for n in nodes}
+            exact |= _below(graph, [row]) - alone
+        graph, uses = _negated(graph, uses, [row for row in wrong if row in again])
+        again.update(wrong)
 
 
 def _negated(graph: AdderGraph, uses: list[int], rows: Sequence[int]) -> tuple[AdderGraph, list[int]]:
@@ -45,13 +52,13 @@ def _changed(graph: AdderGraph, uses: list[int], exact: set[int]) -> tuple[Adder
     for node in exact:
         extra[node - first] = 0
     rows = [(_offers(graph, x, uses, exact), row, x) for row, x in enumerate(graph.outputs) if x.node != NOTHING]
-    settled, wrong = dict.fromkeys(exact, 0), set[int]()
+    settled, wrong = dict[int, int](), set[int]()
     for own, row, output in sorted(rows, key=lambda x: sum(len(plus) + len(less) for plus, less in x[0].values())):
         below = sorted(_below(graph, [row]))
         now = settled.get(output.node, 0) + _constants(graph, extra, below, settled).get(output.node, 0)
         chosen = _chosen(-now - output.inverted, own)
         if chosen is None:
-            chosen = _chosen(-now - output.inverted, _offers(graph, output, [0] * len(uses), set(settled)))
+            chosen = _chosen(-now - output.inverted, _offers(graph, output, [0] * len(uses), exact | settled.keys()))
         if chosen is None:
             wrong.add(row)
         for n in chosen or ():
