@@ -15,20 +15,25 @@ NOTHING = -1
 
 
 class Adder(NamedTuple):
-    """(a << i) + (b << j), or minus; a may be NOTHING. One of the shifts is 0."""
+    """(a << i) + (b << j) + extra, or minus; a may be NOTHING. One of the shifts is 0.
+
+    extra: of a sum 0, or a 1 at `carry_place`, of a difference 0 or a -1 there, which saves the carry into it.
+    """
 
     a: int
     i: int
     b: int
     j: int
     minus: bool
+    extra: int = 0
 
 
 class Output(NamedTuple):
-    """node << shift; 0 if the node is NOTHING."""
+    """node << shift, 0 if the node is NOTHING; or with all bits inverted, not shifted."""
 
     node: int
     shift: int
+    inverted: bool = False
 
 
 def width(low: int, high: int) -> int:
@@ -48,7 +53,7 @@ def interval(adder: Adder, a: tuple[int, int], b: tuple[int, int]) -> tuple[int,
     low, high = b[0] << adder.j, b[1] << adder.j
     if adder.minus:
         low, high = -high, -low
-    return (a[0] << adder.i) + low, (a[1] << adder.i) + high
+    return (a[0] << adder.i) + low + adder.extra, (a[1] << adder.i) + high + adder.extra
 
 
 def low_bits(adder: Adder, a: tuple[int, int]) -> int:
@@ -58,22 +63,34 @@ def low_bits(adder: Adder, a: tuple[int, int]) -> int:
     return adder.j if width(*a) > adder.j + (a[0] < 0) else 0
 
 
+def first_bit(adder: Adder, a: tuple[int, int], b: tuple[int, int]) -> int:
+    """The lowest bit that is added; those below go through."""
+    if adder.i:
+        return low_bits(Adder(adder.b, 0, adder.a, adder.i, adder.minus), b) if not adder.minus else 0
+    return low_bits(adder, a)
+
+
+def carry_place(adder: Adder, intervals: Sequence[tuple[int, int]]) -> int:
+    """Where a carry comes into an adder."""
+    return first_bit(adder, ends_of(adder, intervals), intervals[adder.b])
+
+
 def adder_bits(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int, int]) -> int:
     """Tables of a sum within `ends` of operands within a and b: of the highest bit it is the carry, if the sum grows."""
-    if adder.i:
-        through = low_bits(Adder(adder.b, 0, adder.a, adder.i, adder.minus), b) if not adder.minus else 0
-    else:
-        through = low_bits(adder, a)
+    through = first_bit(adder, a, b)
     if a[0] >= 0 and b[0] >= 0:
         return max(adder.i + width(*a), adder.j + width(*b)) - through
-    bits = width(*ends)
-    return bits - grows(adder, a, b, ends) - through
+    return width(*ends) - grows(adder, a, b, ends) - through
 
 
 def grows(adder: Adder, a: tuple[int, int], b: tuple[int, int], ends: tuple[int, int]) -> bool:
     """Whether both operands have fewer bits than the sum, in two's complement."""
     most = max(adder.i + width(*a) + (a[0] >= 0), adder.j + width(*b) + (b[0] >= 0))
     return ends[0] < 0 and most < width(*ends)
+
+
+def _sent(value: Array, output: Output) -> Array:
+    return ~value if output.inverted else value << output.shift
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,25 +109,30 @@ class AdderGraph:
 
     @property
     def bits(self) -> int:
-        """Tables of six inputs that the graph takes, about."""
+        """Tables of six inputs that the graph takes, about: those of sums, and one for each carry into them."""
         first, ends = len(self.inputs), self.intervals
-        return sum(adder_bits(x, ends_of(x, ends), ends[x.b], ends[first + n]) for n, x in enumerate(self.adders))
+        sums = (adder_bits(x, ends_of(x, ends), ends[x.b], ends[first + n]) for n, x in enumerate(self.adders))
+        return sum(sums) + sum(x.minus == (x.extra == 0) for x in self.adders)
 
     def evaluate(self, x: Array) -> Array:
         """Vectors int64 (count, inputs) -> int64 (count, rows)."""
         nodes = list(x.T)
         zero = np.zeros(len(x), np.int64)
-        for a, i, b, j, minus in self.adders:
+        for a, i, b, j, minus, extra in self.adders:
             right = nodes[b] << j
-            nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right))
-        return np.stack([nodes[n] << s if n != NOTHING else zero for n, s in self.outputs], axis=1)
+            nodes.append((nodes[a] << i if a != NOTHING else zero) + (-right if minus else right) + extra)
+        return np.stack([_sent(nodes[x.node], x) if x.node != NOTHING else zero for x in self.outputs], axis=1)
 
 
 class Nodes:
-    """A graph that grows: the inputs, and the adders so far."""
+    """A graph that grows: the inputs, and the adders so far.
+
+    lean  what every node is if all codes are 0 and no difference has a carry
+    """
 
     def __init__(self, inputs: Sequence[tuple[int, int]]) -> None:
         self.intervals, self.depths = list(inputs), [0] * len(inputs)
+        self.lean = [0] * len(inputs)
         self.adders: list[Adder] = []
         self._known: dict[Adder, int] = {}
 
@@ -126,8 +148,18 @@ class Nodes:
             low = -1
         if width(low, high) < needed:
             high = 1 << (needed - 2)
+        right = self.lean[adder.b] << adder.j
+        left = self.lean[adder.a] << adder.i if adder.a != NOTHING else 0
+        self.lean.append(
+            left + (-right - (1 << first_bit(adder, a, self.intervals[adder.b])) if adder.minus else right)
+        )
         self.intervals.append((low, high))
         self.depths.append(1 + (depth if adder.a == NOTHING else max(depth, self.depths[adder.a])))
         self.adders.append(adder)
         self._known[adder] = len(self.intervals) - 1
         return self._known[adder]
+
+    def graph(self, outputs: Sequence[Output]) -> AdderGraph:
+        """What has grown, with these outputs."""
+        inputs = self.intervals[: len(self.intervals) - len(self.adders)]
+        return AdderGraph(tuple(inputs), tuple(self.adders), tuple(outputs), tuple(self.intervals), tuple(self.depths))

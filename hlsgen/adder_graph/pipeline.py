@@ -32,7 +32,7 @@ class Pipeline:
 @lru_cache(maxsize=256)
 def schedule(graph: AdderGraph, levels: int) -> Pipeline:
     """A register after every `levels` adders, at least one in all; nodes late where that takes fewer registers."""
-    outputs = [node for node, _ in graph.outputs if node != NOTHING]
+    outputs = [node for node, _, _ in graph.outputs if node != NOTHING]
     latency = max(1, -(-max((graph.depths[node] for node in outputs), default=0) // levels))
     early = [max(0, depth - 1) for depth in graph.depths]
     return min(
@@ -58,7 +58,7 @@ def _timed(graph: AdderGraph, level: list[int], levels: int, latency: int) -> Pi
         for node in (adder.a, adder.b):
             if node != NOTHING:
                 needed[node] = max(needed[node], made[first + n])
-    for node, _ in graph.outputs:
+    for node, _, _ in graph.outputs:
         if node != NOTHING:
             needed[node] = latency
     return Pipeline(graph, tuple(made), tuple(needed), latency)

@@ -12,6 +12,7 @@ import heapq
 import itertools
 from collections.abc import Iterable, Sequence
 
+from hlsgen.adder_graph.carries import without_carries
 from hlsgen.adder_graph.graph import Adder, AdderGraph, Nodes, width
 from hlsgen.adder_graph.signed_digits import digits
 from hlsgen.adder_graph.sums import sum_of
@@ -34,7 +35,7 @@ def find(weight: Array, inputs: Sequence[tuple[int, int]]) -> AdderGraph:
     for columns in _groups(table, len(inputs)):
         state.share(table, columns)
     outputs = [sum_of(terms, nodes) for terms in state.done]
-    return AdderGraph(tuple(inputs), tuple(nodes.adders), tuple(outputs), tuple(nodes.intervals), tuple(nodes.depths))
+    return without_carries(nodes.graph(outputs))
 
 
 def _groups(table: list[list[list[tuple[int, int]]]], columns: int) -> list[range]:

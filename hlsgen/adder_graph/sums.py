@@ -30,6 +30,7 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
         return Output(NOTHING, 0)
     room = 1 << (sum(1 << depths[term.node] for term in rest) - 1).bit_length()
     taken = sum(1 << depths[term.node] for term in rest)
+    constant = sum(sign * nodes.lean[node] << shift for node, shift, sign in rest)
     while len(rest) > 1:
         best: tuple[tuple[int, int, int], int, int, int] | None = None
         if len(rest) > _MOST_TERMS:
@@ -50,9 +51,15 @@ def sum_of(terms: list[tuple[int, int, int]], nodes: Nodes) -> Output:
         _, m, n, taken = best
         x, y = rest.pop(m), rest.pop(n)
         adder, sign = _joined(x, y)
+        if adder.minus and adder.i == adder.j and constant * sign < 0:
+            adder, sign = Adder(adder.b, 0, adder.a, 0, True), -sign
+        if adder.minus:
+            constant -= sign << min(x.shift, y.shift)
         rest.append(_Term(nodes.add(adder), min(x.shift, y.shift), sign))
     node, shift, sign = rest[0]
-    return Output(node if sign > 0 else nodes.add(Adder(NOTHING, 0, node, 0, True)), shift)
+    if sign < 0 and shift:
+        return Output(nodes.add(Adder(NOTHING, 0, node, 0, True)), shift)
+    return Output(node, shift, sign < 0)
 
 
 def _joined(x: _Term, y: _Term) -> tuple[Adder, int]:

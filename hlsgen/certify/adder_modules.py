@@ -1,10 +1,9 @@
 """Reads a module of adders back: which weights it multiplies its codes with, and that every sum arrives in one cycle.
 
 Such a module is written for one layer, so nothing of it is taken on trust. Every line must have one of the forms below.
-A wire stands for a linear function of the codes. What a vector of bits is worth follows from its bits alone: a number
-that cannot be negative is held as it is, another one with its highest bit inverted, which adds half of the range. So
-both have exact values as unsigned numbers, and a sum is right if its constant is 0 or half of its range, and the
-least and the greatest value fit.
+A wire is an unsigned number: a linear function of the codes plus a constant, both exact if the least and the greatest
+value fit. A vector of bits is a wire with zeros or ones in front or behind, or one whose highest bit is inverted and
+repeated, which takes half of the wire's range away; either may be inverted as a whole. A row is right if its constant is 0.
 """
 
 from __future__ import annotations
@@ -75,21 +74,25 @@ _Bit = int | tuple[str, int, bool]
 
 @dataclass(frozen=True, eq=False)
 class _Wire:
-    """`form` int64 (columns,): the number it stands for; `half`: what is added to it; `time`: cycles since the codes."""
+    """`form` int64 (columns,): the number it stands for; `constant`: what is added; `time`: cycles since the codes."""
 
     width: int
     form: Array
-    half: int
+    constant: int
     time: int
 
 
 @dataclass(frozen=True, eq=False)
 class _Value:
-    """A vector of bits as a number: (form << shift) + constant, modulo a power of two."""
+    """A vector of bits as a number: form + constant, modulo a power of two."""
 
     form: Array
     constant: int
     time: int | None
+
+    def inverted(self, low: int, width: int) -> _Value:
+        """The number with its bits low..width - 1 inverted, where those below are 0."""
+        return _Value(-self.form, (1 << width) - (1 << low) - self.constant, self.time)
 
 
 def stands_for(cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
@@ -182,7 +185,7 @@ class _Reader:
             source = self.wires.get(move[2]) if move else None
             if move is None or source is None or waiting.pop(move[1], 0) != source.width:
                 raise broken(self.where, f"has no such registers and wires of the same width: {line.strip()[:60]!r}.")
-            self.wires[move[1]] = _Wire(source.width, source.form, source.half, source.time + 1)
+            self.wires[move[1]] = _Wire(source.width, source.form, source.constant, source.time + 1)
         raise broken(self.where, "has a block without an end.")
 
     def _wire(self, text: str, width: int) -> _Wire:
@@ -192,16 +195,18 @@ class _Reader:
         match = re.fullmatch(r"\{\((.+)\), (n\w+\[[\d:]+\])\}", text, re.ASCII)
         if match:
             text, low = match[1], self._bits(match[2])
-        sides = re.split(r" ([+-]) ", text)
-        if len(sides) != 3:
+        sides = re.split(r" ([+-]) (~?)(?=[{n\d])", text)
+        if len(sides) != 4:
             raise broken(self.where, f"{text[:60]!r} is no sum of two numbers.")
-        first, second = self._bits(sides[0]), self._bits(sides[2])
+        first, second = self._bits(sides[0]), self._bits(sides[3])
         if len(first) != len(second) or len(low) + len(first) != width:
             raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
         zeros: list[_Bit] = [0] * len(low)
         a, b = self._value(low + first), self._value(zeros + second)
         if a.time is not None and b.time is not None and a.time != b.time:
             raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
+        if sides[2]:
+            b = b.inverted(len(low), width)
         sign = -1 if sides[1] == "-" else 1
         self.adders += 1
         time = a.time if a.time is not None else b.time
@@ -209,16 +214,14 @@ class _Reader:
 
     def _held(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
         """A number in a wire: it fits there."""
-        half = constant % (1 << width)
-        if half not in (0, 1 << (width - 1)):
-            raise broken(self.where, f"{text[:60]!r}: {half} is added to the sum.")
+        constant %= 1 << width
         size = int(np.abs(form).max()) * max(-self.low, self.high) * self.columns
         if size >> (_MOST_BITS + 2):
             raise broken(self.where, f"{text[:60]!r}: the sum is too large.")
         ends = [int(np.where((form > 0) == up, form * self.high, form * self.low).sum()) for up in (False, True)]
-        if min(ends) < -half or max(ends) >= (1 << width) - half:
+        if min(ends) < -constant or max(ends) >= (1 << width) - constant:
             raise broken(self.where, f"{text[:60]!r}: a sum of {min(ends)}..{max(ends)} does not fit {width} bits.")
-        return _Wire(width, form, half, time)
+        return _Wire(width, form, constant, time)
 
     def _code(self, text: str, width: int) -> _Wire:
         """A column: all bits of one code, with the highest inverted if it can be negative."""
@@ -234,9 +237,11 @@ class _Reader:
         return self._held(text, width, form, (1 << (width - 1)) * (bits == inverted), 0)
 
     def _output(self, text: str) -> Array:
-        bits = self._bits(text)
+        bits = self._bits(text.removeprefix("~"))
         value = self._value(bits, cut=True)
-        if len(bits) != self.y_bits or value.constant or value.time not in (None, self.latency):
+        if text.startswith("~"):
+            value = value.inverted(0, self.y_bits)
+        if len(bits) != self.y_bits or value.constant % (1 << self.y_bits) or value.time not in (None, self.latency):
             raise broken(self.where, f"{text[:60]!r} is no sum of {self.y_bits} bits after {self.latency} cycles.")
         return value.form
 
@@ -285,20 +290,21 @@ class _Reader:
         wire = self.wires.get(name)
         if wire is None or (shift + wire.width > len(bits) and not cut):
             raise self._odd(bits)
-        top, form = wire.width - 1, wire.form << shift
-        whole = wire.width if wire.half == 0 else top
-        if bits[shift : shift + whole] != [(name, n, False) for n in range(whole)][: len(bits) - shift]:
+        top, form, constant = wire.width - 1, wire.form << shift, wire.constant << shift
+        if bits[shift : shift + top] != [(name, n, False) for n in range(top)][: len(bits) - shift]:
             raise self._odd(bits)
-        rest, place = bits[shift + whole :], shift + whole
-        constant = 0
-        if wire.half:
-            count = next((n for n, bit in enumerate(rest) if bit != (name, top, True)), len(rest))
-            rest, place = rest[count:], place + count
-            if not rest:  # two's complement, modulo 2 to the length
-                return _Value(form, 0, wire.time)
-            if rest.pop(0) != (name, top, False):
-                raise self._odd(bits)
-            constant, place = 1 << place, place + 1
+        rest, place = bits[shift + top :], shift + top
+        if not rest:
+            return _Value(form, constant, wire.time)
+        count = next((n for n, bit in enumerate(rest) if bit != (name, top, True)), len(rest))
+        rest, place = rest[count:], place + count
+        if count:  # two's complement, modulo 2 to the length: half of the range is taken away
+            constant -= 1 << (shift + top)
+        if rest and rest[0] == (name, top, False):
+            constant += (1 << place) if count else 0
+            rest, place = rest[1:], place + 1
+        elif not count or rest:
+            raise self._odd(bits)
         if any(not isinstance(bit, int) for bit in rest):
             raise self._odd(bits)
         constant += sum(bit << (place + n) for n, bit in enumerate(rest) if isinstance(bit, int))

@@ -67,10 +67,10 @@ class _Text:
             for n, adder in enumerate(graph.adders, first):
                 if pipeline.made[n] == cycle:
                     yield f"    wire [{self.widths[n] - 1}:0] n{n}_{cycle} = {self._sum(n, adder, cycle)};"
-        for row, (node, shift) in enumerate(graph.outputs):
-            value = self._plain(node, pipeline.latency, shift, y_bits, 0)
-            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {_together(value)};"
-        cut = [node for node, shift in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
+        for row, (node, shift, inverted) in enumerate(graph.outputs):
+            value = _together(self._plain(node, pipeline.latency, shift, y_bits, 0))
+            yield f"    assign m_data[{(row + 1) * y_bits - 1}:{row * y_bits}] = {'~' * inverted}{value};"
+        cut = [node for node, shift, _ in graph.outputs if node != NOTHING and self.widths[node] + shift > y_bits]
         if cut:
             names = ", ".join(f"n{node}_{pipeline.latency}" for node in dict.fromkeys(cut))
             yield f"    wire unused_sums = &{{1'b0, {names}}};"
@@ -96,20 +96,22 @@ class _Text:
             yield "    end"
 
     def _sum(self, n: int, adder: Adder, cycle: int) -> str:
-        ends, bits, sign = self.pipeline.graph.intervals, self.widths[n], "-" if adder.minus else "+"
+        ends, bits = self.pipeline.graph.intervals, self.widths[n]
+        # A carry comes with a difference only: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
+        sign = "+ ~" if adder.minus and adder.extra else "- ~" if adder.extra else "- " if adder.minus else "+ "
         if not adder.minus and adder.i:
-            adder = Adder(adder.b, adder.j, adder.a, adder.i, False)
+            adder = Adder(adder.b, adder.j, adder.a, adder.i, False, adder.extra)
         a, b = ends_of(adder, ends), ends[adder.b]
         low = low_bits(adder, a)
         left, right = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
         if grows(adder, a, b, ends[n]):
             # Numbers of a bit less, each moved up by half their range: the highest bit is the carry.
-            first = [f"1'h{int(adder.minus)}", *self._moved(*left, bits - 1, low)]
-            second = ["1'h0", *self._moved(*right, bits - 1, low)]
+            first = [f"1'h{int(sign == '- ')}", *self._moved(*left, bits - 1, low)]
+            second = [f"1'h{int(sign == '+ ~')}", *self._moved(*right, bits - 1, low)]
         else:
             first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
-        total = f"{_together(first)} {sign} {_together(second)}"
+        total = f"{_together(first)} {sign}{_together(second)}"
         return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 
     def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:

@@ -52,7 +52,7 @@ from hlsgen.rescale import Correct
 #: enables in the end is not counted.
 LONGEST_CHAIN = 1
 #: Bits of a stream from which a slice is dear, and the units that a ready signal may go through rather than take one.
-WIDE, LONGEST_WIDE = 65, 5
+WIDE, LONGEST_WIDE = 65, 7
 #: Bits of codes and weights that a unit moves on one enable, in all and for each bit of a beat of its sums, from which
 #: that enable follows from registers alone: it goes far then, and a slice behind the sums is cheap beside the unit.
 FAR, CHEAP = 96, 6

@@ -33,9 +33,9 @@ def matrix(seed: int) -> NDArray[Any]:
 def values(graph: AdderGraph, x: NDArray[Any]) -> list[NDArray[Any]]:
     """All nodes, computed here."""
     nodes = list(x.T)
-    for a, i, b, j, minus in graph.adders:
+    for a, i, b, j, minus, extra in graph.adders:
         left = nodes[a] << i if a != NOTHING else 0 * nodes[b]
-        nodes.append(left - (nodes[b] << j) if minus else left + (nodes[b] << j))
+        nodes.append((left - (nodes[b] << j) if minus else left + (nodes[b] << j)) + extra)
     return nodes
 
 
@@ -53,7 +53,7 @@ def test_a_graph_is_its_matrix(seed: int) -> None:
     graph = find(weight, [(low, high)] * weight.shape[1])
     x = codes(weight, low, high, np.random.default_rng(seed))
     nodes = values(graph, x)
-    found = [nodes[n] << shift if n != NOTHING else 0 * x[:, 0] for n, shift in graph.outputs]
+    found = [0 * x[:, 0] if n == NOTHING else ~nodes[n] if no else nodes[n] << s for n, s, no in graph.outputs]
     assert (np.stack(found, axis=1) == x @ weight.T).all()
     assert len(graph.intervals) == len(nodes)
     for node, (least, most) in zip(nodes, graph.intervals, strict=True):
@@ -94,9 +94,9 @@ def test_operands_are_there_when_they_are_needed(seed: int, levels: int) -> None
                     before[n] = max(before[n], 1 + before[node])
         assert before[n] < levels
         assert found.made[n] < found.latency
-    deepest = max([graph.depths[node] for node, _ in graph.outputs if node != NOTHING], default=0)
+    deepest = max([graph.depths[node] for node, _, _ in graph.outputs if node != NOTHING], default=0)
     assert found.latency == max(1, -(-deepest // levels))
-    assert all(found.needed[node] == found.latency for node, _ in graph.outputs if node != NOTHING)
+    assert all(found.needed[node] == found.latency for node, _, _ in graph.outputs if node != NOTHING)
     bits = [width(*ends) * max(0, b - a) for ends, a, b in zip(graph.intervals, found.made, found.needed, strict=True)]
     assert found.registers == sum(bits)
 
@@ -158,3 +158,35 @@ def test_a_row_of_many_terms() -> None:
     x = np.random.default_rng(6).integers(0, 4, (9, 100))
     assert (graph.evaluate(x) == x @ weight.T).all()
     assert max(graph.depths) == 7
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_what_adders_add_comes_from_their_carries(seed: int) -> None:
+    """A difference has its carry or lacks 1 at its lowest bit; a sum has none or 1 more: no other constants."""
+    weight = matrix(seed)
+    graph = find(weight, [RANGES[seed % 4]] * weight.shape[1])
+    for a, i, _, j, minus, extra in graph.adders:
+        assert extra in ((0, -1, -1 << j) if minus else (0, 1, 1 << max(i, j)))
+        assert a != NOTHING or extra in (0, -1)
+    assert all(shift == 0 for node, shift, inverted in graph.outputs if inverted)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_carries(seed: int) -> None:
+    """Of many differences few have a carry, and no row has an adder more to turn its sign round."""
+    weight = np.random.default_rng(seed).integers(-7, 8, (24, 32))
+    graph = find(weight, [(-8, 7)] * 32)
+    minus = sum(adder.minus for adder in graph.adders)
+    carries = sum(adder.extra > 0 or (adder.minus and adder.extra == 0) for adder in graph.adders)
+    assert minus > len(graph.adders) / 3
+    assert carries < minus / 3
+    assert sum(adder.a == NOTHING for adder in graph.adders) <= 2
+
+
+def test_a_row_that_only_its_carry_can_make() -> None:
+    """One difference, and nothing that could make up for a missing 1; its opposite is inverted instead."""
+    for row, carries in (([1, -1], 1), ([-2, 2], 1)):
+        graph = find(np.array([row]), [(0, 7)] * 2)
+        assert [adder.extra for adder in graph.adders] == [0] * carries
+    graph = find(np.array([[-1, 0], [1, 0]]), [(0, 7)] * 2)
+    assert [(adder.a, adder.minus, adder.extra) for adder in graph.adders] == [(NOTHING, True, 0)]

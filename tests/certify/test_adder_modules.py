@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,12 @@ def test_every_constant(core: Path) -> None:
         (r"(\S\}) \+ (\{)", r"\1 - \2", "top_mv"),
         (r"(\S\}) - (\{)", r"\1 + \2", "top_mv"),
         (r"~(n\w+\[)", r"\1", "no number that is known"),
+        (r" \+ ~(?=[{n])", " + ", "top_mv"),
+        (r" \+ (?=[{n])", " + ~", "top_mv"),
+        (r" \+ ~(?=[{n])", " - ", "top_mv"),
+        (r" - (?=[{n])", " + ~", "top_mv"),
+        (r" \+ (?=[{n])", " - ~", "top_mv"),
+        (r"(m_data\[\d+:0\] = )(~?)", lambda m: m[1] + ("" if m[2] else "~"), "no sum of"),
         (r"(\{1'h)0", r"\g<1>1", "does not fit"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>0;", "no vector of bits"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>8'h0;", "no sum of"),
@@ -67,7 +74,7 @@ def test_every_constant(core: Path) -> None:
         (r"\nmodule top_", "\nmodule other_", "top_mv"),
     ],
 )
-def test_other_text(core: Path, old: str, new: str, said: str) -> None:
+def test_other_text(core: Path, old: str, new: str | Callable[[re.Match[str]], str], said: str) -> None:
     path = written(core)
     text = path.read_text()
     changed = re.sub(old, new, text, count=1)

@@ -21,7 +21,7 @@ pytest.importorskip("pyosys")
 
 #: Streams of which each waits for the next one in the same cycle: at most so many behind the first; and in cores with
 #: streams of more than 64 bits, where slices are dear.
-LONGEST, LONGEST_WIDE = 1, 5
+LONGEST, LONGEST_WIDE = 1, 7
 _NETLIST = """
 import sys
 from pyosys import libyosys as ys
