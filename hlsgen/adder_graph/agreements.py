@@ -185,8 +185,9 @@ class _Form(NamedTuple):
         return sum(count << n for n, count in enumerate(self.taken)).bit_length()
 
 
-#: Nine bits become four with three tables; six become three with two; three become two with one.
-_NINE, _SIX, _THREE = _Form(5, (True, True, True), True), _Form(3, (True, True), True), _Form(1, (True,), True)
+#: Nine bits become four with three tables, three become two with one. Where tables have fewer inputs, as with three bits counted,
+#: tools share parts of them among rows, in more tables and one behind the other.
+_NINE, _THREE = _Form(5, (True, True, True), True), _Form(1, (True,), True)
 _EIGHT, _SEVEN = _Form(5, (True, True, False), True), _Form(5, (True, False, False), True)
 
 
@@ -194,7 +195,7 @@ _EIGHT, _SEVEN = _Form(5, (True, True, False), True), _Form(5, (True, False, Fal
 def find_counters(ones: int, twos: int, bits: int) -> Counters:
     """Counters for so many bits, whose sum is known to have `bits`: the best of a few orders of forms."""
     tries = product([(), (_EIGHT,), (_SEVEN,), (_EIGHT, _SEVEN)], [3, 4, 6, 99])
-    found = [_counters(ones, twos, bits, (_NINE, *more, _SIX), height) for more, height in tries]
+    found = [_counters(ones, twos, bits, (_NINE, *more), height) for more, height in tries]
     return min(found, key=lambda c: c.tables * (1 + _LEVEL * c.levels))
 
 

@@ -1,7 +1,7 @@
 // hg_count: how many bits of x are 1, plus a number and a carry.
 //
-// Purpose     a counter of generated modules that count agreements. The number of x is tables of five bits, which fit
-//             into those of the carry chain that adds it: nine bits become four with three tables.
+// Purpose     a counter of generated modules that count agreements. The number of x is tables of five bits,
+//             which fit into those of the carry chain that adds it: nine bits become four with three tables.
 // Parameters  COUNTED  bits of x, at most five
 //             PLACES   bits of a; those of a number up to COUNTED at least
 //             SUM_W    bits of the sum, at most PLACES + 1: it is modulo 2^SUM_W
@@ -30,7 +30,8 @@ module hg_count #(
     endgenerate
     wire [PLACES-1:0] count = COUNTS[{bits, 2'b00} +: PLACES];
 
-    // Minus a complement, so that tools do not swap the operands: the chain takes a as it is, and the carry from below.
+    // Minus a complement, so that tools do not swap the operands: the chain takes a as it is, and the carry
+    // from the place below.
     wire [PLACES+1:0] total = {1'b0, a, carry} - {1'b1, ~count, ~carry};
     assign sum = total[SUM_W:1];
     wire unused = &{1'b0, total};
