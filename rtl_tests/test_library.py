@@ -33,6 +33,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"WIDTH": 20, "TDATA_W": 16, "SLOT": 32, "BEATS": 3},
     ),
     "hg_control": ({"WORDS": 1}, {"VERSION": 5, "MODEL": 7, "WORDS": 6}),
+    "hg_count": ({"COUNTED": 1, "PLACES": 1, "SUM_W": 2}, {"COUNTED": 3, "PLACES": 2, "SUM_W": 3}, {"SUM_W": 3}),
     "hg_correct": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
         {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0, "OPEN": 1},

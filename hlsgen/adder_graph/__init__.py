@@ -1,22 +1,29 @@
 """Products of a constant integer matrix as a graph of adders: sums that several rows need are made once.
 
 `find` gives the graph, `schedule` the registers between its levels. docs/library.md says how the sums are found.
+`agreements` is the same for bits and weights that are bits, with counters of bits in the place of adders.
 """
 
 from __future__ import annotations
 
+from hlsgen.adder_graph.agreements import MOST_AGREEMENTS, AgreementGraph, agreement_tables, agreements
 from hlsgen.adder_graph.graph import Adder, AdderGraph, Output, width
-from hlsgen.adder_graph.pipeline import Pipeline, schedule
+from hlsgen.adder_graph.pipeline import Pipeline, cycles, schedule
 from hlsgen.adder_graph.sharing import MOST_DIGITS, find
 from hlsgen.adder_graph.signed_digits import count_digits, digits
 
 __all__ = [
+    "MOST_AGREEMENTS",
     "MOST_DIGITS",
     "Adder",
     "AdderGraph",
+    "AgreementGraph",
     "Output",
     "Pipeline",
+    "agreement_tables",
+    "agreements",
     "count_digits",
+    "cycles",
     "digits",
     "find",
     "schedule",

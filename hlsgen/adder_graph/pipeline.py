@@ -33,11 +33,16 @@ class Pipeline:
 def schedule(graph: AdderGraph, levels: int) -> Pipeline:
     """A register after every `levels` adders, at least one in all; nodes late where that takes fewer registers."""
     outputs = [node for node, _, _ in graph.outputs if node != NOTHING]
-    latency = max(1, -(-max((graph.depths[node] for node in outputs), default=0) // levels))
+    latency = cycles(max((graph.depths[node] for node in outputs), default=0), levels)
     early = [max(0, depth - 1) for depth in graph.depths]
     return min(
         (_timed(graph, x, levels, latency) for x in (early, _late(graph, latency * levels))), key=lambda p: p.registers
     )
+
+
+def cycles(depth: int, levels: int) -> int:
+    """Cycles of so many sums one behind the other, with a register after every `levels`, at least one in all."""
+    return max(1, -(-depth // levels))
 
 
 def _late(graph: AdderGraph, levels: int) -> list[int]:

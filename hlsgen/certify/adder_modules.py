@@ -15,45 +15,27 @@ from pathlib import Path
 
 import numpy as np
 
+from hlsgen.certify import count_modules
 from hlsgen.certify.netlist_reader import Cell, broken
+from hlsgen.certify.stage_frame import TAIL, frame, module_text
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.numerics.fixed import Array
 
-#: What the checker calls such a module.
+#: What the checker calls such a module, or one of counters.
 ADDERS = "adders"
-#: Bytes of a file, and bits of a wire: so sums of shifted coefficients stay within 64 bits.
-_MOST_BYTES, _MOST_BITS = 1 << 26, 60
+#: The MODE of units that count agreements.
+_AGREEMENTS = 2
+#: Bits of a wire: so sums of shifted coefficients stay within 64 bits.
+_MOST_BITS = 60
 
-_HEAD = """\
+_ABOUT = """\
 // {name}: product of a constant matrix, {rows} rows by {columns} columns.
 //
 // Purpose     sums of codes times constant weights, in {adders} adders that rows share.
 //             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be
 //             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.
-// Latency     {latency} cycles, all advancing on en; one beat a cycle
-// Contract    exact: every sum has the bits that the ranges of the codes and the weights need. Written by
-//             hlsgen, which proves it with `hlsgen certify`.
-`default_nettype none
-module {name} (
-    input  wire clk,
-    input  wire rst,
-    input  wire [{s_top}:0] s_data,
-    input  wire s_valid,
-    output wire s_ready,
-    output wire [{m_top}:0] m_data,
-    output wire m_valid,
-    input  wire m_ready
-);
-    wire en;
-    {prefix}hg_stages #(
-        .STAGES({latency})
-    ) stages (
-        .clk(clk), .rst(rst),
-        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)
-    );
-    wire unused = &{{1'b0, s_data}};
 """
-_TAIL = "endmodule\n`default_nettype wire\n"
+_EXACT = "every sum has the bits that the ranges of the codes and the weights need. Written by"
 _NUMBER = r"(?:0|[1-9]\d{0,6})"
 _WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
 _MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
@@ -96,27 +78,22 @@ class _Value:
 
 
 def stands_for(cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
-    """The instance of a module of adders as if it were one of the library.
+    """The instance of a module of adders or counters as if it were one of the library.
 
     prefix: of the names of all modules of the core. x: bits, least and greatest code.
     """
     parameters: dict[str, int | str] = {
         "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1, "MODE": 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
+        "LOW": x[1], "HIGH": x[2], "W_W": 1,
+        "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
     }  # fmt: skip
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
 
 
 def read(folder: Path, cell: Cell) -> Array:
-    """Weights int64 (rows, columns) of what `stands_for` gave. Raises HG055 for anything that is not certain."""
-    path = folder / f"{cell.file}.v"
-    try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise broken(f"rtl/{path.name}", f"has more than {_MOST_BYTES} bytes.")
-        text = path.read_bytes().decode("ascii")
-    except (OSError, UnicodeDecodeError):
-        raise broken(f"rtl/{path.name}", "cannot be read.") from None
-    return _Reader(text, cell).weights()
+    """Weights int64 (rows, columns) of what `stands_for` gave, bits if it counts. Raises HG055 for anything that is not certain."""
+    text = module_text(folder, cell.file)
+    return count_modules.words(text, cell) if cell.number("MODE") == _AGREEMENTS else _Reader(text, cell).weights()
 
 
 class _Reader:
@@ -137,10 +114,10 @@ class _Reader:
         self.latency = int(latency[1]) if latency else 0
         begin = text.find("    wire unused")
         start = text.find("\n", begin) + 1
-        if begin < 0 or not self.latency or not text.endswith(_TAIL):
+        if begin < 0 or not self.latency or not text.endswith(TAIL):
             raise broken(self.where, "is no module of adders.")
         self.head = text[:start]
-        self.lines = text[start : -len(_TAIL)].split("\n")
+        self.lines = text[start : -len(TAIL)].split("\n")
         if self.lines.pop():
             raise broken(self.where, "is no module of adders.")
 
@@ -168,10 +145,9 @@ class _Reader:
                 row += 1
             elif row < self.rows or not _UNUSED.fullmatch(line) or next(lines, None) is not None:
                 raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
-        head = _HEAD.format(
-            name=self.file, prefix=self.prefix, rows=self.rows, columns=self.columns, adders=self.adders, latency=self.latency,
-            s_top=self.columns * self.x_bits - 1, m_top=self.rows * self.y_bits - 1,
-        )  # fmt: skip
+        about = _ABOUT.format(name=self.file, rows=self.rows, columns=self.columns, adders=self.adders)
+        bits = self.columns * self.x_bits, self.rows * self.y_bits
+        head = about + frame(self.file, self.prefix, _EXACT, self.latency, bits)
         if row != self.rows or waiting or head != self.head:
             raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
         return found

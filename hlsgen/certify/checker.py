@@ -216,8 +216,8 @@ class Checker:
         return proof
 
     def _known(self, layer: Layer, cell: Cell) -> Cell:
-        """The instance; one of a module of adders as what it stands for in this layer."""
-        if cell.module == f"{cell.name}_adders" and isinstance(layer, Linear | Convolution):
+        """The instance; one of a module of adders or counters as what it stands for in this layer."""
+        if cell.module in (f"{cell.name}_adders", f"{cell.name}_counts") and isinstance(layer, Linear | Convolution):
             outputs, type_, pad = len(layer.weight), layer.source.type, 0
             if isinstance(layer, Convolution) and line_buffer.has_border(layer):
                 pad = layer.pad

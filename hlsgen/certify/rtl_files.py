@@ -47,7 +47,9 @@ def check_sources(
 
     `written`: those of the modules that are not of the library. `memories`: what instances read, relative to the build.
     """
-    library = library_closure(set(modules) - written | ({"hg_stages"} if written else set()))
+    inside = {"hg_stages"} if written else set[str]()
+    inside |= {"hg_count"} if any(module.endswith("_counts") for module in written) else set[str]()
+    library = library_closure(set(modules) - written | inside)
     sources = {f"rtl/{top}_{name}.v" for name in (*library, *written)} | {f"rtl/{top}.v"}
     found = {f"rtl/{path.name}" for path in (directory / "rtl").iterdir()}
     for name in sorted(found - sources - memories):

@@ -1,4 +1,4 @@
-"""Matrices with weights that never change: as products, or where that is cheaper as a graph of adders, or tables of sums."""
+"""Matrices with weights that never change: as products, or where that is cheaper as a graph of adders or counters, or tables of sums."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hlsgen.adder_graph import MOST_DIGITS, AdderGraph, count_digits, find
+from hlsgen.adder_graph import MOST_AGREEMENTS, MOST_DIGITS, AdderGraph, AgreementGraph, agreements, count_digits, find
 from hlsgen.dataflow.builder import NamedStream, NetworkBuilder
 from hlsgen.dataflow.units import AdderMatVec, MatVec, Node, Product, Stream
 from hlsgen.ir import Convolution
@@ -28,14 +28,17 @@ def append_matrix(b: NetworkBuilder, name: str, unit: MatVec, flow: NamedStream,
 def _adders(b: NetworkBuilder, unit: MatVec, stream: Stream, i: int) -> AdderMatVec | None:
     """The unit as adders; None if its weights change, or are for multiplier blocks, or there are too many."""
     fixed = b.adders_pay is not None and b.targets.wires(b.graph.layers[i].name)
-    if not fixed or unit.product is Product.AGREEMENTS or unit.folds > 1 or unit.windows > 1:
+    if not fixed or unit.folds > 1 or unit.windows > 1:
         return None
+    matrix = np.ascontiguousarray(unit.weight[:, :, unit.order].reshape(len(unit.weight), -1))
+    if unit.product is Product.AGREEMENTS:
+        few = matrix.size <= MOST_AGREEMENTS
+        return AdderMatVec(unit, _agreements(matrix.tobytes(), matrix.shape[0])) if few else None
     low, high, layer = stream.type.lo, stream.type.hi, b.graph.layers[i]
     if isinstance(layer, Convolution):
         low, high = min(low, layer.pad), max(high, layer.pad)
     if low > 0 or high < 0 or low == high or count_digits(unit.weight) > MOST_DIGITS:
         return None
-    matrix = np.ascontiguousarray(unit.weight[:, :, unit.order].reshape(len(unit.weight), -1))
     return AdderMatVec(unit, _graph(matrix.tobytes(), matrix.shape[0], low, high))
 
 
@@ -44,3 +47,8 @@ def _graph(weights: bytes, rows: int, low: int, high: int) -> AdderGraph:
     """One graph for all networks that are tried."""
     matrix = np.frombuffer(weights, np.int64).reshape(rows, -1)
     return find(matrix, [(low, high)] * matrix.shape[1])
+
+
+@lru_cache(maxsize=64)
+def _agreements(weights: bytes, rows: int) -> AgreementGraph:
+    return agreements(np.frombuffer(weights, np.int64).reshape(rows, -1))

@@ -7,7 +7,7 @@ from enum import Enum
 
 import numpy as np
 
-from hlsgen.adder_graph import AdderGraph
+from hlsgen.adder_graph import AdderGraph, AgreementGraph
 from hlsgen.ir import Convolution, Linear
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
@@ -108,7 +108,7 @@ class AdderMatVec:
     `every`: see Pipelining."""
 
     matrix: MatVec
-    graph: AdderGraph
+    graph: AdderGraph | AgreementGraph
     every: int = 2
 
 

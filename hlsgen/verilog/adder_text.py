@@ -6,45 +6,23 @@ from collections.abc import Iterator
 
 from hlsgen.adder_graph import Adder, Pipeline, width
 from hlsgen.adder_graph.graph import NOTHING, ends_of, grows, low_bits
+from hlsgen.verilog.stage_text import between_streams
 
 
 def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
     """The module `name`: codes of `x_bits` in, sums of `y_bits` out."""
     graph = pipeline.graph
     columns, rows = len(graph.inputs), len(graph.outputs)
-    lines = [
+    about = [
         f"// {name}: product of a constant matrix, {rows} rows by {columns} columns.",
         "//",
         f"// Purpose     sums of codes times constant weights, in {len(graph.adders)} adders that rows share.",
         "//             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be",
         "//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.",
-        f"// Latency     {pipeline.latency} cycles, all advancing on en; one beat a cycle",
-        "// Contract    exact: every sum has the bits that the ranges of the codes and the weights need. Written by",
-        "//             hlsgen, which proves it with `hlsgen certify`.",
-        "`default_nettype none",
-        f"module {name} (",
-        "    input  wire clk,",
-        "    input  wire rst,",
-        f"    input  wire [{columns * x_bits - 1}:0] s_data,",
-        "    input  wire s_valid,",
-        "    output wire s_ready,",
-        f"    output wire [{rows * y_bits - 1}:0] m_data,",
-        "    output wire m_valid,",
-        "    input  wire m_ready",
-        ");",
-        "    wire en;",
-        "    hg_stages #(",
-        f"        .STAGES({pipeline.latency})",
-        "    ) stages (",
-        "        .clk(clk), .rst(rst),",
-        "        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)",
-        "    );",
-        "    wire unused = &{1'b0, s_data};",
-        *_Text(pipeline, x_bits).lines(y_bits),
-        "endmodule",
-        "`default_nettype wire",
     ]
-    return "\n".join(lines) + "\n"
+    exact = "every sum has the bits that the ranges of the codes and the weights need. Written by"
+    lines = _Text(pipeline, x_bits).lines(y_bits)
+    return between_streams(name, about, exact, pipeline.latency, (columns * x_bits, rows * y_bits), lines)
 
 
 class _Text:

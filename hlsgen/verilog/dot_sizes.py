@@ -8,6 +8,9 @@ from hlsgen.dataflow.units import Product
 #: words is a function of a bit or two, often that of another weight.
 FEW_WORDS, ADDRESS_BIT = 0.6, 0.16
 
+#: Tables for one of a module of counters.
+COUNTER = 1.08
+
 
 def dot_form(product: Product) -> str:
     """How hg_mac forms products: hg_popcount or hg_dot_pairs."""

@@ -20,6 +20,7 @@ def emit(design: Design, timing: Timing) -> dict[str, str]:
         | ({"hg_keep_in", "hg_keep_out"} if design.keep else set())
         | ({"hg_control"} if design.control else set())
         | ({"hg_stages"} if design.modules else set())
+        | ({"hg_count"} if any(name.endswith("_counts") for name in design.modules) else set())
         | ({i.module for i in design.instances} - set(design.modules))
     )
     texts = {name: scoped(library_text("rtl", f"{name}.v"), design.prefix) for name in modules} | design.modules

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from hlsgen.adder_graph import MOST_DIGITS, count_digits
+from hlsgen.adder_graph import MOST_AGREEMENTS, MOST_DIGITS, agreement_tables, count_digits
 from hlsgen.dataflow.resources import Cost
 from hlsgen.dataflow.units import Product, Stream
 from hlsgen.dataflow.weighted_units import product_of
@@ -17,6 +17,7 @@ from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.ir import Convolution, Linear, MatrixProduct
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import LIBRARY
+from hlsgen.verilog.dot_sizes import COUNTER
 from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import BLOCK_TABLES, buffer, memory, weights_style
 from hlsgen.verilog.resource_model import cost_of
@@ -148,7 +149,7 @@ def _sizes(layer: Linear | Convolution, simd: int, first: int) -> SumSizes:
 
 
 def _adder_price(work: Workload) -> float:
-    """Of a graph of adders, all sums of a window in every beat.
+    """Of a graph of adders or counters, all sums of a window in every beat.
 
     The graph is not made for it: rows share so evenly that its bits follow from the digits of the weights (within 15 %
     for random matrices of 128 to 4096 weights of 2 to 8 bits).
@@ -163,12 +164,11 @@ def _adder_bits(work: Workload) -> float:
     layer = work.layer
     if isinstance(layer, MatrixProduct) or work.groups > 1 or work.depthwise:
         return math.inf
-    product, digits = _weights(layer)[0], _digits(layer)
-    return (
-        ADDER_BITS * digits * (layer.source.type.bits + 2)
-        if product is not Product.AGREEMENTS and digits <= MOST_DIGITS
-        else math.inf
-    )
+    if _weights(layer)[0] is Product.AGREEMENTS:
+        tables = agreement_tables(work.outputs, work.taps * work.columns)
+        return COUNTER * tables if layer.weight.size <= MOST_AGREEMENTS else math.inf
+    digits = _digits(layer)
+    return ADDER_BITS * digits * (layer.source.type.bits + 2) if digits <= MOST_DIGITS else math.inf
 
 
 @lru_cache(maxsize=1 << 10)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing_extensions import assert_never
 
-from hlsgen.adder_graph import schedule
+from hlsgen.adder_graph import AgreementGraph, schedule
 from hlsgen.dataflow.row_sizes import NormSizes
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -78,6 +78,8 @@ def latency(unit: Unit) -> int:
         case DynamicMatVec():
             return _products(unit.simd, unit.word.bits, unit.every, unit.blocks, unit.pe) + 1
         case AdderMatVec():
+            if isinstance(unit.graph, AgreementGraph):
+                return unit.graph.latency(unit.every)
             return schedule(unit.graph, unit.every).latency
         case ConvUnit():
             simd, rows = (1, 1) if unit.depthwise else (unit.simd, unit.pe)

@@ -135,7 +135,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
             parameters |= {"DSP": dsp}
         module = bound.module
         if bound.text is not None:
-            module = f"{node.name}_adders"
+            module = f"{node.name}_{bound.module}"
             modules[module] = scoped(bound.text(f"{prefix}{module}"), prefix)
         instances.append(Instance(module, node.name, parameters, ports, node.inputs, node.outputs, comment))
     inputs = tuple(_stream_port(port, port.node.outputs[0], data) for port in network.inputs)

@@ -9,6 +9,7 @@ from functools import partial
 
 from typing_extensions import assert_never
 
+from hlsgen.adder_graph import AgreementGraph
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.norm_units import NormUnit, root_bits
@@ -55,7 +56,7 @@ from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.ir.row_functions import BelowLargest, IntegerNorm, Share
 from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import Choice
-from hlsgen.verilog.dot_sizes import dot_form, shared_registers
+from hlsgen.verilog.dot_sizes import COUNTER, dot_form, shared_registers
 from hlsgen.verilog.matrix_parts import CONTROL, FACTOR_BITS, Matrix, block_form, matrix_parts, multipliers, walking
 from hlsgen.verilog.memory_sizes import buffer, memory
 from hlsgen.verilog.parts import Parts
@@ -193,6 +194,9 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             return matrix_parts(_matrix(node, unit), dsp=block, style=weight_style(unit, style), family=family)
         case DynamicMatVec():
             return _products(node, unit, 0 if unit.blocks is None else dsp, family)
+        case AdderMatVec(graph=AgreementGraph() as graph):
+            registers = {"counts": float(graph.registers(unit.every)), "control": 8.0, "out": float(result.bits)}
+            return Parts("AdderMatVec", {"counts": 10.0 + COUNTER * graph.bits}, registers)
         case AdderMatVec():
             return Parts("AdderMatVec", {"sums": 10.0 + unit.graph.bits}, {"sums": float(unit.graph.bits), **beats})
         case SlidingWindow():

@@ -82,3 +82,25 @@ def test_the_same_bytes(tmp_path: Path) -> None:
     first, second = (hlsgen.check(DATA / "floor_ceil.onnx", options).files for _ in range(2))
     assert any(re.fullmatch(r"rtl/floor_ceil_mv\d_adders\.v", name) for name in first)
     assert first == second
+
+
+def bits() -> onnx.ModelProto:
+    """Windows of bits: a border is no bit."""
+    b = Builder(3)
+    x = b.bipolar(b.input(1, 2, 5, 5, symbolic=False))
+    x = b.bipolar(b.conv(x, 16, kind="bipolar", kernel_shape=[3, 3], pads=[0, 0, 0, 0]))
+    return b.model(b.conv(x, 3, kind="bipolar", kernel_shape=[1, 1]))
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize("simulator, clock", [("icarus", None), ("verilator", None), ("icarus", 300)])
+def test_windows_of_bits(simulator: str, clock: int | None, tmp_path: Path) -> None:
+    """Agreements are counted, with a register after every counter too."""
+    onnx.save(bits(), tmp_path / "model.onnx")
+    options = hlsgen.Options(target_cycles=25, top="net", clock_mhz=clock)
+    build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "out", options)
+    assert len(list((tmp_path / "out" / "rtl").glob("*_counts.v"))) == 2
+    assert build.timing.interval == 25
+    assert_verified(tmp_path / "out", simulator, 12)
+    assert hlsgen.certify(tmp_path / "out").problems == []

@@ -29,7 +29,7 @@ class Binding:
     """A module, its parameters, its memory files, and `about`: what a comment says of it.
 
     Parameter FILE is a file name, or the stem of several. File names start with the node's name.
-    `text`: of a module that is made for this node alone, by its name; then `module` is none of the library's.
+    `text`: of a module that is made for this node alone, by its name; then `module` ends its name.
     """
 
     module: str

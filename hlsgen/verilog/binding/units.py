@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from typing_extensions import assert_never
 
-from hlsgen.adder_graph import schedule
+from hlsgen.adder_graph import AgreementGraph, schedule
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -54,6 +54,7 @@ from hlsgen.verilog.binding import bind, rows
 from hlsgen.verilog.binding.memory_files import Binding, Bits, Parameter, signed_bits, words
 from hlsgen.verilog.binding.norm import bind_moments, bind_root, bind_scale
 from hlsgen.verilog.binding.softmax import bind_softmax
+from hlsgen.verilog.count_text import count_module_text
 from hlsgen.verilog.sum_tables import table_files, unit_sizes
 from hlsgen.verilog.weight_packing import MODES, weight_style
 
@@ -252,11 +253,13 @@ def _product(node: Node, unit: DynamicMatVec) -> Binding:
 
 
 def _adders(node: Node, unit: AdderMatVec) -> Binding:
-    rows, columns = len(unit.graph.outputs), len(unit.graph.inputs)
-    about = f"{rows} x {columns}, {len(unit.graph.adders)} adders"
-    pipeline = schedule(unit.graph, unit.every)
-    bits = node.source.type.bits, node.result.type.bits
-    return Binding("", {}, about, text=lambda name: module_text(name, pipeline, *bits))
+    graph, bits = unit.graph, (node.source.type.bits, node.result.type.bits)
+    if isinstance(graph, AgreementGraph):
+        about = f"{len(graph.rows)} x {graph.columns}, {len(graph.counters.counters)} counters a row"
+        return Binding("counts", {}, about, text=lambda name: count_module_text(name, graph, unit.every, bits[1]))
+    about = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
+    pipeline = schedule(graph, unit.every)
+    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:

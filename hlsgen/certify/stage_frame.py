@@ -1,0 +1,52 @@
+"""The frame of modules that are written for one layer: their ports, their control, and what surrounds their lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hlsgen.certify.netlist_reader import broken
+
+#: Bytes of a file.
+_MOST_BYTES = 1 << 26
+
+_FRAME = """\
+// Latency     {latency} cycles, all advancing on en; one beat a cycle
+// Contract    exact: {exact}
+//             hlsgen, which proves it with `hlsgen certify`.
+`default_nettype none
+module {name} (
+    input  wire clk,
+    input  wire rst,
+    input  wire [{s_top}:0] s_data,
+    input  wire s_valid,
+    output wire s_ready,
+    output wire [{m_top}:0] m_data,
+    output wire m_valid,
+    input  wire m_ready
+);
+    wire en;
+    {prefix}hg_stages #(
+        .STAGES({latency})
+    ) stages (
+        .clk(clk), .rst(rst),
+        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)
+    );
+    wire unused = &{{1'b0, s_data}};
+"""
+TAIL = "endmodule\n`default_nettype wire\n"
+
+
+def frame(name: str, prefix: str, exact: str, latency: int, bits: tuple[int, int]) -> str:
+    """What stands between the head of the comment and the lines of a module. `bits` of both streams."""
+    return _FRAME.format(name=name, prefix=prefix, exact=exact, latency=latency, s_top=bits[0] - 1, m_top=bits[1] - 1)
+
+
+def module_text(folder: Path, file: str) -> str:
+    """Raises HG055 if it cannot be read."""
+    path = folder / f"{file}.v"
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise broken(f"rtl/{path.name}", f"has more than {_MOST_BYTES} bytes.")
+        return path.read_bytes().decode("ascii")
+    except (OSError, UnicodeDecodeError):
+        raise broken(f"rtl/{path.name}", "cannot be read.") from None

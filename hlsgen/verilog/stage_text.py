@@ -1,0 +1,43 @@
+"""The frame of generated modules between two streams, whose registers all advance at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def between_streams(
+    name: str, about: Iterable[str], exact: str, latency: int, bits: tuple[int, int], lines: Iterable[str]
+) -> str:
+    """The module `name` with `lines` in it, that use s_data and en and drive m_data. `bits`: of both.
+
+    `about`: the head of its comment. `exact`: what its contract says, a line.
+    """
+    text = [
+        *about,
+        f"// Latency     {latency} cycles, all advancing on en; one beat a cycle",
+        f"// Contract    exact: {exact}",
+        "//             hlsgen, which proves it with `hlsgen certify`.",
+        "`default_nettype none",
+        f"module {name} (",
+        "    input  wire clk,",
+        "    input  wire rst,",
+        f"    input  wire [{bits[0] - 1}:0] s_data,",
+        "    input  wire s_valid,",
+        "    output wire s_ready,",
+        f"    output wire [{bits[1] - 1}:0] m_data,",
+        "    output wire m_valid,",
+        "    input  wire m_ready",
+        ");",
+        "    wire en;",
+        "    hg_stages #(",
+        f"        .STAGES({latency})",
+        "    ) stages (",
+        "        .clk(clk), .rst(rst),",
+        "        .s_valid(s_valid), .s_ready(s_ready), .m_valid(m_valid), .m_ready(m_ready), .en(en)",
+        "    );",
+        "    wire unused = &{1'b0, s_data};",
+        *lines,
+        "endmodule",
+        "`default_nettype wire",
+    ]
+    return "\n".join(text) + "\n"
