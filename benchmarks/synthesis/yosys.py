@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -122,10 +124,24 @@ def synthesize(
 
 def run_passes(passes: list[str], folder: Path, work: Path, seconds: float) -> None:
     """Runs Yosys in `folder`, with files of its own in `work`. Raises RuntimeError and TimeoutExpired."""
-    command = [sys.executable, "-c", _RUNNER, json.dumps(passes), str((work / "before.json").resolve())]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode:
-        raise RuntimeError(f"Yosys failed:\n{done.stdout[-1000:]}\n{done.stderr[-1000:]}")
+    run([sys.executable, "-c", _RUNNER, json.dumps(passes), str((work / "before.json").resolve())], folder, seconds)
+
+
+def run(command: list[str], folder: Path, seconds: float) -> str:
+    """What a program prints. Raises RuntimeError with that if it fails, and TimeoutExpired; what it started ends too."""
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        printed, _ = process.communicate(timeout=seconds)
+    except BaseException:
+        # A session of its own: only what this process has started is in the group.
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    if process.returncode:
+        raise RuntimeError(f"{Path(command[0]).name} failed:\n{printed[-1500:]}")
+    return printed
 
 
 def _own_size(cells: dict[str, Any]) -> Size:
