@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from workloads import ROOT, WORKLOADS
+from places import ROOT
+from workloads import WORKLOADS
 
 sys.path.insert(0, str(ROOT / "docs" / "images"))
 

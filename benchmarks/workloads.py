@@ -12,16 +12,14 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
+from places import MODELS, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from integer_models import chain  # noqa: E402
-from models import Net  # noqa: E402
-from onnx_graph import QONNX  # noqa: E402
+from integer_models import chain
+from models import Net
+from onnx_graph import QONNX
 
-#: Models of others, beside the repository or a worktree of it.
-MODELS = next((path for up in ROOT.parents if (path := up / "shared" / "models").exists()), ROOT / "no models")
 Model = onnx.ModelProto | Path
 Weights = NDArray[np.float32]
 
