@@ -128,19 +128,21 @@ def run_passes(passes: list[str], folder: Path, work: Path, seconds: float) -> N
 
 
 def run(command: list[str], folder: Path, seconds: float) -> str:
-    """What a program prints. Raises RuntimeError if it fails or takes longer; what it has started ends with it."""
+    """What a program prints. Raises RuntimeError if it fails or takes longer; what it has started ends with it, and with
+    this process, if that is told to stop."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     process = subprocess.Popen(
         command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
     try:
         printed, _ = process.communicate(timeout=seconds)
-    except BaseException as error:
-        # A session of its own: only what this process has started is in the group.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise RuntimeError(f"a tool took longer than {seconds:.0f} s") from None
-        raise
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"a tool took longer than {seconds:.0f} s") from None
+    finally:
+        if process.poll() is None:
+            # A session of its own: only what this process has started is in the group.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
     if process.returncode:
         raise RuntimeError(f"a tool failed: {printed[-1500:]}")
     return printed
