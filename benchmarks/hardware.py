@@ -15,6 +15,7 @@ import argparse
 import functools
 import hashlib
 import operator
+import re
 import tempfile
 import time
 from dataclasses import asdict
@@ -51,10 +52,10 @@ def build_of(model: Model, work: Workload, folder: Path, **options: Any) -> tupl
 
 
 def digest(files: list[Path]) -> str:
-    """Of all Verilog and memory files of a build."""
+    """Of all Verilog and memory files of a build, without comments."""
     found = hashlib.sha256()
     for path in sorted(files[0].parent.iterdir()):
-        found.update(path.name.encode() + path.read_bytes())
+        found.update(path.name.encode() + re.sub(rb"//[^\n]*", b"", path.read_bytes()))
     return found.hexdigest()[:16]
 
 
