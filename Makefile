@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= $(shell nproc 2>/dev/null || echo 2)
+comma  := ,
 APT    := $(shell [ "$$(id -u)" = 0 ] || echo sudo) apt-get
 
 .PHONY: setup setup-test demo quick test test-all fuzz soak mutate mutate-builds mutate-cpp lint bench bench-hardware docs clean
@@ -85,10 +86,14 @@ bench: setup-test
 	$(BIN)/python benchmarks/cpp_speed.py
 	$(BIN)/python benchmarks/start_up.py
 
-# Size and clock of the workloads of docs/benchmarks.md: Yosys for all, nextpnr for the small ones. Takes an hour.
+# Size and clock of the workloads of docs/benchmarks.md: Yosys for all, nextpnr for the small ones. Hours, if all has changed;
+# ROWS="'NAME' ..." takes some. PEERS=1 measures the other tools that are on PyPI again, too.
+ROWS  ?=
+PEERS ?=
 bench-hardware: setup-test
-	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench]'
-	$(BIN)/python benchmarks/hardware.py --route
+	$(BIN)/pip install --quiet --disable-pip-version-check -e '.[bench$(if $(PEERS),$(comma)peers)]'
+	$(if $(PEERS),$(BIN)/python benchmarks/peers.py)
+	$(BIN)/python benchmarks/hardware.py $(ROWS) --route
 
 # The site of the documentation, in site/. The pages read as well on GitHub; tests hold them.
 docs: $(VENV)/.stamp-docs

@@ -11,16 +11,15 @@ from typing import Any
 
 import numpy as np
 import onnx
+from places import MODELS, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
-from image_nets import network  # noqa: E402
-from models import Net  # noqa: E402
-from onnx_graph import QONNX  # noqa: E402
-from random_graphs import perceptron  # noqa: E402
+from image_nets import network
+from models import Net
+from onnx_graph import QONNX
+from random_graphs import perceptron
 
-MODELS = ROOT.parent / "shared" / "models"
 Model = onnx.ModelProto | Path
 
 

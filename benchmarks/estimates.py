@@ -10,6 +10,7 @@ Sizes are measured by measure_units.py. Networks of estimate_cases.py with `fitt
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import statistics
 from collections import defaultdict
@@ -75,9 +76,12 @@ def collect(data: dict[str, Any]) -> list[Unit]:
     return units
 
 
-def fit(units: list[Unit], families: Sequence[str]) -> dict[str, Any]:
-    """Factors by family, kind of unit, and LUT or FF: least squares of relative errors, none negative."""
-    factors: dict[str, Any] = {}
+def fit(units: list[Unit], families: Sequence[str], factors: dict[str, Any]) -> dict[str, Any]:
+    """Factors by family, kind of unit, and LUT or FF: least squares of relative errors, none negative.
+
+    What the networks do not have keeps the factors that it has.
+    """
+    factors = copy.deepcopy(factors)
     for family in families:
         there = [u for u in units if family in u.measured and CASES[u.case].fitted]
         for kind in sorted({unit.parts[family].unit for unit in there}):
@@ -91,10 +95,11 @@ def fit(units: list[Unit], families: Sequence[str]) -> dict[str, Any]:
                 x = np.array([[row.get(name, 0.0) for name in names] for row in expected])
                 y = np.array([u.measured[family][at] for u in own], float)
                 weight = 1 / np.sqrt(SLACK**2 + np.maximum(y, x.sum(axis=1)) ** 2)
+                entry = factors.setdefault(family, {}).setdefault(kind, {}).setdefault(what, {})
+                before = np.array([entry.get(name, 1.0) for name in names])
                 rows = np.vstack([x * weight[:, None], STAY * np.eye(len(names))])
-                found, _ = nnls(rows, np.concatenate([y * weight, np.full(len(names), STAY)]))
-                entry = {n: round(float(f), 3) for n, f in zip(names, found, strict=True)}
-                factors.setdefault(family, {}).setdefault(kind, {})[what] = entry
+                found, _ = nnls(rows, np.concatenate([y * weight, STAY * before]))
+                entry.update({n: round(float(f), 3) for n, f in zip(names, found, strict=True)})
     return factors
 
 
@@ -164,7 +169,7 @@ def main() -> None:
     arguments = parser.parse_args()
     units = collect(load())
     if arguments.fit:
-        factors = {**json.loads(FACTORS.read_text()), **fit(units, arguments.fit)}
+        factors = fit(units, arguments.fit, json.loads(FACTORS.read_text()))
         FACTORS.write_text(json.dumps(factors, indent=1) + "\n")
         resource_model._factors.cache_clear()
     for family in sorted({family for unit in units for family in unit.measured}):

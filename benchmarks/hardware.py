@@ -1,229 +1,157 @@
 """Size and clock of workloads beside the figures of other tools: `make bench-hardware`.
 
-    python benchmarks/hardware.py [NAME ...] [--route] [--seconds N]
+    python benchmarks/hardware.py [NAME ...] [--route] [--seeds 1 2] [--again] [--seconds N]
+    python benchmarks/hardware.py --list
 
-Builds each workload, synthesizes it with Yosys for Xilinx 7 series without multiplier blocks, and with --route places
-and routes it with nextpnr for ECP5, speed grade 6. Results go to data/hardware.json and into docs/benchmarks.md.
-Workloads whose model is not there are skipped, and so is what takes longer than so many seconds in one tool; what was
-measured before stays. Without --route the clock of a design that has changed is not known any more.
+Builds each workload of workloads.py and synthesizes it with Yosys for Xilinx 7 series, into data/hardware.json; with --route
+builds those that are small for ECP5 at 150 MHz as well, and places and routes these with nextpnr, into data/routed.json.
+Then page.py writes docs/benchmarks.md of the data. What was measured of the same Verilog is kept, without --again; what
+cannot be measured, or takes a tool longer than so many seconds, keeps its former row, and the last lines say so.
 """
 
 from __future__ import annotations
 
 import argparse
-import itertools
-import json
-import subprocess
-import sys
+import functools
+import hashlib
+import operator
+import re
 import tempfile
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import onnx
+import page
+from synthesis.packing import shared_sites
+from synthesis.place_ecp5 import route
+from synthesis.timing import longest_path
+from synthesis.yosys import Netlist, Size, synthesize
+from workloads import WORKLOADS, Model, Workload
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "docs" / "images")]
+import hlsgen
+from hlsgen.driver.compile import Build
+from hlsgen.driver.summary import estimate
 
-from draw import BLUE, ORANGE, Svg  # noqa: E402
-from integer_models import chain  # noqa: E402
-from models import Net  # noqa: E402
-from onnx_graph import QONNX  # noqa: E402
-from synthesis.place_ecp5 import routed_mhz  # noqa: E402
-from synthesis.timing import longest_path  # noqa: E402
-from synthesis.yosys import synthesize  # noqa: E402
-
-import hlsgen  # noqa: E402
-from hlsgen.driver.summary import estimate  # noqa: E402
-
-DATA = Path(__file__).with_name("data") / "hardware.json"
-PAGE, PICTURE = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "images" / "benchmarks.svg"
-MODELS = ROOT.parent / "shared" / "models"
-BEGIN, END = "<!-- figures -->", "<!-- end of figures -->"
+#: What is asked for when a core is routed.
+ROUTED_FOR = {"device": "ecp5-85k", "clock_mhz": 150.0}
+Row = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Workload:
-    """A model, its folding, and what the best other tool takes for it: LUT and where that figure comes from; `reads`:
-    what the input port carries, if the model does not say it."""
-
-    model: Callable[[], onnx.ModelProto | Path]
-    cycles: int | None
-    peer: int | None = None
-    source: str = ""
-    reads: str | None = None
-
-
-def matrix(
-    rng: np.random.Generator, columns: int, rows: int, bits: int
-) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
-    """Weights as trained ones are spread: normal, 0.28 of the largest code."""
-    top = 2 ** (bits - 1) - 1
-    return np.clip(np.round(rng.normal(0, 0.28 * top, (columns, rows))), -top, top).astype(np.float32)
+def build_of(model: Model, work: Workload, folder: Path, **options: Any) -> tuple[Build, list[Path]]:
+    """A build in `folder`, and its Verilog files."""
+    folder.mkdir()
+    if isinstance(model, onnx.ModelProto):
+        onnx.save(model, folder / "model.onnx")
+        model = folder / "model.onnx"
+    prefer = "dsp" if work.dsp else "lut"
+    chosen = hlsgen.Options(target_cycles=work.cycles, input=work.reads, top="top", prefer=prefer, **options)
+    build = hlsgen.build(model, folder / "core", chosen)
+    return build, sorted((folder / "core" / "rtl").glob("*.v"))
 
 
-def layers(sizes: tuple[int, ...], w_bits: int, x_bits: int, seed: int) -> onnx.ModelProto:
-    """Layers with Relu and a power of two between them, behind codes of int8."""
-    rng, net = np.random.default_rng(seed), Net((1, sizes[0]))
-    net.quant(1.0, 0.0, 8.0, signed=1, narrow=0)
-    for n, (columns, rows) in enumerate(itertools.pairwise(sizes)):
-        weight = matrix(rng, columns, rows, w_bits)
-        net.linear(rows, columns, weight, f"fc{n}", scale=1.0, bits=float(w_bits))
-        if n < len(sizes) - 2:
-            spread = 2.0 ** np.ceil(np.log2(np.abs(weight).sum(axis=0).max() / 4))
-            net.then("Relu").quant(spread, 0.0, float(x_bits), signed=0, narrow=0)
-    return net.model()
+def digest(files: list[Path]) -> str:
+    """Of all Verilog and memory files of a build, without comments."""
+    found = hashlib.sha256()
+    for path in sorted(files[0].parent.iterdir()):
+        found.update(path.name.encode() + re.sub(rb"//[^\n]*", b"", path.read_bytes()))
+    return found.hexdigest()[:16]
 
 
-def quantizer() -> onnx.ModelProto:
-    """16 channels to int4, each with a scale and a zero point of its own."""
-    rng, net = np.random.default_rng(6), Net((1, 16))
-    scale, zero = (2.0 ** rng.uniform(-1, 3, 16)).astype(np.float32), rng.integers(-3, 4, 16).astype(np.float32)
-    return net.then("IntQuant", scale, zero, 4.0, domain=QONNX, signed=1, narrow=0, rounding_mode="ROUND").model()
+def share(netlist: Netlist, times: int, first: bool, last: bool) -> Size:
+    """What a piece brings to the whole: its units so many times, and the port that the whole has there."""
+    sizes = netlist.instances()
+    ports = [sizes.pop(port, Size()) for port in ("port_in", "port_out")]
+    inside = functools.reduce(operator.add, [*sizes.values()] * times, Size())
+    return inside + (ports[0] if first else Size()) + (ports[1] if last else Size())
 
 
-def requantizer() -> onnx.ModelProto:
-    """16 channels of sums to int8, each times a number of 15 bits and a power of two: an exact product, half to even."""
-    rng = np.random.default_rng(5)
-    factor, shift = rng.integers(2**14, 2**15, 16), rng.integers(37, 41, 16)
-    to_int8 = ("Clip", np.float64(-128), np.float64(127)), ("Cast", {"to": onnx.TensorProto.INT8})
-    exact = ("Cast", {"to": onnx.TensorProto.DOUBLE}), ("Mul", factor * 2.0**-shift), ("Round",)
-    return chain(*exact, *to_int8, source=np.int32, shape=(1, 16))
+def measure(work: Workload, known: Row, folder: Path, seconds: float) -> Row:
+    """Size, clock and cycles of a workload; `known` if that is of the same Verilog."""
+    build, files = build_of(work.model(), work, folder / "whole")
+    row: Row = {"rtl": digest(files), "estimate": estimate(build)["lut"]}
+    row |= {"latency": build.timing.latency, "interval": build.timing.interval}
+    if known.get("rtl") == row["rtl"]:
+        return known
+    pieces = [(1, files)]
+    if work.pieces:
+        pieces = [(n, build_of(own(), work, folder / f"piece{k}")[1]) for k, (n, own) in enumerate(work.pieces)]
+    size, shared, paths = Size(), 0, []
+    for k, (times, own) in enumerate(pieces):
+        print(f"  built, {row['estimate']} LUT estimated; Yosys: piece {k + 1} of {len(pieces)}", flush=True)
+        netlist = synthesize(own, folder, dsp=work.dsp, units=1, seconds=seconds)
+        last = k == len(pieces) - 1
+        size += share(netlist, times, k == 0, last) if work.pieces else netlist.size()
+        shared += times * shared_sites(netlist.flat)
+        paths.append(longest_path(netlist.flat))
+    worst = max(paths, key=lambda path: path.ns)
+    print(f"  {size.lut} LUT; longest path {worst.start} -> {worst.end}", flush=True)
+    found = {**asdict(size), "packed": size.lut - shared, "ns": worst.ns, "levels": worst.tables + worst.carries}
+    return found | row | ({"pieces": True} if work.pieces else {})
 
 
-def image_layers() -> onnx.ModelProto:
-    """8 x 8 pixels of 8 bits, two convolutions of 3 x 3 with 8 and 16 channels, and 10 sums of int8 weights."""
-    rng, net = np.random.default_rng(3), Net((1, 1, 8, 8))
-    net.quant(1.0, 0.0, 8.0, signed=0, narrow=0)
-    for n, (channels, outputs) in enumerate(((1, 8), (8, 16))):
-        weight = matrix(rng, outputs, channels * 9, 8).reshape(outputs, channels, 3, 3)
-        data = net.last
-        net.node("IntQuant", weight, 1.0, 0.0, 8.0, name=f"conv{n}_weights", domain=QONNX)
-        net.node("Conv", data, net.last, name=f"conv{n}")
-        net.then("Relu").quant(2.0 ** np.ceil(np.log2(np.abs(weight).sum())), 0.0, 8.0, signed=0, narrow=0)
-    net.node("Flatten", net.last)
-    return net.linear(10, 256, matrix(rng, 256, 10, 8), "fc", scale=1.0, bits=8.0).model()
+def measure_routed(work: Workload, known: Row, folder: Path, seeds: list[int], seconds: float) -> Row:
+    """What nextpnr makes of a workload for ROUTED_FOR: seeds are added to `known` if that is of the same Verilog."""
+    build, files = build_of(work.model(), work, folder / "routed", **ROUTED_FOR)
+    row: Row = {"rtl": digest(files), "latency": build.timing.latency, "interval": build.timing.interval, "mhz": {}}
+    if known.get("rtl") == row["rtl"]:
+        row = known
+    for seed in seeds:
+        if str(seed) not in row["mhz"]:
+            print(f"  for ECP5: Yosys and nextpnr, seed {seed}", flush=True)
+            routed = asdict(route(files, folder, seed=seed, dsp=work.dsp, seconds=seconds))
+            mhz = {**row["mhz"], str(seed): routed.pop("mhz")}
+            row = {**row, **routed, "asked": ROUTED_FOR["clock_mhz"], "mhz": mhz}
+    return row
 
 
-WORKLOADS: dict[str, Workload] = {
-    "quantizer 16 to 4 bits x 16": Workload(quantizer, 1, 962, "FINN", "fixed:16,8"),
-    "requantize 32 to 8 bits x 16": Workload(requantizer, 1, 3340, "da4ml, wrong bits"),
-    "dense 64 x 64 w4, a frame a cycle": Workload(lambda: layers((64, 64), 4, 8, 4), 1, 22300, "da4ml, keep"),
-    "jets 16-64-32-32-5 w6a8, a frame a cycle": Workload(
-        lambda: layers((16, 64, 32, 32, 5), 6, 8, 1), 1, 49300, "da4ml"
-    ),
-    "digits w4a4 @64": Workload(lambda: ROOT / "examples/digits/digits_mlp.onnx", 64),
-    "digits w4a4 @5": Workload(lambda: ROOT / "examples/digits/digits_mlp.onnx", 5),
-    "CNN int8, 8 x 8 pixels @4608": Workload(image_layers, 4608, 20000, "NNgen, 6649 cycles"),
-    "CNN int8, 8 x 8 pixels @80": Workload(image_layers, 80),
-    "digits CNN w4a4 @576": Workload(lambda: ROOT / "examples/digits_cnn/digits_cnn.onnx", 576),
-    "TFC w1a1 @64": Workload(lambda: MODELS / "public/zoo_tfc_1w1a.onnx", 64),
-    "TFC w2a2 @256": Workload(lambda: MODELS / "public/zoo_tfc_2w2a.onnx", 256),
-    "DS-CNN w4a4 @500": Workload(lambda: MODELS / "brevitas/dscnn_w4a4_po2.onnx", 500),
-    "KWS w3a3 @392": Workload(lambda: MODELS / "public/mlperf_kws_w3a3.onnx", 392),
-    "CNV w1a1 @32768": Workload(lambda: MODELS / "brevitas/cnv_1w1a.onnx", 32768),
-}
-#: Those that nextpnr routes in some minutes.
-SMALL = [
-    "quantizer 16 to 4 bits x 16",
-    "CNN int8, 8 x 8 pixels @4608",
-    "digits w4a4 @64",
-    "digits CNN w4a4 @576",
-    "TFC w1a1 @64",
-]
-
-
-def measure(workload: Workload, route: bool, seconds: float) -> dict[str, float | int] | None:
-    """Size, clock and cycles of a workload; None if its model is not there."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        model = workload.model()
-        if isinstance(model, onnx.ModelProto):
-            onnx.save(model, folder / "model.onnx")
-            model = folder / "model.onnx"
-        if not model.exists():
-            return None
-        options = hlsgen.Options(target_cycles=workload.cycles, input=workload.reads, top="top")
-        build = hlsgen.build(model, folder / "core", options)
-        files, expected = sorted((folder / "core" / "rtl").glob("*.v")), estimate(build)["lut"]
-        print(f"  built; {expected} LUT estimated; now Yosys", flush=True)
-        netlist = synthesize(files, folder, units=1, seconds=seconds)
-        size, path = netlist.size(), longest_path(netlist.flat)
-        found: dict[str, float | int] = {
-            "lut": size.lut, "ff": size.ff, "bram18": size.bram18, "ns": path.ns, "levels": path.tables + path.carries,
-            "latency": build.timing.latency, "interval": build.timing.interval,
-            "estimate": expected,
-        }  # fmt: skip
-        print(f"  {size.lut} LUT; longest path {path.start} -> {path.end}", flush=True)
-        if route:
-            print("  now nextpnr", flush=True)
-            found["mhz"] = routed_mhz(files, folder, seconds=seconds)
-        return found
-
-
-def table(data: dict[str, dict[str, float]]) -> str:
-    lines = [
-        "| workload | LUT | FF | BRAM18 | ns | ECP5 MHz | cycles | latency | other tool | ratio |",
-        "|" + "---|" * 10,
-    ]
-    for name, row in data.items():
-        work = WORKLOADS[name]
-        mhz = f"{row['mhz']:.0f}" if "mhz" in row else ""
-        peer = f"{work.source} {work.peer:,}" if work.peer else ""
-        ratio = f"{row['lut'] / work.peer:.2f}" if work.peer else ""
-        lines.append(
-            f"| {name} | {row['lut']:,} | {row['ff']:,} | {row['bram18']} | {row['ns']} | {mhz} "
-            f"| {row['interval']} | {row['latency']} | {peer} | {ratio} |"
+def attempt(name: str, arguments: argparse.Namespace) -> list[str]:
+    """Measures a workload into the data. Returns what could not be measured, and why."""
+    steps = {page.SIZES: lambda known, folder: measure(WORKLOADS[name], known, folder, arguments.seconds)}
+    if arguments.route and WORKLOADS[name].routed:
+        steps[page.ROUTED] = lambda known, folder: measure_routed(
+            WORKLOADS[name], known, folder, arguments.seeds, arguments.seconds
         )
-    return "\n".join(lines)
-
-
-def picture(data: dict[str, dict[str, float]]) -> None:
-    """Draws the LUT of each workload as a bar, on a scale of powers of ten, beside that of the other tool."""
-    drawing = Svg(760, 40 + 34 * len(data))
-    for n, (name, row) in enumerate(data.items()):
-        y = 30 + 34 * n
-        drawing.text(290, y + 15, name, "end", 12)
-        for value, fill, top, height in ((row["lut"], BLUE, 2, 14), (WORKLOADS[name].peer, ORANGE, 17, 9)):
-            if value:
-                length = 100 * float(np.log10(value / 100))
-                drawing.box(300, y + top, length, height, fill, "none")
-                drawing.text(306 + length, y + top + height - 2, f"{value:,}", size=11)
-    drawing.text(
-        300, 20, "LUT (a step of 100 pixels is a factor of ten): hlsgen, and below it the best other tool", size=11
-    )
-    drawing.save(PICTURE.name, PICTURE.parent)
+    failed = []
+    for path, step in steps.items():
+        data, start = page.load(path), time.perf_counter()
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                found = step({} if arguments.again else data.get(name, {}), Path(folder))
+            except FileNotFoundError as error:
+                return [f"{name}: {error}"]
+            except (RuntimeError, ImportError, hlsgen.HlsgenError) as error:
+                failed.append(f"{name}: {path.stem}: {str(error)[-500:]}")
+                continue
+        same = found == data.get(name)
+        # Others may have written in the meantime.
+        page.save(path, {**page.load(path), name: found})
+        print(f"  {path.stem}: {'as it was' if same else found}, {time.perf_counter() - start:.0f} s", flush=True)
+    return failed
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--route", action="store_true", help="route the small ones for ECP5, too")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1], help="of the placement")
+    parser.add_argument("--again", action="store_true", help="measure what is known of the same Verilog, too")
     parser.add_argument("--seconds", type=float, default=1800, help="longest that a tool may take")
+    parser.add_argument("--list", action="store_true", help="print what is in the data, and measure nothing")
     arguments = parser.parse_args()
     if unknown := [name for name in arguments.names if name not in WORKLOADS]:
         parser.error(f"no such workload: {', '.join(unknown)}. There are: {'; '.join(WORKLOADS)}")
-    data = json.loads(DATA.read_text()) if DATA.exists() else {}
+    skipped = []
     for name in arguments.names or WORKLOADS:
-        start = time.perf_counter()
-        print(f"{name}: being built", flush=True)
-        try:
-            found = measure(WORKLOADS[name], arguments.route and name in SMALL, arguments.seconds)
-        except (RuntimeError, subprocess.TimeoutExpired, hlsgen.HlsgenError) as error:
-            print(f"{name}: not measured: {str(error)[-500:]}", flush=True)
-            continue
-        if found is not None:
-            data[name] = found
-            DATA.parent.mkdir(exist_ok=True)
-            DATA.write_text(json.dumps({n: data[n] for n in WORKLOADS if n in data}, indent=1) + "\n")
-        print(f"{name}: {found or 'its model is not there'}, {time.perf_counter() - start:.0f} s", flush=True)
-    if PAGE.exists() and data:
-        text = PAGE.read_text()
-        head, tail = text.split(BEGIN)[0], text.split(END)[1]
-        PAGE.write_text(f"{head}{BEGIN}\n{table(data)}\n{END}{tail}")
-        picture(data)
+        if not arguments.list:
+            print(f"{name}: being built", flush=True)
+            skipped += attempt(name, arguments)
+        print(page.line(name), flush=True)
+    if not arguments.list:
+        page.write()
+    for text in skipped:
+        print(f"not measured: {text}")
 
 
 if __name__ == "__main__":

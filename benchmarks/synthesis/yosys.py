@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -101,7 +103,7 @@ def synthesize(
     """The mapped netlist of a core with top module `top`; memory files lie beside `files`.
 
     units: the instances of the top level, and so many levels deep, are mapped by themselves, equal ones once, which is
-    faster and shows the size of each. Raises RuntimeError with what Yosys says, and TimeoutExpired.
+    faster and shows the size of each. Raises RuntimeError.
     """
     folder = files[0].parent
     out, flat = (work / "netlist.json").resolve(), (work / "flat.json").resolve()
@@ -121,11 +123,29 @@ def synthesize(
 
 
 def run_passes(passes: list[str], folder: Path, work: Path, seconds: float) -> None:
-    """Runs Yosys in `folder`, with files of its own in `work`. Raises RuntimeError and TimeoutExpired."""
-    command = [sys.executable, "-c", _RUNNER, json.dumps(passes), str((work / "before.json").resolve())]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False)
-    if done.returncode:
-        raise RuntimeError(f"Yosys failed:\n{done.stdout[-1000:]}\n{done.stderr[-1000:]}")
+    """Runs Yosys in `folder`, with files of its own in `work`. Raises RuntimeError."""
+    run([sys.executable, "-c", _RUNNER, json.dumps(passes), str((work / "before.json").resolve())], folder, seconds)
+
+
+def run(command: list[str], folder: Path, seconds: float) -> str:
+    """What a program prints. Raises RuntimeError if it fails or takes longer; what it has started ends with it, and with
+    this process, if that is told to stop."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    process = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        printed, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise RuntimeError(f"a tool took longer than {seconds:.0f} s") from None
+    finally:
+        if process.poll() is None:
+            # A session of its own: only what this process has started is in the group.
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    if process.returncode:
+        raise RuntimeError(f"a tool failed: {printed[-1500:]}")
+    return printed
 
 
 def _own_size(cells: dict[str, Any]) -> Size:

@@ -1,0 +1,71 @@
+"""docs/benchmarks.md and its picture show what is in benchmarks/data, and the data is of the workloads that there are."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from paths import ROOT
+
+DATA = ROOT / "benchmarks" / "data"
+
+
+def load(name: str) -> Any:
+    return json.loads((DATA / f"{name}.json").read_text())
+
+
+def rows(mark: str) -> list[list[str]]:
+    """Cells of the table between two marks of the page."""
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    lines = text.split(f"<!-- {mark} -->")[1].split(f"<!-- end of {mark} -->")[0].strip().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.sweep
+def test_page_and_picture_are_those_of_the_data(tmp_path: Path) -> None:
+    """`python benchmarks/page.py` would change neither."""
+    subprocess.run([sys.executable, ROOT / "benchmarks" / "page.py", "--out", tmp_path], check=True)
+    assert (tmp_path / "benchmarks.md").read_text() == (ROOT / "docs" / "benchmarks.md").read_text()
+    assert (tmp_path / "benchmarks.svg").read_text() == (ROOT / "docs" / "images" / "benchmarks.svg").read_text()
+
+
+def test_every_measured_row_is_on_the_page() -> None:
+    shown = {row[0].removesuffix(", by pieces"): row for row in rows("figures")}
+    sizes = load("hardware")
+    assert list(shown) == list(sizes)
+    for name, row in sizes.items():
+        assert shown[name][1].replace(",", "") == str(row["lut"])
+    assert [row[0] for row in rows("routed")] == list(load("routed"))
+
+
+def test_ratios_are_quotients_of_what_is_in_the_data() -> None:
+    sizes, others = load("hardware"), {(row["workload"], row["tool"]): row for row in load("peers")}
+    shown = {(row[0], row[4]): row[10] for row in rows("peers")}
+    assert set(shown) == set(others)
+    for (name, tool), ratio in shown.items():
+        known = name in sizes and "lut" in others[name, tool]
+        assert bool(ratio) == known
+        assert not known or abs(float(ratio) - sizes[name]["lut"] / others[name, tool]["lut"]) <= 0.005
+
+
+def test_figures_of_others_say_where_they_are_from() -> None:
+    found = {row["from"] for row in load("peers")}
+    assert found <= {"measured", "measured before", "reported, not checked", "its folding alone"}
+    text = (ROOT / "docs" / "benchmarks.md").read_text()
+    assert all(f"*{one}*:" in text for one in found)
+
+
+def test_list_prints_every_workload() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "hardware.py", "--list"], capture_output=True, text=True, check=True
+    )
+    names = re.findall(r'^    "([^"]+)": Workload\(', (ROOT / "benchmarks" / "workloads.py").read_text(), re.M)
+    lines = done.stdout.splitlines()
+    assert len(names) > 15
+    assert [line.split(": ")[0] for line in lines] == names
+    assert {*load("hardware"), *load("routed"), *(row["workload"] for row in load("peers"))} <= set(names)
