@@ -83,7 +83,7 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies there if tdata is no beat in bytes."""
+    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat."""
 
     bus: BusLayout | None = None
 
