@@ -23,5 +23,7 @@ def test_slice(simulate: Callable[..., None], simulator: str, width: int) -> Non
 def test_every_other_cycle(simulate: Callable[..., None], simulator: str, width: int) -> None:
     rng = random.Random(width)
     words = [rng.getrandbits(width) for _ in range(400)]
-    job = Stream({"s_data": words}, {"m_data": words}, latency=1, capacity=1, registered=True, continuous="output", gap=2)
+    job = Stream(
+        {"s_data": words}, {"m_data": words}, latency=1, capacity=1, registered=True, continuous="output", gap=2
+    )
     simulate(simulator, "hg_slice", {"WIDTH": width, "FULL": 0}, job)

@@ -84,10 +84,7 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Port:
-    """The input or the output of the core: AXI4-Stream outside, a stream inside.
-
-    `bus`: how a frame lies on it, if tdata is not the beat of the stream in whole bytes.
-    """
+    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat."""
 
     bus: BusLayout | None = None
 
@@ -111,10 +108,7 @@ class WidthConverter:
 
 @dataclass(frozen=True, eq=False)
 class RescaleUnit:
-    """A realization of step functions; table (folds, lanes) holds the function set of each lane.
-
-    `open`: it sends codes before they are in registers, a cycle earlier, to a taker that puts them in some.
-    """
+    """A realization of step functions; table (folds, lanes): the set of each lane. `open`: without its last register."""
 
     found: Single
     table: Array
@@ -247,16 +241,12 @@ class Fifo:
 
 @dataclass(frozen=True)
 class Slice:
-    """Two registers, so that whether a beat is taken does not follow at once from what the taker does.
-
-    `full`: it takes a beat in every cycle; else it is one register, and takes one in every other cycle.
-    """
+    """Two registers, so that ready does not follow from the taker's; one, for a beat every other cycle, if not `full`."""
 
     full: bool = True
 
     @property
     def depth(self) -> int:
-        """Beats that wait in it."""
         return 1 + self.full
 
 

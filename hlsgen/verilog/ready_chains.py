@@ -136,7 +136,8 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
     slices = {
         node.inputs[0]
         for node in nodes
-        if isinstance(node.unit, Slice) or (leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
+        if isinstance(node.unit, Slice)
+        or (isinstance(node.unit, Port) and leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
     }
     return [
         replace(node, unit=replace(node.unit, open=True))

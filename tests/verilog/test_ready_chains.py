@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections import defaultdict
@@ -13,7 +14,9 @@ import certified
 import certified_images
 import onnx
 import pytest
+from builds import assert_verified
 from models import Net
+from paths import needs_icarus
 
 import hlsgen
 
@@ -132,6 +135,25 @@ def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
     assert (found["mv0_ready"], found["q1_ready"]) == (1, 0), found
     assert "mv0_slice_ready" not in found
     assert "q1_slice_ready" in found
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize("last", ["codes", "wide codes"])
+def test_slices_of_one_register_and_open_codes(last: str, tmp_path: Path) -> None:
+    """Behind products in two words a slice is one register; codes of 4 bits have none in front of the output port.
+
+    In simulation beats come in the predicted cycles, with and without stalls.
+    """
+    net = Net((1, 48)).quant(0.5, bits=4.0)
+    net.linear(6, 48, name="far").quant(0.75, bits=4.0 if last == "codes" else 5.0)
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    options = hlsgen.Options(folding={"far": {"pe": 2, "simd": 24}}, realize={"": "correct"}, top="top")
+    hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", options)
+    top = (tmp_path / "b/rtl/top.v").read_text()
+    assert re.findall(r"hg_slice #\(\s*\.WIDTH\(\d+\),\s*\.FULL\((\d)\)", top) == ["0"]
+    assert re.findall(r"\.OPEN\((\d)\)", top)[-1] == str(int(last == "codes"))
+    assert_verified(tmp_path / "b", "icarus")
 
 
 def test_a_chain_is_seen() -> None:

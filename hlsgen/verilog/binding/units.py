@@ -118,7 +118,11 @@ def bind_node(node: Node, style: int = 0) -> Binding:
         case Fifo(depth):
             return Binding("hg_fifo", {"WIDTH": source.bits, "DEPTH": depth}, f"{depth} beats wait here")
         case Slice():
-            about = "2 beats in registers, ready is one of them" if unit.full else "a register, ready if it is empty"
+            about = (
+                "2 beats in registers, ready is one of them"
+                if unit.full
+                else "1 beat in a register, ready if that is empty"
+            )
             return Binding("hg_slice", {"WIDTH": source.bits, **({} if unit.full else {"FULL": 0})}, about)
         case JoinStreams():
             return _join(node, unit)
