@@ -55,6 +55,18 @@ def test_of_what_does_not_divide_the_least_simd_is_taken(tmp_path: Path, target:
     assert all(any(-(-22 // pe) == -(-22 // one) for one in taken) for pe in enough)
 
 
+def test_a_layer_knows_whether_a_quantizer_makes_bits_of_its_sums(tmp_path: Path) -> None:
+    """Behind a view as well; not where codes have more bits, and not at the end."""
+    net = Net((1, 2, 4, 4)).quant(bits=3.0, signed=0)
+    net.node(
+        "IntQuant", np.ones((3, 2, 2, 2), np.float32), 1.0, 0.0, 3.0, name="kernel", domain="qonnx.custom_op.general"
+    )
+    net.node("Conv", net.nodes[0].output[0], net.last, name="conv").quant(4.0, bits=1.0, signed=0)
+    net.node("Flatten", net.last).linear(4, 27, name="fc0").quant(4.0, bits=3.0, signed=0).linear(2, 4, name="fc1")
+    works = works_of(hlsgen.check(save(net.model(), tmp_path / "m.onnx")).graph)
+    assert {name: work.bits for name, work in works.items()} == {"conv": True, "fc0": False, "fc1": False}
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_a_chain_has_the_cheapest_of_all_combinations(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
