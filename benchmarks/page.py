@@ -75,6 +75,11 @@ def clocks(row: dict[str, Any]) -> str:
     return ", ".join(f"{mhz:.0f}" for mhz in row["mhz"].values())
 
 
+def label(name: str, row: dict[str, Any]) -> str:
+    """A workload with what its figures are: of pieces, or of a Verilog that is not known any more."""
+    return name + (", by pieces" if row.get("pieces") else "") + ("" if row.get("rtl") else ", earlier")
+
+
 def table(titles: str, rows: Iterable[Sequence[Any]]) -> str:
     lines = [f"| {titles} |", "|" + "---|" * (titles.count("|") + 1)]
     return "\n".join([*lines, *("| " + " | ".join(map(str, row)) + " |" for row in rows)])
@@ -83,7 +88,7 @@ def table(titles: str, rows: Iterable[Sequence[Any]]) -> str:
 def sizes_table() -> str:
     keys = ("lut", "packed", "ff", "bram18", "dsp", "ns", "interval", "latency")
     return table("workload | LUT | packed | FF | BRAM18 | DSP | ns | cycles | latency", (
-        [name + (", by pieces" if row.get("pieces") else ""), *(number(row, key) for key in keys)]
+        [label(name, row), *(number(row, key) for key in keys)]
         for name, row in load(SIZES).items()
     ))  # fmt: skip
 
@@ -100,7 +105,7 @@ def peers_table() -> str:
 
 def routed_table() -> str:
     return table("workload | asked MHz | MHz | seed | COMB | FF | EBR | MULT | cycles | latency", (
-        [name, f"{row['asked']:.0f}", clocks(row), ", ".join(row["mhz"]),
+        [label(name, row), f"{row['asked']:.0f}", clocks(row), ", ".join(row["mhz"]),
          *(number(row, key) for key in ("lut", "ff", "bram", "dsp", "interval", "latency"))]
         for name, row in load(ROUTED).items()
     ))  # fmt: skip
