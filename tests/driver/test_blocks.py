@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from paths import ROOT
 
@@ -27,9 +29,10 @@ def test_a_rate_with_a_number_of_blocks() -> None:
     builds = [built(target_cycles=64, prefer="dsp", max_dsp=count) for count in budgets]
     costs = [network_cost(build) for build in builds]
     assert all(cost.dsp <= count for cost, count in zip(costs, budgets, strict=True))
-    assert all(more.lut <= less.lut for less, more in zip(costs, costs[1:], strict=False))
+    assert all(more.lut <= less.lut for less, more in itertools.pairwise(costs))
     assert {build.timing.interval for build in builds} == {64}
-    assert costs[0] == network_cost(built(target_cycles=64)) and costs[-1] == costs[-2] == all_
+    assert costs[0] == network_cost(built(target_cycles=64))
+    assert costs[-1] == costs[-2] == all_
     assert any(any(found) and not all(found) for found in map(in_blocks, builds))
 
 
@@ -39,11 +42,13 @@ def test_a_rate_within_tables_and_blocks(tables: int) -> None:
     costs = [network_cost(build) for build in builds]
     assert all(cost.dsp <= count and cost.lut <= tables for cost, count in zip(costs, (0, 20, 60, 200), strict=True))
     intervals = [build.timing.interval for build in builds]
-    assert intervals == sorted(intervals, reverse=True) and intervals[-1] < intervals[0]
+    assert intervals == sorted(intervals, reverse=True)
+    assert intervals[-1] < intervals[0]
 
 
 def test_a_device_has_no_more_blocks() -> None:
     """The ECP5 25F has 28, and all products would take more."""
     build = built(target_cycles=64, prefer="dsp", device="ecp5-25k")
     assert 0 < network_cost(build, "ecp5").dsp <= 28
-    assert any(in_blocks(build)) and not all(in_blocks(build))
+    assert any(in_blocks(build))
+    assert not all(in_blocks(build))
