@@ -323,8 +323,7 @@ class DynamicMatVec:
     """Sums of products of two streams: PE sums of SIMD products a beat, `folds` beats a sum.
 
     The first stream brings SIMD codes a beat for all sums, the second PE * SIMD: those of a sum side by side
-    (`rows_first`), or those of the same column. An operand is code * factor + offset, within `operands`.
-    `every`: see Pipelining. `blocks`: where products are in blocks.
+    (`rows_first`), or those of the same column. An operand is code * factor + offset, within `operands`. `every`, `blocks`: see MatVec.
     """
 
     pe: int

@@ -60,8 +60,11 @@ def _words(nodes: Sequence[Node]) -> int:
 
 
 def fastest_within(graph: Graph, targets: Targets, backend: Backend) -> Folding:
-    """The folding of the fastest network within the budget of the targets; of the smallest one if none is."""
-    return _planned(graph, lay_out(graph), replace(targets, cycles=None), backend, None)[1]
+    """The folding of the fastest network within the budget of the targets; of the smallest one if none is.
+
+    With blocks, of one that has all products in them.
+    """
+    return _planned(graph, lay_out(graph), replace(targets, cycles=None), replace(backend, blocks=None), None)[1]
 
 
 def _planned(
