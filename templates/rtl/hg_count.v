@@ -26,7 +26,7 @@ module hg_count #(
         end
     endgenerate
 
-    // Gates: of a table or a sum tools would make a memory, behind whose address registers go, or more carries.
+    // Gates: of a table tools would make a memory, into which registers in front go; of a sum, more carries.
     wire       odd  = bits[0] ^ bits[1] ^ bits[2];
     wire       most = (bits[0] & bits[1]) | (bits[0] & bits[2]) | (bits[1] & bits[2]);
     wire       one  = bits[3] ^ bits[4];
