@@ -11,7 +11,7 @@ AGREEMENT = 1.53
 FEW_WORDS, ADDRESS_BIT = 0.6, 0.16
 
 #: Tables for one of a module of counters.
-COUNTER = 1.08
+COUNTER = 1.03
 
 
 def dot_form(product: Product) -> str:
