@@ -9,7 +9,7 @@ from hlsgen.dataflow.units import Product
 FEW_WORDS, ADDRESS_BIT = 0.6, 0.16
 
 #: Tables for one of a module of counters.
-COUNTER = 1.08
+COUNTER = 1.03
 
 
 def dot_form(product: Product) -> str:

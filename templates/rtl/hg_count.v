@@ -18,9 +18,6 @@ module hg_count #(
     input  wire               carry,
     output wire [SUM_W-1:0]   sum
 );
-    // Nibble n: how many bits of n are 1.
-    localparam [127:0] COUNTS = 128'h5443_4332_4332_3221_4332_3221_3221_2110;
-
     wire [4:0] bits;
     assign bits[COUNTED-1:0] = x;
     generate
@@ -28,12 +25,20 @@ module hg_count #(
             assign bits[4:COUNTED] = {5-COUNTED{1'b0}};
         end
     endgenerate
-    wire [PLACES-1:0] count = COUNTS[{bits, 2'b00} +: PLACES];
+
+    // Gates: of a table tools would make a memory, into which registers in front go; of a sum, more carries.
+    wire       odd  = bits[0] ^ bits[1] ^ bits[2];
+    wire       most = (bits[0] & bits[1]) | (bits[0] & bits[2]) | (bits[1] & bits[2]);
+    wire       one  = bits[3] ^ bits[4];
+    wire       two  = bits[3] & bits[4];
+    wire       over = odd & one;
+    wire [2:0] all  = {(most & two) | (most & over) | (two & over), most ^ two ^ over, odd ^ one};
+    wire [PLACES-1:0] count = all[PLACES-1:0];
 
     // Minus a complement, so that tools do not swap the operands: the chain takes a as it is, and the carry
     // from the place below.
     wire [PLACES+1:0] total = {1'b0, a, carry} - {1'b1, ~count, ~carry};
     assign sum = total[SUM_W:1];
-    wire unused = &{1'b0, total};
+    wire unused = &{1'b0, all, total};
 endmodule
 `default_nettype wire
