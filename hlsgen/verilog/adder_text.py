@@ -19,6 +19,7 @@ def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
         f"// Purpose     sums of codes times constant weights, in {len(graph.adders)} adders that rows share.",
         "//             nK_C is code or sum K, C cycles after the codes that it is made of came in. One that can be",
         "//             negative is held with its highest bit inverted: so the highest bit of a sum is a carry.",
+        "//             a + ~b is 1 less than a - b, but needs no carry: in each row such constants add up to 0.",
     ]
     exact = "every sum has the bits that the ranges of the codes and the weights need. Written by"
     lines = _Text(pipeline, x_bits).lines(y_bits)
