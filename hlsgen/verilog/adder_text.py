@@ -112,11 +112,13 @@ class _Text:
             return [f"{bits}'h{1 << (bits - 1):x}"]
         name, own = f"n{node}_{cycle}", self.widths[node]
         above = bits - shift - own
+        top = f"{name}[{own - 1}]"
         if not self._signed(node):
+            if not above:  # modulo 2 to `bits`, as the sum fits
+                return [f"~{top}", *self._rest(name, own - 1, shift, low)]
             return [f"{above}'h{1 << (above - 1):x}", *self._rest(name, own, shift, low)]
         if not above:
             return self._rest(name, own, shift, low)
-        top = f"{name}[{own - 1}]"
         return [top, _repeated(f"~{top}", above), *self._rest(name, own - 1, shift, low)]
 
     def _rest(self, name: str, count: int, shift: int, low: int) -> list[str]:
