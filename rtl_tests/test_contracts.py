@@ -221,7 +221,7 @@ BROKEN = [
     width(1, (3, 2)).broken("? from << (WIDTH << g) : from", "? from << WIDTH : from", "changed"),
     width(1, (3, 2)).broken("count_reg >= less", "count_reg > less", "late"),
     width(1, (2, 4)).broken("!begun_next || !valid_next", "1'b1", "changed"),  # overwrites a beat that waits
-    width(1, (2, 4)).broken("if (!begun_reg) first_reg", "first_reg", "changed"),
+    width(1, (2, 4)).broken("if (push && begun_reg) data_reg", "if (push) data_reg", "changed"),
     width(1, (4, 2)).broken("!(advance && single)", "!advance"),  # forgets the other parts
     width(1, (4, 2)).broken("advance && COUNT > 1", "1'b0"),  # a part twice
     gather(1, 4, [(2, 1), (2, 2)]).broken("!full_reg[into_reg]", "1'b1", "changed"),

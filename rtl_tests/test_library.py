@@ -43,7 +43,7 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0, "OPEN": 1},
     ),
     "hg_correct_reach": ({"WIDTH": 1}, {"WIDTH": 7, "PART": 3}, {"WIDTH": 2, "PART": 5}),
-    "hg_correct_side": ({"IN_W": 1, "IN_SIGNED": 0},),
+    "hg_correct_side": ({"IN_W": 1, "IN_SIGNED": 0}, {"IN_W": 5}),
     "hg_correct_sum": ({"OUT_W": 1, "SHORT": 1, "OPEN": 1}, {"OUT_W": 5, "SHORT": 1}),
     "hg_correct_table": ({"ADDR_W": 1, "WIDTH": 1}, {"ADDR_W": 3, "WIDTH": 2}),
     "hg_delay": ({"CYCLES": 0}, {"WIDTH": 1, "CYCLES": 3}),

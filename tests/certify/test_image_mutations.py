@@ -421,11 +421,12 @@ def test_a_parameter_in_both_top_level_and_certificate(core: Path) -> None:
 
 def unused(x: dict[str, Any], name: str, change: int) -> bool:
     """Where a range ends behind its last element; what single elements are grouped to; signs of what is packed; more
-    rows than a window needs."""
+    rows than a window needs; in which cycles a slice takes a beat."""
     single = x["parameters"].get({"IN_GROUP": "IN", "OUT_GROUP": "OUT"}.get(name, "")) == 1
     packed = x["module"] == "hg_join" and x["parameters"]["MODE"] == 2 and name.endswith("_SIGNED")
     more = x["module"] == "hg_unfold" and name == "ROWS" and change > 0
-    return single or packed or more or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
+    paced = x["module"] == "hg_slice" and name == "FULL"
+    return single or packed or more or paced or (x["module"] == "hg_take" and name[1:] in ("1", "S"))
 
 
 def everywhere(value: Any) -> Iterator[tuple[Any, Any]]:
