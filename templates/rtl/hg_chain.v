@@ -37,18 +37,18 @@ module hg_chain #(
     localparam integer F     = X_W + W_W + GUARD, C_W = X_W + W_W + 3;
     localparam integer K_W   = (ROWS == 1) ? W_W : (ROWS - 1) * F + W_W + 1, M_W = X_W + K_W;
     localparam integer P_W   = (ROWS - 1) * F + C_W, ALL_W = ROWS * W_W;
-    localparam integer HIGHS = (ROWS == 1) ? 1 : ROWS - 1, H_W = (ROWS == 1) ? 1 : K_W - F;
+    localparam integer HIGHS = (ROWS == 1) ? 1 : ROWS - 1, H_W = (ROWS == 1) ? W_W + 1 : K_W - F;
 
     // The weights of all rows but the first, in one number.
     function signed [H_W-1:0] high_weights;
         input [HIGHS*W_W-1:0] ws;
         integer i;
-        reg signed [H_W+W_W-1:0] one;
+        reg signed [H_W-1:0] one;
         begin
             high_weights = {H_W{1'b0}};
             for (i = 0; i < HIGHS; i = i + 1) begin
-                one = {{H_W{ws[i*W_W + W_W - 1]}}, ws[i*W_W +: W_W]};
-                high_weights = high_weights + (one[H_W-1:0] <<< (i * F));
+                one = {{H_W-W_W{ws[i*W_W + W_W - 1]}}, ws[i*W_W +: W_W]};
+                high_weights = high_weights + (one <<< (i * F));
             end
         end
     endfunction
@@ -64,11 +64,9 @@ module hg_chain #(
     function [ROWS*C_W-1:0] apart;
         input signed [P_W-1:0] all;
         input [2*HIGHS-1:0] side;
-        integer i;
+        integer i, j;
         reg signed [P_W-1:0] left, rest;
         reg signed [1:0] passed;
-        reg signed [F+1:0] field;
-        reg signed [F+1+C_W:0] wide;
         begin
             left = all;
             for (i = 0; i < ROWS; i = i + 1) begin
@@ -76,10 +74,8 @@ module hg_chain #(
                 if (i < ROWS - 1) begin
                     rest   = left >>> F;
                     passed = rest[1:0] - side[2*i +: 2];
-                    field  = {passed, left[F-1:0]};
-                    wide   = {{C_W{field[F+1]}}, field};
+                    for (j = F; j < C_W; j = j + 1) apart[i*C_W + j] = passed[(j > F) ? 1 : 0];
                     left   = rest - {{P_W-2{passed[1]}}, passed};
-                    apart[i*C_W +: C_W] = wide[C_W-1:0];
                 end
             end
         end

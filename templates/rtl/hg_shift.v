@@ -52,6 +52,7 @@ module hg_shift #(
 
     reg  [STAGES-1:0]    valid_reg;
     wire [STAGES:0]      valid = {valid_reg, s_valid};
+    wire                 unused = valid[STAGES];
     wire                 en = m_ready || !valid_reg[STAGES-1];
     wire [LANES*B_W-1:0] offsets;
 
@@ -142,6 +143,7 @@ module hg_shift #(
             wire [C_W-1:0]   wide = {{OUT_W+1{floor[Q_W-1]}}, floor};
             wire [OUT_W:0]   step = {{OUT_W{1'b0}}, inc};
             wire [OUT_W-1:0] code = wide[OUT_W-1:0] + step[OUT_W-1:0];
+            wire             unused_step = step[OUT_W];
             wire             low = !beyond(wide, UNDER, inc), high = beyond(wide, HIGH_S, inc);
             wire [OUT_W+1:0] rounded;
             if (SPLIT == 0) begin : at_once
