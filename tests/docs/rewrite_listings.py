@@ -2,6 +2,7 @@
 
     python tests/docs/rewrite_listings.py                 listings of commands that do not simulate, in all pages
     python tests/docs/rewrite_listings.py README.md       of this page
+    python tests/docs/rewrite_listings.py --simulate      and those of commands that simulate, which take minutes
 
 Look at the difference before you commit it: sentences beside a listing may quote its numbers. Listings marked `text`
 show what other tools measured, and stay.
@@ -18,7 +19,7 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "support")]
 
-from test_listings import FAST, PAGES, ROOT, commands, name, prepare, printed  # noqa: E402
+from test_listings import FAST, PAGES, ROOT, SLOW, commands, name, prepare, printed  # noqa: E402
 
 
 def likest(old: list[str], new: list[str]) -> int:
@@ -46,13 +47,13 @@ def renewed(shown: list[str], got: list[str]) -> list[str]:
     return result
 
 
-def rewrite(page: Path, folder: Path) -> int:
+def rewrite(page: Path, folder: Path, wanted: tuple[str, ...]) -> int:
     """The number of listings that are others now."""
     (folder / "examples").symlink_to(ROOT / "examples")
     os.chdir(folder)
     text, changed = page.read_text(encoding="utf-8"), 0
     for one in commands(page):
-        if not one.text.startswith(FAST):
+        if not one.text.startswith(wanted):
             continue
         prepare(page, one.text, folder)
         got = printed(one.text, page)
@@ -66,7 +67,8 @@ def rewrite(page: Path, folder: Path) -> int:
 
 
 if __name__ == "__main__":
-    chosen = [Path(given).resolve() for given in sys.argv[1:]] or PAGES
+    wanted = (*FAST, *SLOW) if "--simulate" in sys.argv else FAST
+    chosen = [Path(given).resolve() for given in sys.argv[1:] if given != "--simulate"] or PAGES
     for page in chosen:
         with tempfile.TemporaryDirectory() as folder:
-            print(f"{name(page)}: {rewrite(page, Path(folder))} listings changed", flush=True)
+            print(f"{name(page)}: {rewrite(page, Path(folder), wanted)} listings changed", flush=True)
