@@ -231,9 +231,8 @@ def work_of(layer: Linear | MatrixProduct | Convolution) -> Workload:
 def works_of(graph: Graph) -> dict[str, Workload]:
     """All layers that multiply, by name."""
     taken = {value for layer in graph.layers for value in layer.inputs}
-    quantized: dict[
-        int, bool
-    ] = {}  # values that quantizers take, in other shapes too: whether all of those have two codes
+    # Values that quantizers take, in other shapes too: whether all of those have two codes.
+    quantized: dict[int, bool] = {}
     for i, layer in reversed(list(enumerate(graph.layers))):
         two = isinstance(layer, Map) and layer.result.type.bits == 1
         two = two or (isinstance(layer, View) and quantized.get(i + 1, False))

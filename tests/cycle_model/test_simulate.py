@@ -134,6 +134,20 @@ def test_widths(tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
+@pytest.mark.parametrize("kinds", [(True,), (False,), (False, True), (True, False), (False, False)])
+def test_slices_of_two_registers_and_of_one(kinds: tuple[bool, ...], tmp_path: Path) -> None:
+    """Those of one take a beat when the last one is gone: at most every other cycle."""
+    for pace, ready in [(None, []), (None, [False, True]), (3, [False] * 7 + [True] * 5), (1, [True, True, False])]:
+        net = Net()
+        x = net.start(Image("", 2, 6, 4, 2))
+        for full in kinds:
+            x = net.add(Slice(full), [x], x)[0]
+        flow = compare(net.finish(x), pace, ready, tmp_path)
+        if not ready and pace is None:
+            assert flow.interval == 24 * (1 if all(kinds) else 2)
+
+
+@pytest.mark.sim
 def test_vectors_of_a_beat(tmp_path: Path) -> None:
     """They are repeated from a register; the one after the next is taken when the first is gone."""
     for passes in (1, 2, 5):
