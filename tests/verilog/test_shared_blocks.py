@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import certified_images
+import onnx
 import pytest
 from builds import assert_verified
 from paths import ROOT
@@ -62,4 +64,26 @@ def test_a_network(tmp_path: Path) -> None:
     found = hlsgen.build(DIGITS, tmp_path / "out", hlsgen.Options(target_cycles=64, prefer="dsp"))
     assert found.files["rtl/digits_mlp.v"].count(b".DSP(25)") == 3
     assert_verified(tmp_path / "out", "verilator")
+    assert hlsgen.certify(tmp_path / "out").ok
+
+
+@pytest.mark.sim
+@pytest.mark.parametrize(
+    "name, cycles, module",
+    [
+        ("padded", 1000, "hg_conv"),
+        ("pools", 1000, "hg_dwconv"),
+        ("grouped", 1000, "hg_conv"),
+        ("pools", 1, "hg_dwmvu"),
+        ("grouped", 1, "hg_dwmvu"),
+    ],
+)
+def test_windows(name: str, cycles: int, module: str, tmp_path: Path) -> None:
+    """Windows whose products are in chains of blocks: the same integers, in the predicted cycles."""
+    onnx.save(certified_images.IMAGES[name][0].model(), tmp_path / "net.onnx")  # type: ignore[operator]
+    options = hlsgen.Options(target_cycles=cycles, prefer="dsp", top="top")
+    text = hlsgen.build(tmp_path / "net.onnx", tmp_path / "out", options).files["rtl/top.v"].decode()
+    (units,) = (part.split(";")[0] for part in text.split(f"top_{module} #(")[1:2])
+    assert ".DSP(25)" in units
+    assert_verified(tmp_path / "out", "verilator", 20)
     assert hlsgen.certify(tmp_path / "out").ok
