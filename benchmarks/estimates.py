@@ -31,10 +31,13 @@ from hlsgen.verilog.resource_model import STYLES, cost_of
 from hlsgen.verilog.unit_parts import node_parts
 
 FACTORS = Path(resource_model.__file__).with_name("unit_factors.json")
-#: How much a factor wants to stay at what it is without measurements, against units that are off by 100 %.
-STAY = 0.1
+#: How much a factor wants to be what is usual in the family, against units that are off by 100 %.
+STAY = 0.3
 #: Tables or registers by which a unit may be off without harm.
 SLACK = 12.0
+#: Kinds with weights, and what they have of the same modules: hg_weights, and hg_mac with its dot products.
+WEIGHTED = {"MatVec", "ConvUnit", "GroupedMatVec"}
+SAME = {"weights", "popcount", "pairs", "shared", "words", "chains", "blocks", "plain", "sums"}
 WHAT = ("lut", "ff", "bram", "dsp")
 
 
@@ -79,28 +82,48 @@ def collect(data: dict[str, Any]) -> list[Unit]:
 def fit(units: list[Unit], families: Sequence[str], factors: dict[str, Any]) -> dict[str, Any]:
     """Factors by family, kind of unit, and LUT or FF: least squares of relative errors, none negative.
 
-    What the networks do not have keeps the factors that it has.
+    Parts that several kinds have of the same modules have one factor in all of these. What the networks do not have
+    keeps the factors that it has; all others follow from the data alone.
     """
     factors = copy.deepcopy(factors)
     for family in families:
         there = [u for u in units if family in u.measured and CASES[u.case].fitted]
-        for kind in sorted({unit.parts[family].unit for unit in there}):
-            known = [u for u in there if u.parts[family].unit == kind]
+        kinds = {unit.parts[family].unit for unit in there}
+        usual = [ratio(there, family, at) for at in range(2)]
+        for group in [kinds & WEIGHTED, *({kind} for kind in sorted(kinds - WEIGHTED))]:
             for at, what in enumerate(WHAT[:2]):
-                own = [u for u in known if len(u.measured[family]) > at]
-                expected = [getattr(u.parts[family], what) for u in own]
-                names = sorted({name for row in expected for name in row})
-                if not own or not names:
+                own = [u for u in there if u.parts[family].unit in group and len(u.measured[family]) > at]
+                rows = [
+                    {column(u.parts[family], part): n for part, n in getattr(u.parts[family], what).items()}
+                    for u in own
+                ]
+                columns = sorted({name for row in rows for name in row})
+                if not columns:
                     continue
-                x = np.array([[row.get(name, 0.0) for name in names] for row in expected])
+                x = np.array([[row.get(name, 0.0) for name in columns] for row in rows])
                 y = np.array([u.measured[family][at] for u in own], float)
                 weight = 1 / np.sqrt(SLACK**2 + np.maximum(y, x.sum(axis=1)) ** 2)
-                entry = factors.setdefault(family, {}).setdefault(kind, {}).setdefault(what, {})
-                before = np.array([entry.get(name, 1.0) for name in names])
-                rows = np.vstack([x * weight[:, None], STAY * np.eye(len(names))])
-                found, _ = nnls(rows, np.concatenate([y * weight, STAY * before]))
-                entry.update({n: round(float(f), 3) for n, f in zip(names, found, strict=True)})
+                stay = STAY * np.eye(len(columns))
+                wanted = np.concatenate([y * weight, usual[at] * stay.sum(axis=1)])
+                found, _ = nnls(np.vstack([x * weight[:, None], stay]), wanted)
+                known = dict(zip(columns, found.tolist(), strict=True))
+                for u in own:
+                    entry = factors.setdefault(family, {}).setdefault(u.parts[family].unit, {}).setdefault(what, {})
+                    parts = getattr(u.parts[family], what)
+                    entry.update({part: round(known[column(u.parts[family], part)], 3) for part in parts})
     return factors
+
+
+def ratio(units: list[Unit], family: str, at: int) -> float:
+    """Tables or registers that were measured to those that the structure lets expect, of all units."""
+    own = [u for u in units if len(u.measured[family]) > at]
+    expected = sum(sum(getattr(u.parts[family], WHAT[at]).values()) for u in own)
+    return sum(u.measured[family][at] for u in own) / expected
+
+
+def column(parts: Parts, part: str) -> tuple[str, str]:
+    """What has a factor of its own: a part of a kind of units, or of all that have the same modules."""
+    return ("" if parts.unit in WEIGHTED and part in SAME else parts.unit, part)
 
 
 def estimate(parts: Parts, family: str) -> tuple[float, float, int, int]:
