@@ -172,30 +172,30 @@ def together(form: str, names: dict[str, int], latency: int, folder: Path) -> Ca
     return compile_function(files, "late", {}, ports, ("sums", out), 1 + latency)
 
 
-@pytest.mark.cases(3)
-@pytest.mark.parametrize("shape", EVERY_PACK)
-def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: Path) -> None:
-    columns, rows, x_bits, x_signed, w_bits, _ = shape
-    dot = packed(shape, 1, tmp_path)
+def holds_everywhere(
+    dot: Callable[..., npt.NDArray[np.uint64]], columns: int, rows: int, x_bits: int, x_signed: int, w_bits: int
+) -> None:
+    """All vectors of x times all of w, with and without stalls."""
     x, w = (a.ravel() for a in np.meshgrid(*(np.arange(1 << n) for n in (columns * x_bits, rows * columns * w_bits))))
     xs, ws = unpacked(x, columns, x_bits, bool(x_signed)), unpacked(w, rows * columns, w_bits, True)
     sums = (xs[:, None, :] * ws.reshape(-1, rows, columns)).sum(axis=-1)
     wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
     for stalls in (False, True):
         assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+
+
+@pytest.mark.cases(3)
+@pytest.mark.parametrize("shape", EVERY_PACK)
+def test_every_packed_dot(shape: tuple[int, int, int, int, int, int], tmp_path: Path) -> None:
+    columns, rows, x_bits, x_signed, w_bits, _ = shape
+    holds_everywhere(packed(shape, 1, tmp_path), columns, rows, x_bits, x_signed, w_bits)
 
 
 @pytest.mark.cases(4)
 @pytest.mark.parametrize("shape", EVERY_CHAIN)
 def test_every_chain(shape: tuple[int, int, int, int, int, int, int], tmp_path: Path) -> None:
     columns, rows, _, x_bits, x_signed, w_bits, _ = shape
-    dot = chained(shape, 1, tmp_path)
-    x, w = (a.ravel() for a in np.meshgrid(*(np.arange(1 << n) for n in (columns * x_bits, rows * columns * w_bits))))
-    xs, ws = unpacked(x, columns, x_bits, bool(x_signed)), unpacked(w, rows * columns, w_bits, True)
-    sums = (xs[:, None, :] * ws.reshape(-1, rows, columns)).sum(axis=-1)
-    wanted = np.array(pack(sums, width(columns, x_bits, w_bits)), dtype=np.uint64)
-    for stalls in (False, True):
-        assert (dot(x=x, w=w, stalls=stalls) == wanted).all()
+    holds_everywhere(chained(shape, 1, tmp_path), columns, rows, x_bits, x_signed, w_bits)
 
 
 @pytest.mark.cases(4)

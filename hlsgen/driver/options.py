@@ -277,9 +277,15 @@ class Options:
         None, "--max-lut", "The fastest network of at most about so many LUT.", check=at_least(0)
     )
     max_dsp: int | None = option(
-        None, "--max-dsp", "... DSP blocks, with --prefer dsp; or with a rate, those that it has.", check=at_least(0)
+        None,
+        "--max-dsp",
+        "The fastest network of at most so many DSP blocks, which --prefer dsp takes. "
+        "With a target rate: so many blocks, for the layers that save the most LUT with them.",
+        check=at_least(0),
     )
-    max_bram: int | None = option(None, "--max-bram", "... block memories of 18 Kbit.", check=at_least(0))
+    max_bram: int | None = option(
+        None, "--max-bram", "The fastest network of at most so many block memories of 18 Kbit.", check=at_least(0)
+    )
     loadable: bool = option(
         False, "--loadable-weights", "Weights can be written at run time, through an AXI4-Lite port."
     )
