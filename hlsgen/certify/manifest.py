@@ -182,7 +182,8 @@ def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:
     """Those that say what is to be built are taken as asked for; the hardware was held against them. Others are wishes."""
     styles = {cell.parameters["STYLE"] for cell in cells if "STYLE" in cell.parameters and "W_W" in cell.parameters}
     auto = options.get("weights") == "auto"
-    chosen = ({2} if auto else set[int]()) | ({3} if auto and options.get("clock_mhz") is not None else set[int]())
+    tables = any(options.get(name) is not None for name in ("clock_mhz", "device", "max_lut", "max_bram"))
+    chosen = ({2} if auto else set[int]()) | ({3} if auto and tables else set[int]())
     style = _STYLES.index(options["weights"]) if options.get("weights") in _STYLES else None
     switch = NotProven("options", lambda value: type(value) is bool)
     text = NotProven("options", lambda value: isinstance(value, str))

@@ -59,6 +59,11 @@ class Targets:
     pipelining: Pipelining = PLAIN
 
     @property
+    def free_memories(self) -> bool:
+        """Whether each memory of weights may be what the budget wants."""
+        return self.weights == "auto" and not self.loadable
+
+    @property
     def wires_weights(self) -> bool:
         """Whether weights of all layers may be part of the circuit."""
         return not self.loadable and self.prefer != "dsp"

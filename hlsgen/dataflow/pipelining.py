@@ -44,7 +44,7 @@ def pipelined(unit: Unit, depth: Pipelining) -> Unit:
             words = weight_words(unit)
             most = SHALLOW_BITS if words <= SHALLOW_WORDS else TABLE_BITS
             small = words * unit.lanes * weight_bits(unit) <= most
-            return replace(unit, every=depth.every, tables=depth.tables and small)
+            return replace(unit, every=depth.every, memory="tables" if depth.tables and small else "")
         case AdderMatVec() | DynamicMatVec() | NormMoments():
             return replace(unit, every=depth.every)
         case RescaleUnit(found=Scale() | FloatScale() | Shift() as found):

@@ -29,12 +29,14 @@ class Budget:
     lut: int | None = None
     dsp: int | None = None
     bram: int | None = None
+    ff: int | None = None
 
     @property
     def given(self) -> bool:
-        return (self.lut, self.dsp, self.bram) != (None, None, None)
+        return self != Budget()
 
     def excess(self, cost: Cost) -> float:
         """Greatest ratio of cost to budget; 1 or less if it fits."""
-        pairs = ((cost.lut, self.lut), (cost.dsp, self.dsp), (cost.bram, self.bram))
-        return max((have / max(most, 1) for have, most in pairs if most is not None), default=0.0)
+        pairs = (cost.lut, self.lut), (cost.dsp, self.dsp), (cost.bram, self.bram), (cost.ff, self.ff)
+        ratios = (have / most if most else 1 + have for have, most in pairs if most is not None)
+        return max(ratios, default=0.0)

@@ -62,7 +62,7 @@ class MatVec:
     weight int64 (rows, taps, columns) as the layer has it; order int64 (columns,): the column that comes k-th.
     PE rows and SIMD elements are worked on at once. A vector comes in `col_folds` beats, each with SIMD / taps
     columns of every tap in turn, and is used `row_folds` times. Or `windows` vectors come in a beat: then
-    the same columns of all of them, tap by tap. `every`, `tables`: see Pipelining. `sums`: tables of sums instead of products.
+    the same columns of all of them, tap by tap. `every`, `memory`: see `pipelining` and `weight_memories`. `sums`: tables of sums instead of products.
     `blocks`: where products are in blocks.
     """
 
@@ -74,7 +74,7 @@ class MatVec:
     vectors: int
     windows: int = 1
     every: int = 2
-    tables: bool = False
+    memory: str = ""
     sums: SumTables | None = None
     blocks: Blocks | None = None
 
@@ -121,7 +121,7 @@ class ConvUnit:
     a window is read `repeat` times, for PE outputs each time: (kernel row, kernel column, fold), one word a
     cycle. If `depthwise`, every element is a group: then SIMD = PE, `groups` counts words, and each lane has a
     sum of its own. `pad`: the code outside of the image. `depth`: words in the buffer.
-    `every`, `tables`: see Pipelining. `blocks`: where products are in blocks.
+    `every`, `memory`: see `pipelining` and `weight_memories`. `blocks`: where products are in blocks.
     """
 
     weight: Array
@@ -139,7 +139,7 @@ class ConvUnit:
     pad: int
     depth: int
     every: int = 2
-    tables: bool = False
+    memory: str = ""
     blocks: Blocks | None = None
 
     @property
@@ -158,7 +158,7 @@ class GroupedMatVec:
     """Sums over groups of elements with all their taps at once: PE / rows groups, or those of several windows.
 
     weight int64 (outputs, taps, columns) as the layer has it, `rows` outputs and `columns` elements a tap belong
-    to a group. Depthwise: groups of one element. `every`, `tables`: see Pipelining. `blocks`: where products are in blocks.
+    to a group. Depthwise: groups of one element. `every`, `memory`: see `pipelining` and `weight_memories`. `blocks`: where products are in blocks.
     """
 
     weight: Array
@@ -166,7 +166,7 @@ class GroupedMatVec:
     pe: int
     rows: int = 1
     every: int = 2
-    tables: bool = False
+    memory: str = ""
     blocks: Blocks | None = None
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.devices import Device
 from hlsgen.diagnostics import Diagnostic
@@ -21,17 +23,17 @@ def in_kinds(cost: Cost, device: Device) -> dict[str, int]:
 
 def budget_of(device: Device, share: float) -> Budget:
     """That share of a device, in the kinds of a cost."""
-    return _in_cost(Budget(int(device.lut * share), int(device.dsp * share), int(device.bram * share)), device)
+    all_ = Budget(*(int(count * share) for count in (device.lut, device.dsp, device.bram, device.ff)))
+    return _in_cost(all_, device)
 
 
-def searched(asked: Budget, device: Device | None) -> Budget:
-    """What the fastest network may take: what is asked for, in a device's kinds if one is named, and SHARE of it."""
+def within(asked: Budget, device: Device | None, share: float) -> Budget:
+    """What a network may take: what is asked for, in a device's kinds if one is named, and that share of it."""
     if device is None:
         return asked
-    mine, all_ = _in_cost(asked, device), budget_of(device, SHARE)
-    parts = zip((mine.lut, mine.dsp, mine.bram), (all_.lut, all_.dsp, all_.bram), strict=True)
-    lut, dsp, bram = (min(number for number in pair if number is not None) for pair in parts)
-    return Budget(lut, dsp, bram)
+    mine, all_ = _in_cost(asked, device), budget_of(device, share)
+    parts = zip(astuple(mine), astuple(all_), strict=True)
+    return Budget(*(min(number for number in pair if number is not None) for pair in parts))
 
 
 def too_large(
@@ -79,4 +81,4 @@ def _in_cost(budget: Budget, device: Device) -> Budget:
     family = device.family
     lut = None if budget.lut is None else int(budget.lut / family.lut_per_counted)
     bram = None if budget.bram is None else budget.bram * family.bram_bits // family.counted_bits
-    return Budget(lut, budget.dsp, bram)
+    return Budget(lut, budget.dsp, bram, budget.ff)

@@ -19,7 +19,7 @@ from hlsgen.devices import CLOCK_MHZ, Device, devices
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import BACKENDS, backends_of
 from hlsgen.driver.declaration import Spelling, at_least, check_types, check_values, conforms, declared, one_of, option
-from hlsgen.driver.fit import searched
+from hlsgen.driver.fit import SHARE, within
 from hlsgen.frontend import parse_datatype
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
@@ -284,7 +284,11 @@ class Options:
         check=at_least(0),
     )
     max_bram: int | None = option(
-        None, "--max-bram", "The fastest network of at most so many block memories of 18 Kbit.", check=at_least(0)
+        None,
+        "--max-bram",
+        "The fastest network of at most so many block memories (of 18 Kbit, or those of --device). "
+        "With a target rate: so many, for the weights that save the most LUT with them.",
+        check=at_least(0),
     )
     loadable: bool = option(
         False, "--loadable-weights", "Weights can be written at run time, through an AXI4-Lite port."
@@ -327,14 +331,13 @@ class Options:
     def budget(self) -> Budget:
         """What the search for the fastest network may spend, in the kinds of the estimate; nothing given: there is none.
 
-        Of a network with a rate, the multiplier blocks that it may have.
+        Of a network with a rate, the blocks that it may have, and the tables of its device.
         """
         if self.searches:
-            return searched(self.asked_budget, self.chosen_device)
+            return within(self.asked_budget, self.chosen_device, SHARE)
         if self.target_cycles is None:
             return Budget()
-        counts = [self.max_dsp, None if self.chosen_device is None else self.chosen_device.dsp]
-        return Budget(dsp=min((count for count in counts if count is not None), default=None))
+        return within(self.asked_budget, self.chosen_device, 1.0)
 
     @property
     def preferred(self) -> str:
@@ -382,8 +385,8 @@ def check_options(options: Options) -> None:
     if options.separate and options.recurrence == "once":
         text = "cannot be with --recurrence once."
         problems.error("HG040", "--ports", f"'separate' {text}", "Leave one of both out.")
-    if (options.max_lut, options.max_bram) != (None, None) and options.target_cycles is not None:
-        problems.error("HG040", "--max-lut, --max-bram", "a budget and a target rate.", "Give one of them.")
+    if options.max_lut is not None and options.target_cycles is not None:
+        problems.error("HG040", "--max-lut", "a budget of LUT and a target rate.", "Give one of them.")
     problems.finish()
 
 

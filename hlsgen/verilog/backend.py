@@ -46,7 +46,10 @@ def _folded_cost(works: Mapping[str, Workload], folding: Folding, targets: Targe
         return targets.block if targets.in_blocks(layer) else 0
 
     style, constants = STYLES[targets.weights], not targets.loadable
-    return folded_cost(works, folding, dsp=block, style=style, family=targets.family, constants=constants)
+    budget = targets.budget if targets.free_memories else None
+    return folded_cost(
+        works, folding, dsp=block, style=style, family=targets.family, constants=constants, budget=budget
+    )
 
 
 def _blocks(works: Mapping[str, Workload], folding: Folding, targets: Targets, most: int) -> frozenset[str]:

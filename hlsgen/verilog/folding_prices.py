@@ -10,8 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from hlsgen.adder_graph import MOST_AGREEMENTS, MOST_DIGITS, agreement_tables, count_digits
-from hlsgen.dataflow.resources import Cost
+from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.dataflow.units import Product, Stream
+from hlsgen.dataflow.weight_memories import chosen
 from hlsgen.dataflow.weighted_units import product_of
 from hlsgen.dataflow.workload import Folding, Workload
 from hlsgen.ir import Convolution, Linear, MatrixProduct
@@ -19,7 +20,7 @@ from hlsgen.numerics.fixed import IntType
 from hlsgen.rescale import LIBRARY
 from hlsgen.verilog.dot_sizes import COUNTER
 from hlsgen.verilog.matrix_parts import Matrix, matrix_parts, multipliers, walking
-from hlsgen.verilog.memory_sizes import BLOCK_TABLES, buffer, memory, weights_style
+from hlsgen.verilog.memory_sizes import BLOCK_TABLES, KIND_STYLES, buffer, memory, weights_style
 from hlsgen.verilog.resource_model import cost_of
 from hlsgen.verilog.sum_tables import SumSizes, first_codes, sizes_of, tables_pay, word_tables
 from hlsgen.verilog.unit_parts import regrouping, turning
@@ -46,13 +47,17 @@ def folded_cost(
     style: int,
     family: str = "xc7",
     constants: bool = False,
+    budget: Budget | None = None,
 ) -> Cost:
     """What the multiplying layers of a folding cost, roughly, before anything is planned.
 
     `dsp`: bits of the wider factor of multiplier blocks, for each layer, or 0. `constants`: weights that are in none may
-    be part of the circuit. Behind every result lane a quantizer of its code's bits is counted.
+    be part of the circuit. `budget`: weights may be in tables or in blocks, as it wants it (weight_memories). Behind every
+    result lane a quantizer of its code's bits is counted.
     """
     total = Cost()
+    free: list[tuple[Cost, list[Cost]]] = []
+    scale = ROUGHLY.get(family, 1.0)
     for name, work in works.items():
         block = dsp(name)
         pe, simd = folding[name]
@@ -68,16 +73,20 @@ def folded_cost(
         together = 1 if work.depthwise else pe // work.windows(pe)
         products = multipliers(layer.source.type, bits, product, pe, simd, block, family, together)
         words, width = -(-layer.weight.size // (pe * simd)), pe * simd * bits
-        products += memory(words, width, weights_style(words, width, style), family)
-        if constants and not block and work.single(pe, simd) and _adder_bits(work) < products.lut:
-            products = Cost(lut=_adder_bits(work), ff=_adder_bits(work))
+        held = memory(words, width, weights_style(words, width, style), family)
+        constant = None
+        if constants and not block and work.single(pe, simd) and _adder_bits(work) < (products + held).lut:
+            constant = _adder_bits(work)
         if constants and not block and (sizes := _tables_of(work, _matrix(work, pe, simd))) is not None:
-            tables = pe * word_tables(simd, layer.source.type.bits, sizes)
-            products = Cost(lut=tables, ff=tables)
-        total += products
+            constant = pe * word_tables(simd, layer.source.type.bits, sizes)
+        total += products + held if constant is None else Cost(lut=constant, ff=constant)
+        if constant is None and words > 1:
+            kinds = [memory(words, width, kind, family) for kind in KIND_STYLES.values()]
+            free.append((replace(held, lut=held.lut * scale), [replace(kind, lut=kind.lut * scale) for kind in kinds]))
         total += Cost(lut=110 + pe * (layer.result.type.bits + 40) + 2 * simd * layer.source.type.bits)
         total += Cost(lut=_window(work, pe, simd))
-    return replace(total, lut=total.lut * ROUGHLY.get(family, 1.0))
+    total = replace(total, lut=total.lut * scale)
+    return total if budget is None or budget.excess(total) <= 1 else chosen(total, free, budget)[0]
 
 
 def most_saving(costs: Mapping[str, tuple[Cost, Cost]], most: int) -> frozenset[str]:

@@ -13,6 +13,8 @@ PIECE, BLOCK = 8, 129
 #: Tables of Xilinx 7 series that a block memory is worth: more than the 72 that hold 128 words of its width, and fewer than the
 #: 144 of 256; devices have some 190 for each.
 BLOCK_TABLES = 128
+#: STYLE of hg_weights for each kind of memory that a unit may name.
+KIND_STYLES = {"tables": 3, "blocks": 2}
 #: What Yosys weighs a read port, and what it builds around a block in which a word may be read while it is written.
 READ, READ_FIRST, WRITE_FIRST = 2, 14, 8
 #: Words and bits of a memory made of tables, the tables of one, and what Yosys weighs it with.

@@ -10,16 +10,16 @@ from hlsgen.dataflow.weight_words import packed
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
 from hlsgen.numerics.fixed import Array
 from hlsgen.verilog.binding.memory_files import words
-from hlsgen.verilog.memory_sizes import weights_style
+from hlsgen.verilog.memory_sizes import KIND_STYLES, weights_style
 
 #: Parameter MODE of the library.
 MODES = {Product.INTEGER: 0, Product.BIPOLAR: 1, Product.AGREEMENTS: 2}
 
 
 def weight_style(unit: WeightedUnit, style: int) -> int:
-    """How its weights are held: as asked for (STYLE of hg_weights), else as its clock wants it, else as it takes least."""
-    if style == 0 and unit.tables:
-        return 3
+    """How its weights are held: as asked for (STYLE of hg_weights), else as clock or budget want it, or as it costs least."""
+    if style == 0 and unit.memory:
+        return KIND_STYLES[unit.memory]
     return weights_style(weight_words(unit), unit.lanes * weight_bits(unit), style)
 
 

@@ -171,7 +171,7 @@ def test_illegal_value(name: str) -> None:
 def test_all_problems_at_once() -> None:
     with pytest.raises(HlsgenError) as caught:
         check_options(Options(**ILLEGAL))
-    both = "--max-lut, --max-bram"
+    both = "--max-lut"
     assert sorted(d.node for d in caught.value.diagnostics) == sorted([*(FLAGS[name] or "" for name in ILLEGAL), both])
 
 
@@ -220,7 +220,7 @@ def test_budget_and_rate(arguments: list[str], tmp_path: Path) -> None:
     path = save(mlp().model(), tmp_path / "m.onnx")
     shown = CliRunner().invoke(app, ["check", str(path), "--json", "--max-lut", "9999", *arguments])
     assert shown.exit_code == 2
-    assert [d["message"] for d in json.loads(shown.stdout)["diagnostics"]] == ["a budget and a target rate."]
+    assert [d["message"] for d in json.loads(shown.stdout)["diagnostics"]] == ["a budget of LUT and a target rate."]
 
 
 def test_frames_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
