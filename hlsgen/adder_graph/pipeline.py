@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 
 from hlsgen.adder_graph.graph import NOTHING, Adder, AdderGraph, carry_place, width
 
 #: Picoseconds, about those of Xilinx 7 series: a register from clock to output, with the setup of the next; a net and a
-#: table; a longer net, where several take the lowest bit of a sum; from the table of a bit into the carry chain and out
-#: at the next bit; along the chain by a bit; from the table of a bit to its sum.
-_REGISTER, _TABLE, _SHARED, _INTO, _ALONG, _OUT = 500, 620, 500, 600, 30, 230
+#: table, with the net in front of a carry chain where several take a bit of the sum; from the table of a bit into the carry
+#: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum.
+_REGISTER, _TABLE, _INTO, _ALONG, _OUT = 500, 1120, 600, 30, 230
 #: Picoseconds between registers for each adder one behind the other that is asked for, if these are several: more are in
 #: a stage if they are fast enough, and fewer if they are slow.
-_PICOSECONDS = 2600
+_PICOSECONDS = 2500
 
 
 @dataclass(frozen=True)
@@ -64,8 +63,6 @@ class _Stages:
     def __init__(self, graph: AdderGraph, limit: int, behind: int | None) -> None:
         self.graph, self.limit, self.behind = graph, limit, behind
         self.widths = [width(*ends) for ends in graph.intervals]
-        uses = Counter(node for adder in graph.adders for node in (adder.a, adder.b))
-        self.shared = [uses[node] > 1 for node in range(len(graph.intervals))]
 
     def early(self) -> tuple[list[int], list[list[int]]]:
         """The first cycle in which each node can be computed, and when it is ready there."""
@@ -74,10 +71,9 @@ class _Stages:
         for n, adder in enumerate(graph.adders, first):
             cycle = max(made[node] for node in (adder.a, adder.b) if node != NOTHING)
             found = self._sum(n, adder, [ready[x] if x != NOTHING and made[x] == cycle else None for x in adder[:3:2]])
-            if max(found) > self.limit:
-                if any(x >= first and made[x] == cycle for x in (adder.a, adder.b)):
-                    cycle += 1
-                    found = self._sum(n, adder, [None, None])
+            if max(found) > self.limit and any(x >= first and made[x] == cycle for x in (adder.a, adder.b)):
+                cycle += 1
+                found = self._sum(n, adder, [None, None])
             made.append(cycle)
             ready.append(found)
         return made, ready
@@ -120,7 +116,7 @@ class _Stages:
                 if bits is not None and k >= shift:
                     time = max(time, bits[min(k - shift, len(bits) - 1)])
             if k >= start:
-                time += _TABLE + (_SHARED if k == start and self.shared[n] else 0)
+                time += _TABLE
             found.append(max(time + _OUT * (k >= start), carry))
             carry = max(carry + _ALONG, time + _INTO) if k >= start else 0
         return found
@@ -132,8 +128,7 @@ class _Stages:
             if k < start:
                 found.append(left[k])
                 continue
-            table = _TABLE + (_SHARED if k == start and self.shared[n] else 0)
-            found.append(table + max(left[k] + _OUT, carry))
+            found.append(_TABLE + max(left[k] + _OUT, carry))
             carry = max(carry + _ALONG, left[k] + _INTO)
         return found[::-1]
 

@@ -60,8 +60,9 @@ WIDE, LONGEST_WIDE = 65, 7
 FAR, CHEAP = 96, 6
 #: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
 FEW = 4
-#: Picoseconds from sums to the registers of a slice, and of hg_shift.
-MULTIPLEXER, ROUNDING = 1200, 1600
+#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops at most FEW_BITS: a table rounds then.
+FEW_BITS = 4
+MULTIPLEXER, ROUNDING = 1200, 2300
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
 SHORT_CODE = 4
 
@@ -146,13 +147,15 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
     shifts = {
         node.inputs[0]
         for node in nodes
-        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Shift)
+        if isinstance(node.unit, RescaleUnit)
+        and isinstance(node.unit.found, Shift)
+        and node.unit.found.shift <= FEW_BITS
     }
     return [replace(node, unit=_open(node, slices, shifts)) for node in nodes]
 
 
 def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:
-    """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift."""
+    """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift that drops few bits."""
     match node.unit:
         case RescaleUnit(found=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {*node.outputs}:
             return replace(unit, open=True)
