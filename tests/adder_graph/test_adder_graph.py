@@ -149,6 +149,16 @@ def test_stages_hold_what_is_in_time(
     assert schedule.__wrapped__(graph, 2, behind).latency == cycles
 
 
+@pytest.mark.parametrize("limit", range(2300, 7600, 130))
+def test_no_node_is_late_before_it_can_be_early(limit: int) -> None:
+    """Both go over the same ways, from their beginnings and from their ends."""
+    weight = np.random.default_rng(3).integers(-31, 32, (8, 24))
+    stages = pipeline._Stages(find(weight, [(-128, 127)] * 24), limit, None)
+    made, ready = stages.early()
+    latency = max(stages.out((made, ready), node) for node, _, _ in stages.graph.outputs)
+    assert all(a <= b for a, b in zip(made, stages.late(latency), strict=True))
+
+
 def test_digits() -> None:
     """No form of fewer digits: those of up to four, of all shifts that matter."""
     terms = [sign << shift for shift in range(9) for sign in (-1, 1)]
