@@ -15,16 +15,18 @@ from streams import RTL, Stream, pack, sweep
 from hlsgen.adder_graph import find, schedule, width
 from hlsgen.verilog.adder_text import module_text
 
-#: Rows, columns, least and greatest code, bits of a weight, levels between registers.
+#: Rows, columns, least and greatest code, bits of a weight, levels between registers, and picoseconds behind the sums,
+#: which then are in no registers; 0: they are in registers.
 CASES = [
-    (5, 7, -8, 7, 4, 2), (1, 1, 0, 255, 8, 1), (6, 4, 0, 15, 6, 1), (9, 9, -128, 127, 8, 3), (4, 12, 0, 1, 3, 2),
-    (7, 5, -1, 0, 4, 2), (3, 20, -7, 7, 1, 2), (8, 3, -5, 90, 5, 4),
+    (5, 7, -8, 7, 4, 2, 0), (1, 1, 0, 255, 8, 1, 0), (6, 4, 0, 15, 6, 1, 0), (9, 9, -128, 127, 8, 3, 0), (4, 12, 0, 1, 3, 2, 0),
+    (7, 5, -1, 0, 4, 2, 0), (3, 20, -7, 7, 1, 2, 0), (8, 3, -5, 90, 5, 4, 0), (6, 16, -128, 127, 6, 2, 1600),
+    (5, 8, 0, 255, 6, 2, 1200), (2, 2, 0, 3, 2, 2, 1200),
 ]  # fmt: skip
 
 
 def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int, tuple[int, int]]:
     """(text, weights, latency, bits of codes and sums), with a row of zeros and one of negative weights."""
-    rows, columns, low, high, bits, levels = case
+    rows, columns, low, high, bits, levels, behind = case
     rng = np.random.default_rng(sum(case))
     weight = rng.integers(-(1 << (bits - 1)), (1 << (bits - 1)) + 1, (rows, columns))
     weight[0] *= rows == 1
@@ -32,7 +34,7 @@ def module(case: tuple[int, ...]) -> tuple[str, np.ndarray[Any, Any], int, tuple
     graph = find(weight, [(low, high)] * columns)
     ends = np.where(weight > 0, weight * low, weight * high), np.where(weight > 0, weight * high, weight * low)
     y_bits = width(min(-1, int(ends[0].sum(axis=1).min())), int(ends[1].sum(axis=1).max()))
-    pipeline = schedule(graph, levels)
+    pipeline = schedule(graph, levels, behind or None)
     x_bits = width(low, high)
     return module_text("adders", pipeline, x_bits, y_bits), weight, pipeline.latency, (x_bits, y_bits)
 

@@ -1,11 +1,19 @@
-"""Registers in a graph: after every so many levels of adders, and where a value waits for others."""
+"""Registers in a graph: where the next sum would come too late for a clock, and where a value waits for others."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hlsgen.adder_graph.graph import NOTHING, AdderGraph, width
+from hlsgen.adder_graph.graph import NOTHING, Adder, AdderGraph, carry_place, width
+
+#: Picoseconds, about those of Xilinx 7 series: a register from clock to output, with the setup of the next; a net and a
+#: table, with the net in front of a carry chain where several take a bit of the sum; from the table of a bit into the carry
+#: chain and out at the next bit; along the chain by a bit; from the table of a bit to its sum.
+_REGISTER, _TABLE, _INTO, _ALONG, _OUT = 500, 1120, 600, 30, 230
+#: Picoseconds between registers for each adder one behind the other that is asked for, if these are several: more are in
+#: a stage if they are fast enough, and fewer if they are slow.
+_PICOSECONDS = 2500
 
 
 @dataclass(frozen=True)
@@ -30,14 +38,15 @@ class Pipeline:
 
 
 @lru_cache(maxsize=256)
-def schedule(graph: AdderGraph, levels: int) -> Pipeline:
-    """A register after every `levels` adders, at least one in all; nodes late where that takes fewer registers."""
-    outputs = [node for node, _, _ in graph.outputs if node != NOTHING]
-    latency = cycles(max((graph.depths[node] for node in outputs), default=0), levels)
-    early = [max(0, depth - 1) for depth in graph.depths]
-    return min(
-        (_timed(graph, x, levels, latency) for x in (early, _late(graph, latency * levels))), key=lambda p: p.registers
-    )
+def schedule(graph: AdderGraph, levels: int, behind: int | None = None) -> Pipeline:
+    """Stages of about `levels` adders, in the fewest cycles; nodes late where that takes fewer registers.
+
+    behind: picoseconds from the outputs to a register that the taker has; None: the outputs are in registers.
+    """
+    stages = _Stages(graph, _PICOSECONDS * levels if levels > 1 else 0, behind)
+    early = stages.early()
+    latency = max([1, *(stages.out(early, output.node) for output in graph.outputs if output.node != NOTHING)])
+    return min((_timed(graph, made, latency) for made in (early[0], stages.late(latency))), key=lambda p: p.registers)
 
 
 def cycles(depth: int, levels: int) -> int:
@@ -45,19 +54,87 @@ def cycles(depth: int, levels: int) -> int:
     return max(1, -(-depth // levels))
 
 
-def _late(graph: AdderGraph, levels: int) -> list[int]:
-    """The last level in which each node can be computed; inputs come in level 0."""
+class _Stages:
+    """Nodes in stages in which they are ready before `limit`, or alone.
+
+    A time of a node is that of each of its bits, the lowest first.
+    """
+
+    def __init__(self, graph: AdderGraph, limit: int, behind: int | None) -> None:
+        self.graph, self.limit, self.behind = graph, limit, behind
+        self.widths = [width(*ends) for ends in graph.intervals]
+
+    def early(self) -> tuple[list[int], list[list[int]]]:
+        """The first cycle in which each node can be computed, and when it is ready there."""
+        graph, first = self.graph, len(self.graph.inputs)
+        made, ready = [0] * first, [[_REGISTER] * bits for bits in self.widths[:first]]
+        for n, adder in enumerate(graph.adders, first):
+            cycle = max(made[node] for node in (adder.a, adder.b) if node != NOTHING)
+            found = self._sum(n, adder, [ready[x] if x != NOTHING and made[x] == cycle else None for x in adder[:3:2]])
+            if max(found) > self.limit and any(x >= first and made[x] == cycle for x in (adder.a, adder.b)):
+                cycle += 1
+                found = self._sum(n, adder, [None, None])
+            made.append(cycle)
+            ready.append(found)
+        return made, ready
+
+    def out(self, early: tuple[list[int], list[list[int]]], node: int) -> int:
+        """The first cycle in which an output can be taken."""
+        made, ready = early[0][node], early[1][node]
+        return made + (self.behind is None or max(ready) + self.behind > self.limit)
+
+    def late(self, latency: int) -> list[int]:
+        """The last cycle in which each node can be computed."""
+        graph, first = self.graph, len(self.graph.inputs)
+        made = [latency] * len(self.widths)
+        left = [[0] * bits for bits in self.widths]
+        for output in graph.outputs:
+            if output.node != NOTHING:
+                left[output.node] = [self.limit + 1 if self.behind is None else self.behind] * self.widths[output.node]
+        for n in range(len(self.widths) - 1, first - 1, -1):
+            adder = graph.adders[n - first]
+            before = self._before(n, adder, left[n])
+            if max(before) + _REGISTER > self.limit and max(left[n]) > 0:
+                made[n] -= 1
+                before = self._before(n, adder, [0] * self.widths[n])
+            for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
+                if node == NOTHING or made[node] < made[n]:
+                    continue
+                own, bits = before[shift:], self.widths[node]
+                needed = [*own[: bits - 1], max(own[bits - 1 :])]
+                same = made[node] == made[n]
+                left[node] = [max(pair) for pair in zip(left[node], needed, strict=True)] if same else needed
+                made[node] = made[n]
+        return [0] * first + made[first:]
+
+    def _sum(self, n: int, adder: Adder, operands: list[list[int] | None]) -> list[int]:
+        """When the bits of a sum are ready, of operands that are, or that are in registers (None)."""
+        start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
+        for k in range(self.widths[n]):
+            time = _REGISTER
+            for bits, shift in zip(operands, (adder.i, adder.j), strict=True):
+                if bits is not None and k >= shift:
+                    time = max(time, bits[min(k - shift, len(bits) - 1)])
+            if k >= start:
+                time += _TABLE
+            found.append(max(time + _OUT * (k >= start), carry))
+            carry = max(carry + _ALONG, time + _INTO) if k >= start else 0
+        return found
+
+    def _before(self, n: int, adder: Adder, left: list[int]) -> list[int]:
+        """Time from the bits of operands, in their places, to the end of the stage; `left`: of those of the sum."""
+        start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
+        for k in range(self.widths[n] - 1, -1, -1):
+            if k < start:
+                found.append(left[k])
+                continue
+            found.append(_TABLE + max(left[k] + _OUT, carry))
+            carry = max(carry + _ALONG, left[k] + _INTO)
+        return found[::-1]
+
+
+def _timed(graph: AdderGraph, made: list[int], latency: int) -> Pipeline:
     first = len(graph.inputs)
-    found = [levels - 1] * len(graph.intervals)
-    for n in range(len(graph.adders) - 1, -1, -1):
-        for node in (graph.adders[n].a, graph.adders[n].b):
-            if node != NOTHING:
-                found[node] = min(found[node], found[first + n] - 1)
-    return [0] * first + found[first:]
-
-
-def _timed(graph: AdderGraph, level: list[int], levels: int, latency: int) -> Pipeline:
-    made, first = [x // levels for x in level], len(graph.inputs)
     needed = [-1] * len(made)
     for n, adder in enumerate(graph.adders):
         for node in (adder.a, adder.b):

@@ -105,11 +105,13 @@ class MatVec:
 class AdderMatVec:
     """The same products as those of a matrix that works on whole vectors, one a beat, with weights that never change.
 
-    `every`: see Pipelining."""
+    `every`: see Pipelining. `behind`: picoseconds in front of the first register of a unit that takes sums of adders
+    before they are in registers; None: they are in registers."""
 
     matrix: MatVec
     graph: AdderGraph | AgreementGraph
     every: int = 2
+    behind: int | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
+from hlsgen.adder_graph import AdderGraph
 from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -47,6 +48,7 @@ from hlsgen.dataflow.units import (
 )
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale import Correct
+from hlsgen.rescale.realize.shift import Shift
 
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
@@ -58,6 +60,9 @@ WIDE, LONGEST_WIDE = 65, 7
 FAR, CHEAP = 96, 6
 #: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
 FEW = 4
+#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops at most FEW_BITS: a table rounds then.
+FEW_BITS = 4
+MULTIPLEXER, ROUNDING = 1200, 2300
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
 SHORT_CODE = 4
 
@@ -132,22 +137,34 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
 
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes, where quantizers to few bits leave out their last register in front of slices and output ports."""
+    """The nodes, where units leave out their last register as the taker has one: see `_open`."""
     slices = {
         node.inputs[0]
         for node in nodes
         if isinstance(node.unit, Slice)
         or (isinstance(node.unit, Port) and leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
     }
-    return [
-        replace(node, unit=replace(node.unit, open=True))
-        if isinstance(node.unit, RescaleUnit)
-        and isinstance(node.unit.found, Correct)
-        and node.result.type.bits <= SHORT_CODE
-        and slices >= {*node.outputs}
-        else node
+    shifts = {
+        node.inputs[0]
         for node in nodes
-    ]
+        if isinstance(node.unit, RescaleUnit)
+        and isinstance(node.unit.found, Shift)
+        and node.unit.found.shift <= FEW_BITS
+    }
+    return [replace(node, unit=_open(node, slices, shifts)) for node in nodes]
+
+
+def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:
+    """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift that drops few bits."""
+    match node.unit:
+        case RescaleUnit(found=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {*node.outputs}:
+            return replace(unit, open=True)
+        case AdderMatVec(graph=AdderGraph()) as unit if slices >= {*node.outputs}:
+            return replace(unit, behind=MULTIPLEXER)
+        case AdderMatVec(graph=AdderGraph()) as unit if shifts >= {*node.outputs}:
+            return replace(unit, behind=ROUNDING)
+        case _:
+            return node.unit
 
 
 def _goes_far(node: Node) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hlsgen.adder_graph import AdderGraph, count_digits, digits, find, schedule, sharing, width
-from hlsgen.adder_graph.graph import NOTHING
+from hlsgen.adder_graph import AdderGraph, Pipeline, count_digits, digits, find, pipeline, schedule, sharing, width
+from hlsgen.adder_graph.graph import NOTHING, carry_place
 
+#: Picoseconds between registers for so many levels: an adder, and those that there is time for.
+LIMITS = {1: 0, 2: 5000, 3: 7500}
 #: Least and greatest code.
 RANGES = [(-128, 127), (0, 255), (0, 1), (-1, 0), (-3, 9), (0, 0)]
 
@@ -80,25 +83,80 @@ def test_columns_have_ranges_of_their_own() -> None:
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("levels", [1, 2, 3])
-def test_operands_are_there_when_they_are_needed(seed: int, levels: int) -> None:
-    """No more than `levels` adders between registers, and all outputs in one cycle."""
+@pytest.mark.parametrize("behind", [None, 1200])
+def test_operands_are_there_when_they_are_needed(seed: int, levels: int, behind: int | None) -> None:
+    """In time for the clock, unless an adder is alone in its stage; and all outputs in one cycle."""
     weight = matrix(seed)
     graph = find(weight, [(-8, 7)] * weight.shape[1])
-    found, before = schedule(graph, levels), [0] * len(graph.intervals)
-    first = len(graph.inputs)
+    found, first = schedule(graph, levels, behind), len(graph.inputs)
+    outputs = {node for node, _, _ in graph.outputs if node != NOTHING}
+    limit = LIMITS[levels]
     for n, adder in enumerate(graph.adders, first):
-        for node in (adder.a, adder.b):
-            if node != NOTHING:
-                assert found.made[node] <= found.made[n] <= found.needed[node]
-                if node >= first and found.made[node] == found.made[n]:
-                    before[n] = max(before[n], 1 + before[node])
-        assert before[n] < levels
-        assert found.made[n] < found.latency
-    deepest = max([graph.depths[node] for node, _, _ in graph.outputs if node != NOTHING], default=0)
-    assert found.latency == max(1, -(-deepest // levels))
-    assert all(found.needed[node] == found.latency for node, _, _ in graph.outputs if node != NOTHING)
+        operands = [node for node in (adder.a, adder.b) if node != NOTHING]
+        for node in operands:
+            assert 0 <= found.made[node] <= found.made[n] <= found.needed[node]
+        if any(node >= first and found.made[node] == found.made[n] for node in operands):
+            assert max(arrivals(found, n)) <= limit
+        if found.needed[n] >= 0:
+            assert found.made[n] <= found.latency - (behind is None)
+        if n in outputs and behind is not None and found.made[n] == found.latency > 1:
+            assert max(arrivals(found, n)) + behind <= limit
+    deepest = max((graph.depths[node] for node in outputs), default=0)
+    assert found.latency <= max(1, deepest)
+    assert levels > 1 or found.latency == max(1, deepest)
+    assert all(found.needed[node] == found.latency for node in outputs)
     bits = [width(*ends) * max(0, b - a) for ends, a, b in zip(graph.intervals, found.made, found.needed, strict=True)]
     assert found.registers == sum(bits)
+
+
+@cache
+def arrivals(found: Pipeline, n: int) -> list[int]:
+    """When the bits of a node are there, in picoseconds: of every bit, that of each bit from which a carry can come."""
+    graph, bits = found.graph, width(*found.graph.intervals[n])
+    if n < len(graph.inputs):
+        return [500] * bits
+    adder = graph.adders[n - len(graph.inputs)]
+    start, tables = carry_place(adder, graph.intervals), list[int]()
+    for k in range(bits):
+        times = [500]
+        for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
+            if node != NOTHING and found.made[node] == found.made[n] and k >= shift:
+                own = arrivals(found, node)
+                times.append(own[k - shift] if k - shift < len(own) else own[-1])
+        tables.append(max(times) + (1120 if k >= start else 0))
+    carried = [[tables[m] + 600 + 30 * (k - m - 1) for m in range(start, k)] for k in range(bits)]
+    return [max([tables[k] + 230 * (k >= start), *carried[k]]) for k in range(bits)]
+
+
+@pytest.mark.parametrize(
+    "limit, behind, cycles",
+    [
+        (3938, None, 4),
+        (3940, None, 3),
+        (3998, None, 3),
+        (4000, None, 2),
+        (5658, None, 2),
+        (5198, 1200, 2),
+        (5200, 1200, 1),
+    ],
+)
+def test_stages_hold_what_is_in_time(
+    monkeypatch: pytest.MonkeyPatch, limit: int, behind: int | None, cycles: int
+) -> None:
+    """Sixteen bits: sums are there after 2220, 3940, 5660 and 7380 ps, or the last two after 2280 and 4000 of registers."""
+    graph = find(np.ones((1, 16), np.int64), [(0, 1)] * 16)
+    monkeypatch.setattr(pipeline, "_PICOSECONDS", limit // 2)
+    assert schedule.__wrapped__(graph, 2, behind).latency == cycles
+
+
+@pytest.mark.parametrize("limit", range(2300, 7600, 130))
+def test_no_node_is_late_before_it_can_be_early(limit: int) -> None:
+    """Both go over the same ways, from their beginnings and from their ends."""
+    weight = np.random.default_rng(3).integers(-31, 32, (8, 24))
+    stages = pipeline._Stages(find(weight, [(-128, 127)] * 24), limit, None)
+    made, ready = stages.early()
+    latency = max(stages.out((made, ready), node) for node, _, _ in stages.graph.outputs)
+    assert all(a <= b for a, b in zip(made, stages.late(latency), strict=True))
 
 
 def test_digits() -> None:
