@@ -1,5 +1,6 @@
 """Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands.
 
+A core through which it may go as a whole has its cut at the output port or, if that has more bits, at the input port.
 The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
 """
 
@@ -10,7 +11,8 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.ends import leaves
+from hlsgen.dataflow.bus import BusLayout
+from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -110,6 +112,35 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
     Behind a unit whose enable goes far it may go through none, or through a quantizer with a slice behind its few bits:
     the enable follows from a register more then.
     """
+    early = _early(nodes)
+    if early and not _cuts(early, longest):
+        return _opened(early)
+    return _opened(_sliced(nodes, _cuts(nodes, longest)))
+
+
+def _early(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with ready cut at the input port, if a wide beat leaves there as a narrower one and nothing cuts it between."""
+    first, inner, last = divided(nodes)
+    if len(first) != 1 or len(last) != 1 or any(hops(node.unit) is None for node in inner):
+        return []
+    if not WIDE + first[0].result.bits <= last[0].source.bits or not _plain(first[0]) or not _plain(last[0]):
+        return []
+    ends = (*first, *last)
+    return [replace(node, unit=Port(_bus(node), early=True)) if node in ends else node for node in nodes]
+
+
+def _bus(node: Node) -> BusLayout | None:
+    return node.unit.bus if isinstance(node.unit, Port) else None
+
+
+def _plain(port: Node) -> bool:
+    """Whether each word of a port is a beat."""
+    bus = _bus(port)
+    return bus is None or bus.plain
+
+
+def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
+    """The streams on which slices have to stand."""
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
     short = _short(nodes)
@@ -127,18 +158,14 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
             cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most and wire not in short}
         if own is not None:
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
-        chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
-    return _opened(_sliced(nodes, cut))
+        through = isinstance(node.unit, Port) and node.unit.early
+        chain |= dict.fromkeys(node.inputs, int(through) if own is None else length)
+    return cut
 
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, where quantizers to few bits leave out their last register in front of slices and output ports."""
-    slices = {
-        node.inputs[0]
-        for node in nodes
-        if isinstance(node.unit, Slice)
-        or (isinstance(node.unit, Port) and leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
-    }
+    slices = {node.inputs[0] for node in nodes if isinstance(node.unit, Slice) or (leaves(node) and _plain(node))}
     return [
         replace(node, unit=replace(node.unit, open=True))
         if isinstance(node.unit, RescaleUnit)
