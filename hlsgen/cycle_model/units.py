@@ -98,7 +98,7 @@ class Traits:
 
 
 def traits(unit: Unit) -> Traits:
-    """The traits of a unit. Of the ports they are those of the output port; the input port has an enable."""
+    """The traits of a unit. Which of the ports stands still is said in wiring.py."""
     match unit:
         case Port() | Fifo() | Slice() | WidthConverter() | Fork():
             return Traits(enable=False, even=True)
