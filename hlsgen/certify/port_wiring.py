@@ -135,7 +135,7 @@ def ends(
     if odd:
         raise broken(top.name, f"has an instance of {odd[0]}, which is not what the option bus_width asks for.")
     given = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
-    cut = _cuts_early(first, last)
+    cut = set() if options.bus is not None else _cuts_early(first, last)
     for end in (*first, *last):
         if set(end.parameters) != given | cut:
             raise broken(end.name, f"{end.module} has other parameters than its model.")

@@ -86,7 +86,7 @@ INPUT = "input"
 class Port:
     """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat.
 
-    `early`: the input port keeps the core's ready from the taker's, with two beats, and not the output port.
+    `early`: the input port keeps the core's ready from the taker's, with two beats, and not the output port; without bus.
     """
 
     bus: BusLayout | None = None

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from typing_extensions import assert_never
 
-from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
@@ -119,24 +118,13 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
 
 
 def _early(nodes: Sequence[Node]) -> list[Node]:
-    """The nodes with ready cut at the input port, if a wide beat leaves there as a narrower one and nothing cuts it between."""
+    """The nodes with ready cut at the input port, if beats are narrower there and nothing cuts it between."""
     first, inner, last = divided(nodes)
-    if len(first) != 1 or len(last) != 1 or any(hops(node.unit) is None for node in inner):
+    if [node.unit for node in (*first, *last)] != [Port()] * 2 or any(hops(node.unit) is None for node in inner):
         return []
-    if not WIDE + first[0].result.bits <= last[0].source.bits or not _plain(first[0]) or not _plain(last[0]):
+    if first[0].result.bits + WIDE > last[0].source.bits:
         return []
-    ends = (*first, *last)
-    return [replace(node, unit=Port(_bus(node), early=True)) if node in ends else node for node in nodes]
-
-
-def _bus(node: Node) -> BusLayout | None:
-    return node.unit.bus if isinstance(node.unit, Port) else None
-
-
-def _plain(port: Node) -> bool:
-    """Whether each word of a port is a beat."""
-    bus = _bus(port)
-    return bus is None or bus.plain
+    return [replace(node, unit=Port(early=True)) if node.unit == Port() else node for node in nodes]
 
 
 def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
@@ -165,7 +153,12 @@ def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:
     """The nodes, where quantizers to few bits leave out their last register in front of slices and output ports."""
-    slices = {node.inputs[0] for node in nodes if isinstance(node.unit, Slice) or (leaves(node) and _plain(node))}
+    slices = {
+        node.inputs[0]
+        for node in nodes
+        if isinstance(node.unit, Slice)
+        or (isinstance(node.unit, Port) and leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
+    }
     return [
         replace(node, unit=replace(node.unit, open=True))
         if isinstance(node.unit, RescaleUnit)

@@ -6,7 +6,6 @@
 //             SLOT     bits that a beat takes on the bus: a part of a word (TDATA_W / 2, / 4 ...), a word,
 //                      or whole words; the beat is in the low bits of its slot, the rest is ignored
 //             BEATS    beats of a frame; each frame begins a new word
-//             CUT      that of hg_axis_in
 // Latency     that of hg_axis_in and, unless every word is a beat, of hg_width behind it: a beat of
 //             several words in the second cycle after its last word, the first beat of a word in the
 //             second cycle after that. A beat and a word a cycle, without gaps.
@@ -17,8 +16,7 @@ module hg_bus_in #(
     parameter integer WIDTH   = 12,
     parameter integer TDATA_W = 32,
     parameter integer SLOT    = 16,
-    parameter integer BEATS   = 5,
-    parameter integer CUT     = 0
+    parameter integer BEATS   = 5
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -50,7 +48,7 @@ module hg_bus_in #(
         end
     endgenerate
 
-    hg_axis_in #(.WIDTH(KEPT), .TDATA_W(KEPT), .BEATS(WORDS), .CUT(CUT)) port (
+    hg_axis_in #(.WIDTH(KEPT), .TDATA_W(KEPT), .BEATS(WORDS)) port (
         .clk(clk), .rst(rst),
         .s_axis_tdata(word), .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
         .s_axis_tlast(s_axis_tlast),

@@ -6,7 +6,6 @@
 //             SLOT     bits that a beat takes on the bus: a part of a word (TDATA_W / 2, / 4 ...), a word,
 //                      or whole words; the beat is in the low bits of its slot, the rest is zero
 //             BEATS    beats of a frame; each frame begins a new word
-//             CUT      that of hg_axis_out
 // Latency     that of hg_axis_out and, unless every word is a beat, of hg_width in front of it: the first
 //             word of a beat in the second cycle after it, a word of several beats in the second cycle
 //             after the last of them. A beat and a word a cycle, without gaps.
@@ -16,8 +15,7 @@ module hg_bus_out #(
     parameter integer WIDTH   = 12,
     parameter integer TDATA_W = 32,
     parameter integer SLOT    = 16,
-    parameter integer BEATS   = 5,
-    parameter integer CUT     = 1
+    parameter integer BEATS   = 5
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -58,7 +56,7 @@ module hg_bus_out #(
     endgenerate
 
     // The padding of slots is not stored.
-    hg_axis_out #(.WIDTH(KEPT), .TDATA_W(KEPT), .BEATS(WORDS), .CUT(CUT)) port (
+    hg_axis_out #(.WIDTH(KEPT), .TDATA_W(KEPT), .BEATS(WORDS)) port (
         .clk(clk), .rst(rst), .s_data(made), .s_valid(made_valid), .s_ready(made_ready),
         .m_axis_tdata(word), .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
         .m_axis_tlast(m_axis_tlast)
