@@ -479,28 +479,29 @@ def concat(lanes: int, bits: tuple[int, int], signed: tuple[int, int], wide: int
     return replace(case, paths=case.paths | {("a_valid", "m_valid"), ("b_valid", "m_valid")})
 
 
-def axis_in(width: int, tdata: int, frame: int) -> Case:
+def axis_in(width: int, tdata: int, frame: int, cut: int = 0) -> Case:
     sent: list[list[Bit]] = [[(0, bit) for bit in range(width)]]
-    link = Link("s", "m", tdata, 1, sent, [0], [1], 1)
+    link = Link("s", "m", tdata, 1, sent, [0], [1], 1 + cut)
     inputs = {"s_axis_tdata": tdata, "s_axis_tvalid": 1, "s_axis_tlast": 1, "m_ready": 1}
     outputs = {"s_axis_tready": 1, "m_data": width, "m_valid": 1, "frame_error": 1}
-    parameters = {"WIDTH": width, "TDATA_W": tdata, "BEATS": frame}
+    parameters = {"WIDTH": width, "TDATA_W": tdata, "BEATS": frame, "CUT": cut}
     names = {f"s_{what}": f"s_axis_t{what}" for what in ("data", "valid", "ready")}
-    paths = frozenset({("m_ready", "s_axis_tready")})
+    paths = frozenset() if cut else frozenset({("m_ready", "s_axis_tready")})
     return Case("hg_axis_in", parameters, inputs, outputs, [link], names, paths)
 
 
-def axis_out(width: int, tdata: int, frame: int) -> Case:
+def axis_out(width: int, tdata: int, frame: int, cut: int = 1) -> Case:
     sent: list[list[Bit]] = [
         [*((k, bit) for bit in range(width)), *[0] * (tdata - width), int(k == frame - 1)] for k in range(frame)
     ]
-    link = Link("s", "m", width, frame, sent, range(frame), [k + 2 for k in range(frame)], frame + 2)
+    link = Link("s", "m", width, frame, sent, range(frame), [k + 1 + cut for k in range(frame)], frame + 2)
     inputs = {"s_data": width, "s_valid": 1, "m_axis_tready": 1}
     outputs = {"s_ready": 1, "m_axis_tdata": tdata, "m_axis_tvalid": 1, "m_axis_tlast": 1}
-    parameters = {"WIDTH": width, "TDATA_W": tdata, "BEATS": frame}
+    parameters = {"WIDTH": width, "TDATA_W": tdata, "BEATS": frame, "CUT": cut}
     names = {f"m_{what}": f"m_axis_t{what}" for what in ("valid", "ready")}
     names["m_data"] = "{m_axis_tlast, m_axis_tdata}"
-    return Case("hg_axis_out", parameters, inputs, outputs, [link], names)
+    paths = frozenset() if cut else frozenset({("m_axis_tready", "s_ready")})
+    return Case("hg_axis_out", parameters, inputs, outputs, [link], names, paths)
 
 
 def _slots(width: int, tdata: int, slot: int, frame: int) -> list[list[tuple[int, int]]]:

@@ -22,8 +22,8 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
         {"LANES": 1, "BEATS": 1, "IN_W": 1, "INDEX_W": 1},
         {"LANES": 4, "BEATS": 2, "IN_W": 3, "IN_SIGNED": 0, "INDEX_W": 5},
     ),
-    "hg_axis_in": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
-    "hg_axis_out": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}),
+    "hg_axis_in": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}, {"CUT": 1}),
+    "hg_axis_out": ({"WIDTH": 8, "TDATA_W": 8, "BEATS": 1}, {"WIDTH": 1, "TDATA_W": 8, "BEATS": 5}, {"CUT": 0}),
     "hg_bus_in": (
         {"WIDTH": 8, "TDATA_W": 8, "SLOT": 8, "BEATS": 1},
         {"WIDTH": 20, "TDATA_W": 16, "SLOT": 32, "BEATS": 3},

@@ -12,7 +12,6 @@ from hlsgen.artifacts.layer_table import Pricer, fifo_table, layer_table
 from hlsgen.artifacts.unit_table import unit_table
 from hlsgen.dataflow.backend import Emitted
 from hlsgen.dataflow.network import CorePort, Network, Timing
-from hlsgen.dataflow.units import Port
 from hlsgen.host.plan import left_to_user
 from hlsgen.ir import Accumulator, Affine, Encoding, Fixed, FloatKey, Graph, HostOp, IntegerEncoding, Op, Step, Value
 from hlsgen.ir.stream_order import axes_of
@@ -103,7 +102,6 @@ def _own(port: CorePort, part: dict[str, Any], keep: bool) -> dict[str, Any]:
 def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
     """What a port carries."""
     stream, shape, decode, bus = port.stream, port.value.shape, port.value.encoding, port.layout
-    wide = port.node.unit != Port()
     return {
         "tdata_bits": bus.width,
         "bus": {
@@ -118,7 +116,7 @@ def _stream(port: CorePort, keep: bool) -> dict[str, Any]:
         "element_bits": stream.type.bits,
         "element": "float32 bits" if isinstance(decode, FloatKey) else ("signed" if stream.type.signed else "unsigned"),
         "range": [stream.type.lo, stream.type.hi],
-        "layout": BUS_LAYOUT if wide else LAYOUT,
+        "layout": BUS_LAYOUT if port.on_bus else LAYOUT,
         "frame_shape": list(shape),
         **_named_order(port.order, shape),
         "meaning": describe(decode),

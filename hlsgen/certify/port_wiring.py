@@ -135,8 +135,9 @@ def ends(
     if odd:
         raise broken(top.name, f"has an instance of {odd[0]}, which is not what the option bus_width asks for.")
     given = {"WIDTH", "TDATA_W", "BEATS", *(("SLOT",) if options.bus is not None else ())}
+    cut = set() if options.bus is not None else _cuts_early(first, last)
     for end in (*first, *last):
-        if set(end.parameters) != given:
+        if set(end.parameters) != given | cut:
             raise broken(end.name, f"{end.module} has other parameters than its model.")
     widths = [[end.number("TDATA_W", 8) for end in some] for some in (first, last)]
     wanted = tuple(port[:3] for port in listed(options, labels, widths))
@@ -155,6 +156,16 @@ def ends(
     _keep(top, options, (first, last), labels)
     _control(top, options, (first, last), labels, sha256)
     return first, last
+
+
+def _cuts_early(first: Sequence[Cell], last: Sequence[Cell]) -> set[str]:
+    """CUT, if all ports have it: then the input ports keep ready apart and the output ports do not. Raises HG055."""
+    values = [end.number("CUT") if "CUT" in end.parameters else None for end in (*first, *last)]
+    if all(value is None for value in values):
+        return set()
+    if values != [1] * len(first) + [0] * len(last):
+        raise broken(first[0].name, f"CUT of the ports is {values}: no end of the core keeps tready apart for sure.")
+    return {"CUT"}
 
 
 def _at_ports(top: TopModule, module: str, side: str, labels: Sequence[str]) -> list[Cell]:

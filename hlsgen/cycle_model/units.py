@@ -98,7 +98,7 @@ class Traits:
 
 
 def traits(unit: Unit) -> Traits:
-    """The traits of a unit. Of the ports they are those of the output port; the input port has an enable."""
+    """The traits of a unit. Which of the ports stands still is said in wiring.py."""
     match unit:
         case Port() | Fifo() | Slice() | WidthConverter() | Fork():
             return Traits(enable=False, even=True)
@@ -193,7 +193,7 @@ def _exact(
     unit, (wire, *more), (result, *others) = node.unit, ins, outs
     assert not isinstance(unit, WindowUnit)
     match unit:
-        case Port() if not first:
+        case Port(early=early) if early == first:
             return processes.fifo(wire, result, 2)
         case Slice():
             return processes.fifo(wire, result, unit.depth)
@@ -244,7 +244,7 @@ def _exact(
 def in_runs(unit: Unit, streams: tuple[Stream, Stream], latency: Latency, *, unlimited: bool, first: bool) -> Machine:
     """What `exact` gives, for whole runs of beats. `streams`: the first one that the unit takes, the one it sends."""
     match unit:
-        case Port() if not first:
+        case Port(early=early) if early == first:
             return run_processes.fifo(2)
         case Slice():
             return run_processes.fifo(unit.depth)
@@ -331,7 +331,7 @@ def least() -> TimingModel:
 def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -> Process:
     unit, (wire, *more), result = node.unit, ins, outs[0]
     match unit:
-        case Port() if not first:
+        case Port(early=early) if early == first:
             return processes.fifo(wire, result, 2)
         case Slice():
             return processes.fifo(wire, result, unit.depth)
@@ -373,7 +373,7 @@ def _least(node: Node, ins: Sequence[Wire], outs: Sequence[Wire], first: bool) -
 def _least_in_runs(unit: Unit, streams: tuple[Stream, Stream], first: bool) -> Machine:
     """A unit that holds as few beats as that of `_least`, or fewer: what gets through here gets through there."""
     match unit:
-        case Port() if not first:
+        case Port(early=early) if early == first:
             return run_processes.fifo(2, 0)
         case Slice():
             return run_processes.fifo(unit.depth, 0)

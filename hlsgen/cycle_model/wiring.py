@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 from hlsgen.cycle_model.units import traits
 from hlsgen.dataflow.ends import divided, enters, taken
 from hlsgen.dataflow.units import INPUT as INPUT
-from hlsgen.dataflow.units import Node, Stream
+from hlsgen.dataflow.units import Node, Port, Stream
 from hlsgen.numerics.fixed import Array
 
 #: The stream that the output port sends.
@@ -93,6 +93,11 @@ class AnyWire(Protocol):
 W = TypeVar("W", bound=AnyWire)
 
 
+def _stands_still(node: Node) -> bool:
+    """Whether the node stands still while the beat that it offers waits. Of the ports it is the one that cuts no ready."""
+    return enters(node) != node.unit.early if isinstance(node.unit, Port) else traits(node.unit).enable
+
+
 class Wiring(Generic[W]):
     """The wires of a network, by name, and those of each unit: of all nodes, then of the sources and of the sinks.
 
@@ -105,7 +110,7 @@ class Wiring(Generic[W]):
         self.wires = {taken(node): make(taken(node), False) for node in first}
         for node in nodes:
             for name in node.outputs or (OUTPUT,):
-                self.wires[name] = make(name, enters(node) or traits(node.unit).enable)
+                self.wires[name] = make(name, _stands_still(node))
         self.inputs = [(self.wires[taken(node)], node.source.beats) for node in first]
         self.enters = [node.source for node in first]
         self.sinks = [(self.wires[(node.outputs or (OUTPUT,))[0]], node.result.beats) for node in last]

@@ -44,6 +44,16 @@ class CorePort:
         return self.node.result
 
     @property
+    def early(self) -> bool:
+        """Whether the core's ready is kept from the taker's at the input, see Port."""
+        return isinstance(self.node.unit, Port) and self.node.unit.early
+
+    @property
+    def on_bus(self) -> bool:
+        """Whether the port is on a bus that the options ask for."""
+        return isinstance(self.node.unit, Port) and self.node.unit.bus is not None
+
+    @property
     def layout(self) -> BusLayout:
         """How a frame lies on the port."""
         return layout_of(self.node)

@@ -84,9 +84,13 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat."""
+    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat.
+
+    `early`: the input port keeps the core's ready from the taker's, with two beats, and not the output port; without bus.
+    """
 
     bus: BusLayout | None = None
+    early: bool = False
 
 
 def bus_streams(bus: BusLayout) -> tuple[Stream, Stream]:

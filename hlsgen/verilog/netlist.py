@@ -9,7 +9,7 @@ from hlsgen.dataflow.backend import Request
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import leaves
 from hlsgen.dataflow.network import CorePort, Network
-from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, Port, SoftmaxUnit, Stream, WeightedUnit
+from hlsgen.dataflow.units import DynamicMatVec, Fork, Node, SoftmaxUnit, Stream, WeightedUnit
 from hlsgen.diagnostics import fail
 from hlsgen.library import scoped, tool_version
 from hlsgen.verilog.binding.memory_files import Bits, Parameter
@@ -53,7 +53,7 @@ class Identity:
 class StreamPort:
     """An AXI4-Stream port. `label` ends its name, "" of an only one. `bus`: how a frame of `stream` lies on it.
 
-    `data`, `valid`, `ready`: the nets of the stream inside.
+    `early`: ready is cut at the input, see Port. `data`, `valid`, `ready`: the nets of the stream inside.
     """
 
     name: str
@@ -63,6 +63,7 @@ class StreamPort:
     data: str
     valid: str
     ready: str
+    early: bool
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
     control = _identity(request.model["sha256"], inputs) if request.control else None
     return Design(
         top, request.clock, request.reset, request.reset_active_low, request.title, tuple(nets), tuple(instances),
-        inputs, outputs, nodes[0].unit != Port(), request.keep, control,
+        inputs, outputs, network.inputs[0].on_bus, request.keep, control,
         {f"{prefix}{name}": text for name, text in memories.items()}, modules, loads,
     )  # fmt: skip
 
@@ -152,7 +153,7 @@ def elaborate(network: Network, request: Request, style: int = 0) -> Design:
 def _stream_port(port: CorePort, wire: str, data: dict[str, str]) -> StreamPort:
     """`wire`: the stream inside; `data`: the nets of all streams."""
     nets = data[wire], f"{wire}_valid", f"{wire}_ready"
-    return StreamPort(port.name, port.label, port.stream, port.layout, *nets)
+    return StreamPort(port.name, port.label, port.stream, port.layout, *nets, port.early)
 
 
 def _free(request: Request, taken: set[str]) -> None:

@@ -1,5 +1,6 @@
 """Cuts chains of ready signals: where a taker's ready would go through too many units in one cycle, a slice stands.
 
+A core through which it may go as a whole has its cut at the output port or, if that has more bits, at the input port.
 The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
 """
 
@@ -11,7 +12,7 @@ from dataclasses import replace
 from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AdderGraph
-from hlsgen.dataflow.ends import leaves
+from hlsgen.dataflow.ends import divided, leaves
 from hlsgen.dataflow.units import (
     AdderMatVec,
     ArgMaxUnit,
@@ -115,6 +116,24 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
     Behind a unit whose enable goes far it may go through none, or through a quantizer with a slice behind its few bits:
     the enable follows from a register more then.
     """
+    early = _early(nodes)
+    if early and not _cuts(early, longest):
+        return _opened(early)
+    return _opened(_sliced(nodes, _cuts(nodes, longest)))
+
+
+def _early(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with ready cut at the input port, if beats are narrower there and nothing cuts it between."""
+    first, inner, last = divided(nodes)
+    if [node.unit for node in (*first, *last)] != [Port()] * 2 or any(hops(node.unit) is None for node in inner):
+        return []
+    if first[0].result.bits + WIDE > last[0].source.bits:
+        return []
+    return [replace(node, unit=Port(early=True)) if node.unit == Port() else node for node in nodes]
+
+
+def _cuts(nodes: Sequence[Node], longest: int) -> set[str]:
+    """The streams on which slices have to stand."""
     chain: dict[str, int] = {}  # of each stream, units that its ready goes through
     cut: set[str] = set()
     short = _short(nodes)
@@ -132,8 +151,9 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
             cut |= {wire for wire in node.outputs if chain[wire] + (own or 0) > most and wire not in short}
         if own is not None:
             length = own + max(0 if wire in cut else chain[wire] for wire in node.outputs)
-        chain |= dict.fromkeys(node.inputs, 0 if own is None else length)
-    return _opened(_sliced(nodes, cut))
+        through = isinstance(node.unit, Port) and node.unit.early
+        chain |= dict.fromkeys(node.inputs, int(through) if own is None else length)
+    return cut
 
 
 def _opened(nodes: Sequence[Node]) -> list[Node]:

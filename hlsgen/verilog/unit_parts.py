@@ -10,7 +10,6 @@ from functools import partial
 from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AgreementGraph
-from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import enters
 from hlsgen.dataflow.norm_units import NormUnit, root_bits
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
@@ -87,14 +86,21 @@ def turning(slots: int) -> float:
     return (slots > 1) * (1.0 if slots <= 4 else 3.7)
 
 
-def _port(node: Node, bus: BusLayout | None) -> Parts:
-    """A register, and a counter of beats; the port that sends holds two. Words of a bus become beats behind it."""
-    first = enters(node)
+def _port(node: Node, port: Port, family: str) -> Parts:
+    """A register, and a counter of beats; the port that cuts ready holds two. Words of a bus become beats behind it."""
+    first, bus = enters(node), port.bus
     stream = node.source if first else node.result
     count = (stream.beats if bus is None else bus.words).bit_length()
     bits = float(stream.bits if bus is None else bus.beat_bits * bus.slots if bus.parts == 1 else bus.width)
     if first:
-        parts = Parts("input port", {"count": 2.0 * count}, {"count": 2.0 * count, "data": bits})
+        parts = Parts("input port", {"count": 2.0 * count}, {"count": 2.0 * count})
+        if port.early:
+            parts.lut["control"], parts.ff["control"] = 8.0, 8.0
+            parts.hold("buffer", buffer(2, int(bits), family, new=True))
+        else:
+            parts.ff["data"] = bits
+    elif port.early:
+        parts = Parts("output port", {"control": 2.0, "count": 1.5 * count}, {"count": float(count), "data": bits + 2})
     else:
         lut = {"control": 10.0, "count": 1.5 * count, "data": 0.7 * bits}
         parts = Parts("output port", lut, {"control": 8.0, "count": float(count), "data": 2.0 * bits})
@@ -251,8 +257,8 @@ def unit_parts(node: Node, *, dsp: int, style: int, family: str = "xc7") -> Part
             return Parts("RescaleUnit", {}, beats)
         case WidthConverter():
             return regrouping(source, result)
-        case Port(bus):
-            return _port(node, bus)
+        case Port() as port:
+            return _port(node, port, family)
         case NormMoments() | NormRoot() | NormScale():
             return _normalizing(unit, source, dsp)
         case FloatKeyUnit() | FloatUnit() | JoinStreams() | ArgMaxUnit():

@@ -4,7 +4,9 @@
 // Parameters  WIDTH   payload bits of a beat, the low bits of tdata
 //             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
 //             BEATS   beats of a frame
-// Latency     1 cycle, full throughput; tready depends on m_ready and rst of the same cycle
+//             CUT     0: a register, for cores with registers between m_axis_tready and m_ready;
+//                     1: two beats in a small memory (hg_fifo) cut the path of ready here
+// Latency     1 cycle, full throughput; tready depends on rst, without CUT on m_ready too, of the same cycle
 // Contract    beats are counted, tlast is not needed; frame_error is set, until reset, when a
 //             beat is accepted whose tlast does not match the count. tready is low during reset:
 //             a beat that is offered then waits, and is the first one after it.
@@ -12,7 +14,8 @@
 module hg_axis_in #(
     parameter integer WIDTH   = 12,
     parameter integer TDATA_W = 16,
-    parameter integer BEATS   = 4
+    parameter integer BEATS   = 4,
+    parameter integer CUT     = 0
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -28,37 +31,53 @@ module hg_axis_in #(
     localparam integer BW = (BEATS <= 1) ? 1 : $clog2(BEATS);
     localparam [BW-1:0] LAST = BEATS[BW-1:0] - 1'b1;
 
-    // One register and no multiplexer: a wide port costs flip-flops only.
-    reg [WIDTH-1:0] data_reg;
-    reg             valid_reg, tlast_reg;
-    wire            en = m_ready || !valid_reg;
+    // A beat that was accepted is looked at: nothing of that depends on the port.
+    reg  tlast_reg;
+    wire ready, seen, done;
+    generate
+        if (CUT != 0) begin : two
+            hg_fifo #(.WIDTH(WIDTH), .DEPTH(2)) beats (
+                .clk(clk), .rst(rst),
+                .s_data(s_axis_tdata[WIDTH-1:0]), .s_valid(s_axis_tvalid), .s_ready(ready),
+                .m_data(m_data), .m_valid(m_valid), .m_ready(m_ready)
+            );
+            reg seen_reg;
+            assign seen = seen_reg;
+            assign done = seen_reg;
+            always @(posedge clk) seen_reg <= s_axis_tvalid && s_axis_tready;
+        end else begin : one
+            // One register and no multiplexer: a wide port costs flip-flops only.
+            reg [WIDTH-1:0] data_reg;
+            reg             valid_reg;
+            assign seen    = valid_reg;
+            assign done    = valid_reg && m_ready;
+            assign ready   = m_ready || !valid_reg;
+            assign m_data  = data_reg;
+            assign m_valid = valid_reg;
+            always @(posedge clk) begin
+                if (ready) data_reg  <= s_axis_tdata[WIDTH-1:0];
+                if (ready) valid_reg <= s_axis_tvalid;
+                if (rst) valid_reg <= 1'b0;
+            end
+        end
+    endgenerate
+    assign s_axis_tready = ready && !rst;
 
-    // The beat in the register is counted and compared: nothing of that depends on the port.
     reg [BW-1:0] beat_reg;
     reg          error_reg;
     wire         last  = beat_reg == LAST;
-    wire         wrong = valid_reg && tlast_reg != last;
+    wire         wrong = seen && tlast_reg != last;
 
     assign frame_error = error_reg || wrong;
 
     always @(posedge clk) begin
-        if (en) tlast_reg <= s_axis_tlast;
-        if (valid_reg && m_ready) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
+        if (ready) tlast_reg <= s_axis_tlast;
+        if (done) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
         if (wrong) error_reg <= 1'b1;
         if (rst) begin
             beat_reg  <= {BW{1'b0}};
             error_reg <= 1'b0;
         end
-    end
-
-    assign s_axis_tready = en && !rst;
-    assign m_data        = data_reg;
-    assign m_valid       = valid_reg;
-
-    always @(posedge clk) begin
-        if (en) data_reg  <= s_axis_tdata[WIDTH-1:0];
-        if (en) valid_reg <= s_axis_tvalid;
-        if (rst) valid_reg <= 1'b0;
     end
 
     wire unused = &{1'b0, s_axis_tdata};

@@ -4,13 +4,17 @@
 // Parameters  WIDTH   payload bits of a beat, the low bits of tdata; the padding is zero
 //             TDATA_W bits of tdata, WIDTH rounded up to whole bytes
 //             BEATS   beats of a frame
+//             CUT     1: a skid buffer, s_ready follows from a register; 0: a register and no
+//                     multiplexers, s_ready depends on m_axis_tready, for cores whose input port
+//                     cuts that path
 // Latency     1 cycle, full throughput
 // Contract    tlast marks the last beat of every frame.
 `default_nettype none
 module hg_axis_out #(
     parameter integer WIDTH   = 12,
     parameter integer TDATA_W = 16,
-    parameter integer BEATS   = 4
+    parameter integer BEATS   = 4,
+    parameter integer CUT     = 1
 ) (
     input  wire               clk,
     input  wire               rst,
@@ -28,17 +32,32 @@ module hg_axis_out #(
     reg  [BW-1:0]      beat_reg;
     wire               last = beat_reg == LAST;
     wire [TDATA_W:0]   padded = {{TDATA_W+1-WIDTH{1'b0}}, s_data};
+    wire [TDATA_W:0]   word = {last, padded[TDATA_W-1:0]};
 
     always @(posedge clk) begin
         if (s_valid && s_ready) beat_reg <= last ? {BW{1'b0}} : beat_reg + 1'b1;
         if (rst) beat_reg <= {BW{1'b0}};
     end
 
-    hg_slice #(.WIDTH(TDATA_W + 1)) slice (
-        .clk(clk), .rst(rst),
-        .s_data({last, padded[TDATA_W-1:0]}), .s_valid(s_valid), .s_ready(s_ready),
-        .m_data({m_axis_tlast, m_axis_tdata}), .m_valid(m_axis_tvalid), .m_ready(m_axis_tready)
-    );
+    generate
+        if (CUT != 0) begin : two
+            hg_slice #(.WIDTH(TDATA_W + 1)) slice (
+                .clk(clk), .rst(rst), .s_data(word), .s_valid(s_valid), .s_ready(s_ready),
+                .m_data({m_axis_tlast, m_axis_tdata}), .m_valid(m_axis_tvalid), .m_ready(m_axis_tready)
+            );
+        end else begin : one
+            reg [TDATA_W:0] word_reg;
+            reg             valid_reg;
+            assign s_ready       = m_axis_tready || !valid_reg;
+            assign m_axis_tvalid = valid_reg;
+            assign {m_axis_tlast, m_axis_tdata} = word_reg;
+            always @(posedge clk) begin
+                if (s_ready) word_reg  <= word;
+                if (s_ready) valid_reg <= s_valid;
+                if (rst) valid_reg <= 1'b0;
+            end
+        end
+    endgenerate
 
     wire unused = &{1'b0, padded[TDATA_W]};
 endmodule

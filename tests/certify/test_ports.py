@@ -6,8 +6,10 @@ import re
 import shutil
 from pathlib import Path
 
+import onnx
 import pytest
 from certified import messages, sign
+from models import Net
 from paths import DATA
 
 import hlsgen
@@ -82,3 +84,29 @@ def test_every_change_is_found(built: Path, tmp_path: Path, name: str) -> None:
 def test_a_comment_in_an_attribute_is_refused(built: Path, tmp_path: Path) -> None:
     found = change(built, tmp_path, "1.0 s_axis TDATA", "1.0 s_axis /* TDATA")
     assert any("more than wires and instances" in text for text in found)
+
+
+@pytest.fixture(scope="module")
+def early(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A core with wide beats behind narrow ones: its input port keeps ready apart."""
+    path = tmp_path_factory.mktemp("builds") / "core"
+    net = Net((1, 8)).quant(0.5, bits=4.0)
+    net.linear(24, 8, name="fc")
+    onnx.save(net.model(), path.parent / "net.onnx")
+    hlsgen.build(path.parent / "net.onnx", path, hlsgen.Options(target_cycles=1, top="core"))
+    assert messages(path) == []
+    return path
+
+
+CUTS = {
+    "no end": (r"\.CUT\(1\)", ".CUT(0)"),
+    "only the input knows": (r", \.CUT\(0\)", ""),
+    "only the output knows": (r", \.CUT\(1\)", ""),
+    "both ends": (r"\.CUT\(0\)", ".CUT(1)"),
+    "twice": (r"\.CUT\(1\)", ".CUT(2)"),
+}
+
+
+@pytest.mark.parametrize("name", CUTS)
+def test_one_end_keeps_ready_apart(early: Path, tmp_path: Path, name: str) -> None:
+    assert any("port_" in text for text in change(early, tmp_path, *CUTS[name]))

@@ -159,12 +159,14 @@ def test_vectors_of_a_beat(tmp_path: Path) -> None:
 
 
 @pytest.mark.sim
-def test_keys(tmp_path: Path) -> None:
-    word = Stream(IntType(0, 2**32 - 1), 2, 6, 12)
+@pytest.mark.parametrize("early", [False, True])
+def test_keys(early: bool, tmp_path: Path) -> None:
+    """Beats wait where ready is cut: at the output port, or at the input port."""
+    word, port = Stream(IntType(0, 2**32 - 1), 2, 6, 12), Port(early=early)
     nodes = [
-        Node("s_axis", Port(), (), (word,), ("s_axis",), word),
+        Node("s_axis", port, (), (word,), ("s_axis",), word),
         Node("key", FloatKeyUnit(), ("s_axis",), (word,), ("key",), word),
-        Node("m_axis", Port(), ("key",), (word,), (), word),
+        Node("m_axis", port, ("key",), (word,), (), word),
     ]
     compare(nodes, 9, [True, False, False], tmp_path)
 

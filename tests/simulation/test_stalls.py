@@ -85,7 +85,7 @@ def test_a_port_that_takes_beats_in_reset(active_low: bool, tmp_path: Path) -> N
     onnx.save(model.model(), tmp_path / "model.onnx")
     options = hlsgen.Options(reset_active_low=active_low, input="fixed:6,3")
     build = hlsgen.build(tmp_path / "model.onnx", tmp_path / "core", options)
-    spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", "en && !rst;", "en;")
+    spoilt = written(build, tmp_path / "spoilt", "hg_axis_in", "ready && !rst;", "ready;")
     passed, _, log = bench(build, spoilt, "offers_in_reset")
     assert not passed, log
 

@@ -24,6 +24,7 @@ from hlsgen.dataflow.units import (
     Node,
     PadBorder,
     PoolUnit,
+    Port,
     Reorder,
     RescaleUnit,
     Slice,
@@ -107,6 +108,7 @@ def _bind(node: Node) -> tuple[str, dict[str, object]]:
 def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: int) -> str:
     """A testbench that prints valid and ready of all streams in every cycle from 0 on."""
     first, *inner, last = nodes
+    early = isinstance(first.unit, Port) and first.unit.early
     wires = {name: node.result.bits for node in nodes[:-1] for name in node.outputs}
     names = [INPUT, *wires, OUTPUT]
     into, out = -(-first.source.bits // 8) * 8, -(-last.result.bits // 8) * 8
@@ -119,11 +121,11 @@ def verilog(nodes: Sequence[Node], ready: Sequence[bool], beats: int, cycles: in
         f"wire {INPUT}_ready, {OUTPUT}_valid, tlast, error;",
         f"wire {OUTPUT}_ready = cycle >= 0 && PATTERN[cycle % PERIOD]; wire [{out - 1}:0] tdata;",
         *(f"wire [{bits - 1}:0] {name}_data; wire {name}_valid, {name}_ready;" for name, bits in wires.items()),
-        f"hg_axis_in #(.WIDTH({first.source.bits}), .TDATA_W({into}), .BEATS({first.source.beats})) s_axis_unit (",
+        f"hg_axis_in #(.WIDTH({first.source.bits}), .TDATA_W({into}), .BEATS({first.source.beats}), .CUT({int(early)})) s_axis_unit (",
         f".clk(clk), .rst(rst), .s_axis_tdata({{{into // 8}{{sent[7:0]}}}}), .s_axis_tvalid({INPUT}_valid),",
         f".s_axis_tready({INPUT}_ready), .s_axis_tlast(1'b0), .m_data({first.outputs[0]}_data),",
         f".m_valid({first.outputs[0]}_valid), .m_ready({first.outputs[0]}_ready), .frame_error(error));",
-        f"hg_axis_out #(.WIDTH({last.result.bits}), .TDATA_W({out}), .BEATS({last.result.beats})) m_axis_unit (",
+        f"hg_axis_out #(.WIDTH({last.result.bits}), .TDATA_W({out}), .BEATS({last.result.beats}), .CUT({int(not early)})) m_axis_unit (",
         f".clk(clk), .rst(rst), .s_data({last.inputs[0]}_data), .s_valid({last.inputs[0]}_valid),",
         f".s_ready({last.inputs[0]}_ready), .m_axis_tdata(tdata), .m_axis_tvalid({OUTPUT}_valid),",
         f".m_axis_tready({OUTPUT}_ready), .m_axis_tlast(tlast));",

@@ -85,6 +85,43 @@ def chains(module: dict[str, Any]) -> dict[str, int]:
     return {name: behind[bit] - 1 for bit, name in names.items()}
 
 
+def paths(module: dict[str, Any]) -> set[tuple[str, str]]:
+    """(input, output) of the core: the output waits for the input in the same cycle."""
+    sources: dict[int, list[int]] = defaultdict(list)
+    for cell in module["cells"].values():
+        if any(kind in cell["type"] for kind in ("dff", "$mem")):
+            # A memory is read without a clock: its word follows from the address.
+            read = cell["type"].startswith("$memrd") and not int(cell["parameters"]["CLK_ENABLE"], 2)
+            ends = ("ADDR", "DATA") if read else None
+        else:
+            ends = None if "$meminit" in cell["type"] else ("", "")
+        if ends is None:
+            continue
+        ins, outs = (
+            [
+                bit
+                for port, bits in cell["connections"].items()
+                if cell["port_directions"][port] == way and port in (name or port)
+                for bit in bits
+                if isinstance(bit, int)
+            ]
+            for name, way in zip(ends, ("input", "output"), strict=True)
+        )
+        for bit in outs:
+            sources[bit] += ins
+    ports = module["ports"]
+    asked = {bit: name for name, port in ports.items() if port["direction"] == "input" for bit in port["bits"]}
+    found: set[tuple[str, str]] = set()
+    for name, port in ports.items():
+        if port["direction"] == "output":
+            seen = todo = {bit for bit in port["bits"] if isinstance(bit, int)}
+            while todo:
+                todo = {x for bit in todo for x in sources[bit]} - seen
+                seen = seen | todo
+            found |= {(asked[bit], name) for bit in seen if bit in asked}
+    return found
+
+
 def longest(module: dict[str, Any]) -> int:
     """The bound of a core, by the widest of its streams."""
     bits = [len(net["bits"]) for name, net in module["netnames"].items() if name.endswith("_data") and "." not in name]
@@ -104,6 +141,7 @@ def test_chains_of_images(name: str, fold: bool, whole: bool, tmp_path: Path) ->
     found = chains(module)
     assert len(found) > 2
     assert max(found.values()) <= longest(module), found
+    assert paths(module) == set()
 
 
 @pytest.mark.parametrize("name", ["folded", "float"])
@@ -111,6 +149,7 @@ def test_chains_of_functions(name: str, tmp_path: Path) -> None:
     module = netlist(certified.CASES[name].build(tmp_path / "b"), tmp_path)
     found = chains(module)
     assert 0 < max(found.values()) <= longest(module), found
+    assert paths(module) == set()
 
 
 def test_enables_that_go_far(tmp_path: Path) -> None:
@@ -135,6 +174,28 @@ def test_a_slice_stands_behind_few_bits(tmp_path: Path) -> None:
     assert (found["mv0_ready"], found["q1_ready"]) == (1, 0), found
     assert "mv0_slice_ready" not in found
     assert "q1_slice_ready" in found
+
+
+@pytest.mark.sim
+@needs_icarus
+@pytest.mark.parametrize("bus", [None, "128"])
+@pytest.mark.parametrize("rows", [24, 5])
+def test_ready_is_cut_at_the_narrower_end(rows: int, bus: str | None, tmp_path: Path) -> None:
+    """Beats of 32 bits become such of 192, a frame a cycle: the input port keeps ready apart, if they fit a word.
+
+    With 5 rows it is the output port. Beats come in the predicted cycles, with and without stalls.
+    """
+    net = Net((1, 8)).quant(0.5, bits=4.0)
+    net.linear(rows, 8, name="fc")
+    onnx.save(net.model(), tmp_path / "net.onnx")
+    hlsgen.build(tmp_path / "net.onnx", tmp_path / "b", hlsgen.Options(target_cycles=1, bus_width=bus, top="top"))
+    text = (tmp_path / "b/rtl/top.v").read_text()
+    assert re.findall(r"\.CUT\((\d)\)", text) == (["1", "0"] if rows == 24 and bus is None else [])
+    module = netlist(tmp_path / "b", tmp_path)
+    assert paths(module) == set()
+    assert chains(module)["s_axis_ready"] <= 2
+    assert_verified(tmp_path / "b", "icarus")
+    assert certified.messages(tmp_path / "b") == []
 
 
 @pytest.mark.sim
