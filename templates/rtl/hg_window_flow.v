@@ -36,6 +36,7 @@ module hg_window_flow #(
     input  wire                       clk,
     input  wire                       rst,
     input  wire                       take,
+    input  wire                       en,
     input  wire                       advance,
     input  wire                       row_end,
     input  wire                       image_end,
@@ -98,8 +99,8 @@ module hg_window_flow #(
     wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
     // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
-    wire [CW:0]   have = {have_reg, 1'b1} + {need & {CW{advance}}, take};
-    wire [CW:0]   over = {over_reg, 1'b1} + {free & {CW{advance}}, take};
+    wire [CW:0]   have = {have_reg, 1'b1} + {(need & {CW{advance}}) & {CW{en}}, take};
+    wire [CW:0]   over = {over_reg, 1'b1} + {(free & {CW{advance}}) & {CW{en}}, take};
     always @(posedge clk) begin
         have_reg <= have[CW:1];
         over_reg <= over[CW:1];
