@@ -67,8 +67,8 @@ module hg_window #(
     wire [AW-1:0]        address;
     wire start, outside, reduction_end, window_end, row_end, image_end, complete;
     wire take  = s_valid && s_ready;
-    // The enable comes late: all else is put together beside it.
-    wire next = complete || !start, issue = en && next;
+    wire next  = complete || !start;
+    wire issue = en && next;   // en comes late
 
     hg_window_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .DH(DH), .DW(DW),
