@@ -128,6 +128,7 @@ NAMED = [
     Case(ONE, 5, 3, 1, 5),
     Case(replace(ONE, height=4, out_h=4, width=33, out_w=17, sw=2), 33, 2, 2, 0),
     Case(replace(ONE, height=3, out_h=3, width=65, out_w=65), 65, 4, 1, 9),  # column banks, not copies
+    Case(replace(ONE, height=4, width=67, pt=0, pl=0, out_h=2, out_w=65), 67, 2, 1, 1),  # a row ends in front of bank 0
     Case(replace(IMAGE, height=3, out_h=3, width=35, out_w=35, kw=2, folds=3), 35, 2, 1, 1),
     Case(replace(ONE, height=5, width=23, kh=5, kw=5, out_h=3, out_w=21, folds=4), 23, 1, 2, 1),
     Case(replace(SIGNAL, width=75, out_w=75), 68, 3, 1, 2),

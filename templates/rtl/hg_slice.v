@@ -29,20 +29,20 @@ module hg_slice #(
     generate
         if (FULL != 0) begin : two
             reg [WIDTH-1:0] skid_reg;
-            reg             full_reg;
-            assign s_ready = !full_reg;
+            reg             ready_reg;  // skid_reg is free; itself a register, as it goes far
+            assign s_ready = ready_reg;
             always @(posedge clk) begin
                 if (m_ready || !valid_reg) begin
-                    data_reg  <= full_reg ? skid_reg : s_data;
-                    valid_reg <= full_reg || s_valid;
-                    full_reg  <= 1'b0;
-                end else if (s_valid && !full_reg) begin
-                    full_reg <= 1'b1;
+                    data_reg  <= ready_reg ? s_data : skid_reg;
+                    valid_reg <= !ready_reg || s_valid;
+                    ready_reg <= 1'b1;
+                end else if (s_valid) begin
+                    ready_reg <= 1'b0;
                 end
-                if (!full_reg) skid_reg <= s_data;
+                if (ready_reg) skid_reg <= s_data;
                 if (rst) begin
                     valid_reg <= 1'b0;
-                    full_reg  <= 1'b0;
+                    ready_reg <= 1'b1;
                 end
             end
         end else begin : one

@@ -113,7 +113,7 @@ module hg_unfold #(
         .PT(PT), .PL(LEFT), .OUT_H(OUT_H), .OUT_W(BEATS), .PIXEL(FOLDS),
         .DEPTH(ROWS * COLUMNS * FOLDS), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
+        .clk(clk), .rst(rst), .take(take), .en(en), .advance(complete && window_end),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
         .room(s_ready), .complete(complete)
     );

@@ -90,8 +90,13 @@ module hg_unfold_walk #(
     reg  [TURN_W-1:0] turn_x_reg;
     wire [TURN_W-1:0] w_step = image_end ? W_I[TURN_W-1:0] : row_end ? W_R[TURN_W-1:0] : W_X[TURN_W-1:0];
     wire [TURN_W-1:0] w_sum  = turn_x_reg + w_step;
-    wire [TURN_W:0]   w_cut  = {1'b0, turn_x_reg} + ({1'b0, w_step} - BANKS[TURN_W:0]);
-    wire              carry  = !w_cut[TURN_W];
+    wire [TURN_W-1:0] w_cut  = turn_x_reg + (w_step - BANKS[TURN_W-1:0]);
+    // Whether a step goes around, for each column bank: no carry chain in front of that of the address.
+    localparam [(1<<TURN_W)-1:0] EACH = {(1<<TURN_W){1'b1}};
+    localparam [(1<<TURN_W)-1:0] OVER_X = EACH << (BANKS - W_X), OVER_R = EACH << (BANKS - W_R);
+    localparam [(1<<TURN_W)-1:0] OVER_I = EACH << (BANKS - W_I);
+    wire over_x = OVER_X[turn_x_reg], over_r = OVER_R[turn_x_reg], over_i = OVER_I[turn_x_reg];
+    wire carry = image_end ? over_i : row_end ? over_r : over_x;
     assign turn_x = turn_x_reg;
 
     // Address of the column bank of tap 0; addresses of rows outside their slots are of no matter.

@@ -73,24 +73,32 @@ module hg_width #(
             assign in_last = 1'b1;
         end else begin : in_beats
             localparam integer W = $clog2(IN_BEATS);
-            localparam [W-1:0] LAST = IN_BEATS[W-1:0] - 1'b1;
+            localparam integer BEFORE = IN_BEATS - 2;
             reg [W-1:0] beat_reg;
-            assign in_last = beat_reg == LAST;
+            reg         last_reg;
+            assign in_last = last_reg;
             always @(posedge clk) begin
-                if (s_valid && s_ready) beat_reg <= in_last ? {W{1'b0}} : beat_reg + 1'b1;
-                if (rst) beat_reg <= {W{1'b0}};
+                if (s_valid && s_ready) begin
+                    beat_reg <= last_reg ? {W{1'b0}} : beat_reg + 1'b1;
+                    last_reg <= beat_reg == BEFORE[W-1:0];
+                end
+                if (rst) {last_reg, beat_reg} <= {W+1{1'b0}};
             end
         end
         if (OUT_REAL == OUT || OUT_BEATS == 1) begin : out_alike
             assign out_last = 1'b1;
         end else begin : out_beats
             localparam integer W = $clog2(OUT_BEATS);
-            localparam [W-1:0] LAST = OUT_BEATS[W-1:0] - 1'b1;
+            localparam integer BEFORE = OUT_BEATS - 2;
             reg [W-1:0] beat_reg;
-            assign out_last = beat_reg == LAST;
+            reg         last_reg;
+            assign out_last = last_reg;
             always @(posedge clk) begin
-                if (m_valid && m_ready) beat_reg <= out_last ? {W{1'b0}} : beat_reg + 1'b1;
-                if (rst) beat_reg <= {W{1'b0}};
+                if (m_valid && m_ready) begin
+                    beat_reg <= last_reg ? {W{1'b0}} : beat_reg + 1'b1;
+                    last_reg <= beat_reg == BEFORE[W-1:0];
+                end
+                if (rst) {last_reg, beat_reg} <= {W+1{1'b0}};
             end
         end
     endgenerate

@@ -67,7 +67,8 @@ module hg_window #(
     wire [AW-1:0]        address;
     wire start, outside, reduction_end, window_end, row_end, image_end, complete;
     wire take  = s_valid && s_ready;
-    wire issue = en && (complete || !start);
+    wire next  = complete || !start;
+    wire issue = en && next;   // en comes late
 
     hg_window_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .DH(DH), .DW(DW),
@@ -84,7 +85,7 @@ module hg_window #(
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
         .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .advance(issue && window_end),
+        .clk(clk), .rst(rst), .take(take), .en(en), .advance(next && window_end),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
         .room(s_ready), .complete(complete)
     );

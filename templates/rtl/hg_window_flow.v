@@ -13,8 +13,8 @@
 //             PIXEL            words of a pixel
 //             ROW_W, COLUMN_W  bits of a signed row and column
 // Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
-//             complete: the newest word was taken before this cycle. `advance` goes to the next
-//             window at this edge; row, column: the last tap of the current one.
+//             complete: the newest word was taken before this cycle. `en && advance` goes to the
+//             next window at this edge; row, column: the last tap of the current one.
 // Contract    depends on registers only. Needs DEPTH > newest - oldest for every window.
 `default_nettype none
 module hg_window_flow #(
@@ -36,6 +36,7 @@ module hg_window_flow #(
     input  wire                       clk,
     input  wire                       rst,
     input  wire                       take,
+    input  wire                       en,
     input  wire                       advance,
     input  wire                       row_end,
     input  wire                       image_end,
@@ -97,9 +98,10 @@ module hg_window_flow #(
     wire          keep_x = keep || (KEEP_L && row == $signed(Y_L[ROW_W-1:0]));
     wire [CW-1:0] need = image_end ? MINUS_NEED_I[CW-1:0] : row_end ? need_y : need_x;
     wire [CW-1:0] free = image_end ? MINUS_FREE_I[CW-1:0] : row_end ? free_y : free_x & {CW{keep_x}};
-    // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries.
-    wire [CW:0]   have = {have_reg, 1'b1} + {need & {CW{advance}}, take};
-    wire [CW:0]   over = {over_reg, 1'b1} + {free & {CW{advance}}, take};
+    // A word that is taken comes in as a carry, out of the lowest bit: one chain of carries. en comes late.
+    wire [CW-1:0] less = need & {CW{advance}}, more = free & {CW{advance}};
+    wire [CW:0]   have = {have_reg, 1'b1} + {less & {CW{en}}, take};
+    wire [CW:0]   over = {over_reg, 1'b1} + {more & {CW{en}}, take};
     always @(posedge clk) begin
         have_reg <= have[CW:1];
         over_reg <= over[CW:1];

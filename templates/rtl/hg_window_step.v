@@ -42,10 +42,20 @@ module hg_window_step #(
     localparam [0:0] HAS_HIGH = FIRST <= HIGH && HIGH <= LAST;
     localparam [0:0] BEYOND   = LAST < LOW || HIGH < FIRST;
 
+    // Whether a < b, in gates: a carry chain adds the step, and none stands in front of that.
+    function less(input [POS_W-1:0] a, input [POS_W-1:0] b);
+        integer n;
+        begin
+            less = 1'b0;
+            for (n = 0; n < POS_W - 1; n = n + 1) less = (a[n] == b[n]) ? less : b[n];
+            if (a[POS_W-1] != b[POS_W-1]) less = a[POS_W-1];
+        end
+    endfunction
+
     wire low     = HAS_LOW && p == $signed(LOW_P[POS_W-1:0]);
     wire high    = HAS_HIGH && p == $signed(HIGH_P[POS_W-1:0]);
-    wire outside = BEYOND || (HAS_LOW && p < $signed(LOW_P[POS_W-1:0]))
-                          || (HAS_HIGH && p > $signed(HIGH_P[POS_W-1:0]));
+    wire outside = BEYOND || (HAS_LOW && less(p, LOW_P[POS_W-1:0]))
+                          || (HAS_HIGH && less(HIGH_P[POS_W-1:0], p));
 
     assign step  = outside ? REST[STEP_W-1:0] : high ? S_HIGH[STEP_W-1:0]
                  : low     ? S_LOW[STEP_W-1:0] : S_MID[STEP_W-1:0];
