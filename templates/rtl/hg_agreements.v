@@ -7,8 +7,8 @@
 //             CONSTANT  1: w never changes
 // Latency     1 + that of hg_popcount from x, all advancing on en; w comes a cycle after its x
 // Contract    exact. Row r of w at bit r * SIMD. All rows share the two registers of x, which are kept: tools
-//             make one of two that are alike. One does where w is wired into the tables. Of each row of counts
-//             the lowest bit is hg_popcount's `one`, the others its count: their sum is the number.
+//             make one of two that are alike. One does where w is wired into the tables. The lowest bit of
+//             each row of counts is hg_popcount's `one`, the others are its count: their sum is the number.
 `default_nettype none
 module hg_agreements #(
     parameter integer SIMD     = 8,

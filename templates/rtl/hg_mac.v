@@ -50,8 +50,7 @@ module hg_mac #(
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
     localparam integer TERMS  = (SIMD + 3) / 4;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
-    localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
-    localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : TREE);
+    localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP, COUNT = 2 + ((EVERY == 0) ? 0 : TREE);
     localparam integer MERGE  = ($clog2((V_W + 1) / 2) + STEP - 1) / STEP;
     localparam integer PER    = (STEP == 1) ? 1 : 2, CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
@@ -175,8 +174,7 @@ module hg_mac #(
             ) dot (.clk(clk), .en(en), .x(x_row), .w(w_now[p*ROW_V +: ROW_V]), .sum(made[p*SUM_W +: SUM_W]));
         end
         for (p = 0; p < PE; p = p + 1) begin : row
-            // A count comes with a single position below it, the carry of the accumulator.
-            localparam integer LOW = (MODE == 2) ? 1 : 0;
+            localparam integer LOW = (MODE == 2) ? 1 : 0;  // below a count, a position: the carry of the sum
             wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];
             wire [SUM_W+ACC_W-1:0] extended = {{ACC_W+LOW{(MODE != 2) && sum[SUM_W-1]}}, sum[SUM_W-1:LOW]};
             wire [ACC_W:0]         one = {{ACC_W{1'b0}}, (MODE == 2) && sum[0]};

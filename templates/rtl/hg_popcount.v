@@ -4,10 +4,10 @@
 // Parameters  SIMD   bits of x and of w
 //             EVERY  a register after so many levels of adders (0: none)
 // Latency     1 + ceil(log2(SIMD / 4)) / EVERY cycles, both quotients rounded up, all advancing on en
-// Contract    count + one is exact. Three positions are a term of two bits, a six-input table each: x_again is x
-//             once more, from registers of its own, or tools share an XNOR between the two and take three
-//             tables. The adder of two terms takes a single position as its carry: all of its sums occur. `one`
-//             is the single position that is left, the carry of the user's adder.
+// Contract    count + one is exact. Three positions are a term of two bits, a six-input table each: x_again
+//             is x once more, from registers of its own, or tools share an XNOR of the two and take three
+//             tables. The adder of two terms takes a single position as its carry: all of its sums occur.
+//             The single position that is left, `one`, is for the carry of the user's adder.
 `default_nettype none
 module hg_popcount #(
     parameter integer SIMD  = 8,
