@@ -147,7 +147,7 @@ def mac_latency(
 ) -> int:
     """Latency of hg_mac; `rows` that take the same codes, and `x`: their bits, and whether they are signed, matter in blocks."""
     if mode == 2:
-        return 3 + ((terms // 4).bit_length() // each if each else 0)
+        return 3 + (-(-((terms - 1) // 4).bit_length() // each) if each else 0)
     bits = max(w_bits, 2) if mode == 0 else w_bits
     if dsp >= 25 and mode == 0:
         return 2 + chain_latency(terms, *_chained(x, bits, rows, dsp), each)

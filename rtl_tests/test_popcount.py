@@ -12,12 +12,17 @@ from streams import RTL, Pipeline, sweep
 
 
 def delay(bits: int, each: int) -> int:
-    return 1 + ((bits // 4).bit_length() // each if each else 0)
+    return 1 + (-(-((bits - 1) // 4).bit_length() // each) if each else 0)
 
 
 def in_terms(bits: int) -> int:
-    """Positions in terms of three, of which there is one more than adders, each with a position as its carry."""
-    return min(bits, bits // 4 * 3 + 3)
+    """Positions in terms of three, each of which leaves one for the carry of an adder."""
+    return min(bits, -(-bits // 4) * 3)
+
+
+def left(x: int, w: int, bits: int) -> int:
+    """Whether the position agrees that no adder takes: the last one, where all terms and carries are in use."""
+    return (~(x ^ w) >> (bits - 1)) & 1 if bits % 4 == 0 else 0
 
 
 @pytest.mark.cases(3)
@@ -35,18 +40,21 @@ def test_popcount(simulate: Callable[..., None], simulator: str, shape: tuple[in
     x = [rng.getrandbits(bits) for _ in same]
     w = [a ^ full ^ b for a, b in zip(x, same, strict=True)]
     terms = [a & ((1 << in_terms(bits)) - 1) for a in x]
-    job = Pipeline({"x": x, "x_again": terms, "w": w}, {"count": counts}, delay(bits, each))
+    ones = [left(a, b, bits) for a, b in zip(x, w, strict=True)]
+    outputs = {"count": [count - one for count, one in zip(counts, ones, strict=True)], "one": ones}
+    job = Pipeline({"x": x, "x_again": terms, "w": w}, outputs, delay(bits, each))
     simulate(simulator, "hg_popcount", {"SIMD": bits, "EVERY": each}, job)
 
 
-@pytest.mark.parametrize("bits, each", [(1, 1), (5, 1), (7, 3), (8, 0), (8, 2), (9, 1)])
+@pytest.mark.parametrize("bits, each", [(1, 1), (4, 2), (5, 1), (7, 3), (8, 0), (8, 2), (9, 1)])
 def test_every_popcount(bits: int, each: int) -> None:
     files = [RTL / "hg_popcount.v", RTL / "hg_delay.v"]
     ports = {"x": bits, "x_again": in_terms(bits), "w": bits}
-    width, parameters = 2 + (bits // 4).bit_length(), {"SIMD": bits, "EVERY": each}
-    popcount = compile_function(files, "hg_popcount", parameters, ports, ("count", width), delay(bits, each))
+    parameters, cycles = {"SIMD": bits, "EVERY": each}, delay(bits, each)
     x, w = (grid.ravel() for grid in np.meshgrid(np.arange(1 << bits), np.arange(1 << bits)))
     agree = sum((~(x ^ w) >> k) & 1 for k in range(bits))
+    outputs = [("count", 2 + ((bits - 1) // 4).bit_length()), ("one", 1)]
+    run = [compile_function(files, "hg_popcount", parameters, ports, output, cycles) for output in outputs]
     for stalls in (False, True):
-        found = popcount(x=x, x_again=x & ((1 << in_terms(bits)) - 1), w=w, stalls=stalls)
-        assert (found == np.asarray(agree, np.uint64)).all()
+        count, one = (f(x=x, x_again=x & ((1 << in_terms(bits)) - 1), w=w, stalls=stalls) for f in run)
+        assert (count + one == np.asarray(agree, np.uint64)).all()

@@ -29,7 +29,7 @@ def dot_tables(simd: int, x_bits: int, w_bits: int, product: Product, together: 
     """
     if product is Product.AGREEMENTS:  # two tables for three, one for each of the others, which adders take as carries
         threes = _in_terms(simd)
-        return 2 * (threes // 3) + threes % 3 + simd - threes + sum_tables(simd // 4 + 1, 1)
+        return 2 * (threes // 3) + threes % 3 + simd - threes + sum_tables(-(-simd // 4), 1)
     pairs, each = -(-simd // 2), 2 if simd > 2 else 1
     if w_bits == 1:  # a + b or a - b, with a bit for the sign below
         steps = pairs * (x_bits + 3.5)
@@ -55,7 +55,7 @@ def shared_registers(simd: int, x_bits: int, w_bits: int, product: Product) -> f
 
 def _in_terms(simd: int) -> int:
     """Agreements that hg_popcount counts three at a time."""
-    return min(simd, 3 * (simd // 4 + 1))
+    return min(simd, 3 * -(-simd // 4))
 
 
 def sum_tables(terms: int, bits: int) -> int:

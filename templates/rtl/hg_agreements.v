@@ -7,7 +7,8 @@
 //             CONSTANT  1: w never changes
 // Latency     1 + that of hg_popcount from x, all advancing on en; w comes a cycle after its x
 // Contract    exact. Row r of w at bit r * SIMD. All rows share the two registers of x, which are kept: tools
-//             make one of two that are alike. One does where w is wired into the tables.
+//             make one of two that are alike. One does where w is wired into the tables. The lowest bit of
+//             each row of counts is hg_popcount's `one`, the others are its count: their sum is the number.
 `default_nettype none
 module hg_agreements #(
     parameter integer SIMD     = 8,
@@ -19,11 +20,11 @@ module hg_agreements #(
     input  wire                                       en,
     input  wire [SIMD-1:0]                            x,
     input  wire [ROWS*SIMD-1:0]                       w,
-    output wire [ROWS*(2+$clog2((SIMD+4)/4))-1:0]     counts
+    output wire [ROWS*(3+$clog2((SIMD+3)/4))-1:0]     counts
 );
-    localparam integer TERMS  = (SIMD + 4) / 4;
+    localparam integer TERMS  = (SIMD + 3) / 4;
     localparam integer THREES = (SIMD < 3 * TERMS) ? SIMD : 3 * TERMS;
-    localparam integer W      = 2 + $clog2(TERMS);
+    localparam integer W      = 3 + $clog2(TERMS);
 
     wire [SIMD-1:0]   x_now;
     wire [THREES-1:0] x_again;
@@ -38,7 +39,7 @@ module hg_agreements #(
         for (r = 0; r < ROWS; r = r + 1) begin : row
             hg_popcount #(.SIMD(SIMD), .EVERY(EVERY)) popcount (
                 .clk(clk), .en(en), .x(x_now), .x_again(x_again), .w(w[r*SIMD +: SIMD]),
-                .count(counts[r*W +: W])
+                .count(counts[r*W+1 +: W-1]), .one(counts[r*W])
             );
         end
     endgenerate

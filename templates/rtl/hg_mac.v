@@ -48,10 +48,9 @@ module hg_mac #(
 );
     // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
-    localparam integer TERMS  = (MODE == 2) ? (SIMD + 4) / 4 : (SIMD + 3) / 4;
+    localparam integer TERMS  = (SIMD + 3) / 4;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
-    localparam integer COUNT  = 2 + ((EVERY == 0) ? 0 : $clog2(TERMS) / STEP);
-    localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP;
+    localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP, COUNT = 2 + ((EVERY == 0) ? 0 : TREE);
     localparam integer MERGE  = ($clog2((V_W + 1) / 2) + STEP - 1) / STEP;
     localparam integer PER    = (STEP == 1) ? 1 : 2, CYCLES = (((SIMD > 4) ? 4 : SIMD) + PER - 1) / PER;
     localparam integer SPAN   = (FIRST == 0) ? 1 : 4 * FIRST - 3;
@@ -76,7 +75,7 @@ module hg_mac #(
     localparam integer LONGER = (BLOCKS > TWOS) ? BLOCKS : TWOS, FORM = (PAIRED != 0) ? TWOS : BLOCKS;
     localparam integer STAGES = (FIRST != 0) ? SUMS : (MODE == 2) ? COUNT : (CHAINED != 0) ? ALONG : LONGER;
     localparam integer WAIT   = (FIRST + CHAINED != 0 || MODE == 2) ? 0 : LONGER - FORM;
-    localparam integer SUM_W  = (MODE == 2) ? 2 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
+    localparam integer SUM_W  = (MODE == 2) ? 3 + $clog2(TERMS) : X_W + V_W + 1 + $clog2(SIMD);
 
     // What the sum that leaves the pipeline belongs to.
     reg [STAGES-1:0] valid_reg, last_reg;
@@ -175,14 +174,16 @@ module hg_mac #(
             ) dot (.clk(clk), .en(en), .x(x_row), .w(w_now[p*ROW_V +: ROW_V]), .sum(made[p*SUM_W +: SUM_W]));
         end
         for (p = 0; p < PE; p = p + 1) begin : row
+            localparam integer LOW = (MODE == 2) ? 1 : 0;  // below a count, a position: the carry of the sum
             wire [SUM_W-1:0]       sum = sums[p*SUM_W +: SUM_W];
-            wire [SUM_W+ACC_W-1:0] extended = {{ACC_W{(MODE != 2) && sum[SUM_W-1]}}, sum};
+            wire [SUM_W+ACC_W-1:0] extended = {{ACC_W+LOW{(MODE != 2) && sum[SUM_W-1]}}, sum[SUM_W-1:LOW]};
+            wire [ACC_W:0]         one = {{ACC_W{1'b0}}, (MODE == 2) && sum[0]};
             reg  [ACC_W-1:0]       acc_reg;
             always @(posedge clk)
                 if (en && valid_reg[STAGES-1])
-                    acc_reg <= (first_reg ? {ACC_W{1'b0}} : acc_reg) + extended[ACC_W-1:0];
+                    acc_reg <= (first_reg ? {ACC_W{1'b0}} : acc_reg) + extended[ACC_W-1:0] + one[ACC_W-1:0];
             assign m_data[p*ACC_W +: ACC_W] = acc_reg;
-            wire unused_row = &{1'b0, extended};
+            wire unused_row = &{1'b0, extended, one};
         end
     endgenerate
 endmodule

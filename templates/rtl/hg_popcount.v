@@ -3,10 +3,11 @@
 // Purpose     the multiplying part of one processing element of hg_mvu for binary layers.
 // Parameters  SIMD   bits of x and of w
 //             EVERY  a register after so many levels of adders (0: none)
-// Latency     1 + ceil(log2(TERMS)) / EVERY cycles, TERMS = (SIMD + 4) / 4, rounded down, all advancing on en
-// Contract    exact. Three positions are a term of two bits, a six-input table each: x_again is x once more,
-//             from registers of its own, or tools share an XNOR between the two and take three tables. The
-//             adder of two terms takes a single position as its carry: all of its sums occur.
+// Latency     1 + ceil(log2(SIMD / 4)) / EVERY cycles, both quotients rounded up, all advancing on en
+// Contract    count + one is exact. Three positions are a term of two bits, a six-input table each: x_again
+//             is x once more, from registers of its own, or tools share an XNOR of the two and take three
+//             tables. The adder of two terms takes a single position as its carry: all of its sums occur.
+//             The single position that is left, `one`, is for the carry of the user's adder.
 `default_nettype none
 module hg_popcount #(
     parameter integer SIMD  = 8,
@@ -15,18 +16,20 @@ module hg_popcount #(
     input  wire                                                          clk,
     input  wire                                                          en,
     input  wire [SIMD-1:0]                                               x,
-    input  wire [((SIMD < (SIMD+4)/4*3) ? SIMD : (SIMD+4)/4*3)-1:0]      x_again,
+    input  wire [((SIMD < (SIMD+3)/4*3) ? SIMD : (SIMD+3)/4*3)-1:0]      x_again,
     input  wire [SIMD-1:0]                                               w,
-    output wire [2+$clog2((SIMD+4)/4)-1:0]                               count
+    output wire [2+$clog2((SIMD+3)/4)-1:0]                               count,
+    output wire                                                          one
 );
-    localparam integer TERMS  = (SIMD + 4) / 4;
+    localparam integer TERMS  = (SIMD + 3) / 4;
     localparam integer THREES = (SIMD < 3 * TERMS) ? SIMD : 3 * TERMS;  // positions in terms
     localparam integer LEVELS = $clog2(TERMS);
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
 
-    // What agrees, and nothing behind it: 3 * TERMS positions in terms, TERMS - 1 that are carries, 1 unused.
-    wire [4*TERMS-1:0] same, same_again;
-    assign same       = {{4*TERMS-SIMD{1'b0}}, ~(x ^ w)};
+    // What agrees, and nothing behind it: 3 * TERMS positions in terms, TERMS - 1 that are carries, and one.
+    wire [4*TERMS:0]   same;  // the highest bit is 0, for SIMD = 4 * TERMS
+    wire [4*TERMS-1:0] same_again;
+    assign same       = {{4*TERMS+1-SIMD{1'b0}}, ~(x ^ w)};
     assign same_again = {{4*TERMS-THREES{1'b0}}, ~(x_again ^ w[THREES-1:0])};
     reg  [TERMS-1:0]   carry_reg;
     always @(posedge clk) if (en) carry_reg <= same[3*TERMS +: TERMS];
@@ -62,7 +65,7 @@ module hg_popcount #(
                     end
                 end
             end
-            if (l == 0 || (EVERY != 0 && l % STEP == 0)) begin : pipe
+            if (l == 0 || (EVERY != 0 && (l % STEP == 0 || l == LEVELS))) begin : pipe
                 reg [COUNT*W-1:0] value_reg;
                 always @(posedge clk) if (en) value_reg <= next;
                 assign value = value_reg;
@@ -73,6 +76,9 @@ module hg_popcount #(
     endgenerate
 
     assign count = level[LEVELS].value;
-    wire unused = &{1'b0, carry_reg[TERMS-1], same_again};
+    hg_delay #(.WIDTH(1), .CYCLES((EVERY == 0) ? 0 : (LEVELS + STEP - 1) / STEP)) left (
+        .clk(clk), .en(en), .d(carry_reg[TERMS-1]), .q(one)
+    );
+    wire unused = &{1'b0, same[4*TERMS], same_again};
 endmodule
 `default_nettype wire

@@ -14,7 +14,7 @@ def test_three_positions_take_two_tables(tmp_path: Path) -> None:
     """A row of 31: eight times three in two tables, seven in one, and four, two and one adders of 2, 3 and 4 bits."""
     text = "".join(library_text("rtl", f"hg_{name}.v") for name in ("agreements", "popcount", "delay"))
     top = (
-        "module top (input wire clk, en, input wire [30:0] x, input wire [30:0] w, output wire [4:0] counts); "
+        "module top (input wire clk, en, input wire [30:0] x, input wire [30:0] w, output wire [5:0] counts); "
         "hg_agreements #(.SIMD(31), .ROWS(1)) dot (.clk(clk), .en(en), .x(x), .w(w), .counts(counts)); endmodule\n"
     )
     (tmp_path / "all.v").write_text(text + top)
