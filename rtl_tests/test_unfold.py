@@ -355,7 +355,7 @@ class Depthwise:
 
     @property
     def latency(self) -> int:
-        return 1 + mac_latency(self.taps * self.columns, self.w_w, self.mode, self.every)
+        return 1 + mac_latency(self.taps * self.columns + (self.mode == 2), self.w_w, self.mode, self.every)
 
     def weights(self, rng: np.random.Generator) -> npt.NDArray[np.int64]:
         return integers(rng, self.w_w, self.mode == 0, (self.folds, self.pe, self.taps, self.columns))

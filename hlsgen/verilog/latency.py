@@ -129,7 +129,8 @@ def _stages(unit: MatVec | ConvUnit | GroupedMatVec, simd: int, rows: int) -> in
         first, tree, merge = unit.sums.first, -(-simd // (4 * unit.sums.first - 3)), unit.sums.x_bits
         return (2 if simd < 2 * first else 3) + sum(-(-_levels(terms) // unit.every) for terms in (tree, merge))
     if unit.product is Product.AGREEMENTS:
-        return 2 + -(-_levels(-(-simd // 4)) // unit.every)
+        alone = isinstance(unit, GroupedMatVec) or (isinstance(unit, MatVec) and unit.col_folds == 1)
+        return 2 + -(-_levels(-(-(simd + alone) // 4)) // unit.every)
     return _products(simd, weight_bits(unit), unit.every, unit.blocks, rows)
 
 

@@ -161,8 +161,7 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
     slices = {
         node.inputs[0]
         for node in nodes
-        if isinstance(node.unit, Slice)
-        or (isinstance(node.unit, Port) and leaves(node) and (node.unit.bus is None or node.unit.bus.plain))
+        if isinstance(node.unit, Slice) or (isinstance(node.unit, Port) and leaves(node) and _cuts_ready(node.unit))
     }
     shifts = {
         node.inputs[0]
@@ -172,6 +171,11 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
         and node.unit.found.shift <= FEW_BITS
     }
     return [replace(node, unit=_open(node, slices, shifts)) for node in nodes]
+
+
+def _cuts_ready(port: Port) -> bool:
+    """Whether an output port is a slice as wide as its beats."""
+    return not port.early and (port.bus is None or port.bus.plain)
 
 
 def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:

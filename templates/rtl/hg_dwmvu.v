@@ -100,7 +100,8 @@ module hg_dwmvu #(
 
     hg_mac #(
         .SIMD(SIMD), .PE(PE), .SHARED(0), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
-        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP)
+        .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY), .CONSTANT((FOLDS == 1 && LOADABLE == 0) ? 1 : 0),
+        .ALONE(1), .DSP(DSP)
     ) mac (
         .clk(clk), .rst(rst), .en(en),
         .x(x), .x_valid(x_valid_reg), .x_last(1'b1), .w(w),

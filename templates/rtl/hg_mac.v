@@ -6,7 +6,7 @@
 //             X_W, X_SIGNED codes, see hg_dot_pairs
 //             W_W           bits of a weight
 //             MODE, ACC_W, EVERY  see hg_mvu
-//             CONSTANT      1: w never changes
+//             CONSTANT, ALONE  1: w never changes; each word is a reduction of its own
 //             DSP           0: products in tables; else in multiplier blocks with so many bits in one factor,
 //                           of 25 and more in hg_dot_chain; rows whose products fit side by side share one
 //             FIRST, T_W, S_W, FILE  FIRST > 0: tables of sums and no products, see hg_dot_words; w is the
@@ -28,6 +28,7 @@ module hg_mac #(
     parameter integer ACC_W    = 12,
     parameter integer EVERY    = 2,
     parameter integer CONSTANT = 0,
+    parameter integer ALONE    = 0,
     parameter integer DSP      = 0,
     parameter integer FIRST    = 0,
     parameter integer T_W      = 1,
@@ -48,7 +49,7 @@ module hg_mac #(
 );
     // Weights as the dot products take them: 0 and -1 in one bit would mean something else there.
     localparam integer V_W    = (MODE == 0 && W_W == 1) ? 2 : W_W;
-    localparam integer TERMS  = (SIMD + 3) / 4;
+    localparam integer TERMS  = (SIMD + ((MODE == 2) ? ALONE : 0) + 3) / 4;
     localparam integer STEP   = (EVERY == 0) ? 1 : EVERY;
     localparam integer TREE   = ($clog2(TERMS) + STEP - 1) / STEP, COUNT = 2 + ((EVERY == 0) ? 0 : TREE);
     localparam integer MERGE  = ($clog2((V_W + 1) / 2) + STEP - 1) / STEP;
@@ -61,7 +62,7 @@ module hg_mac #(
     // Rows that share a multiplier block, and the products that it may sum before they are taken apart.
     localparam integer FIELD = X_W + V_W, FIT = (DSP > V_W + 1) ? 1 + (DSP - V_W - 1) / FIELD : 1;
     localparam integer MOST  = (MODE != 0 || SHARED == 0) ? 1 : (FIT > 3) ? 3 : FIT;
-    localparam integer SHARE = (PE + MOST - 1) / MOST, ROWS = (PE + SHARE - 1) / SHARE;
+    localparam integer SHARE = (PE + MOST - 1) / MOST, ROWS = (PE + SHARE - 1) / SHARE, REST = PE % ROWS;
     localparam integer SPARE = (ROWS > 1) ? (DSP - V_W - 1) / (ROWS - 1) - FIELD : 0;
     localparam integer GUARD = (SPARE > 2) ? 2 : SPARE;
     // Chains of blocks, as hg_dot_chain makes them.
@@ -96,7 +97,6 @@ module hg_mac #(
     end
     assign {m_valid, m_free} = {m_valid_reg, m_free_reg};
 
-    localparam integer REST  = PE % ROWS;
     localparam integer PACKS = (ROWS == 1 || CHAINED != 0) ? 0 : PE / ROWS + ((REST > 1) ? 1 : 0);
     localparam integer SETS  = (PAIRED + CHAINED == 0 && MODE != 2) ? 0 : (SHARED != 0) ? 1 : PE;
     localparam integer PLAIN = (FIRST + SETS != 0) ? PE : (ROWS == 1) ? 0 : (REST == 1) ? PE - 1 : PE;
@@ -152,10 +152,10 @@ module hg_mac #(
             wire [OWN*SUM_W-1:0] own;
             assign made[p*SUM_W +: OWN*SUM_W] = own;
             if (MODE == 2) begin : binary
-                hg_agreements #(.SIMD(SIMD), .ROWS(OWN), .EVERY(EVERY), .CONSTANT(CONSTANT)) dot (
-                    .clk(clk), .en(en), .x(x[p*SIMD +: SIMD]), .w(w_now[p*SIMD +: OWN*SIMD]), .counts(own)
-                );
-                wire unused_set = &{1'b0, x_set};
+                wire [SIMD-1:0] early = x[p*SIMD +: SIMD];
+                hg_agreements #(
+                    .SIMD(SIMD), .ROWS(OWN), .EVERY(EVERY), .CONSTANT(CONSTANT), .ALONE(ALONE)
+                ) dot (.clk(clk), .en(en), .x(early), .w(w_now[p*SIMD +: OWN*SIMD]), .counts(own));
             end else if (CHAINED != 0) begin : chained
                 hg_dot_chain #(
                     .SIMD(SIMD), .ROWS(OWN), .EACH(ROWS), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(V_W),

@@ -121,7 +121,7 @@ module hg_mvu #(
             hg_mac #(
                 .SIMD(SIMD), .PE(PE), .X_W(X_W), .X_SIGNED(X_SIGNED), .W_W(W_W),
                 .MODE(MODE), .ACC_W(ACC_W), .EVERY(EVERY),
-                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .DSP(DSP),
+                .CONSTANT((WORDS == 1 && LOADABLE == 0) ? 1 : 0), .ALONE((COL_FOLDS == 1) ? 1 : 0), .DSP(DSP),
                 .FIRST(FIRST), .T_W(T_W), .S_W(S_W), .FILE(FILE), .WORD_W(AW)
             ) mac (
                 .clk(clk), .rst(rst), .en(en),
