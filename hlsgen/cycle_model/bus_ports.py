@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from hlsgen.dataflow.bus import BusLayout
 from hlsgen.dataflow.ends import divided, enters
-from hlsgen.dataflow.units import Node, Port, WidthConverter, bus_streams
+from hlsgen.dataflow.network import bus_streams
+from hlsgen.dataflow.units import Node, Port, WidthConverter
 
 #: What is added to the name of a port for its stream of words.
 _WORDS = "_words"

@@ -11,7 +11,7 @@ from hlsgen.dataflow.ends import divided
 from hlsgen.dataflow.units import Node, Port, Stream
 from hlsgen.ir import Graph, Value
 from hlsgen.ir.stream_order import StreamOrder
-from hlsgen.numerics.fixed import Array
+from hlsgen.numerics.fixed import Array, IntType
 from hlsgen.rescale import Choice
 
 
@@ -136,3 +136,10 @@ class Timing:
     def cycles(self) -> dict[str, int | bool]:
         """As they are written for programs: `estimated` only where they are not exact."""
         return {"latency": self.latency, "interval": self.interval, **({} if self.exact else {"estimated": True})}
+
+
+def bus_streams(bus: BusLayout) -> tuple[Stream, Stream]:
+    """The words of a frame and its beats, in elements of which both are made: beats or, if they are longer, words."""
+    type_ = IntType(0, (1 << (bus.beat_bits if bus.parts == 1 else bus.width)) - 1)
+    elements = bus.beats * bus.parts
+    return Stream(type_, bus.slots, bus.words, elements), Stream(type_, bus.parts, bus.beats, elements)

@@ -84,20 +84,11 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Port:
-    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat.
-
-    `early`: the input port keeps the core's ready from the taker's, with two beats, and not the output port; without bus.
-    """
+    """An input or output of the core: AXI4-Stream outside. `bus`: how a frame lies on it if a word is no beat. `early`:
+    the input port keeps the core's ready from the taker's, with two beats, and not the output port; without bus."""
 
     bus: BusLayout | None = None
     early: bool = False
-
-
-def bus_streams(bus: BusLayout) -> tuple[Stream, Stream]:
-    """The words of a frame and its beats, in elements of which both are made: beats or, if they are longer, words."""
-    type_ = IntType(0, (1 << (bus.beat_bits if bus.parts == 1 else bus.width)) - 1)
-    elements = bus.beats * bus.parts
-    return Stream(type_, bus.slots, bus.words, elements), Stream(type_, bus.parts, bus.beats, elements)
 
 
 @dataclass(frozen=True)

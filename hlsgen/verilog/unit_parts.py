@@ -11,6 +11,7 @@ from typing_extensions import assert_never
 
 from hlsgen.adder_graph import AgreementGraph
 from hlsgen.dataflow.ends import enters
+from hlsgen.dataflow.network import bus_streams
 from hlsgen.dataflow.norm_units import NormUnit, root_bits
 from hlsgen.dataflow.row_sizes import NormSizes, ShareSizes
 from hlsgen.dataflow.units import (
@@ -48,7 +49,6 @@ from hlsgen.dataflow.units import (
     TiledPool,
     WeightedUnit,
     WidthConverter,
-    bus_streams,
     regrouped,
 )
 from hlsgen.dataflow.weighted_units import weight_bits, weight_words
