@@ -212,9 +212,9 @@ BROKEN = [
     fifo(1, 4).broken("count_reg != NEARLY", "count_reg < NEARLY - 1'b1", "refused"),  # room for one beat less
     fifo(1, 4, ahead=True).broken("push && write_reg == read_next", "push", "changed"),
     slice_(2, full=False).broken("s_ready = !valid_reg", "s_ready = 1'b1", "changed"),  # loses beats
-    slice_(2).broken("if (ready_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
+    slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
     slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
-    slice_(2).broken("ready_reg <= 1'b0;", "begin ready_reg <= 1'b0; valid_reg <= 1'b0; end", "withdrawn"),
+    slice_(2).broken("<= 2'b10;", "<= 2'b10; valid_reg <= 1'b0;", "withdrawn"),
     replay(1, 2, 2).broken(
         "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
     ),  # repeats another vector

@@ -40,7 +40,7 @@ class Targets:
     0: as few as keep the interval, None: those of a beat. `family`: the devices in whose kinds costs and budget are.
     `block`: bits of the wider factor of a multiplier block: rows may share one that has room for two.
     `blocks`: layers whose products are in blocks, None: all, if blocks are preferred. `plain`: quantizers take none.
-    `pipelining`: for the clock that is asked for."""
+    `pipelining`: for the clock that is asked for. `settled`: weights are where they cost least, whatever the budget."""
 
     cycles: int | None = None
     lanes: int | None = None
@@ -57,11 +57,12 @@ class Targets:
     blocks: frozenset[str] | None = None
     plain: bool = False
     pipelining: Pipelining = PLAIN
+    settled: bool = False
 
     @property
     def free_memories(self) -> bool:
         """Whether each memory of weights may be what the budget wants."""
-        return self.weights == "auto" and not self.loadable
+        return self.weights == "auto" and not self.loadable and not self.settled
 
     @property
     def wires_weights(self) -> bool:

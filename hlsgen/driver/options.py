@@ -286,7 +286,7 @@ class Options:
     max_bram: int | None = option(
         None,
         "--max-bram",
-        "The fastest network of at most so many block memories (of 18 Kbit, or those of --device). "
+        "The fastest network of at most so many block memories, of 18 Kbit or as --device has them. "
         "With a target rate: so many, for the weights that save the most LUT with them.",
         check=at_least(0),
     )

@@ -101,7 +101,7 @@ def _fastest(graph: Graph, base: Options, place: Place, backend: Backend, low: i
     """
     works = works_of(graph)
     if place.device is not None:
-        wanted = replace(targets_of(base), family=place.family)
+        wanted = replace(targets_of(base), family=place.family, settled=True)
         folding = fastest_within(graph, replace(wanted, budget=budget_of(place.device, SHARE)), backend)
         return min(high, max(low, *(work.cycles(*folding[name]) for name, work in works.items())))
 

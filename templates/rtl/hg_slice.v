@@ -29,20 +29,21 @@ module hg_slice #(
     generate
         if (FULL != 0) begin : two
             reg [WIDTH-1:0] skid_reg;
-            reg             ready_reg;  // skid_reg is free; itself a register, as it goes far
-            assign s_ready = ready_reg;
+            // free_reg is !full_reg, itself a register, as it goes far; all are 0 where registers start at 0.
+            reg             full_reg, free_reg;
+            assign s_ready = free_reg;
             always @(posedge clk) begin
                 if (m_ready || !valid_reg) begin
-                    data_reg  <= ready_reg ? s_data : skid_reg;
-                    valid_reg <= !ready_reg || s_valid;
-                    ready_reg <= 1'b1;
-                end else if (s_valid) begin
-                    ready_reg <= 1'b0;
+                    data_reg  <= full_reg ? skid_reg : s_data;
+                    valid_reg <= full_reg || s_valid;
+                    {full_reg, free_reg} <= 2'b01;
+                end else if (s_valid && !full_reg) begin
+                    {full_reg, free_reg} <= 2'b10;
                 end
-                if (ready_reg) skid_reg <= s_data;
+                if (!full_reg) skid_reg <= s_data;
                 if (rst) begin
                     valid_reg <= 1'b0;
-                    ready_reg <= 1'b1;
+                    {full_reg, free_reg} <= 2'b01;
                 end
             end
         end else begin : one

@@ -53,7 +53,7 @@ def test_a_finding_can_be_repeated(
         build = right(seed, folder)
         module = folder / "core" / "rtl" / "soak_hg_slice.v"
         text = module.read_text()
-        module.write_text(text.replace("s_ready = ready_reg;", "s_ready = 1'b1;"))
+        module.write_text(text.replace("s_ready = free_reg;", "s_ready = 1'b1;"))
         assert module.read_text() != text
         return build
 

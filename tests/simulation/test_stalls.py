@@ -71,7 +71,7 @@ def test_every_stream_is_accounted_for(built: hlsgen.Build, tmp_path: Path) -> N
         ("hg_axis_in", "en = m_ready || !valid_reg;", "en = 1'b1;"),
         ("hg_fifo", "s_ready = ready_reg;", "s_ready = 1'b1;"),
         ("hg_fork", "done = done_reg | m_ready;", "done = {COUNT{1'b1}};"),
-        ("hg_slice", "s_ready = ready_reg;", "s_ready = 1'b1;"),
+        ("hg_slice", "s_ready = free_reg;", "s_ready = 1'b1;"),
         ("hg_rank", "en = m_ready || !valid_reg[LEVELS-1];", "en = 1'b1;"),
     ],
 )

@@ -96,7 +96,7 @@ def test_a_changed_model_is_noticed(core: Path) -> None:
         ("rtl/floor_ceil_hg_threshold.v", r">= \$signed\(word_reg", r"> $signed(word_reg"),
         ("rtl/floor_ceil_hg_replay.v", r"assign s_ready = ready_reg;", r"assign s_ready = 1'b1;"),
         ("rtl/floor_ceil_hg_mac.v", r"first_reg <= last_reg", r"first_reg <= !last_reg"),
-        ("rtl/floor_ceil_hg_slice.v", r"if \(ready_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
+        ("rtl/floor_ceil_hg_slice.v", r"if \(!full_reg\) skid_reg <= s_data;", r"skid_reg <= s_data;"),
         ("rtl/floor_ceil_hg_axis_out.v", r"beat_reg == LAST;", r"beat_reg == 0;"),
         # Resets that leave something of the frame before.
         ("rtl/floor_ceil_hg_axis_out.v", r"if \(rst\) beat_reg", r"if (rst && ^beat_reg === 1'bx) beat_reg"),
