@@ -85,7 +85,7 @@ def test_a_deadlock_still_fails(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(counted_sizing, "safe_depths", lambda nodes, needs: {})
     steady = counted_sizing.steady
     monkeypatch.setattr(counted_sizing, "steady", lambda *given: type(found := steady(*given))({}, found.missing))
-    build = hlsgen.build(folder / "model.onnx", folder / "core", hlsgen.Options(target_cycles=64))
+    build = hlsgen.build(folder / "model.onnx", folder / "core", hlsgen.Options(target_cycles=32))
     bench = prepare(build, stimuli(build.network, 4, 1), folder / "work")
     outcome = simulate(folder / "core", bench, bench, folder / "sim", "icarus", ["full_rate"])
     assert failures(outcome)
