@@ -3,7 +3,7 @@
 A `Case` is a unit at one set of parameters and what becomes of every bit of every beat. `prove` builds, for each
 case, the unit between streams that do anything, with assertions about its ports, and lets ABC's property directed
 reachability decide whether any sequence of inputs, of any length, violates one. Nothing is assumed of the registers
-before the first reset.
+before the first reset, but in a case of `powered_up`.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Case:
     valid and ready ports that the unit's header names. `checks`: further contracts, with `wires` between them; they may
     use the input `mark`. `pins`: port -> wire of the unit, if that is not the port's name. `rewrites`: texts of modules
     that are replaced. `only`: the one assertion of all contracts that is looked at. `files`: memory files, in the folder
-    that parameters call FOLDER. `frames`: so many cycles are proven, not all.
+    that parameters call FOLDER. `frames`: so many cycles are proven, not all. `zeros`: all registers begin at 0.
     """
 
     module: str
@@ -123,6 +123,7 @@ class Case:
     only: str = "*"
     files: Mapping[str, str] = field(default_factory=dict)
     frames: int | None = None
+    zeros: bool = False
 
     def __str__(self) -> str:
         return self.module + "".join(f"-{value}" for value in self.parameters.values() if not isinstance(value, str))
@@ -145,6 +146,12 @@ class Case:
             text = text.replace(old, new)
         return text
 
+    def wire(self, port: str, what: str) -> str:
+        """The wire of a stream at a port of a link."""
+        stem, bracket, index = port.partition("[")
+        name = f"{stem}_{what}"
+        return self.names.get(name, name) + (bracket + index if what != "data" else "")
+
     def top(self) -> str:
         inputs = "".join(f", input wire [{bits - 1}:0] {name}" for name, bits in self.inputs.items())
         wires = {**self.outputs, **self.wires}
@@ -156,10 +163,7 @@ class Case:
         for k, link in enumerate(self.links):
             ports = {"clk": "clk", "rst": "rst", "mark": f"mark{k}", "others": link.others}
             for side, port in (("s", link.source), ("m", link.sink)):
-                stem, bracket, index = port.partition("[")
-                for what in ("data", "valid", "ready"):
-                    name = f"{stem}_{what}"
-                    ports[f"{side}_{what}"] = self.names.get(name, name) + (bracket + index if what != "data" else "")
+                ports |= {f"{side}_{what}": self.wire(port, what) for what in ("data", "valid", "ready")}
             lines.append(_instance("stream_contract", link.parameters(), f"link{k}", ports))
         for k, check in enumerate(self.checks):
             ports = {"clk": "clk", "rst": "rst", **check.ports}
@@ -181,7 +185,9 @@ for folder in sys.argv[1].split(","):
     run = lambda command: ys.run_pass(command, design)
     run(f"read_verilog {folder}/unit.v")
     run(f"read_verilog -formal -sv -defer {' '.join(sys.argv[2:])} {folder}/top.sv")
-    run("hierarchy -check -top top; proc; flatten; memory_map; opt -fast")
+    run("hierarchy -check -top top; proc; flatten; memory_map")
+    run(open(f"{folder}/start").read())
+    run("opt -fast")
     run(f"write_json {folder}/top.json")
     only = open(f"{folder}/only").read()
     run(f"chformal -assert -remove t:$check c:link*.{only} %d")
@@ -204,6 +210,7 @@ def translate(cases: Sequence[Case], folder: Path) -> list[Path]:
         for name, text in case.files.items():
             (folders[k] / name).write_text(text)
         (folders[k] / "only").write_text(case.only)
+        (folders[k] / "start").write_text("setundef -zero -init" if case.zeros else "")
     command = [sys.executable, "-c", _TRANSLATE, ",".join(map(str, folders)), *map(str, CONTRACTS)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.rstrip().endswith("DONE"), done.stdout[-2000:] + done.stderr[-3000:]
@@ -214,14 +221,21 @@ def prove(folder: Path, frames: int | None = None, seconds: int = 300) -> str:
     """Of a folder of `translate`: "proved", "bounded" (no violation in so many frames), or ABC's words for the rest."""
     engine = f"pdr -T {seconds}" if frames is None else f"bmc3 -F {frames} -T {seconds}"
     abc = Path(str(pyosys.__file__)).parent / "yosys-abc"
-    command = [str(abc), "-c", f"read_aiger {folder}/top.aig; fold; strash; {engine}"]
+    command = [str(abc), "-c", f"read_aiger {folder}/top.aig; fold; strash; write_aiger {folder}/folded.aig; {engine}"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     text = done.stdout + done.stderr
-    if "Property proved" in text:
+    if "Property proved" in text or _never(folder / "folded.aig"):
         return "proved"
     if f"No output asserted in {frames} frames" in text:
         return "bounded"
     return "violated" if "was asserted in frame" in text else text
+
+
+def _never(path: Path) -> bool:
+    """Whether the outputs of a graph, what must not be, are the constant 0: ABC has nothing left to decide then."""
+    header, *lines = path.read_bytes().split(b"\n")
+    latches, outputs = (int(count) for count in header.split()[3:5])
+    return {*lines[latches : latches + outputs]} == {b"0"}
 
 
 def combinational(folder: Path, case: Case) -> set[tuple[str, str]]:
@@ -253,6 +267,14 @@ def combinational(folder: Path, case: Case) -> set[tuple[str, str]]:
 
 
 # The units. A stream that leaves as it came: one beat in, the same out.
+
+
+def powered_up(case: Case) -> Case:
+    """The unit with registers that begin at 0, as those of devices do, before a reset and without a beat: it sends none."""
+    pins = {name: name for name in ("rst", *case.inputs, *case.outputs)}
+    pins |= {name: "0" for name in case.inputs if name.endswith("valid")}
+    checks = [Check("quiet_contract", {}, {"valid": case.wire(link.sink, "valid")}) for link in case.links]
+    return replace(case, links=(), checks=checks, pins=pins, zeros=True, only="quiet")
 
 
 def _plain(module: str, parameters: Mapping[str, object], width: int, link: Mapping[str, object]) -> Case:

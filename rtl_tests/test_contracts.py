@@ -37,6 +37,7 @@ from contracts import (
     norm_scale,
     pad,
     pick,
+    powered_up,
     prove,
     replay,
     reset,
@@ -212,6 +213,7 @@ BROKEN = [
     fifo(1, 4).broken("count_reg != NEARLY", "count_reg < NEARLY - 1'b1", "refused"),  # room for one beat less
     fifo(1, 4, ahead=True).broken("push && write_reg == read_next", "push", "changed"),
     slice_(2, full=False).broken("s_ready = !valid_reg", "s_ready = 1'b1", "changed"),  # loses beats
+    powered_up(slice_(2)).broken("valid_reg <= full_reg || s_valid", "valid_reg <= !free_reg || s_valid", "quiet"),
     slice_(2).broken("if (!full_reg) skid_reg", "skid_reg", "changed"),  # loses the beat in the second register
     slice_(2).broken("if (m_ready || !valid_reg) begin", "if (1'b1) begin", "moved"),  # does not hold an offer
     slice_(2).broken("<= 2'b10;", "<= 2'b10; valid_reg <= 1'b0;", "withdrawn"),
@@ -327,6 +329,15 @@ def test_contracts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("case", SLOW, ids=str)
 def test_more_contracts(case: Case, tmp_path: Path) -> None:
     assert check([case], tmp_path) == {}
+
+
+def test_nothing_is_sent_at_power_up(tmp_path: Path) -> None:
+    """But by those whose memories are full, or whose counts say so, where registers begin at 0: they have to be reset."""
+    cases = [powered_up(case) for case in QUICK if case.links]
+    found = [(case, prove(made, case.frames)) for case, made in zip(cases, translate(cases, tmp_path), strict=True)]
+    sending = {case.module for case, verdict in found if verdict == "violated"}
+    assert sending == {"hg_replay", "hg_unfold", "hg_window"}
+    assert {verdict for case, verdict in found if case.module not in sending} <= {"proved", "bounded"}
 
 
 def missed(cases: list[Case], folder: Path) -> list[str]:
