@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -20,6 +22,23 @@ class Cost:
     def as_dict(self) -> dict[str, int]:
         """In whole numbers, as manifests and summaries have it."""
         return {"lut": round(self.lut), "ff": round(self.ff), "bram18": self.bram, "dsp": self.dsp}
+
+
+def front(parts: Sequence[Sequence[tuple[int, float]]]) -> dict[int, tuple[float, tuple[int, ...]]]:
+    """By blocks in all, fewest first: the least price of all parts and the number of what each is; no price is as high as one of
+    fewer blocks. parts: (blocks, price) of all that each can be. Exact, part by part."""
+    ways: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
+    for kinds in parts:
+        found: dict[int, tuple[float, tuple[int, ...]]] = {}
+        for taken, (sum_, picks) in ways.items():
+            for n, (blocks, price) in enumerate(kinds):
+                way = sum_ + price, (*picks, n)
+                found[taken + blocks] = min(found.get(taken + blocks, way), way)
+        ways, least = {}, math.inf
+        for taken in sorted(found):
+            if found[taken][0] < least:
+                ways[taken], least = found[taken], found[taken][0]
+    return ways
 
 
 @dataclass(frozen=True)

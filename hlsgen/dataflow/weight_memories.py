@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from hlsgen.dataflow.resources import Budget, Cost
+from hlsgen.dataflow.resources import Budget, Cost, front
 from hlsgen.dataflow.units import ConvUnit, GroupedMatVec, MatVec, Node
 from hlsgen.dataflow.weighted_units import weight_words
 
@@ -13,7 +13,7 @@ from hlsgen.dataflow.weighted_units import weight_words
 KINDS = ("tables", "blocks")
 
 
-def within(nodes: Sequence[Node], cost: Callable[[Sequence[Node]], Cost], budget: Budget) -> list[Node]:
+def placed(nodes: Sequence[Node], cost: Callable[[Sequence[Node]], Cost], budget: Budget) -> list[Node]:
     """The nodes with the weights of each in tables or in blocks, so that all of them are within the budget with the fewest
     tables; if nothing is, as close to it as can be. `cost`: of nodes. Nodes that are within it stay as they are."""
     total = cost(nodes)
@@ -28,21 +28,9 @@ def within(nodes: Sequence[Node], cost: Callable[[Sequence[Node]], Cost], budget
 def chosen(total: Cost, parts: Sequence[tuple[Cost, Sequence[Cost]]], budget: Budget) -> tuple[Cost, list[int]]:
     """The number of what each part is to be, and the total then: within the budget with the fewest tables, or close to it.
 
-    total: of the network with all parts as they are. parts: what each costs as it is, and as what it can be. Exact: by
-    the fewest tables for each count of blocks, part by part.
+    total: of the network with all parts as they are. parts: what each costs as it is, and as what it can be.
     """
-    ways: dict[int, tuple[float, tuple[int, ...]]] = {0: (0.0, ())}
-    for own, kinds in parts:
-        found: dict[int, tuple[float, tuple[int, ...]]] = {}
-        for blocks, (tables, picks) in ways.items():
-            for n, kind in enumerate(kinds):
-                way = tables + kind.lut - own.lut, (*picks, n)
-                at = blocks + kind.bram - own.bram
-                found[at] = min(found.get(at, way), way)
-        ways = {}
-        for at in sorted(found):
-            if not ways or found[at][0] < next(reversed(ways.values()))[0]:
-                ways[at] = found[at]
+    ways = front([[(kind.bram - own.bram, kind.lut - own.lut) for kind in kinds] for own, kinds in parts])
 
     def cost(blocks: int) -> Cost:
         return total + Cost(lut=ways[blocks][0], bram=blocks)

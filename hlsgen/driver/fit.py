@@ -27,7 +27,7 @@ def budget_of(device: Device, share: float) -> Budget:
     return _in_cost(all_, device)
 
 
-def within(asked: Budget, device: Device | None, share: float) -> Budget:
+def allowed(asked: Budget, device: Device | None, share: float) -> Budget:
     """What a network may take: what is asked for, in a device's kinds if one is named, and that share of it."""
     if device is None:
         return asked

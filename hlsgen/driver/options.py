@@ -19,7 +19,7 @@ from hlsgen.devices import CLOCK_MHZ, Device, devices
 from hlsgen.diagnostics import Collector, HlsgenError, fail
 from hlsgen.driver.backends import BACKENDS, backends_of
 from hlsgen.driver.declaration import Spelling, at_least, check_types, check_values, conforms, declared, one_of, option
-from hlsgen.driver.fit import SHARE, within
+from hlsgen.driver.fit import SHARE, allowed
 from hlsgen.frontend import parse_datatype
 from hlsgen.ir import BinaryMap, Graph, Map
 from hlsgen.passes import InputMode
@@ -334,10 +334,10 @@ class Options:
         Of a network with a rate, the blocks that it may have, and the tables of its device.
         """
         if self.searches:
-            return within(self.asked_budget, self.chosen_device, SHARE)
+            return allowed(self.asked_budget, self.chosen_device, SHARE)
         if self.target_cycles is None:
             return Budget()
-        return within(self.asked_budget, self.chosen_device, 1.0)
+        return allowed(self.asked_budget, self.chosen_device, 1.0)
 
     @property
     def preferred(self) -> str:

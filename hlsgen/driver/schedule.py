@@ -13,7 +13,7 @@ from hlsgen.dataflow.folding import Targets, choose_folding
 from hlsgen.dataflow.lower import finish, lower_layer, start
 from hlsgen.dataflow.network import Network, Timing, layout_of, on_bus
 from hlsgen.dataflow.units import Node, Port
-from hlsgen.dataflow.weight_memories import within
+from hlsgen.dataflow.weight_memories import placed
 from hlsgen.dataflow.workload import Folding, Workload, works_of
 from hlsgen.ir import Graph
 from hlsgen.ir.stream_order import StreamOrder, lay_out
@@ -34,7 +34,7 @@ def plan(graph: Graph, targets: Targets, backend: Backend, progress: Progress | 
     if progress:
         progress(len(graph.layers), len(graph.layers) + 1, "buffers")
     sized, timing = _on_bus(nodes, targets, backend)
-    sized = _remembered(sized, builder.choices, targets, backend)
+    sized = _in_memories(sized, builder.choices, targets, backend)
     written = {name: {"pe": pe, "simd": simd} for name, (pe, simd) in folding.items()}
     lanes = nodes[0].result.lanes
     return Network(graph, sized, layout, {"layers": written, "lanes": lanes}, builder.choices), timing
@@ -57,13 +57,13 @@ def _on_bus(nodes: Sequence[Node], targets: Targets, backend: Backend) -> tuple[
     return found
 
 
-def _remembered(
+def _in_memories(
     nodes: Sequence[Node], choices: Mapping[str, Choice], targets: Targets, backend: Backend
 ) -> tuple[Node, ...]:
     """With weights in those memories that the budget wants; cycles stay as they are."""
     if not targets.free_memories:
         return tuple(nodes)
-    return tuple(within(nodes, lambda some: backend.network_cost(some, choices, targets), targets.budget))
+    return tuple(placed(nodes, lambda some: backend.network_cost(some, choices, targets), targets.budget))
 
 
 def _words(nodes: Sequence[Node]) -> int:
@@ -91,7 +91,7 @@ def _planned(
     for _ in range(ATTEMPTS):
         folding = _fastest(graph, works, targets, backend, scale)
         builder = _within_blocks(graph, layout, folding, replace(targets, cycles=None), backend, progress)
-        nodes = _remembered(builder.nodes, builder.choices, targets, backend)
+        nodes = _in_memories(builder.nodes, builder.choices, targets, backend)
         excess = targets.budget.excess(backend.network_cost(nodes, builder.choices, targets))
         if excess <= 1:
             break

@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 
 from hlsgen.adder_graph import MOST_AGREEMENTS, MOST_DIGITS, agreement_tables, count_digits
-from hlsgen.dataflow.resources import Budget, Cost
+from hlsgen.dataflow.resources import Budget, Cost, front
 from hlsgen.dataflow.units import Product, Stream
 from hlsgen.dataflow.weight_memories import chosen
 from hlsgen.dataflow.weighted_units import product_of
@@ -91,16 +91,10 @@ def folded_cost(
 
 def most_saving(costs: Mapping[str, tuple[Cost, Cost]], most: int) -> frozenset[str]:
     """The layers of which the second cost, in multiplier blocks, saves most tables against the first, in at most so many."""
-    best: dict[int, tuple[float, tuple[str, ...]]] = {0: (0.0, ())}
-    for name, (tables, blocks) in costs.items():
-        gain = _tables(tables) - _tables(blocks)
-        if not blocks.dsp or gain <= 0:
-            continue
-        for taken, (saved, names) in sorted(best.items(), reverse=True):
-            both = taken + blocks.dsp
-            if both <= most and saved + gain > best.get(both, (0.0, ()))[0]:
-                best[both] = saved + gain, (*names, name)
-    return frozenset(max(best.values())[1])
+    kinds = [[(0, _tables(tables)), (blocks.dsp, _tables(blocks))] for tables, blocks in costs.values()]
+    ways = front([either[: 1 + (either[1][0] > 0)] for either in kinds])
+    _, picks = ways[max(taken for taken in ways if taken <= most)]
+    return frozenset(name for name, in_blocks in zip(costs, picks, strict=True) if in_blocks)
 
 
 def folding_price(work: Workload, pe: int, simd: int) -> float:

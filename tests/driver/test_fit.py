@@ -16,7 +16,7 @@ from hlsgen import HlsgenError, Options
 from hlsgen.cli import app
 from hlsgen.dataflow.resources import Budget, Cost
 from hlsgen.devices import device
-from hlsgen.driver.fit import SHARE, in_kinds, too_large, within
+from hlsgen.driver.fit import SHARE, allowed, in_kinds, too_large
 
 DIGITS = ROOT / "examples" / "digits" / "digits_mlp.onnx"
 
@@ -40,11 +40,11 @@ def test_kinds() -> None:
 def test_what_the_search_may_spend() -> None:
     """80 % of the device, or less if less was asked for, in the device's kinds."""
     xc7, ice40, cyclone = device("xc7a35t"), device("ice40-hx8k"), device("cyclonev-5csema5")
-    assert within(Budget(), xc7, SHARE) == Budget(16640, 72, 80, 33280)
-    assert within(Budget(lut=10000, bram=90), xc7, SHARE) == Budget(10000, 72, 80, 33280)
-    assert within(Budget(bram=9), ice40, SHARE).bram == 9
-    assert within(Budget(bram=9), cyclone, SHARE).bram == 5
-    assert within(Budget(lut=5), None, SHARE) == Budget(lut=5)
+    assert allowed(Budget(), xc7, SHARE) == Budget(16640, 72, 80, 33280)
+    assert allowed(Budget(lut=10000, bram=90), xc7, SHARE) == Budget(10000, 72, 80, 33280)
+    assert allowed(Budget(bram=9), ice40, SHARE).bram == 9
+    assert allowed(Budget(bram=9), cyclone, SHARE).bram == 5
+    assert allowed(Budget(lut=5), None, SHARE) == Budget(lut=5)
 
 
 @pytest.mark.parametrize(
