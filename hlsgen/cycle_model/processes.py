@@ -69,14 +69,13 @@ def source(wire: Wire) -> Process:
 def sink(wire: Wire, ready: Sequence[bool]) -> Process:
     """The sink outside of the output port: ready in cycle t if ready[t mod len(ready)], always if that is empty."""
     due, taken, period = wire.due, wire.taken, len(ready)
-    last = -1
     while True:
-        for k in range(len(taken), len(due)):
-            last = max(due[k], last + 1)
+        while len(taken) < len(due):
+            cycle = next_offer(wire)
             if period:
-                while not ready[last % period]:
-                    last += 1
-            taken.append(last)
+                while not ready[cycle % period]:
+                    cycle += 1
+            taken.append(cycle)
         yield
 
 

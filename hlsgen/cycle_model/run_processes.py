@@ -84,19 +84,17 @@ def sink(ready: Sequence[bool]) -> Machine:
 
     def run(ins: Sequence[Wire], outs: Sequence[Wire]) -> Moved:
         (wire,) = ins
-        taken, due, period = Runs(), Cursor(wire.due), len(ready)
+        arrival, taken, period = Arrivals(wire), Runs(), len(ready)
         last = -1
         while taken.count < wire.due.count:
-            first, step, count = due.read(taken.count)
+            first, step, count = arrival.earliest(taken.count, last + 1, [])
             if period:
-                last = max(first, last + 1)
-                while not ready[last % period]:
-                    last += 1
-                taken.append(last, 1, 1)
-                continue
-            t, pace, m = latest(last + 1, 1, count, [(first, step)])
-            taken.append(t, pace, m)
-            last = t + (m - 1) * pace
+                while not ready[first % period]:
+                    first += 1
+                count = 1
+            taken.append(first, step, count)
+            last = first + (count - 1) * step
+            arrival.took(taken.count - 1, last)
         return Moved([taken], [])
 
     return Machine(None, run)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
-from networks import Random, large
+from networks import Random, large, with_early_ports
 
 from hlsgen.cycle_model import repeats, run_network
 from hlsgen.cycle_model.beat_network import BeatNetwork
@@ -19,7 +18,7 @@ from hlsgen.cycle_model.runs import Runs
 from hlsgen.cycle_model.simulate import Simulation
 from hlsgen.cycle_model.units import exact, least
 from hlsgen.cycle_model.wiring import stride
-from hlsgen.dataflow.units import Port, Stream
+from hlsgen.dataflow.units import Stream
 from hlsgen.numerics.fixed import IntType
 from hlsgen.verilog.latency import latency
 
@@ -46,8 +45,8 @@ def test_the_same_times_as_beat_by_beat(kind: str) -> None:
     equal = 0
     for seed in range(12):
         nodes, rng = Random(seed, KINDS[kind]).network(6), random.Random(seed)
-        early = Port(early=kind != "windows" and seed % 3 == 2)  # no unit with windows is in such a core
-        nodes = [replace(node, unit=early) if isinstance(node.unit, Port) else node for node in nodes]
+        if seed % 3 == 2:
+            nodes = with_early_ports(nodes)
         ready = [rng.random() < 0.5 for _ in range(rng.randint(2, 17))] + [True] if seed & 2 else []
         pace = rng.randint(1, 300) if seed & 1 else None
         model = exact(latency, unlimited=seed % 5 == 0)

@@ -300,3 +300,8 @@ def large(layers: int, height: int, width: int) -> list[Node]:
         x = net.add(ReduceTree(Reduction.MAX, 9), [x], Image("", height, width, 1, 1))[0]
         x = net.add(JoinStreams((1, 1)), [around, x], x)[0]
     return net.finish(x)
+
+
+def with_early_ports(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes with ready cut at the input port in place of the output port."""
+    return [replace(node, unit=Port(early=True)) if isinstance(node.unit, Port) else node for node in nodes]
