@@ -29,8 +29,8 @@ def report(
         f"Estimate: about {size['lut']} LUT, {size['ff']} FF, {size['dsp']} DSP, {size['bram18']} BRAM18.",
         *(["", note] if note else []),
         "",
-        "| layer | kind | in | out | PE x SIMD | cycles | LUT | FF | how |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| layer | kind | in | out | PE x SIMD | cycles | LUT | FF | DSP | BRAM18 | how |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         if row["kind"] == "rename":
@@ -45,8 +45,7 @@ def report(
             row["output"],
             folding,
             row["cycles"],
-            about["lut"],
-            about["ff"],
+            *(about[what] for what in ("lut", "ff", "dsp", "bram18")),
             how,
         )
         lines.append("| " + " | ".join(map(_cell, cells)) + " |")

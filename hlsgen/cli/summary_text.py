@@ -9,17 +9,19 @@ from rich.table import Table
 from hlsgen.cli.console import out, plain
 from hlsgen.diagnostics import counted
 
-TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO", "how")
+TITLES = ("layer", "kind", "in", "out", "shape", "MACs", "PE x SIMD", "cycles", "busy", "memory", "FIFO")
+#: Titles of what a layer is estimated to take; a column of zeros is left out.
+TAKEN = {"lut": "LUT", "dsp": "DSP", "bram18": "BRAM18"}
 
 
 def print_summary(summary: dict[str, Any]) -> None:
     """The table of layers, what is left to the host, rates, the estimate."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in TITLES:
+    rows = [row for row in summary["layers"] if row["kind"] != "rename"]
+    taken = {key: title for key, title in TAKEN.items() if any(row["estimate"][key] for row in rows)}
+    for title in (*TITLES, *taken.values(), "how"):
         table.add_column(title, overflow="fold")
-    for row in summary["layers"]:
-        if row["kind"] == "rename":
-            continue
+    for row in rows:
         folding = f"{row['pe']} x {row['simd']}" if "pe" in row else str(row.get("lanes", ""))
         how = row.get("realization") or (f"{row['rows']} x {row['columns']}" if "rows" in row else "")
         short = (", ".join(t.split(" ")[0] for t in row[end].split("], ")) for end in ("input", "output"))
@@ -28,7 +30,7 @@ def print_summary(summary: dict[str, Any]) -> None:
         used = f"{100 * row['utilization']:.0f} %" if "utilization" in row else ""
         cells = (
             row["name"], row["kind"], *short, shape, str(row.get("macs", "")), folding, str(row["cycles"]), used,
-            str(bits or ""), str(row["fifo_depth"] or ""), how,
+            str(bits or ""), str(row["fifo_depth"] or ""), *(str(row["estimate"][key] or "") for key in taken), how,
         )  # fmt: skip
         table.add_row(*map(plain, cells))
     out.print(table)
