@@ -31,8 +31,8 @@ from hlsgen.synthesis.netlist import size
 DATA = Path(__file__).with_name("data") / "unit_sizes.json"
 #: Seconds for the networks of a process.
 LIMIT = 900
-#: Products share multiplier blocks as those of a family allow; no iCE40 has enough for these networks, they are as for xc7.
-DEVICES = {"ecp5": "ecp5-85k", "gowin": "gowin-gw2a-18"}
+#: Products share multiplier blocks as those of a family allow. Not all networks with these are within an iCE40.
+DEVICES = {"ecp5": "ecp5-85k", "gowin": "gowin-gw2a-18", "ice40": "ice40-up5k"}
 
 
 def load() -> dict[str, Any]:
