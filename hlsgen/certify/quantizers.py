@@ -24,8 +24,8 @@ from hlsgen.certify.netlist_reader import Cell, Memories, broken
 from hlsgen.certify.proof import RunLengths, ascending, prove
 from hlsgen.certify.stream_contents import Elements, StreamContents, readable
 from hlsgen.ir import FloatJoint, Layer, Map, Shape
-from hlsgen.ir.evaluate import float_to_key
-from hlsgen.ir.step_function import StepFunction, specialize
+from hlsgen.ir.evaluate import constants, float_to_key
+from hlsgen.ir.step_function import StepFunction, joined, specialize
 from hlsgen.ir.value_ranges import ValueRange
 from hlsgen.numerics.fixed import Array, IntType
 
@@ -143,6 +143,8 @@ def check_map(
 ) -> Summary:
     """Proves that the hardware computes a function of one tensor. Raises HG055."""
     f = specialize(layer, q.order, *(reach or (None, None)))
+    if f.sets != len(q.entry["sets"]):
+        f = _joined(layer, f)
     places = q.places(f.index, layer.source.shape)
     entries = q.listed(f.sets, f.index)
     intervals = np.stack([f.lo, f.hi], axis=1).tolist()
@@ -178,6 +180,21 @@ def check_map(
     q.form("steps" if q.lists else "constants")
     q.steps(proof.runs if q.lists else [], places)
     return Summary(layer.name, "quantizer", " + ".join(module.modules), f.sets, total, proof.evaluated)
+
+
+def _joined(layer: Map, f: StepFunction) -> StepFunction:
+    """The functions with those that have the same constants as one. Raises HG055 if any constant is another one then."""
+    found = joined(f)
+    old, new = np.unique(np.stack([f.index, found.index]), axis=1)
+    before, after = f.take(old, f.lo[old], f.hi[old]), found.take(new, found.lo[new], found.hi[new])
+    pairs = zip(
+        (before.source, *before.ops, before.quantizer), (after.source, *after.ops, after.quantizer), strict=True
+    )
+    for a, b in pairs:
+        own, other = ({name: value.tobytes() for name, value in constants(item).items()} for item in (a, b))
+        if type(a) is not type(b) or own != other:
+            raise broken(layer.name, "elements with one function in certificate.json have different constants.")
+    return found
 
 
 def _check_zeros(layer: Map, f: StepFunction) -> None:

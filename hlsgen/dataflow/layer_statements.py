@@ -40,7 +40,7 @@ from hlsgen.ir import (
 from hlsgen.ir.value_ranges import value_range
 from hlsgen.ir.window import Window
 from hlsgen.numerics.fixed import Array, IntType
-from hlsgen.rescale import Choice, FloatJoin, FloatUnits, JoinPlan, ThresholdTable, specialize
+from hlsgen.rescale import Choice, FloatJoin, FloatUnits, JoinPlan, ThresholdTable
 
 #: Version of the file's form.
 FORMAT = 2
@@ -94,7 +94,8 @@ def _meaning(network: Network, i: int, layer: Layer) -> dict[str, Any]:
         case Pooling():
             return {"reduction": layer.kind.value, **_window(layer.window, layer.pad)}
         case Map():
-            f = specialize(layer, network.orders[i + 1], *(value_range(network.graph, layer.inputs[0]) or (None, None)))
+            f = network.choices[layer.name].function
+            assert f is not None, "every function of one stream is proven"
             return _function(network.choices[layer.name], f.index, {"interval": np.stack([f.lo, f.hi], axis=1)})
         case BinaryMap():
             first, second = (value_range(network.graph, j) for j in layer.inputs)

@@ -74,6 +74,7 @@ from hlsgen.rescale import (
     choose_float_join,
     choose_join,
     choose_realization,
+    joined,
     specialize,
 )
 from hlsgen.rescale.binary import float_join, search
@@ -265,6 +266,10 @@ def _map(b: NetworkBuilder, i: int, layer: Map, name: str) -> NamedStream:
     interval = value_range(b.graph, layer.inputs[0]) or (None, None)
     f = specialize(layer, b.layout.orders[i + 1], *interval)
     table = fold_table(f.index, flow.stream)
+    # What beats differ in is in memories. A lane that is the same in all beats keeps the interval of its own, which takes less.
+    if len(table) > 1:
+        f = joined(f)
+        table = fold_table(f.index, flow.stream)
     choice = choose_realization(f, table, b.targets.preference(layer.name, b.prices))
     b.choices[layer.name] = choice
     if isinstance(choice.realization, FloatUnits):

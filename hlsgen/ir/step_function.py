@@ -81,6 +81,19 @@ def specialize(layer: Map, order: Array, lo: Array | None = None, hi: Array | No
     )  # fmt: skip
 
 
+def joined(f: StepFunction) -> StepFunction:
+    """Sets with the same constants as one, on the interval from the least to the largest input of all of them."""
+    items = (f.source, *f.ops, f.quantizer)
+    own = [value.reshape(-1, f.sets).T for item in items for value in constants(item).values()]
+    numbers: dict[bytes, int] = {}
+    rows = (b"".join(columns[s].tobytes() for columns in own) for s in range(f.sets))
+    number = np.array([numbers.setdefault(row, len(numbers)) for row in rows], np.int64)
+    lo, hi = np.full(len(numbers), f.lo.max()), np.full(len(numbers), f.hi.min())
+    np.minimum.at(lo, number, f.lo)
+    np.maximum.at(hi, number, f.hi)
+    return replace(f.take(np.unique(number, return_index=True)[1], lo, hi), index=number[f.index])
+
+
 def distinct(
     items: Sequence[Elementwise | Encoding], ends: Sequence[Array], shape: Shape, order: Array
 ) -> tuple[list[Elementwise | Encoding], list[Array], Array]:

@@ -87,8 +87,8 @@ class Trial:
 class Choice:
     """The realization that was chosen, and everything that was tried.
 
-    `steps` are the steps that it was proven on, or None if these are too many to list. For two streams, `plan` says
-    how they are joined, and the realization is that of the function behind the join.
+    `function`: what was proven, of one stream. `steps` are the steps that it was proven on, or None if these are too many
+    to list. For two streams, `plan` says how they are joined, and the realization is that of the function behind the join.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Choice:
     steps: ThresholdTable | None
     trials: tuple[Trial, ...]
     plan: JoinPlan | FloatJoin | None = None
+    function: StepFunction | None = None
 
 
 def choose_realization(f: StepFunction, table: Array, preference: Preference = Preference()) -> Choice:
@@ -104,7 +105,7 @@ def choose_realization(f: StepFunction, table: Array, preference: Preference = P
     `table` int64 (folds, lanes): which set of f each lane computes in each fold, as `dataflow.builder.fold_table`
     gives it. Raises HG037 if no realization is possible, or the forced one is not.
     """
-    return _cheapest(f.name, [_Task.of(f, table, preference)], preference)
+    return replace(_cheapest(f.name, [_Task.of(f, table, preference)], preference), function=f)
 
 
 def choose_join(found: JoinSearch, table: Array, preference: Preference = Preference()) -> Choice:
