@@ -48,9 +48,13 @@ def weights(net: Net, shape: tuple[int, ...], bits: int, rng: np.random.Generato
     return net.add("IntQuant", [grid, 0.125, 0.0, float(bits)], domain=QONNX, signed=1, narrow=1)
 
 
-def mlp(w_bits: int, x_bits: int, sizes: tuple[int, ...], seed: int) -> onnx.ModelProto:
+def mlp(w_bits: int, x_bits: int, sizes: tuple[int, ...], seed: int, scaled: bool = False) -> onnx.ModelProto:
+    """scaled: sums are multiplied by a number for each channel, and one is added, as a batch normalization does."""
     rng, net = np.random.default_rng(seed), Net((1, sizes[0]))
     for n, (columns, rows) in enumerate(itertools.pairwise(sizes)):
+        if scaled and n:
+            factors, terms = rng.uniform((0.5, -1.0), (2.0, 1.0), (columns, 2)).astype(np.float32).T
+            net.then("Mul", factors[None]).then("Add", terms[None])
         data = activation(net, x_bits, first=n == 0).last
         net.node("MatMul", data, weights(net, (columns, rows), w_bits, rng), name=f"fc{n}")
     return net.model()
@@ -102,6 +106,15 @@ def _mlps() -> Iterator[tuple[str, Case]]:
             _name("mlp", w, x, cycles, options),
             Case(_made(mlp, w, x, sizes, 90 + 7 * w + x), False, {"target_cycles": cycles, **options}),
         )
+
+
+def _scaled() -> Iterator[tuple[str, Case]]:
+    for w, x, sizes, cycles, fitted in [
+        (6, 8, (32, 24, 10), 32, True), (4, 6, (40, 32, 6), 64, True), (5, 7, (30, 40, 8), 120, True),
+        (3, 4, (48, 32, 10), 48, True), (2, 8, (72, 40, 6), 60, False), (7, 5, (24, 36, 9), 96, False),
+    ]:  # fmt: skip
+        made = _made(mlp, w, x, sizes, 11 * w + x, True)
+        yield f"scaled w{w}a{x} @{cycles}", Case(made, fitted, {"target_cycles": cycles})
 
 
 def _cnns() -> Iterator[tuple[str, Case]]:
@@ -173,4 +186,4 @@ def _larger() -> Iterator[tuple[str, Case]]:
         yield f"{name.split('/')[1]} @{cycles}", Case(_shared(name), fitted, {"target_cycles": cycles})
 
 
-CASES: dict[str, Case] = dict(itertools.chain(_mlps(), _cnns(), _random(), _trained(), _larger()))
+CASES: dict[str, Case] = dict(itertools.chain(_mlps(), _scaled(), _cnns(), _random(), _trained(), _larger()))
