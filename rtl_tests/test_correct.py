@@ -79,7 +79,7 @@ CASES = [
     Case(2, 3, 14, True, 63, 0, 0.3, 0, open=True),
     Case(2, 3, 24, True, 255, -128, 0.8, 9, rest=True, open=True),
     Case(3, 1, 16, True, 255, -128, 0.5, 0, deep=True),
-    Case(3, 1, 32, True, 255, -128, 0.9, 60, rest=True, deep=True),
+    Case(3, 1, 32, True, 255, -128, 0.2, 0, deep=True),
     Case(3, 1, 16, True, 15, -8, 0.6, 20, open=True, deep=True),
 ]
 

@@ -179,13 +179,13 @@ def _clock(value: Any, cells: Iterable[Cell]) -> bool:
 
 
 def _depth(cell: Cell) -> ParameterValue | None:
-    """Adders between registers; of hg_correct with tables of cells with more than four bits of address that are logic,
-    1 if these have registers behind them, else 2. None of other units, and 0 if they have such registers."""
+    """Adders between registers; of hg_correct with tables of cells that are logic, with more than four bits of address,
+    and no finer parts of thresholds, 1 if these have registers behind them, else 2. None of other units, and 0 if they have such registers."""
     if "DEEP" not in cell.parameters:
         return cell.parameters.get("EVERY")
     lanes, deep = cell.number("LANES", 1), cell.parameters["DEEP"] != 0
     shapes = cell.sized("SHAPES", 32 * lanes).value
-    if cell.number("FOLDS", 1) > 1 or all((shapes >> (32 * lane + 8)) & 255 <= 4 for lane in range(lanes)):
+    if cell.number("FOLDS", 1) > 1 or cell.number("REST") or all((shapes >> (32 * lane + 8)) & 255 <= 4 for lane in range(lanes)):
         return 0 if deep else None
     return 1 if deep else 2
 

@@ -66,7 +66,6 @@ module hg_correct_lane #(
 
     // Count and threshold of the cell.
     wire [CELL-1:0]  cell2 = y2_reg[T_W +: CELL];
-    wire [CELL-1:0]  cell3;
     wire [T_W-1:0]   y3, y_low, level;    // y_low of the stage that compares
     wire [1:0]       side3;
     wire [B_W-1:0]   b3;
@@ -101,8 +100,7 @@ module hg_correct_lane #(
                 code3_reg <= code2_reg;
             end
             assign {start1, x1, side1} = {a1_reg[Y_W-1:0], x1_reg, side1_reg};
-            assign {b3, cell3, y3, side3} = {b3_reg, {CELL{1'b0}}, y3_reg, side3_reg};
-            assign {code3, top} = {code3_reg, {OUT_W{1'b0}}};
+            assign {b3, y3, side3, code3, top} = {b3_reg, y3_reg, side3_reg, code3_reg, {OUT_W{1'b0}}};
         end else begin : tables
             // The start of an input beyond FIRST and LAST does not matter.
             reg  [BUCKET-1:0] bucket2_reg, bucket4_reg;
@@ -117,16 +115,15 @@ module hg_correct_lane #(
                 .address(LAST_WIDE[COARSE +: BUCKET]), .word(a_last));
             hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE(CELLS)) cell_table (
                 .address(cell2), .word(b2));
-            hg_delay #(.WIDTH(B_W + Y_W + 2 + BUCKET), .CYCLES((DEEP != 0) ? 1 : 0)) behind (
-                .clk(clk), .en(en), .d({b2, y2_reg, side2_reg, bucket2_reg}), .q({b3, cell3, y3, side3, bucket3}));
+            hg_delay #(.WIDTH(B_W + T_W + 2 + BUCKET), .CYCLES(DEEP)) behind (.clk(clk), .en(en),
+                .d({b2, y2_reg[T_W-1:0], side2_reg, bucket2_reg}), .q({b3, y3, side3, bucket3}));
             always @(posedge clk) if (en) begin
                 bucket2_reg <= bucket0;
                 bucket4_reg <= (TOPPED != 0 && side3[0]) ? FIRST_WIDE[COARSE +: BUCKET] : bucket3;
             end
             wire [OUT_W+COUNT-1:0] above = {{COUNT{1'b0}}, a_last[A_W-1 -: OUT_W]} + {{OUT_W{1'b0}}, ABOVE};
             assign top = above[OUT_W-1:0] + 1'b1;
-            assign {start1, x1, side1} = {a0[Y_W-1:0], wide[X_W-1:0], side0};
-            assign code3 = a3[A_W-1 -: OUT_W];
+            assign {start1, x1, side1, code3} = {a0[Y_W-1:0], wide[X_W-1:0], side0, a3[A_W-1 -: OUT_W]};
             wire unused_tables = &{1'b0, a0, a3, a_last, above};
         end
     endgenerate
@@ -153,29 +150,25 @@ module hg_correct_lane #(
             assign {y_low, level} = {y4_reg[T_W-1:0], b4[T_W-1:0] | fine4[T_W-1:0]};
             assign {base, more, above4} = {sum5_reg, {OUT_W{1'b0}}, 1'b0};
             always @(posedge clk) if (en) begin
-                sum4_reg    <= sum3[OUT_W-1:0];
-                sum5_reg    <= sum4_reg;
-                y4_reg      <= {cell3, y3};
-                sure4_reg   <= sure3;
-                reached_reg <= sure4_reg || passed;
-            end
-            if (FOLDS > 1 || DEEP != 0) begin : read
-                reg [B_W-1:0] b4_reg;
-                always @(posedge clk) if (en) b4_reg <= b3;
-                assign b4 = b4_reg;
-            end else begin : again
-                hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE(CELLS)) cell_table (
-                    .address(y4_reg[T_W +: CELL]), .word(b4));
+                {sum5_reg, sum4_reg} <= {sum4_reg, sum3[OUT_W-1:0]};
+                {sure4_reg, y4_reg}  <= {sure3, cell2, y3};
+                reached_reg          <= sure4_reg || passed;
             end
             if (FOLDS > 1) begin : memory
                 (* rom_style = "auto" *) reg [REST-1:0] e_rom [0:(FOLDS<<OUT_W)-1];
                 initial if (FILE != "") $readmemh(RESTS, e_rom);
                 reg  [REST-1:0] rest4_reg;
-                always @(posedge clk) if (en) rest4_reg <= e_rom[{folds[3*FOLD_W +: FOLD_W], sum3[OUT_W-1:0]}];
-                assign rest4 = rest4_reg;
+                reg  [B_W-1:0]  b4_reg;
+                always @(posedge clk) if (en) begin
+                    rest4_reg <= e_rom[{folds[3*FOLD_W +: FOLD_W], sum3[OUT_W-1:0]}];
+                    b4_reg    <= b3;
+                end
+                assign {rest4, b4} = {rest4_reg, b4_reg};
             end else begin : tables
                 hg_correct_table #(.ADDR_W(OUT_W), .WIDTH(REST), .FILE(RESTS)) rest_table (
                     .address(sum4_reg), .word(rest4));
+                hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE(CELLS)) cell_table (
+                    .address(y4_reg[T_W +: CELL]), .word(b4));
             end
             wire unused_finer = &{1'b0, b4, fine4, y4_reg};
         end else begin : direct
@@ -186,14 +179,12 @@ module hg_correct_lane #(
             assign {y_low, level, above4} = {y3, b3[T_W-1:0], above4_reg};
             assign {base, more} = (FOLDS > 1) ? {sum4_reg, {OUT_W{1'b0}}} : {code3, count4[OUT_W-1:0]};
             always @(posedge clk) if (en) begin
-                sum4_reg    <= sum3[OUT_W-1:0];
-                count4_reg  <= count3;
-                reached_reg <= sure3 || passed;
-                above4_reg  <= side3[1] && TOPPED != 0;
+                {sum4_reg, count4_reg}    <= {sum3[OUT_W-1:0], count3};
+                {reached_reg, above4_reg} <= {sure3 || passed, side3[1] && TOPPED != 0};
             end
             wire unused_direct = &{1'b0, count4};
         end
     endgenerate
-    wire unused = &{1'b0, folds, wide, b3, y1, sum3, cell3};
+    wire unused = &{1'b0, folds, wide, b3, y1, sum3};
 endmodule
 `default_nettype wire

@@ -76,8 +76,8 @@ class Correct:
 
     @property
     def deep(self) -> bool:
-        """Whether tables of cells that are logic have registers behind them: they are more than one table of four inputs."""
-        return self.every == 1 and not self.folded and int(self.cell.max()) > _SMALL
+        """Whether tables of cells have registers behind them: they are logic, of more than one table of four inputs a bit."""
+        return self.every == 1 and not self.folded and not self.rest_bits and int(self.cell.max()) > _SMALL
 
     @property
     def latency(self) -> int:
