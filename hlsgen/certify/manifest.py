@@ -185,7 +185,11 @@ def _depth(cell: Cell) -> ParameterValue | None:
         return cell.parameters.get("EVERY")
     lanes, deep = cell.number("LANES", 1), cell.parameters["DEEP"] != 0
     shapes = cell.sized("SHAPES", 32 * lanes).value
-    if cell.number("FOLDS", 1) > 1 or cell.number("REST") or all((shapes >> (32 * lane + 8)) & 255 <= 4 for lane in range(lanes)):
+    if (
+        cell.number("FOLDS", 1) > 1
+        or cell.number("REST")
+        or all((shapes >> (32 * lane + 8)) & 255 <= 4 for lane in range(lanes))
+    ):
         return 0 if deep else None
     return 1 if deep else 2
 
