@@ -220,7 +220,7 @@ BROKEN = [
     replay(1, 2, 2).broken(
         "(half_reg != end_pass) ? HALF", "half_reg ? {AW{1'b0}}", "changed"
     ),  # repeats another vector
-    replay(1, 2, 2).broken("push ? fill_reg != NEARLY : ready_reg", "1'b1", "changed"),  # overwrites beats
+    replay(1, 2, 2).broken("push ? !nearly : ready_reg", "1'b1", "changed"),  # overwrites beats
     replay(1, 1, 3).broken("if (ready_reg) wait_reg", "wait_reg", "changed"),  # loses the beat that waits
     replay(1, 1, 3).broken("!(waits_reg || valid_reg)", "1'b0", "refused"),
     replay(1, 3, 1).broken("last_reg  <= end_beat", "last_reg  <= end_pass", "changed"),

@@ -37,6 +37,8 @@ class Case:
     beyond: bool = True
     #: Codes are sent before they are in registers.
     open: bool = False
+    #: Tables that are logic have registers behind them.
+    deep: bool = False
 
     @property
     def table(self) -> np.ndarray:
@@ -76,6 +78,9 @@ CASES = [
     Case(3, 1, 32, True, 255, -128, 0.2, 0, open=True),
     Case(2, 3, 14, True, 63, 0, 0.3, 0, open=True),
     Case(2, 3, 24, True, 255, -128, 0.8, 9, rest=True, open=True),
+    Case(3, 1, 16, True, 255, -128, 0.5, 0, deep=True),
+    Case(3, 1, 32, True, 255, -128, 0.2, 0, deep=True),
+    Case(3, 1, 16, True, 15, -8, 0.6, 20, open=True, deep=True),
 ]
 
 
@@ -104,7 +109,8 @@ def run(simulate: Callable[..., None], simulator: str, case: Case, x: np.ndarray
     steps = functions(case)
     found = correct.find(steps, case.folds > 1)
     assert isinstance(found, correct.Correct), found
-    assert (found.rest_bits > 0, bool(found.beyond[0])) == (case.rest, case.beyond)
+    found = replace(found, every=1) if case.deep else found
+    assert (found.rest_bits > 0, bool(found.beyond[0]), found.deep) == (case.rest, case.beyond, case.deep)
     result = IntType(case.base, case.base + case.steps)
     bound = binding.bind(found, case.table, domain(case), result, "c")
     channel = case.table[np.arange(len(x)) % case.folds]

@@ -37,10 +37,12 @@ SETS: dict[str, tuple[dict[str, object], dict[str, object]]] = {
     "hg_correct": (
         {"LANES": 1, "FOLDS": 1, "IN_W": 1, "IN_SIGNED": 0, "OUT_W": 1, "FRACTION": 0, "REST": 0, "COUNT": 1},
         {"LANES": 3, "FOLDS": 1, "IN_W": 4, "REST": 3, "FRACTION": 0, "OPEN": 1},
+        {"LANES": 2, "FOLDS": 1, "REST": 0, "DEEP": 1},
     ),
     "hg_correct_lane": (
         {"FOLDS": 1, "REST": 0, "IN_W": 1, "OUT_W": 1, "COUNT": 1, "FRACTION": 0, "COARSE": 40},
         {"FOLDS": 3, "FOLD_W": 2, "REST": 0, "IN_SIGNED": 0, "OPEN": 1},
+        {"FOLDS": 1, "REST": 0, "DEEP": 1},
     ),
     "hg_correct_reach": ({"WIDTH": 1}, {"WIDTH": 7, "PART": 3}, {"WIDTH": 2, "PART": 5}),
     "hg_correct_side": ({"IN_W": 1, "IN_SIGNED": 0}, {"IN_W": 5}),

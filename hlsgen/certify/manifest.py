@@ -17,7 +17,7 @@ import numpy as np
 from hlsgen.certify.checker import Checker
 from hlsgen.certify.json_compare import NotProven, differences
 from hlsgen.certify.manifest_layers import ESTIMATE, fifos, rows, senders_of, units, weight_units
-from hlsgen.certify.netlist_reader import Cell
+from hlsgen.certify.netlist_reader import Cell, ParameterValue
 from hlsgen.diagnostics import Collector
 from hlsgen.ir import (
     Accumulator,
@@ -172,10 +172,26 @@ def _maybe_count(value: Any) -> bool:
 
 def _clock(value: Any, cells: Iterable[Cell]) -> bool:
     """Whether units are pipelined alike, deeper than others only for a clock that is wanted."""
-    depths = {cell.parameters["EVERY"] for cell in cells if "EVERY" in cell.parameters}
+    depths = {depth for cell in cells if (depth := _depth(cell)) is not None}
     if value is None:
         return depths <= {2}
     return type(value) in (int, float) and value > 0 and (depths <= {1} or depths <= {2})
+
+
+def _depth(cell: Cell) -> ParameterValue | None:
+    """Adders between registers; of hg_correct with tables of cells that are logic, with more than four bits of address,
+    and no finer parts of thresholds, 1 if these have registers behind them, else 2. None of other units, and 0 if they have such registers."""
+    if "DEEP" not in cell.parameters:
+        return cell.parameters.get("EVERY")
+    lanes, deep = cell.number("LANES", 1), cell.parameters["DEEP"] != 0
+    shapes = cell.sized("SHAPES", 32 * lanes).value
+    if (
+        cell.number("FOLDS", 1) > 1
+        or cell.number("REST")
+        or all((shapes >> (32 * lane + 8)) & 255 <= 4 for lane in range(lanes))
+    ):
+        return 0 if deep else None
+    return 1 if deep else 2
 
 
 def _options(options: dict[str, Any], cells: Iterable[Cell]) -> dict[str, Any]:

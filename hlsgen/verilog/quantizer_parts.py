@@ -48,6 +48,9 @@ def quantizer_parts(node: Node, choice: Choice, first: bool, memory: Memory, *, 
         folds, lanes = unit.table.shape
         logic, _, _ = correct.cost(found, unit.table[:1], source.type, result.type)
         parts = Parts("correct", {"logic": logic}, {"logic": logic, **ff})
+        if found.deep:
+            behind = 2 * found.size + found.bucket + found.count_bits + 3
+            parts.ff["cells"] = float(behind[unit.table[0]].sum())
         for words, bits in correct.memories(found, result.type.bits) if folds > 1 else ():
             for _ in range(lanes):
                 parts.hold("memory", memory(folds * words, bits))

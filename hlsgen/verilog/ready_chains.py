@@ -192,13 +192,20 @@ def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:
 
 
 def _goes_far(node: Node) -> bool:
-    """Whether a slice behind a unit with weights is cheap beside it."""
-    return enabled(node) >= max(FAR, CHEAP * node.result.bits)
+    """Whether a slice behind a unit with weights is cheap beside it, or needed: the counts of a window wait for ready,
+    which at a fast clock goes through no unit before."""
+    return enabled(node) >= max(FAR, CHEAP * node.result.bits) or _fast_window(node.unit)
+
+
+def _fast_window(unit: Unit) -> bool:
+    """Whether a unit with a window has a register after every adder."""
+    return isinstance(unit, ConvUnit) and unit.every == 1
 
 
 def _short(nodes: Sequence[Node]) -> set[str]:
     """Sums of units with weights from which a quantizer makes beats of few bits: a slice is cheap behind those."""
-    sums = {wire for node in nodes if _goes_far(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs}
+    slow = [node for node in nodes if not _fast_window(node.unit)]
+    sums = {wire for node in slow if _goes_far(node) or isinstance(node.unit, ConvUnit) for wire in node.outputs}
     takers = (node for node in nodes if isinstance(node.unit, RescaleUnit) and node.inputs[0] in sums)
     return {node.inputs[0] for node in takers if FEW * node.result.bits <= node.source.bits}
 

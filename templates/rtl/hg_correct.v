@@ -18,6 +18,7 @@
 //             LAST       IN_W bits a lane: x > LAST has the bucket of LAST, count ABOVE, and reached
 //             ABOVE      COUNT bits a lane
 //             OPEN       1: the code has no register of its own, for a taker that has one
+//             DEEP       1: tables of cells have registers behind them; FOLDS is 1 and REST is 0 then
 //             FILE       file name stem; files of each lane (four digits), with THRESHOLD = FINE +
 //                        FRACTION bits:
 //                        FILE_<lane>_00.mem  FOLDS * 2^BUCKET words {code, start}; the start has
@@ -26,7 +27,7 @@
 //                        FILE_<lane>_02.mem  if REST > 0: FOLDS * 2^OUT_W words, OR-ed to the
 //                                            threshold above its fraction
 //                        With FOLDS = 1 a file has a word for each bit, of that bit of all words.
-// Latency     3 cycles, 1 more if REST > 0, 2 more if FOLDS > 1, 1 less if OPEN; one beat a cycle
+// Latency     3 cycles, 1 more if REST > 0 or DEEP, 2 more if FOLDS > 1, 1 less if OPEN; one beat a cycle
 // Contract    With FOLDS = 1 the tables are logic, one LUT for each bit of start and threshold if
 //             BUCKET and CELL are at most 5. Else they are memories with a registered read, the set
 //             in the high bits of the address.
@@ -45,6 +46,7 @@ module hg_correct #(
     parameter [IN_W*LANES-1:0]   LAST      = 0,
     parameter [COUNT*LANES-1:0]  ABOVE     = 0,
     parameter integer            OPEN      = 0,
+    parameter integer            DEEP      = 0,
     parameter                    FILE      = ""
 ) (
     input  wire                   clk,
@@ -56,7 +58,8 @@ module hg_correct #(
     output wire                   m_valid,
     input  wire                   m_ready
 );
-    localparam integer LATENCY = 3 + ((REST > 0) ? 1 : 0) + ((FOLDS > 1) ? 2 : 0) - ((OPEN != 0) ? 1 : 0);
+    localparam integer MORE    = (REST > 0 || DEEP != 0) ? 1 : 0;
+    localparam integer LATENCY = 3 + MORE + ((FOLDS > 1) ? 2 : 0) - ((OPEN != 0) ? 1 : 0);
     localparam integer FW      = (FOLDS <= 1) ? 1 : $clog2(FOLDS);
 
     reg  [LATENCY-1:0] valid_reg;
@@ -89,7 +92,7 @@ module hg_correct #(
             localparam integer D0 = 48 + g % 10;
             hg_correct_lane #(
                 .FOLDS(FOLDS), .FOLD_W(FW), .IN_W(IN_W), .IN_SIGNED(IN_SIGNED), .OUT_W(OUT_W),
-                .FRACTION(FRACTION), .REST(REST), .COUNT(COUNT), .OPEN(OPEN),
+                .FRACTION(FRACTION), .REST(REST), .COUNT(COUNT), .OPEN(OPEN), .DEEP(DEEP),
                 .BUCKET({24'd0, SHAPES[32*g +: 8]}), .CELL({24'd0, SHAPES[32*g+8 +: 8]}),
                 .COARSE({24'd0, SHAPES[32*g+16 +: 8]}), .FINE({24'd0, SHAPES[32*g+24 +: 8]}),
                 .FIRST(FIRST[IN_W*g +: IN_W]), .LAST(LAST[IN_W*g +: IN_W]), .ABOVE(ABOVE[COUNT*g +: COUNT]),

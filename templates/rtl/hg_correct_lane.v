@@ -29,6 +29,7 @@ module hg_correct_lane #(
     parameter [IN_W-1:0]  LAST      = 0,
     parameter [COUNT-1:0] ABOVE     = 0,
     parameter integer     OPEN      = 0,
+    parameter integer     DEEP      = 0,
     parameter             FILE      = ""
 ) (
     input  wire                clk,
@@ -102,30 +103,33 @@ module hg_correct_lane #(
             assign {b3, y3, side3, code3, top} = {b3_reg, y3_reg, side3_reg, code3_reg, {OUT_W{1'b0}}};
         end else begin : tables
             // The start of an input beyond FIRST and LAST does not matter.
-            reg  [BUCKET-1:0] bucket3_reg, bucket4_reg;
+            reg  [BUCKET-1:0] bucket2_reg, bucket4_reg;
+            wire [BUCKET-1:0] bucket3;
+            wire [B_W-1:0]    b2;
             wire [A_W-1:0]    a0, a3, a_last;
             hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE(BUCKETS)) start_table (
                 .address(raw0), .word(a0));
             hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE(BUCKETS)) code_table (
-                .address((REST > 0) ? bucket3_reg : bucket4_reg), .word(a3));
+                .address((REST > 0) ? bucket3 : bucket4_reg), .word(a3));
             hg_correct_table #(.ADDR_W(BUCKET), .WIDTH(A_W), .FILE(BUCKETS)) last_table (
                 .address(LAST_WIDE[COARSE +: BUCKET]), .word(a_last));
             hg_correct_table #(.ADDR_W(CELL), .WIDTH(B_W), .FILE(CELLS)) cell_table (
-                .address(cell2), .word(b3));
+                .address(cell2), .word(b2));
+            hg_delay #(.WIDTH(B_W + T_W + 2 + BUCKET), .CYCLES(DEEP)) behind (.clk(clk), .en(en),
+                .d({b2, y2_reg[T_W-1:0], side2_reg, bucket2_reg}), .q({b3, y3, side3, bucket3}));
             always @(posedge clk) if (en) begin
-                bucket3_reg <= bucket0;
-                bucket4_reg <= (TOPPED != 0 && side2_reg[0]) ? FIRST_WIDE[COARSE +: BUCKET] : bucket3_reg;
+                bucket2_reg <= bucket0;
+                bucket4_reg <= (TOPPED != 0 && side3[0]) ? FIRST_WIDE[COARSE +: BUCKET] : bucket3;
             end
             wire [OUT_W+COUNT-1:0] above = {{COUNT{1'b0}}, a_last[A_W-1 -: OUT_W]} + {{OUT_W{1'b0}}, ABOVE};
             assign top = above[OUT_W-1:0] + 1'b1;
-            assign {start1, x1, side1} = {a0[Y_W-1:0], wide[X_W-1:0], side0};
-            assign {y3, side3, code3} = {y2_reg[T_W-1:0], side2_reg, a3[A_W-1 -: OUT_W]};
+            assign {start1, x1, side1, code3} = {a0[Y_W-1:0], wide[X_W-1:0], side0, a3[A_W-1 -: OUT_W]};
             wire unused_tables = &{1'b0, a0, a3, a_last, above};
         end
     endgenerate
 
     // The comparison, then the sum.
-    localparam integer PART = (FOLDS == 1 && REST == 0 && CELL <= 3) ? 6 - CELL : 1;
+    localparam integer PART = (FOLDS == 1 && REST == 0 && DEEP == 0 && CELL <= 3) ? 6 - CELL : 1;
     wire             passed, above4;
     hg_correct_reach #(.WIDTH(T_W), .PART(PART)) reach (.y(y_low), .level(level), .reached(passed));
     wire [OUT_W-1:0] base, more;
@@ -146,11 +150,9 @@ module hg_correct_lane #(
             assign {y_low, level} = {y4_reg[T_W-1:0], b4[T_W-1:0] | fine4[T_W-1:0]};
             assign {base, more, above4} = {sum5_reg, {OUT_W{1'b0}}, 1'b0};
             always @(posedge clk) if (en) begin
-                sum4_reg    <= sum3[OUT_W-1:0];
-                sum5_reg    <= sum4_reg;
-                y4_reg      <= {cell2, y3};
-                sure4_reg   <= sure3;
-                reached_reg <= sure4_reg || passed;
+                {sum5_reg, sum4_reg} <= {sum4_reg, sum3[OUT_W-1:0]};
+                {sure4_reg, y4_reg}  <= {sure3, cell2, y3};
+                reached_reg          <= sure4_reg || passed;
             end
             if (FOLDS > 1) begin : memory
                 (* rom_style = "auto" *) reg [REST-1:0] e_rom [0:(FOLDS<<OUT_W)-1];
@@ -177,10 +179,8 @@ module hg_correct_lane #(
             assign {y_low, level, above4} = {y3, b3[T_W-1:0], above4_reg};
             assign {base, more} = (FOLDS > 1) ? {sum4_reg, {OUT_W{1'b0}}} : {code3, count4[OUT_W-1:0]};
             always @(posedge clk) if (en) begin
-                sum4_reg    <= sum3[OUT_W-1:0];
-                count4_reg  <= count3;
-                reached_reg <= sure3 || passed;
-                above4_reg  <= side3[1] && TOPPED != 0;
+                {sum4_reg, count4_reg}    <= {sum3[OUT_W-1:0], count3};
+                {reached_reg, above4_reg} <= {sure3 || passed, side3[1] && TOPPED != 0};
             end
             wire unused_direct = &{1'b0, count4};
         end

@@ -83,16 +83,19 @@ module hg_replay #(
             localparam [AW-1:0] TOP = DEPTH[AW-1:0] - 1'b1;
             localparam [AW-1:0] HALF = LENGTH[AW-1:0];
             localparam [CW-1:0] NEARLY = DEPTH[CW-1:0] - 1'b1;
-            localparam [CW-1:0] ONE = {{(CW-1){1'b0}}, 1'b1};
+            localparam [CW-1:0] FULL = DEPTH[CW-1:0];
+            localparam [CW-1:0] ONE = {{(CW-1){1'b0}}, 1'b1}, TWO = ONE + 1'b1;
             localparam [LW-1:0] LAST_BEAT = LENGTH[LW-1:0] - 1'b1;
 
             // A beat that counts is never read at the edge at which its place is written.
             (* no_rw_check *) reg [WIDTH-1:0] mem [0:DEPTH-1];
             reg [AW-1:0]    write_reg, read_reg;
-            reg [CW-1:0]    fill_reg;     // beats stored and not freed
-            reg [CW-1:0]    fresh_reg;    // beats stored and never read
-            reg             ready_reg;    // fill_reg is not DEPTH
-            reg             some_reg;     // fresh_reg is not 0
+            // Counts are those of a cycle before: m_ready, which comes late, goes into one register of each.
+            reg [CW-1:0]    fill_reg;     // beats stored and not freed, with one that was freed if freed_reg
+            reg [CW-1:0]    fresh_reg;    // beats stored and never read, with one that was read if first_reg
+            reg             freed_reg, first_reg;
+            reg             ready_reg;    // there are not DEPTH beats
+            reg             some_reg;     // there is one that was never read
             reg             again_reg;    // all beats of this pass were read before
             reg             half_reg;     // which half of the memory is read
             reg [LW-1:0]    beat_reg;
@@ -103,7 +106,8 @@ module hg_replay #(
             wire read     = advance && able;
             wire first    = read && !again;
             wire frees    = able && end_pass, free = frees && advance;
-            wire takes_last = !again && fresh_reg == ONE;
+            wire nearly   = fill_reg == (freed_reg ? FULL : NEARLY);
+            wire takes_last = !again && fresh_reg == (first_reg ? TWO : ONE);
             wire end_beat = beat_reg == LAST_BEAT, ends = able && end_beat;
 
             assign s_ready = ready_reg;
@@ -133,16 +137,20 @@ module hg_replay #(
                     again_reg <= !end_pass;
                     half_reg  <= half_reg != end_pass;
                 end
-                if (push != free)  fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
-                if (push != first) fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
+                if (push != freed_reg) fill_reg  <= push ? fill_reg + 1'b1 : fill_reg - 1'b1;
+                if (push != first_reg) fresh_reg <= push ? fresh_reg + 1'b1 : fresh_reg - 1'b1;
+                freed_reg <= free;
+                first_reg <= first;
                 // m_ready comes late: whatever does not depend on it is said first.
-                ready_reg <= (frees && advance) || (push ? fill_reg != NEARLY : ready_reg);
+                ready_reg <= (frees && advance) || (push ? !nearly : ready_reg);
                 some_reg  <= push || (some_reg && !(takes_last && advance));
                 if (rst) begin
                     write_reg <= {AW{1'b0}};
                     read_reg  <= {AW{1'b0}};
                     fill_reg  <= {CW{1'b0}};
                     fresh_reg <= {CW{1'b0}};
+                    freed_reg <= 1'b0;
+                    first_reg <= 1'b0;
                     ready_reg <= 1'b1;
                     some_reg  <= 1'b0;
                     again_reg <= 1'b0;

@@ -69,6 +69,8 @@ module hg_window #(
     wire take  = s_valid && s_ready;
     wire next  = complete || !start;
     wire issue = en && next;   // en comes late
+    // Only a window of one word ends with the word that waits for it.
+    wire last  = window_end && (complete || GROUPS * REPEAT * KH * KW * FOLDS > 1);
 
     hg_window_walk #(
         .HEIGHT(HEIGHT), .WIDTH(WIDTH), .KH(KH), .KW(KW), .SH(SH), .SW(SW), .DH(DH), .DW(DW),
@@ -85,7 +87,7 @@ module hg_window #(
         .SH(SH), .SW(SW), .PT(PT), .PL(PL), .OUT_H(OUT_H), .OUT_W(OUT_W),
         .PIXEL(GROUPS * FOLDS), .DEPTH(DEPTH), .ROW_W(YW), .COLUMN_W(XW)
     ) flow (
-        .clk(clk), .rst(rst), .take(take), .en(en), .advance(next && window_end),
+        .clk(clk), .rst(rst), .take(take), .en(en), .advance(last),
         .row_end(row_end), .image_end(image_end), .row(row), .column(column),
         .room(s_ready), .complete(complete)
     );

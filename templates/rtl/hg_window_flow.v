@@ -14,7 +14,8 @@
 //             ROW_W, COLUMN_W  bits of a signed row and column
 // Latency     room: fewer than DEPTH words from the oldest on were taken (`take`) before this cycle;
 //             complete: the newest word was taken before this cycle. `en && advance` goes to the
-//             next window at this edge; row, column: the last tap of the current one.
+//             next window at this edge, that of the next row or image if the current one is the last
+//             one there (row_end, image_end); row, column: the last tap of the current one.
 // Contract    depends on registers only. Needs DEPTH > newest - oldest for every window.
 `default_nettype none
 module hg_window_flow #(

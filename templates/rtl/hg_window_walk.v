@@ -5,7 +5,8 @@
 //             ADDR_W, ROW_W, COLUMN_W  bits of an address, and of a signed row and column
 // Latency     the outputs describe the word that `issue` issues at this edge; the next one follows
 // Contract    address modulo DEPTH, counted on for pixels outside of the image, too; only counters
-//             and sums with constants. start: first word of a window; *_end: its last word.
+//             and sums with constants. start: first word of a window; *_end: last word of a
+//             reduction, of a window; of that, row_end, image_end: it is the last one of a row, an image.
 `default_nettype none
 module hg_window_walk #(
     parameter integer HEIGHT = 4,
@@ -182,7 +183,7 @@ module hg_window_walk #(
     assign outside       = above || below || left || right;
     assign reduction_end = f_end && h_end;
     assign window_end    = f_end && g_end;
-    assign row_end       = x_end;
-    assign image_end     = y_end;
+    assign row_end       = x_last_reg;
+    assign image_end     = x_last_reg && y_last_reg;
 endmodule
 `default_nettype wire

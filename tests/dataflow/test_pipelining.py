@@ -12,6 +12,7 @@ import pytest
 from certified import changed, messages
 from image_nets import network
 from models import Net, save
+from onnx_graph import QONNX
 from paths import needs_icarus
 
 import hlsgen
@@ -21,6 +22,7 @@ from hlsgen.dataflow.units import AdderMatVec, ConvUnit, DynamicMatVec, GroupedM
 from hlsgen.driver.compile import targets_of
 from hlsgen.rescale import Scale
 from hlsgen.verilog.latency import latency
+from hlsgen.verilog.ready_chains import hops
 
 FAST: dict[str, Any] = {"device": "ecp5-85k", "clock_mhz": 150.0}
 #: On ECP5, and on a device whose block memories are fast.
@@ -97,6 +99,9 @@ def test_images_are_exact_and_certified(kind: str, seed: int, cycles: int, tmp_p
     onnx.save(network(kind, seed), path)
     build = hlsgen.build(path, tmp_path / "out", hlsgen.Options(target_cycles=cycles, **FAST))
     assert depths(build) == {1}
+    takers = {wire: node.unit for node in build.network.nodes for wire in node.inputs}
+    windows = [node for node in build.network.nodes if isinstance(node.unit, ConvUnit)]
+    assert all(hops(takers[wire]) is None for node in windows for wire in node.outputs)
     assert measure(build.network.nodes, latency) == (build.timing.latency, build.timing.interval)
     verdict = hlsgen.verify(tmp_path / "out", ["icarus"])
     assert verdict.ok, verdict
@@ -125,3 +130,26 @@ def test_weights_that_were_asked_for_stay(tmp_path: Path) -> None:
         build = layers(cycles=34, tmp_path=folder, weights=weights, **FAST)
         styles = {x.parameters["STYLE"] for x in build.design.instances if x.module == "hg_mvu"}
         assert styles == {style}
+
+
+@pytest.mark.sim
+@needs_icarus
+def test_tables_of_cells_have_registers(tmp_path: Path) -> None:
+    """A cycle more of a quantizer alone, whose tables of cells have more than four bits of address."""
+    net = Net((1, 4))
+    scale = np.array([1.37, 2.9, 0.71, 5.3], np.float32)
+    net.then("IntQuant", scale, np.zeros(4, np.float32), 4.0, domain=QONNX, signed=1, narrow=0)
+    path, cycles = save(net.model(), tmp_path / "m.onnx"), []
+    for n, options in enumerate(({}, FAST)):
+        out = tmp_path / str(n)
+        given = hlsgen.Options(target_cycles=1, input="fixed:16,8", realize={"": "correct"}, top="top", **options)
+        build = hlsgen.build(path, out, given)
+        assert [x.parameters["DEEP"] for x in build.design.instances if x.module == "hg_correct"] == [n]
+        verdict = hlsgen.verify(out, ["icarus"])
+        assert verdict.ok, verdict
+        assert messages(out) == []
+        with changed(out, "q0", "DEEP", 1 - n):
+            found = messages(out, listed=False)
+        assert any("options.clock_mhz" in text for text in found) == (n == 0), found
+        cycles.append(build.timing.latency)
+    assert cycles[1] == cycles[0] + 1

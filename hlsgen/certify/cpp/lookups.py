@@ -142,7 +142,7 @@ def _correct(call: Call, tables: Tables) -> Meaning:
     return instance(
         call, "hg::correct", beats, **ends, FOLDS=folds, FRACTION=fraction, REST=0, COUNT=counted,
         SHAPES=_packed(shapes, 32), FIRST=_packed(first.tolist(), x.bits), LAST=_packed(last.tolist(), x.bits),
-        ABOVE=_packed(above.tolist(), counted), OPEN=0, LOW=low, CODES=rest.shape[2], FINER=max(1, rest_bits), C_W=c_bits, FILE=stem,
+        ABOVE=_packed(above.tolist(), counted), OPEN=0, DEEP=0, LOW=low, CODES=rest.shape[2], FINER=max(1, rest_bits), C_W=c_bits, FILE=stem,
     )  # fmt: skip
 
 

@@ -126,13 +126,14 @@ class CorrectModel(LaneModel):
     """hg_correct: a bucket's code, and a cell's count, and one comparison with y = x - the bucket's start."""
 
     names = frozenset(
-        "LANES FOLDS IN_W IN_SIGNED OUT_W FRACTION REST COUNT SHAPES FIRST LAST ABOVE OPEN FILE".split()
+        "LANES FOLDS IN_W IN_SIGNED OUT_W FRACTION REST COUNT SHAPES FIRST LAST ABOVE OPEN DEEP FILE".split()
     )  # fmt: skip
 
     def __init__(self, cell: Cell, memories: Memories) -> None:
         super().__init__(cell)
         self.fraction, self.rest, self.count = cell.number("FRACTION"), cell.number("REST"), cell.number("COUNT", 1)
-        self.flag("OPEN")
+        for name in ("OPEN", "DEEP"):
+            self.flag(name)
         shapes = self._packed("SHAPES", 32)
         self.shapes = [tuple((shape >> place) & 255 for place in (0, 8, 16, 24)) for shape in shapes.tolist()]
         first, last = self._packed("FIRST", self.in_bits), self._packed("LAST", self.in_bits)

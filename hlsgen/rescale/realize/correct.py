@@ -27,6 +27,8 @@ _MAX_STEPS = 1023
 #: Bits of a code up to which the last sum has no carry chain (SHORT of hg_correct_lane), and bits of a cell's number up to
 #: which a link of the comparison takes as many bits as have room in a table beside it (PART there).
 _SHORT, _LINK = 4, 3
+#: Bits of a cell's number up to which a bit of its table is one LUT everywhere.
+_SMALL = 4
 #: Memories of fewer words or fewer bits become logic.
 _BLOCK_WORDS = 512
 _BLOCK_BITS = 4096
@@ -48,6 +50,7 @@ class Correct:
     add, `level` int64 the threshold inside of the cell, and `sure` bool whether that is always reached. The largest
     set gives the sizes. `rest` int64 (codes, sets): the low bits of the threshold, by the code below it, from `low` on.
     y has `fraction` bits behind the point; `rest_bits` is the width of `rest`; if `folded`, all sets have one shape.
+    `every`: adders one behind the other between registers.
     """
 
     fraction: int
@@ -69,10 +72,16 @@ class Correct:
     level: Array
     sure: Array
     rest: Array
+    every: int = 2
+
+    @property
+    def deep(self) -> bool:
+        """Whether tables of cells have registers behind them: they are logic, of more than one table of four inputs a bit."""
+        return self.every == 1 and not self.folded and not self.rest_bits and int(self.cell.max()) > _SMALL
 
     @property
     def latency(self) -> int:
-        return 3 + (self.rest_bits > 0) + 2 * self.folded
+        return 3 + (self.rest_bits > 0) + 2 * self.folded + self.deep
 
     @property
     def size(self) -> Array:
