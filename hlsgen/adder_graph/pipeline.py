@@ -69,11 +69,12 @@ class _Stages:
         graph, first = self.graph, len(self.graph.inputs)
         made, ready = [0] * first, [[_REGISTER] * bits for bits in self.widths[:first]]
         for n, adder in enumerate(graph.adders, first):
-            cycle = max(made[node] for node in (adder.a, adder.b) if node != NOTHING)
-            found = self._sum(n, adder, [ready[x] if x != NOTHING and made[x] == cycle else None for x in adder[:3:2]])
-            if max(found) > self.limit and any(x >= first and made[x] == cycle for x in (adder.a, adder.b)):
+            nodes = [node for node, _ in adder.terms]
+            cycle = max(made[node] for node in nodes)
+            found = self._sum(n, adder, [ready[node] if made[node] == cycle else None for node in nodes])
+            if max(found) > self.limit and any(node >= first and made[node] == cycle for node in nodes):
                 cycle += 1
-                found = self._sum(n, adder, [None, None])
+                found = self._sum(n, adder, [None] * len(nodes))
             made.append(cycle)
             ready.append(found)
         return made, ready
@@ -97,8 +98,8 @@ class _Stages:
             if max(before) + _REGISTER > self.limit and max(left[n]) > 0:
                 made[n] -= 1
                 before = self._before(n, adder, [0] * self.widths[n])
-            for node, shift in ((adder.a, adder.i), (adder.b, adder.j)):
-                if node == NOTHING or made[node] < made[n]:
+            for node, shift in adder.terms:
+                if made[node] < made[n]:
                     continue
                 own, bits = before[shift:], self.widths[node]
                 needed = [*own[: bits - 1], max(own[bits - 1 :])]
@@ -112,7 +113,7 @@ class _Stages:
         start, carry, found = carry_place(adder, self.graph.intervals), 0, list[int]()
         for k in range(self.widths[n]):
             time = _REGISTER
-            for bits, shift in zip(operands, (adder.i, adder.j), strict=True):
+            for bits, (_, shift) in zip(operands, adder.terms, strict=True):
                 if bits is not None and k >= shift:
                     time = max(time, bits[min(k - shift, len(bits) - 1)])
             if k >= start:
@@ -137,9 +138,8 @@ def _timed(graph: AdderGraph, made: list[int], latency: int) -> Pipeline:
     first = len(graph.inputs)
     needed = [-1] * len(made)
     for n, adder in enumerate(graph.adders):
-        for node in (adder.a, adder.b):
-            if node != NOTHING:
-                needed[node] = max(needed[node], made[first + n])
+        for node, _ in adder.terms:
+            needed[node] = max(needed[node], made[first + n])
     for node, _, _ in graph.outputs:
         if node != NOTHING:
             needed[node] = latency

@@ -173,21 +173,26 @@ class _Reader:
         if match:
             text, low = match[1], self._bits(match[2])
         sides = re.split(r" ([+-]) (~?)(?=[{n\d])", text)
-        if len(sides) != 4:
-            raise broken(self.where, f"{text[:60]!r} is no sum of two numbers.")
-        first, second = self._bits(sides[0]), self._bits(sides[3])
-        if len(first) != len(second) or len(low) + len(first) != width:
+        if len(sides) not in (4, 7):
+            raise broken(self.where, f"{text[:60]!r} is no sum of two or three numbers.")
+        first = self._bits(sides[0])
+        if len(low) + len(first) != width:
             raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
+        total = self._value(low + first)
         zeros: list[_Bit] = [0] * len(low)
-        a, b = self._value(low + first), self._value(zeros + second)
-        if a.time is not None and b.time is not None and a.time != b.time:
-            raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
-        if sides[2]:
-            b = b.inverted(len(low), width)
-        sign = -1 if sides[1] == "-" else 1
+        for sign, inverted, vector in zip(sides[1::3], sides[2::3], sides[3::3], strict=True):
+            bits = self._bits(vector)
+            if len(bits) != len(first):
+                raise broken(self.where, f"{text[:60]!r} has numbers of another width than {width}.")
+            term = self._value(zeros + bits)
+            if total.time is not None and term.time is not None and total.time != term.time:
+                raise broken(self.where, f"{text[:60]!r} adds numbers of different beats.")
+            if inverted:
+                term = term.inverted(len(low), width)
+            factor, time = -1 if sign == "-" else 1, total.time if total.time is not None else term.time
+            total = _Value(total.form + factor * term.form, total.constant + factor * term.constant, time)
         self.adders += 1
-        time = a.time if a.time is not None else b.time
-        return self._held(text, width, a.form + sign * b.form, a.constant + sign * b.constant, time or 0)
+        return self._held(text, width, total.form, total.constant, total.time or 0)
 
     def _held(self, text: str, width: int, form: Array, constant: int, time: int) -> _Wire:
         """A number in a wire: it fits there."""

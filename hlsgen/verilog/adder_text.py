@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hlsgen.adder_graph import Adder, Pipeline, width
-from hlsgen.adder_graph.graph import NOTHING, ends_of, grows, low_bits
+from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
 from hlsgen.verilog.stage_text import between_streams
 
 
@@ -78,12 +78,10 @@ class _Text:
         ends, bits = self.pipeline.graph.intervals, self.widths[n]
         # A carry comes with a difference only: a + b + 1 is a - ~b, and a - b - 1 is a + ~b.
         sign = "+ ~" if adder.minus and adder.extra else "- ~" if adder.extra else "- " if adder.minus else "+ "
-        if not adder.minus and adder.i:
-            adder = Adder(adder.b, adder.j, adder.a, adder.i, False, adder.extra)
-        a, b = ends_of(adder, ends), ends[adder.b]
-        low = low_bits(adder, a)
+        adder = lowest(adder)
+        low = carry_place(adder, ends)
         left, right = (adder.a, cycle, adder.i), (adder.b, cycle, adder.j)
-        if grows(adder, a, b, ends[n]):
+        if grows(adder, ends, ends[n]):
             # Numbers of a bit less, each moved up by half their range: the highest bit is the carry.
             first = [f"1'h{int(sign == '- ')}", *self._moved(*left, bits - 1, low)]
             second = [f"1'h{int(sign == '+ ~')}", *self._moved(*right, bits - 1, low)]
@@ -91,6 +89,10 @@ class _Text:
             first = (self._moved if ends[n][0] < 0 else self._plain)(*left, bits, low)
             second = self._plain(*right, bits, low)
         total = f"{_together(first)} {sign}{_together(second)}"
+        if adder.c != NOTHING:
+            third = _together(self._plain(adder.c, cycle, adder.k, bits, low))
+            signs = "+ ~" if adder.minus else "+ ", "- ~" if adder.minus == (adder.extra == 0) else "+ "
+            total = f"{_together(first)} {signs[0]}{_together(second)} {signs[1]}{third}"
         return f"{{({total}), {_slice(f'n{adder.a}_{cycle}', low - 1, 0)}}}" if low else total
 
     def _plain(self, node: int, cycle: int, shift: int, bits: int, low: int) -> list[str]:
