@@ -83,7 +83,7 @@ def _chosen(
     if fitting:
         return min(fitting, key=rank)
     best = sorted(pairs, key=rank)[:_MOST_PAIRS]
-    threes = [(*pair, z) for pair in best for z in terms if z not in pair]
+    threes: list[tuple[_Term, ...]] = [(*pair, z) for pair in best for z in terms if z not in pair]
     # Of the least deep terms three always fit.
     threes.append(tuple(sorted(terms, key=lambda term: depths[term.node])[:3]))
     return min((three for three in threes if _growth(three, depths) <= room), key=rank)
@@ -92,7 +92,7 @@ def _chosen(
 def _growth(terms: tuple[_Term, ...], depths: list[int]) -> int:
     """Room in a tree that is lost if these terms are summed: a term of depth d takes 3^d of it."""
     own = [depths[term.node] for term in terms]
-    return 3 ** (max(own) + 1) - sum(3**depth for depth in own)
+    return int(3 ** (max(own) + 1) - sum(3**depth for depth in own))
 
 
 def _joined(*terms: _Term) -> tuple[Adder, int]:

@@ -9,7 +9,7 @@ repeated, which takes half of the wire's range away; either may be inverted as a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from hlsgen.certify import count_modules
 from hlsgen.certify.netlist_reader import Cell, broken
-from hlsgen.certify.stage_frame import TAIL, frame, module_text
+from hlsgen.certify.stage_frame import JOINED, TAIL, frame, module_text
 from hlsgen.diagnostics import HlsgenError
 from hlsgen.numerics.fixed import Array
 
@@ -25,6 +25,8 @@ from hlsgen.numerics.fixed import Array
 ADDERS = "adders"
 #: The MODE of units that count agreements.
 _AGREEMENTS = 2
+#: A module whose ready does not depend on what it is offered.
+_STEADY = "hg_shift"
 #: Bits of a wire: so sums of shifted coefficients stay within 64 bits.
 _MOST_BITS = 60
 
@@ -41,7 +43,7 @@ _NUMBER = r"(?:0|[1-9]\d{0,6})"
 _WIRE = re.compile(rf"    (?P<kind>wire|reg) \[({_NUMBER}):0\] (n{_NUMBER}_{_NUMBER})(?: = (.+))?;", re.ASCII)
 _MOVE = re.compile(rf"        (n{_NUMBER}_{_NUMBER}) <= (n{_NUMBER}_{_NUMBER});", re.ASCII)
 _ASSIGN = re.compile(rf"    assign m_data\[({_NUMBER}):({_NUMBER})\] = (.+);", re.ASCII)
-_LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)$", re.ASCII | re.MULTILINE)
+_LATENCY = re.compile(rf"^        \.STAGES\(({_NUMBER})\)({re.escape(JOINED)})?$", re.ASCII | re.MULTILINE)
 _PART = re.compile(
     rf"(?P<bits>{_NUMBER})'h(?P<hex>[0-9a-f]+)"
     rf"|(?P<not>~?)(?P<name>n{_NUMBER}_{_NUMBER}|s_data)\[(?P<high>{_NUMBER})(?::(?P<low>{_NUMBER}))?\]"
@@ -78,14 +80,16 @@ class _Value:
         return _Value(-self.form, (1 << width) - (1 << low) - self.constant, self.time)
 
 
-def stands_for(cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int) -> Cell:
+def stands_for(
+    cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int, takers: Iterable[Cell]
+) -> Cell:
     """The instance of a module of adders or counters as if it were one of the library.
 
-    prefix: of the names of all modules of the core. x: bits, least and greatest code.
+    prefix: of the names of all modules of the core. x: bits, least and greatest code. takers: of what it sends.
     """
     parameters: dict[str, int | str] = {
         "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1,
+        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int({taker.module for taker in takers} == {_STEADY}),
         "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
     }  # fmt: skip
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)
@@ -112,7 +116,9 @@ class _Reader:
         self.wires: dict[str, _Wire] = {}
         self.adders = 0
         latency = _LATENCY.search(text)
-        self.latency = int(latency[1]) if latency else 0
+        self.latency, self.joined = (int(latency[1]), bool(latency[2])) if latency else (0, False)
+        if self.joined and not cell.number("JOINABLE"):
+            raise broken(self.where, "stands still with a taker that may wait for what is offered.")
         begin = text.find("    wire unused")
         start = text.find("\n", begin) + 1
         if begin < 0 or not self.latency or not text.endswith(TAIL):
@@ -148,7 +154,7 @@ class _Reader:
                 raise broken(self.where, f"has a line that is none of a module of adders: {line[:80]!r}.")
         about = _ABOUT.format(name=self.file, rows=self.rows, columns=self.columns, adders=self.adders)
         bits = self.columns * self.x_bits, self.rows * self.y_bits
-        head = about + frame(self.file, self.prefix, _EXACT, self.latency, bits)
+        head = about + frame(self.file, self.prefix, _EXACT, self.latency, bits, joined=self.joined)
         if row != self.rows or waiting or head != self.head:
             raise broken(self.where, "its head is not that of what follows, or sums or registers are missing.")
         return found

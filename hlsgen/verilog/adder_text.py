@@ -9,8 +9,8 @@ from hlsgen.adder_graph.graph import NOTHING, carry_place, grows, lowest
 from hlsgen.verilog.stage_text import between_streams
 
 
-def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
-    """The module `name`: codes of `x_bits` in, sums of `y_bits` out."""
+def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int, *, joined: bool = False) -> str:
+    """The module `name`: codes of `x_bits` in, sums of `y_bits` out. `joined`: its stages advance with the taker's."""
     graph = pipeline.graph
     columns, rows = len(graph.inputs), len(graph.outputs)
     about = [
@@ -23,7 +23,8 @@ def module_text(name: str, pipeline: Pipeline, x_bits: int, y_bits: int) -> str:
     ]
     exact = "every sum has the bits that the ranges of the codes and the weights need. Written by"
     lines = _Text(pipeline, x_bits).lines(y_bits)
-    return between_streams(name, about, exact, pipeline.latency, (columns * x_bits, rows * y_bits), lines)
+    bits = columns * x_bits, rows * y_bits
+    return between_streams(name, about, exact, pipeline.latency, bits, lines, joined=joined)
 
 
 class _Text:

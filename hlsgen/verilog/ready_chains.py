@@ -2,6 +2,7 @@
 
 A core through which it may go as a whole has its cut at the output port or, if that has more bits, at the input port.
 The registers of a slice are enough behind a quantizer that can send codes before they are in its own.
+Adders in front of hg_shift stand still with it only: so ready goes around them.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ from hlsgen.dataflow.units import (
 from hlsgen.dataflow.weighted_units import weight_bits
 from hlsgen.rescale import Correct
 from hlsgen.rescale.realize.shift import Shift
+from hlsgen.verilog.latency import latency
 
 #: Units one behind the other that a ready signal may go through in a cycle. The unit with the registers that it
 #: enables in the end is not counted.
@@ -118,8 +120,8 @@ def cut_ready_chains(nodes: Sequence[Node], longest: int = LONGEST_CHAIN) -> lis
     """
     early = _early(nodes)
     if early and not _cuts(early, longest):
-        return _opened(early)
-    return _opened(_sliced(nodes, _cuts(nodes, longest)))
+        return _joined(_opened(early))
+    return _joined(_opened(_sliced(nodes, _cuts(nodes, longest))))
 
 
 def _early(nodes: Sequence[Node]) -> list[Node]:
@@ -189,6 +191,31 @@ def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:
             return replace(unit, behind=ROUNDING)
         case _:
             return node.unit
+
+
+def _joined(nodes: Sequence[Node]) -> list[Node]:
+    """The nodes, where adders with wide sums stand still with the hg_shift behind them only: ready skips them."""
+    adders = {
+        node.outputs[0]: latency(node.unit)
+        for node in nodes
+        if isinstance(node.unit, AdderMatVec) and isinstance(node.unit.graph, AdderGraph) and node.result.bits >= WIDE
+    }
+    ahead = {
+        node.name: adders[node.inputs[0]]
+        for node in nodes
+        if node.inputs and node.inputs[0] in adders
+        if isinstance(node.unit, RescaleUnit) and isinstance(node.unit.found, Shift)
+    }
+    joined = {node.inputs[0] for node in nodes if node.name in ahead}
+    result: list[Node] = []
+    for node in nodes:
+        unit = node.unit
+        if isinstance(unit, AdderMatVec) and joined & {*node.outputs}:
+            unit = replace(unit, joined=True)
+        elif isinstance(unit, RescaleUnit) and node.name in ahead:
+            unit = replace(unit, ahead=ahead[node.name])
+        result.append(replace(node, unit=unit))
+    return result
 
 
 def _goes_far(node: Node) -> bool:

@@ -11,6 +11,9 @@ import numpy as np
 import pytest
 from certified import CASES, messages, sign
 
+#: A wire up to the second of its three numbers.
+THREE = r"( = \{\S[^+=;]* \+ ~?\{[^-+=;]*\})"
+
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -58,6 +61,13 @@ def test_every_constant(core: Path) -> None:
         (r" \+ ~(?=[{n])", " - ", "top_mv"),
         (r" - (?=[{n])", " + ~", "top_mv"),
         (r" \+ (?=[{n])", " - ~", "top_mv"),
+        (THREE + r" \+ (\{.*;)", r"\1 - \2", "top_mv"),
+        (THREE + r" \+ (\{.*;)", r"\1 + ~\2", "top_mv"),
+        (THREE + r" - ~(\{.*;)", r"\1 + ~\2", "top_mv"),
+        (THREE + r" \+ \{.*;", r"\1;", "top_mv"),
+        (THREE + r" \+ (\{.*);", r"\1 + \2 + \2;", "no sum of two or three"),
+        (THREE + r" \+ \{.*?, ", r"\1 + {", "of another width"),
+        (THREE + r"( \+ \{.*n\d+)_1", r"\1\2_0", "top_mv"),
         (r"(m_data\[\d+:0\] = )(~?)", lambda m: m[1] + ("" if m[2] else "~"), "no sum of"),
         (r"(\{1'h)0", r"\g<1>1", "does not fit"),
         (r"(m_data\[\d+:\d+\] = ).*;", r"\g<1>0;", "no vector of bits"),

@@ -263,7 +263,7 @@ def _adders(node: Node, unit: AdderMatVec) -> Binding:
         return Binding("counts", {}, about, text=lambda name: count_module_text(name, graph, unit.every, bits[1]))
     about = f"{len(graph.outputs)} x {len(graph.inputs)}, {len(graph.adders)} adders"
     pipeline = schedule(graph, unit.every, unit.behind)
-    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits))
+    return Binding("adders", {}, about, text=lambda name: module_text(name, pipeline, *bits, joined=unit.joined))
 
 
 def _convolution(node: Node, unit: ConvUnit, style: int) -> Binding:
