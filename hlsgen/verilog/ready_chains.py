@@ -63,9 +63,11 @@ WIDE, LONGEST_WIDE = 65, 7
 FAR, CHEAP = 96, 6
 #: Bits of sums for each bit that a quantizer makes of them, from which the slice belongs behind it.
 FEW = 4
-#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops at most FEW_BITS: a table rounds then.
+#: Picoseconds from sums to the registers of a slice, and of hg_shift if it drops no bits, or at most FEW_BITS: a table rounds then.
 FEW_BITS = 4
-MULTIPLEXER, ROUNDING = 1200, 2300
+MULTIPLEXER, CLAMPING, ROUNDING = 1200, 2000, 2300
+#: Picoseconds from a register to what is read in a small memory, of a FIFO or an input port that cuts ready.
+READ = 620
 #: Bits of a code up to which hg_correct can leave out its last register: its last sum has no carry chain, see SHORT there.
 SHORT_CODE = 4
 
@@ -166,13 +168,18 @@ def _opened(nodes: Sequence[Node]) -> list[Node]:
         if isinstance(node.unit, Slice) or (isinstance(node.unit, Port) and leaves(node) and _cuts_ready(node.unit))
     }
     shifts = {
-        node.inputs[0]
+        node.inputs[0]: ROUNDING if node.unit.found.shift else CLAMPING
         for node in nodes
         if isinstance(node.unit, RescaleUnit)
         and isinstance(node.unit.found, Shift)
         and node.unit.found.shift <= FEW_BITS
     }
-    return [replace(node, unit=_open(node, slices, shifts)) for node in nodes]
+    reads = {
+        node.outputs[0]
+        for node in nodes
+        if isinstance(node.unit, Fifo) or (node.unit == Port(early=True) and not leaves(node))
+    }
+    return [replace(node, unit=_open(node, slices, shifts, reads)) for node in nodes]
 
 
 def _cuts_ready(port: Port) -> bool:
@@ -180,15 +187,14 @@ def _cuts_ready(port: Port) -> bool:
     return not port.early and (port.bus is None or port.bus.plain)
 
 
-def _open(node: Node, slices: set[str], shifts: set[str]) -> Unit:
+def _open(node: Node, slices: set[str], shifts: dict[str, int], reads: set[str]) -> Unit:
     """A quantizer to few bits in front of slices and output ports, adders also in front of hg_shift that drops few bits."""
     match node.unit:
         case RescaleUnit(found=Correct()) as unit if node.result.type.bits <= SHORT_CODE and slices >= {*node.outputs}:
             return replace(unit, open=True)
-        case AdderMatVec(graph=AdderGraph()) as unit if slices >= {*node.outputs}:
-            return replace(unit, behind=MULTIPLEXER)
-        case AdderMatVec(graph=AdderGraph()) as unit if shifts >= {*node.outputs}:
-            return replace(unit, behind=ROUNDING)
+        case AdderMatVec(graph=AdderGraph()) as unit:
+            behind = MULTIPLEXER if slices >= {*node.outputs} else shifts.get(node.outputs[0])
+            return replace(unit, behind=behind, before=READ if reads & {*node.inputs} else 0)
         case _:
             return node.unit
 
