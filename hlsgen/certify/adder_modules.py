@@ -81,15 +81,17 @@ class _Value:
 
 
 def stands_for(
-    cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int, takers: Iterable[Cell]
+    cell: Cell, prefix: str, shape: tuple[int, int], x: tuple[int, int, int], y_bits: int, cells: Iterable[Cell]
 ) -> Cell:
     """The instance of a module of adders or counters as if it were one of the library.
 
-    prefix: of the names of all modules of the core. x: bits, least and greatest code. takers: of what it sends.
+    prefix: of the names of all modules of the core. x: bits, least and greatest code. cells: all of the core.
     """
+    sent = cell.ports.get("m_valid", "")
+    takers = {own.module for own in cells if own.name != cell.name and sent in own.ports.values()}
     parameters: dict[str, int | str] = {
         "SIMD": shape[1], "PE": shape[0], "COL_FOLDS": 1, "ROW_FOLDS": 1, "X_W": x[0], "X_SIGNED": int(x[1] < 0),
-        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int({taker.module for taker in takers} == {_STEADY}),
+        "LOW": x[1], "HIGH": x[2], "W_W": 1, "JOINABLE": int(takers == {_STEADY}),
         "MODE": _AGREEMENTS if cell.module.endswith("_counts") else 0, "ACC_W": y_bits, "FILE": f"{prefix}{cell.module}",
     }  # fmt: skip
     return Cell(ADDERS, cell.name, dict(parameters), cell.ports)

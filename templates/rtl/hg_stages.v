@@ -2,10 +2,10 @@
 //
 // Purpose     says which stages of generated arithmetic hold a beat, and when they advance.
 // Parameters  STAGES    registers from s to m
-//             JOINED    1: the stages advance with those of the taker only, as if they were its own: en is m_ready
+//             JOINED    1: the stages advance with those of the taker only, as if they were its own
 // Latency     STAGES enabled cycles; one beat a cycle
-// Contract    the data registers beside it advance on en. They stand still while m_valid and nobody takes. JOINED: the
-//             taker's ready does not wait for m_valid.
+// Contract    the data registers beside it advance on en. They stand still while m_valid and nobody takes.
+//             JOINED: the taker's ready does not wait for m_valid.
 `default_nettype none
 module hg_stages #(
     parameter integer STAGES = 3,
